@@ -15,13 +15,14 @@ from batkube.cluster.pods import is_finished
 from batkube.cluster.references import key_of
 from batkube.cluster.store import Key, KubeObject, Store
 from batkube.cluster.world import World
-from batkube.components.cluster import PolicyChoice, register_nodes, start_cluster, start_scheduler
+from batkube.components.cluster import register_nodes, start_cluster, start_scheduler
 from batkube.components.controllers import ControllerContext
 from batkube.execution.latencies import Delays
 from batkube.kernel.instants import Instant, rfc3339, seconds
 from batkube.kernel.quantities import Quantity, parse_quantity
 from batkube.kernel.streams import Streams
 from batkube.platforms.reading import read_platform
+from batkube.policies.scheduler import PolicyChoice
 from batkube.timing.loop import Loop
 from batkube.workloads.rules import ContainerRule, ContainerRules
 

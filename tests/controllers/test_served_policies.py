@@ -10,9 +10,9 @@ import pytest
 from tests.controllers.conftest import Cluster
 
 import batkube
-from batkube.components.cluster import PolicyChoice
 from batkube.kernel.instants import instant_of, seconds
 from batkube.policies.catalogue import load_policy, policy_names
+from batkube.policies.scheduler import PolicyChoice
 
 
 def world_with(policy: str, platform: str = "2x2,4Gi") -> Cluster:

@@ -33,7 +33,7 @@ from batkube.policies.catalogue import load_policy
 from batkube.policies.interface import Decision, Policy, Reject, View
 from batkube.policies.machines import MachineRoom
 from batkube.policies.nodes import NodeRoom
-from batkube.policies.scheduler import PolicyScheduler
+from batkube.policies.scheduler import PolicyChoice, PolicyScheduler
 from batkube.programs.launch import make_server
 from batkube.timing.loop import Loop
 from batkube.workloads.model import Delay, Job
@@ -80,16 +80,9 @@ class Yard:
         events = EventRecorder(self.world, self.client, "test")
         containers, accounts = Containers(self.world, self.client, events), NodeAccounts(self.store)
         Kubelets(self.world, accounts, courses=courses, conductor=controller, containers=containers)
-        self.scheduler = PolicyScheduler(
-            self.world,
-            load_policy(policy, {}) if isinstance(policy, str) else policy,
-            random.Random(0),
-            model=model,
-            courses=courses,
-            true_length=lambda job: seconds(1),
-            client=self.client,
-            events=events,
-        )
+        policy = load_policy(policy, {}) if isinstance(policy, str) else policy
+        choice = PolicyChoice(policy, random.Random(0), model, true_length=lambda job: seconds(1))
+        self.scheduler = PolicyScheduler(self.world, choice, courses, self.client, events)
         for number in range(len(self.machines)):
             self.add_node(number)
         submission.begin()

@@ -110,10 +110,9 @@ class Story:
         self.simulation.world.store.listen("nodes", self._hear_nodes)
         self.simulation.world.store.listen("pods", self._hear_pods)
         try:
-            self.simulation.loop.run(self.simulation.passage, self.simulation.work.is_done, lambda now: None)
+            self.simulation.loop.run(self.simulation.programs, self.simulation.work.is_done, lambda now: None)
         finally:
-            if self.simulation.programs is not None:
-                self.simulation.programs.stop()
+            self.simulation.programs.stop()
 
     def _hear_nodes(self, batch: Batch, now: Instant) -> None:
         for node in batch.objects:

@@ -77,7 +77,7 @@ def test_every_number_arrives_as_it_was_written(value: int) -> None:
     try:
         assert program[1] == value
         readers = {
-            9: "next_timer", 10: "idles", 11: "wrote", 12: "jumps", 13: "heap_bytes",
+            9: "next_timer", 11: "wrote", 12: "jumps", 13: "heap_bytes",
             15: "connects", 16: "bytes_written", 17: "bytes_read", 18: "live_bytes", 19: "pid",
         }  # fmt: skip
         for slot, name in readers.items():

@@ -6,9 +6,7 @@ so any of them can be left out: an attached program takes the place of one of ou
 
 from __future__ import annotations
 
-import random
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from batkube.cluster.client import Client
@@ -20,11 +18,9 @@ from batkube.cluster.world import World
 from batkube.execution.kubelets import Kubelets
 from batkube.execution.latencies import Delays
 from batkube.execution.node_accounts import NodeAccounts
-from batkube.kernel.instants import Duration, Instant
-from batkube.platforms.model import Machine, Platform
-from batkube.policies.interface import Policy
-from batkube.policies.scheduler import PolicyScheduler
-from batkube.workloads.model import Job
+from batkube.kernel.instants import Instant
+from batkube.platforms.model import Platform
+from batkube.policies.scheduler import PolicyChoice, PolicyScheduler
 from batkube.workloads.rules import ContainerRules
 
 if TYPE_CHECKING:
@@ -34,19 +30,6 @@ if TYPE_CHECKING:
 
 ClientFor = Callable[[str], Client]
 """Gives the API to a component, by its name."""
-
-
-@dataclass(frozen=True, slots=True)
-class PolicyChoice:
-    """A policy that is to bind pods, its randomness, and what there is to know of the jobs of courses."""
-
-    policy: Policy
-    rng: random.Random
-    model: ResourceModel = ResourceModel.REQUESTS
-    true_length: Callable[[Job], Duration] | None = None
-    machines: Sequence[Machine] = ()
-    #: Whether machines can be switched off.
-    has_switches: bool = False
 
 
 def start_cluster(
@@ -123,18 +106,7 @@ def start_scheduler(
     if client is not None:
         events = EventRecorder(world, client, "default-scheduler", host="batkube", as_series=True)
     if choice is not None:
-        return PolicyScheduler(
-            world,
-            choice.policy,
-            choice.rng,
-            model=choice.model,
-            courses=courses,
-            true_length=choice.true_length,
-            machines=choice.machines,
-            has_switches=choice.has_switches,
-            client=client,
-            events=events,
-        )
+        return PolicyScheduler(world, choice, courses, client, events)
     if client is not None and events is not None:
         # Imported only here: it brings numpy, which takes longer to load than everything else.
         from batkube.policies.default_scheduler import DefaultScheduler

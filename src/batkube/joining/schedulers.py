@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 from batkube.cluster.courses import Courses
 from batkube.cluster.event_recorder import EventRecorder
-from batkube.cluster.mapping import ResourceModel
 from batkube.cluster.world import World
 from batkube.emulation.access import Access
 from batkube.joining.joined import JoinedScheduler
@@ -14,7 +13,7 @@ from batkube.joining.remote_client import RemoteClient
 from batkube.kubeflux.audit import AuditSink
 from batkube.kubeflux.scheduler import KubeFluxScheduler, KubeFluxSettings
 from batkube.policies.catalogue import load_policy
-from batkube.policies.scheduler import PolicyScheduler
+from batkube.policies.scheduler import PolicyChoice, PolicyScheduler
 
 
 def joined_kubeflux(access: Access, settings: KubeFluxSettings, audit: AuditSink | None) -> JoinedScheduler:
@@ -33,15 +32,7 @@ def joined_policy(
     policy = load_policy(spec, arguments)
 
     def maker(world: World, client: RemoteClient, events: EventRecorder) -> object:
-        return PolicyScheduler(
-            world,
-            policy,
-            world.streams.named("policy"),
-            model=ResourceModel.REQUESTS,
-            courses=Courses(),
-            client=client,
-            events=events,
-            scheduler_name=scheduler_name,
-        )
+        choice = PolicyChoice(policy, world.streams.named("policy"))
+        return PolicyScheduler(world, choice, Courses(), client, events, scheduler_name)
 
     return JoinedScheduler(access, scheduler_name, maker, seed=seed)

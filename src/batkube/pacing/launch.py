@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
-
 from batkube.api.connections.connection import Handler
 from batkube.api.connections.doors import Door
-from batkube.cluster.world import World
 from batkube.pacing.cycles import PacedTime
 from batkube.pacing.programs import PacedProgram, PacedPrograms
 from batkube.pacing.realtime import InRealTime
@@ -15,24 +11,13 @@ from batkube.pacing.replay import REPLAYED, ReplayingApi
 from batkube.pacing.server import PacedServer
 from batkube.pacing.tally import Tally
 from batkube.programs.launch import EPOCH_NS, start_all, start_program
-from batkube.programs.observer import Observer
-from batkube.programs.program import OutsideRun, OutsideScheduler, RunServer
-from batkube.scenarios.scenario import Scenario
-from batkube.timing.loop import Loop
+from batkube.programs.program import OutsideRun, ProgramSetup
 from batkube.timing.paced_text import TimeMode
 
 
-def pace(
-    world: World,
-    loop: Loop,
-    server: RunServer,
-    schedulers: Sequence[OutsideScheduler],
-    scenario: Scenario,
-    observer: Observer,
-    folder: Path,
-    tally: Tally,
-) -> OutsideRun:
-    """Start the schedulers; their clock moves by the scenario's rules."""
+def pace(setup: ProgramSetup, tally: Tally) -> OutsideRun:
+    """Start the programs of a run; their clock moves by the scenario's rules."""
+    world, loop, scenario, observer = setup.world, setup.loop, setup.scenario, setup.observer
 
     def listen(handler: Handler, door: Door) -> PacedServer:
         if not scenario.time.pacing.replay:
@@ -41,11 +26,8 @@ def pace(
         return PacedServer(ReplayingApi(handler, world.store, lambda: world.clock.now), door)
 
     programs = start_all(
-        schedulers,
-        folder,
-        lambda scheduler, own: PacedProgram(
-            *start_program(scheduler, listen, server, own, world.clock.now, scenario), EPOCH_NS
-        ),
+        setup,
+        lambda program, folder: PacedProgram(*start_program(program, listen, setup, folder), EPOCH_NS),
         lambda started: PacedPrograms(started, observer, loop).stop(),
     )
     together = PacedPrograms(programs, observer, loop)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from batkube.cluster import decisions
@@ -47,31 +48,39 @@ _IDLE_WAKES_MAX = 1_000_000
 _DECISIONS_PER_INSTANT_MAX = 10_000_000
 
 
+@dataclass(frozen=True, slots=True)
+class PolicyChoice:
+    """A policy that is to schedule, its randomness, and what it may know besides what the store shows."""
+
+    policy: Policy
+    rng: random.Random
+    model: ResourceModel = ResourceModel.REQUESTS
+    #: How long the jobs of courses take, for policies that plan and jobs without walltime.
+    true_length: Callable[[Job], Duration] | None = None
+    #: Those of the platform, for what their nodes do not tell.
+    machines: Sequence[Machine] = ()
+    #: Whether machines can be switched off.
+    has_switches: bool = False
+
+
 class PolicyScheduler:
     """Connects one policy to the store."""
 
     def __init__(
         self,
         world: World,
-        policy: Policy,
-        rng: random.Random,
-        *,
-        model: ResourceModel,
+        choice: PolicyChoice,
         courses: Courses,
-        true_length: Callable[[Job], Duration] | None = None,
-        machines: Sequence[Machine] = (),
-        has_switches: bool = False,
         client: Client | None = None,
         events: EventRecorder | None = None,
         scheduler_name: str = DEFAULT_SCHEDULER,
     ) -> None:
-        """`machines` are those of the platform, for what their nodes do not tell.
+        """Pods of no course are scheduled if they ask for `scheduler_name`.
 
-        `true_length` tells how long the jobs of courses take. Pods of no course are scheduled if they ask for
-        `scheduler_name`, where there are a `client` to bind them with and `events` to tell of it.
+        That needs a `client` to bind them with, and `events` to tell of it.
         """
-        self._policy = GuardedPolicy(policy)
-        self._rng = rng
+        self._policy = GuardedPolicy(choice.policy)
+        self._rng = choice.rng
         self._name = scheduler_name
         self._store = world.store
         self._agenda = world.agenda
@@ -85,7 +94,7 @@ class PolicyScheduler:
         self._decided_at = START
         self._decisions_now = 0
         #: None where machines cannot be switched off.
-        self._power_requests = PowerRequests(world.store, world.agenda) if has_switches else None
+        self._power_requests = PowerRequests(world.store, world.agenda) if choice.has_switches else None
         #: None where pods of no course are nobody's business.
         self._desk: PodDesk | None = None
         if client is None or events is None:
@@ -97,10 +106,10 @@ class PolicyScheduler:
             self._desk = PodDesk(world, client, events)
             self._columns = self._desk.table
         self._cluster_room = ClusterRoom(
-            self._columns, model, machines, None if self._desk is None else self._accepting
+            self._columns, choice.model, choice.machines, None if self._desk is None else self._accepting
         )
         #: What the policy sees.
-        self.view = PolicyView(self._cluster_room, world.notes, true_length)
+        self.view = PolicyView(self._cluster_room, world.notes, choice.true_length)
         world.store.listen(POD, self._hear, author=self)
         world.store.listen(NODE, self._hear_nodes)
 

@@ -30,8 +30,7 @@ from batkube.programs.conflicts import SchedulerConflicts
 from batkube.programs.coordination import Coordination
 from batkube.programs.environment import PROXY_PORT, environment_of, has_proxy
 from batkube.programs.extenders import EXTENDERS, MAX_QUESTION, Extenders, extender_urls
-from batkube.programs.observer import Observer
-from batkube.programs.program import OutsideScheduler, RunServer
+from batkube.programs.program import OutsideScheduler, ProgramSetup, RunServer
 from batkube.scenarios.scenario import Scenario
 from batkube.schedulers.clocks import ClockKind
 from batkube.timing.coordinator import Attachment, Coordinator
@@ -109,41 +108,31 @@ class _Gate:
         return self._api.too_large()
 
 
-def coordinate(
-    world: World,
-    server: RunServer,
-    schedulers: Sequence[OutsideScheduler],
-    scenario: Scenario,
-    observer: Observer,
-    folder: Path,
-    frontier: Frontier | None = None,
-) -> Coordination:
-    """Start the schedulers of a run on its clock, before the first job arrives."""
+def coordinate(setup: ProgramSetup, frontier: Frontier | None = None) -> Coordination:
+    """Start the programs of a run on its clock, before the first job arrives."""
     attachments = start_all(
-        schedulers,
-        folder,
-        lambda scheduler, own: _attach(scheduler, server, own, world, scenario),
+        setup,
+        lambda program, folder: _attach(program, setup, folder),
         lambda started: Coordinator(started, EPOCH_NS).stop(),
     )
-    return Coordination(world, attachments, observer, scenario.patience, EPOCH_NS, frontier)
+    return Coordination(setup.world, attachments, setup.observer, setup.scenario.patience, EPOCH_NS, frontier)
 
 
 _Started = TypeVar("_Started")
 
 
 def start_all(
-    schedulers: Sequence[OutsideScheduler],
-    folder: Path,
+    setup: ProgramSetup,
     start: Callable[[OutsideScheduler, Path], _Started],
     stop: Callable[[list[_Started]], None],
 ) -> list[_Started]:
     """Start every program with a folder of its own; if one cannot be started, those before it are ended."""
     started: list[_Started] = []
     try:
-        for scheduler in schedulers:
-            own_folder = folder / scheduler.folder
-            own_folder.mkdir(parents=True, exist_ok=True)
-            started.append(start(scheduler, own_folder))
+        for program in setup.programs:
+            folder = setup.folder / program.folder
+            folder.mkdir(parents=True, exist_ok=True)
+            started.append(start(program, folder))
     except BaseException:
         stop(started)
         raise
@@ -178,15 +167,13 @@ def make_server(
     return RunServer(api, token, [], conflicts)
 
 
-def _attach(
-    scheduler: OutsideScheduler, server: RunServer, folder: Path, world: World, scenario: Scenario
-) -> Attachment:
+def _attach(scheduler: OutsideScheduler, setup: ProgramSetup, folder: Path) -> Attachment:
     """Start a program on the run's clock; what schedulers decide may cost time."""
     asks_extenders = any(extender_urls(scheduler.configuration))
     listen = functools.partial(PolledServer, max_body=MAX_QUESTION if asks_extenders else MAX_BODY)
-    process, listener = start_program(scheduler, listen, server, folder, world.clock.now, scenario)
-    cost = _cost(scenario, process, world.store) if names_served(scheduler) else None
-    return Attachment(process, listener, cost, scenario.watchdog)
+    process, listener = start_program(scheduler, listen, setup, folder)
+    cost = _cost(setup.scenario, process, setup.world.store) if names_served(scheduler) else None
+    return Attachment(process, listener, cost, setup.scenario.watchdog)
 
 
 class Listening(Protocol):
@@ -205,12 +192,11 @@ _Server = TypeVar("_Server", bound=Listening)
 def start_program(
     scheduler: OutsideScheduler,
     listen: Callable[[Handler, Door], _Server],
-    server: RunServer,
+    setup: ProgramSetup,
     folder: Path,
-    now: Instant,
-    scenario: Scenario,
 ) -> tuple[AttachedProcess, _Server]:
     """Start a scheduler with its own connection to the API, and return both; its files go into `folder`."""
+    scenario, server = setup.scenario, setup.server
     secret = secrets.token_urlsafe()
     held = scenario.time.mode is TimeMode.EXACT
     extenders = Extenders(extender_urls(scheduler.configuration) if held else [], as_float_s(scenario.watchdog))
@@ -220,7 +206,7 @@ def start_program(
         command = command_line(scheduler, folder, door.port, secret, extenders)
         environment = environment_of(scheduler, folder, door.port, scenario.seed, server.token)
         listener.tls = environment.tls
-        page = _page(scheduler, now, door.port, scenario)
+        page = _page(scheduler, setup.world.clock.now, door.port, scenario)
         log = folder / "log.txt"
         _log.info("%s is started: %s, with its files in %s", scheduler.name, command[0], folder)
         process = AttachedProcess(scheduler.name, command, page, log, environment.variables, environment.prepare)

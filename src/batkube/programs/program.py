@@ -8,15 +8,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from batkube.cluster.world import World
 from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Duration
 from batkube.programs.conflicts import SchedulerConflicts
+from batkube.scenarios.scenario import Scenario
 from batkube.schedulers.catalogue import Catalogue
 from batkube.schedulers.programs import ProgramStart
-from batkube.timing.loop import Passage
+from batkube.timing.loop import AtOnce, Loop, Passage
 from batkube.timing.processes import AttachedProcess
 
 if TYPE_CHECKING:
     from batkube.api.assembly import Api
+    from batkube.programs.observer import Observer
 
 #: How long before the first instant of a run its programs are started: they come up, list and watch before any job.
 WARM_UP = Duration(60 * NANOSECONDS_PER_SECOND)
@@ -57,6 +60,20 @@ class RunServer(NamedTuple):
     conflicts: SchedulerConflicts | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class ProgramSetup:
+    """The outside programs of a run, and all that it takes to start them."""
+
+    world: World
+    loop: Loop
+    scenario: Scenario
+    server: RunServer
+    programs: tuple[OutsideScheduler, ...]
+    observer: Observer
+    #: Of their files: the main scheduler's own, with a folder for each of the others.
+    folder: Path
+
+
 class AttachedProgram(Protocol):
     """One outside program of a run."""
 
@@ -77,3 +94,16 @@ class OutsideRun(Passage, Protocol):
 
     def stop(self) -> None:
         """End every program."""
+
+
+class NoPrograms(AtOnce):
+    """A run without outside programs: nobody has to be waited for, and time jumps to what is due."""
+
+    attachments: Sequence[AttachedProgram] = ()
+
+    def columns(self) -> dict[str, str | int]:
+        """Return nothing."""
+        return {}
+
+    def stop(self) -> None:
+        """Do nothing."""

@@ -21,7 +21,7 @@ from batkube.api.assembly import Api
 from batkube.api.connections.http import LoopTimers
 from batkube.api.connections.listening import DualListener, listen_both
 from batkube.api.connections.outside_calls import ask, do_apart
-from batkube.api.requests.users import MASTERS, User, authenticated
+from batkube.api.requests.users import MASTERS, authenticated
 from batkube.api.verbs.logs import Logs
 from batkube.cluster.courses import Courses
 from batkube.cluster.kubeconfigs import kubeconfig
@@ -29,10 +29,10 @@ from batkube.cluster.mapping import ANNOTATION_SPEED
 from batkube.cluster.pod_use import PodUse
 from batkube.cluster.store import Store
 from batkube.cluster.world import World
-from batkube.components.cluster import PolicyChoice, register_nodes, start_cluster, start_scheduler
+from batkube.components.cluster import register_nodes, start_cluster, start_scheduler
 from batkube.components.controllers import ControllerContext
 from batkube.execution.latencies import Delays, Latencies
-from batkube.execution.node_agents import CONTROL_PLANE, NodeAgents
+from batkube.execution.node_agents import CONTROL_PLANE
 from batkube.kernel.errors import InputError
 from batkube.kernel.fidelity import FidelityNote, FidelityNotes
 from batkube.kernel.private_files import write_private
@@ -43,6 +43,7 @@ from batkube.outputs.files.folder import OutputFolder
 from batkube.outputs.files.manifest import json_text, write_json
 from batkube.platforms.model import Platform
 from batkube.policies.interface import Policy
+from batkube.policies.scheduler import PolicyChoice
 from batkube.programs.program import OutsideScheduler
 from batkube.scenarios.scenario import CONTROLLER_MANAGER
 from batkube.schedulers.descriptions import read_descriptions
@@ -107,114 +108,116 @@ class Address:
 
 def serve(service: Service, announce: Callable[[Address], None]) -> None:
     """Serve until interrupted; `announce` is called once requests are accepted and the kubeconfig is written."""
-    folder = OutputFolder(service.out, force=service.force)
-    users = {} if service.token_file is None else read_token_file(service.token_file)
-    token = next((given for given, user in users.items() if user.is_master), None)
-    if token is None:
-        token = secrets.token_urlsafe(32)
-        users[token] = authenticated("admin", "", (MASTERS,))
-    world = World(Streams(service.seed), store=Store(_HISTORY, _HISTORY_BYTES, weighed_one_in=_WEIGHED_ONE_IN))
-    rules = ContainerRules(service.rules, world.streams)
-    ending = Ending()
-    with limited_log(), ending.heeded():
-        ending.run(_serve(service, folder, users, token, world, rules, ending, announce))
-        if ending.was_awaited:
-            rules.note_idle(world.notes)
-            write_whole(folder.path / FIDELITY, json_text(world.notes.rows()))
+    served = ServedCluster(service)
+    with limited_log(), served.ending.heeded():
+        served.ending.run(served.run(announce))
+        if served.ending.was_awaited:
+            served.write_notes()
 
 
-async def _serve(
-    service: Service,
-    folder: OutputFolder,
-    users: dict[str, User],
-    token: str,
-    world: World,
-    rules: ContainerRules,
-    ending: Ending,
-    announce: Callable[[Address], None],
-) -> None:
-    store, clock, streams, notes, start = world.store, world.clock, world.streams, world.notes, time_of_day()
-    time = LiveTime(world, Loop(world), start, service.speed)
-    credentials = make_credentials(service.host, start)
-    timers = LoopTimers(asyncio.get_running_loop())
-    is_bare = service.platform is None
-    use = None if is_bare else PodUse(store, rules, clock.now)
-    if service.latencies is not None and service.latencies.only_for_runs:
-        notes.add(_ONLY_FOR_RUNS, example=", ".join(service.latencies.only_for_runs))
-    describe = functools.partial(read_descriptions, cache=cache_folder())
-    api = Api(
-        store,
-        time.now,
-        timers,
-        streams,
-        users,
-        bare=is_bare,
-        use=use,
-        specials={} if is_bare else {"pods/log": Logs(store).answer},
-        notes=notes,
-        more_versions=service.api,
-        describe=describe,
-        ask=ask,
-        breaking=(world.breaks, functools.partial(do_apart, asyncio.get_running_loop())),
-    )
-    listener = _listen(api, service, credentials.context)
-    try:
-        host = f"{_host(service.host)}:{listener.port}"
-        api.listens_on(host)
+class ServedCluster:
+    """One service: its world, who may do what with it, and the folder that tells where it is."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._folder = OutputFolder(service.out, force=service.force)
+        self._users = {} if service.token_file is None else read_token_file(service.token_file)
+        master = next((token for token, user in self._users.items() if user.is_master), None)
+        self._token = secrets.token_urlsafe(32) if master is None else master
+        self._users.setdefault(self._token, authenticated("admin", "", (MASTERS,)))
+        store = Store(_HISTORY, _HISTORY_BYTES, weighed_one_in=_WEIGHED_ONE_IN)
+        self._world = World(Streams(service.seed), store=store)
+        self._rules = ContainerRules(service.rules, self._world.streams)
+        self.ending = Ending()
+
+    def write_notes(self) -> None:
+        """Write what there is to tell at the end."""
+        self._rules.note_idle(self._world.notes)
+        write_whole(self._folder.path / FIDELITY, json_text(self._world.notes.rows()))
+
+    async def run(self, announce: Callable[[Address], None]) -> None:
+        """Answer requests, and let the cluster live, until somebody asks for the end."""
+        service, world, start = self._service, self._world, time_of_day()
+        if service.latencies is not None and service.latencies.only_for_runs:
+            world.notes.add(_ONLY_FOR_RUNS, example=", ".join(service.latencies.only_for_runs))
+        time = LiveTime(world, Loop(world), start, service.speed)
+        credentials = make_credentials(service.host, start)
+        #: What pods use; None where there is nothing but the API.
+        use = None if service.platform is None else PodUse(world.store, self._rules, world.clock.now)
+        api = self._api(time, use)
+        listener = _listen(api, service, credentials.context)
+        try:
+            host = f"{_host(service.host)}:{listener.port}"
+            api.listens_on(host)
+            self._start_cluster(api, use, credentials.authority.decode(), listener.port)
+            loop, store = asyncio.get_running_loop(), world.store
+            collector = QuietCollector(loop, lambda: store.version + store.oldest_version + listener.traffic)
+            with time.running(), collector.collecting(), Compaction(loop, store).compacting():
+                authority = base64.b64encode(credentials.authority).decode()
+                cluster = {"server": f"https://{host}", "certificate-authority-data": authority}
+                access = kubeconfig(cluster, "admin", {"token": self._token})
+                _write_folder(self._folder, service, access, world.notes)
+                announce(Address(f"https://{host}", self._folder.path / KUBECONFIG, self._token))
+                await self._wait()
+        finally:
+            await listener.close()
+
+    def _api(self, time: LiveTime, use: PodUse | None) -> Api:
+        service, world, loop = self._service, self._world, asyncio.get_running_loop()
+        is_bare = service.platform is None
+        return Api(
+            world.store,
+            time.now,
+            LoopTimers(loop),
+            world.streams,
+            self._users,
+            bare=is_bare,
+            use=use,
+            specials={} if is_bare else {"pods/log": Logs(world.store).answer},
+            notes=world.notes,
+            more_versions=service.api,
+            describe=functools.partial(read_descriptions, cache=cache_folder()),
+            ask=ask,
+            breaking=(world.breaks, functools.partial(do_apart, loop)),
+        )
+
+    def _start_cluster(self, api: Api, use: PodUse | None, authority: str, port: int) -> None:
+        """Start what lives on the cluster, then fill it: with what every cluster has, and with nodes."""
+        service, world = self._service, self._world
+        if service.platform is None or use is None:
+            api.bootstrap(world.clock.now, port, "")
+            return
         context = None
-        if use is not None and service.controllers:
-            scales = api.manifests(token, CONTROLLER_MANAGER)
-            context = ControllerContext(usage_by_storage(), use, scales, credentials.authority.decode())
-        agents = None if is_bare else _start_cluster(world, api, service, context, rules)
-        api.bootstrap(clock.now, listener.port, "" if is_bare else CONTROL_PLANE)
-        if service.platform is not None and agents is not None:
-            # `batkube emulate` has to know how long a second of this cluster is.
-            pace = {} if service.speed == 1 else {ANNOTATION_SPEED: f"{service.speed:g}"}
-            register_nodes(service.platform, api.client("kubelet"), agents, clock.now, pace)
-        loop = asyncio.get_running_loop()
-        collector = QuietCollector(loop, lambda: store.version + store.oldest_version + listener.traffic)
-        with time.running(), collector.collecting(), Compaction(loop, store).compacting():
-            authority = base64.b64encode(credentials.authority).decode()
-            cluster = {"server": f"https://{host}", "certificate-authority-data": authority}
-            _write_folder(folder, service, kubeconfig(cluster, "admin", {"token": token}), notes)
-            announce(Address(f"https://{host}", folder.path / KUBECONFIG, token))
-            await _wait(ending, service, folder)
-    finally:
-        await listener.close()
+        if service.controllers:
+            scales = api.manifests(self._token, CONTROLLER_MANAGER)
+            context = ControllerContext(usage_by_storage(), use, scales, authority)
+        courses = Courses()
+        delays = None if service.latencies is None else Delays(service.latencies, world.streams)
+        agents = start_cluster(world, api.client, courses, delays=delays, controllers=context, rules=self._rules)
+        assert agents is not None, "nodes that are served have kubelets"
+        if service.scheduler:
+            policy = None if service.scheduler is True else service.scheduler
+            choice = None if policy is None else PolicyChoice(policy, world.streams.named("policy"))
+            start_scheduler(world, api.client("kube-scheduler"), courses, choice)
+        api.bootstrap(world.clock.now, port, CONTROL_PLANE)
+        # `batkube emulate` has to know how long a second of this cluster is.
+        pace = {} if service.speed == 1 else {ANNOTATION_SPEED: f"{service.speed:g}"}
+        register_nodes(service.platform, api.client("kubelet"), agents, world.clock.now, pace)
 
-
-async def _wait(ending: Ending, service: Service, folder: OutputFolder) -> None:
-    """Wait until somebody asks for the end; meanwhile the real controllers, if wanted, are at work."""
-    if service.manager is None:
-        await ending.wait()
-        return
-    manager = ServedManager(service.manager, (folder.path / KUBECONFIG).resolve(), folder.path / LOG)
-    with manager.running():
-        ends = [asyncio.ensure_future(ending.wait()), asyncio.ensure_future(manager.ended())]
-        done, rest = await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
-        for end in rest:
-            end.cancel()
-        for end in done:
-            end.result()
-
-
-def _start_cluster(
-    world: World, api: Api, service: Service, context: ControllerContext | None, rules: ContainerRules
-) -> NodeAgents | None:
-    courses = Courses()
-    agents = start_cluster(
-        world,
-        api.client,
-        courses,
-        delays=None if service.latencies is None else Delays(service.latencies, world.streams),
-        controllers=context,
-        rules=rules,
-    )
-    if service.scheduler:
-        policy = None if service.scheduler is True else service.scheduler
-        choice = None if policy is None else PolicyChoice(policy, world.streams.named("policy"))
-        start_scheduler(world, api.client("kube-scheduler"), courses, choice)
-    return agents
+    async def _wait(self) -> None:
+        """Wait until somebody asks for the end; meanwhile the real controllers, if wanted, are at work."""
+        program, folder = self._service.manager, self._folder.path
+        if program is None:
+            await self.ending.wait()
+            return
+        manager = ServedManager(program, (folder / KUBECONFIG).resolve(), folder / LOG)
+        with manager.running():
+            ends = [asyncio.ensure_future(self.ending.wait()), asyncio.ensure_future(manager.ended())]
+            done, rest = await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+            for end in rest:
+                end.cancel()
+            for end in done:
+                end.result()
 
 
 def _listen(api: Api, service: Service, tls: ssl.SSLContext) -> DualListener:

@@ -14,7 +14,7 @@ from batkube.cluster.outcomes import Outcome
 from batkube.cluster.pod_use import PodUse
 from batkube.cluster.store import Store
 from batkube.cluster.world import World
-from batkube.components.cluster import PolicyChoice, start_cluster, start_scheduler
+from batkube.components.cluster import start_cluster, start_scheduler
 from batkube.execution.admissions import Admissions
 from batkube.execution.gang_watch import GangWatch
 from batkube.execution.latencies import Delays
@@ -31,17 +31,18 @@ from batkube.kernel.quantities import PODS
 from batkube.kernel.streams import Streams
 from batkube.outputs.files.streams import MachineStatesWriter, PodsWriter
 from batkube.pacing.tally import Tally
+from batkube.policies.scheduler import PolicyChoice
 from batkube.programs.observer import Observer
-from batkube.programs.program import WARM_UP, OutsideRun, RunServer
+from batkube.programs.program import WARM_UP, NoPrograms, OutsideRun, ProgramSetup, RunServer
 from batkube.scenarios.scenario import BATSIM_PREFIX, CONTROLLER_MANAGER, OnDeadlock, OnEviction, OnFailure, Scenario
 from batkube.simulation.batsim_link import outcome_listener, partner_link
-from batkube.simulation.engine import EngineParts, PartnerLink, engine_of_run, length_to_plan_with
+from batkube.simulation.engine import NO_PARTNER, EngineParts, PartnerLink, engine_of_run, length_to_plan_with
 from batkube.simulation.events import start_happenings, watch_machines
 from batkube.simulation.inputs import Inputs, note_inputs, versions_served
 from batkube.simulation.job_forms import admitted_kinds, maker_of
 from batkube.simulation.unused_inputs import note_unused_inputs
 from batkube.simulation.work import Work
-from batkube.timing.loop import AtOnce, Loop, Passage
+from batkube.timing.loop import Loop
 from batkube.timing.paced_text import TimeMode
 from batkube.workloads.model import Job
 from batkube.workloads.rules import ContainerRules
@@ -67,28 +68,27 @@ class Simulation:
 
     world: World
     loop: Loop
-    passage: Passage
+    #: The outside programs, if there are any, and how time goes on.
+    programs: OutsideRun
     #: Of the workloads' jobs.
     outcomes: list[Outcome]
     machine_states: MachineStatesWriter
     work: Work
     rules: ContainerRules
-    #: Who watches over jobs of many pods, where a program places their pods one by one.
+    #: Jobs of many pods, of which a program may start some and not others; None where none does.
     gangs: GangWatch | None
     #: When schedulers of jobs let them in.
     admissions: Admissions
-    #: The outside programs, when the scheduler is one; the passage then.
-    programs: OutsideRun | None = None
     #: What programs asked for in vain, because nobody has defined it.
     unknown_kinds: Sequence[str] = ()
     #: What several schedulers did to one another.
     conflicts: SchedulerConflicts | None = None
-    #: Who compares what schedulers believe with what is so.
+    #: Compares what schedulers believe of the cluster with the cluster.
     auditor: RunAuditor | None = None
     #: What was read of the machines' meters, where energy is asked for.
     energy: EnergyBook | None = None
     #: The wire to a scheduler of Batsim's protocol, or to a Batsim.
-    link: PartnerLink | None = None
+    link: PartnerLink = NO_PARTNER
 
     @property
     def all_outcomes(self) -> list[Outcome]:
@@ -100,17 +100,23 @@ class Simulation:
 def assemble(
     inputs: Inputs, journal: Journal, pods_file: TextIO, states_file: TextIO, scheduler_folder: Path
 ) -> Simulation:
-    """Wire one run: workload → store → scheduler → kubelets → outputs."""
+    """Wire one run: workload → store → scheduler → kubelets → outputs.
+
+    Listeners hear of a change in the order in which they were made, so the order of these paragraphs is part of the
+    results: nodes come after those who look at them, and nothing arrives before everybody is there.
+    """
+    # The world, and what is written of it.
     scenario, machines, model = inputs.scenario, inputs.platform.machines, inputs.model
     world, outcomes, names = _world(inputs, journal), list[Outcome](), node_names(machines)
     loop, courses, rules = Loop(world), Courses(), ContainerRules(inputs.rules, world.streams)
     states = MachineStatesWriter(states_file, len(machines))
     observer = Observer(world) if inputs.outside else None
     pods = PodsWriter(pods_file, names, None if observer is None else observer.story)
-    delays = None if inputs.latencies.are_zero else Delays(inputs.latencies, world.streams)
     accounts = NodeAccounts(world.store) if scenario.time.refuses_pods else UnguardedAccounts(world)
     server = _server(world, inputs, rules)
+    # Jobs: how they arrive, what they are made into, and what becomes of them.
     maker = maker_of(world, courses, model, None if server is None else server.api.client("batkube"), inputs.job_forms)
+    delays = None if inputs.latencies.are_zero else Delays(inputs.latencies, world.streams)
     arrivals = _arrivals(inputs, world)
     engine = engine_of_run(world, inputs, arrivals, scheduler_folder.parent / "engine")
     submission = Submission(world, arrivals if engine is None else (), maker, delays)
@@ -128,6 +134,7 @@ def assemble(
         on_pods=pods.write,
     )
     submission.on_refusal = jobs.refuse
+    # The cluster: kubelets, controllers, a policy's scheduler, and then its nodes.
     start_cluster(
         world,
         None if server is None else server.api.client,
@@ -148,19 +155,23 @@ def assemble(
     policy = _schedule_in_process(world, inputs, courses, server)
     _start_nodes(world, inputs)
     _start_system_pods(world, inputs, accounts)
+    # What ends the run, and who else takes part in it: objects, programs, events, a partner by Batsim's protocol.
     gangs = _watch_gangs(world, inputs, courses)
     admissions = Admissions(world, admitted_kinds(inputs.job_forms))
     work = Work(world, inputs.job_count, outcomes, jobs.tell_the_rest, scenario.until, observer, gangs)
     if server is not None:
         work.watch_objects(server.api.manifests(server.token), inputs.objects, courses, names, pods.write_pod)
-    programs = _start_programs(world, loop, inputs, server, observer, accounts, scheduler_folder, engine)
+    if server is None or observer is None:
+        programs: OutsideRun = NoPrograms(world, None if engine is None else engine.batsim)
+    else:
+        setup = ProgramSetup(world, loop, scenario, server, inputs.outside, observer, scheduler_folder)
+        programs = _start_programs(setup, accounts, engine)
     auditor = _audit(world, inputs, policy, programs, scheduler_folder)
     start_happenings(world, inputs.timetable, model, server, are_nodes_watched=inputs.are_nodes_watched)
     link = partner_link(inputs, submission, work, scheduler_folder, engine, power, policy)
     submission.begin()
-    passage = programs or AtOnce(world, None if engine is None else engine.batsim)
     return Simulation(
-        *(world, loop, passage, outcomes, states, work, rules, gangs, admissions, programs),
+        *(world, loop, programs, outcomes, states, work, rules, gangs, admissions),
         unknown_kinds=() if server is None else server.unknown_kinds,
         conflicts=None if server is None else server.conflicts,
         auditor=auditor,
@@ -183,14 +194,14 @@ def _tries_again(scenario: Scenario, choice: OnEviction | OnFailure) -> bool:
 
 
 def _workplace(engine: EngineParts | None, power: PowerParts | None) -> Workplace | None:
-    """Return who looks after work whose end is not known when it begins, if there is any."""
+    """Return where jobs do work whose end is not known when it begins; None if all ends are known."""
     if engine is not None:
         return engine.batsim
     return None if power is None else power.courses
 
 
 def _power(world: World, inputs: Inputs) -> PowerParts | None:
-    """Return who looks after work that flows; None where nothing that jobs do depends on what others do."""
+    """Return what computes how fast jobs go on; None where no job slows down another, and no energy counts."""
     if inputs.yard is None:
         return None
     from batkube.simulation.power import power_of_run
@@ -204,7 +215,7 @@ def _switches(power: PowerParts | None) -> PowerSwitches | None:
 
 
 def _watch_gangs(world: World, inputs: Inputs, courses: Courses) -> GangWatch | None:
-    """Return who watches over jobs of many pods, where a program places their pods one by one."""
+    """Return the watch for jobs that are started in part; None where no program places pods one by one."""
     jobs = [job for workload in inputs.workloads for job in workload.jobs]
     if not inputs.outside or not inputs.scenario.time.refuses_pods or all(job.size == 1 for job in jobs):
         return None
@@ -276,28 +287,15 @@ def _arrivals(inputs: Inputs, world: World) -> Iterable[Job]:
     return jobs if inputs.latencies.client is None else inputs.latencies.client.submit(jobs)
 
 
-def _start_programs(
-    world: World,
-    loop: Loop,
-    inputs: Inputs,
-    server: RunServer | None,
-    observer: Observer | None,
-    accounts: NodeAccounts,
-    folder: Path,
-    engine: EngineParts | None,
-) -> OutsideRun | None:
-    """Start the outside schedulers, if there are any; how time goes on for them is the scenario's choice."""
-    if observer is None or server is None:
-        return None
-    scenario = inputs.scenario
-    if scenario.time.mode is TimeMode.EXACT:
+def _start_programs(setup: ProgramSetup, accounts: NodeAccounts, engine: EngineParts | None) -> OutsideRun:
+    """Start the outside programs; how time goes on for them is the scenario's choice."""
+    if setup.scenario.time.mode is TimeMode.EXACT:
         from batkube.programs.launch import coordinate
 
-        frontier = None if engine is None else engine.batsim
-        return coordinate(world, server, inputs.outside, scenario, observer, folder, frontier)
+        return coordinate(setup, None if engine is None else engine.batsim)
     from batkube.pacing.launch import pace
 
-    return pace(world, loop, server, inputs.outside, scenario, observer, folder, Tally(world, accounts))
+    return pace(setup, Tally(setup.world, accounts))
 
 
 def _schedule_in_process(
@@ -319,20 +317,18 @@ def _schedule_in_process(
 
 
 def _audit(
-    world: World, inputs: Inputs, policy: PolicyScheduler | None, programs: OutsideRun | None, folder: Path
+    world: World, inputs: Inputs, policy: PolicyScheduler | None, programs: OutsideRun, folder: Path
 ) -> RunAuditor | None:
-    """Return who compares what schedulers believe with what is so, where that is asked for."""
+    """Return the auditor of the run's schedulers, where one is asked for."""
     if inputs.scenario.audit is None:
         return None
     # Imported only where they are needed: matching on graphs takes longer to load than a small run takes.
     from batkube.programs.cache_comparison import CacheComparison, compares
     from batkube.simulation.auditing import RunAuditor
 
-    attachments = () if programs is None else programs.attachments
-    pairs = zip(inputs.outside, attachments, strict=False)
+    pairs = zip(inputs.outside, programs.attachments, strict=True)
     comparisons = [CacheComparison(attached.process) for program, attached in pairs if compares(program)]
-    is_outside = programs is not None
-    return RunAuditor(world, inputs.scenario.audit, policy, comparisons, folder, is_outside=is_outside)
+    return RunAuditor(world, inputs.scenario.audit, policy, comparisons, folder, is_outside=bool(inputs.outside))
 
 
 def _true_lengths(inputs: Inputs) -> Callable[[Job], Duration]:

@@ -9,7 +9,7 @@ from batkube.execution.submission import Submission
 from batkube.kernel.instants import Instant
 from batkube.policies.scheduler import PolicyScheduler
 from batkube.scenarios.scenario import BATSIM_PREFIX
-from batkube.simulation.engine import EngineParts, PartnerLink
+from batkube.simulation.engine import NO_PARTNER, EngineParts, PartnerLink
 from batkube.simulation.inputs import Inputs
 from batkube.simulation.power import PowerParts
 from batkube.simulation.work import Work
@@ -49,8 +49,8 @@ def partner_link(
     engine: EngineParts | None,
     power: PowerParts | None,
     scheduler: PolicyScheduler | None,
-) -> PartnerLink | None:
-    """Return the wire to a scheduler of Batsim's protocol, or to the run's engine, if it has one.
+) -> PartnerLink:
+    """Connect the scheduler of Batsim's protocol, or the engine, and return the wire to it.
 
     `scheduler` is who asks for the decisions of that scheduler, as of any policy.
     """
@@ -58,7 +58,7 @@ def partner_link(
         engine.batsim.on_arrival = submission.add
         return engine.link
     if not inputs.scenario.scheduler.startswith(BATSIM_PREFIX):
-        return None
+        return NO_PARTNER
     from batkube.batsim.cluster_scheduler import BatsimScheduler
     from batkube.batsim.link import Link
     from batkube.workloads.batsim_writing import as_batsim

@@ -28,6 +28,10 @@ class PartnerLink(NamedTuple):
     tail: Callable[[], str]
 
 
+#: Of a run that speaks with nobody by Batsim's protocol.
+NO_PARTNER = PartnerLink(lambda: None, lambda: None, lambda: "")
+
+
 class EngineParts(NamedTuple):
     """Who executes the jobs, and the wire to it."""
 

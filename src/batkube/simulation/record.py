@@ -78,8 +78,7 @@ class Record:
             summary["nb_jobs_deadlocked"] = len(self.simulation.gangs.deadlocked_jobs)
         if self.simulation.conflicts is not None:
             summary |= self._write_shares(folder, self.simulation.conflicts)
-        if self.simulation.programs is not None:
-            summary |= self.simulation.programs.columns()
+        summary |= self.simulation.programs.columns()
         notes = self.simulation.world.notes
         summary["nb_violations"] = notes.violations
         write_schedule(folder.file("schedule.csv"), summary)
@@ -164,8 +163,8 @@ class Record:
 
     def _programs(self) -> list[dict[str, object]]:
         """Return what there is to know of the outside programs."""
-        programs = self.simulation.programs
-        if programs is None:
+        attachments = self.simulation.programs.attachments
+        if not attachments:
             return []
         from batkube.programs.command_lines import names_served
 
@@ -176,11 +175,10 @@ class Record:
                 "version": version_in_log(attachment.process.log),
                 **fingerprint(scheduler.binary),
             }
-            for scheduler, attachment in zip(self.inputs.outside, programs.attachments, strict=True)
+            for scheduler, attachment in zip(self.inputs.outside, attachments, strict=True)
         ]
 
     def _usage(self) -> list[dict[str, object]]:
         """Return what the outside programs used, in their order."""
-        programs = self.simulation.programs
-        usages = [] if programs is None else [one.process.usage for one in programs.attachments]
+        usages = [program.process.usage for program in self.simulation.programs.attachments]
         return [{"cpu_s": round(usage.cpu_s, 3), "peak_memory_bytes": usage.peak_memory_bytes} for usage in usages]

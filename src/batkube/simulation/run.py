@@ -241,17 +241,13 @@ def _complete(simulation: Simulation, inputs: Inputs, progress: ProgressListener
             progress(*work.progress, max(now, START))  # programs come up before the run begins
 
     try:
-        simulation.loop.run(simulation.passage, work.is_done, report)
-        if simulation.link is not None:
-            simulation.link.conclude()
+        simulation.loop.run(simulation.programs, work.is_done, report)
+        simulation.link.conclude()
     except Refusal as error:
-        assert simulation.link is not None
         raise RunFailed(f"{inputs.scenario.scheduler}: {error}{simulation.link.tail()}") from error
     finally:
-        if simulation.programs is not None:
-            simulation.programs.stop()
-        if simulation.link is not None:
-            simulation.link.close()
+        simulation.programs.stop()
+        simulation.link.close()
         work.tell_the_rest()
     if simulation.auditor is not None:
         simulation.auditor.conclude(simulation.world.clock.now)

@@ -16,7 +16,7 @@ _SIZE = 4096
 _MAGIC = 0x314B4256
 
 _NOW, _PROBE, _LIMIT, _FLAGS, _SEED = 1, 2, 3, 4, 5
-_SEEN, _NEXT, _IDLES, _WROTE, _JUMPS, _HEAP, _GRANTED_WROTE = 8, 9, 10, 11, 12, 13, 14
+_SEEN, _NEXT, _WROTE, _JUMPS, _HEAP, _GRANTED_WROTE = 8, 9, 11, 12, 13, 14  # 10: how often it was idle, for people
 _CONNECTS, _BYTES_WRITTEN, _BYTES_READ, _LIVE, _PID = 15, 16, 17, 18, 19
 
 _DETERMINISTIC, _COLLECT = 1, 2
@@ -120,11 +120,6 @@ class ClockPage:
     def jumps(self) -> int:
         """How often the program moved its own clock within a grant."""
         return self._slots[_JUMPS]
-
-    @property
-    def idles(self) -> int:
-        """How often the program told that it is idle."""
-        return self._slots[_IDLES]
 
     @property
     def heap_bytes(self) -> int:

@@ -105,11 +105,6 @@ class Sleepers:
         first = self._look(extra)
         return first is not None and self._look(extra) == first
 
-    @property
-    def threads(self) -> list[Thread]:
-        """Those that were seen last."""
-        return list(self._tasks)
-
     def _look(self, others: Iterable[int]) -> dict[Thread, bytes] | None:
         """Return how often each has run; None as soon as one is not asleep, or has come or gone meanwhile."""
         sleeping: dict[Thread, bytes] = {}
