@@ -14,7 +14,7 @@ def silent_platform(
 ) -> Path:
     """Write machines whose messages take no time, and a master; `more` are attributes, `inside` is inside of each."""
     hosts = "".join(f'<host id="{prefix}{number}" {_HERE} {more}>{inside}</host>' for number in range(machines))
-    master = f'<host id="master_host" speed="1Gf" {_HERE}>{inside}</host>'
+    master = f'<host id="master_host" {_HERE} {more}>{inside}</host>'
     path = folder / "platform.xml"
     path.write_text(f'{_HEAD}<zone id="z" routing="Vivaldi">{master}{hosts}</zone></platform>')
     return path

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import zmq
 from tests.batsim.platforms import silent_platform
-from tests.batsim.recordings import read_table
+from tests.batsim.recordings import arguments_of, read_table
 from typer.testing import CliRunner
 
 from batkube.batsim.options import Options
@@ -246,3 +246,9 @@ def test_a_simulation_that_breaks_off_before_any_job_has_ended_has_used_nothing(
 
     header, row = read_table(tmp_path / "out_schedule.csv")
     assert row[header.index("consumed_joules")] == "0.000000"
+
+
+@pytest.mark.parametrize(("text", "limit"), [("0", None), ("-3", None), ("7", 7)])
+def test_a_limit_that_is_none_takes_all_machines(text: str, limit: int | None) -> None:
+    """As with Batsim, where only numbers above 0 limit anything."""
+    assert arguments_of(["-p", "p.xml", "--mmax", text]).machines_max == limit

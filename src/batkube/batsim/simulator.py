@@ -20,7 +20,7 @@ from batkube.kernel.stopwatch import Stopwatch
 from batkube.platforms.reading import read_network, read_platform
 from batkube.workloads.batsim import BatsimDocument, read_batsim_document
 from batkube.workloads.dax import read_dax
-from batkube.workloads.model import Composed, Foreign, Profile
+from batkube.workloads.model import Composed, Foreign, Job, Parallel, Profile
 from batkube.workloads.usage_traces import UsageTraces
 
 #: Where Batsim looks for its scheduler.
@@ -129,19 +129,28 @@ def _check_prefix(prefix: str) -> None:
 
 
 def _check_profiles(documents: Mapping[str, BatsimDocument]) -> None:
-    """Refuse traces that cannot be read or replayed, before anything is written."""
+    """Refuse traces that cannot be read, and jobs that cannot be executed, before anything is written."""
     traces = UsageTraces()
     for document in documents.values():
         folder = Path(document.workload.source).parent
         for job in document.workload.jobs:
-            if _has_kind(job.profile, SMPI):
-                raise InputError(
-                    document.workload.source,
-                    at=f"job {job.name!r}",
-                    problem=f"its profile {job.profile.name!r} replays an SMPI trace, which is not modelled",
-                    remedy="run it under a real Batsim: batkube run --engine batsim, or batsim itself",
-                )
+            problem = _problem_of(job)
+            if problem is not None:
+                raise InputError(document.workload.source, at=f"job {job.name!r}", problem=problem)
             traces.read(job.profile, folder)
+
+
+def _problem_of(job: Job) -> str | None:
+    """Return why a job can never be executed, if it cannot."""
+    profile = job.profile
+    if _has_kind(profile, SMPI):
+        return (
+            f"its profile {profile.name!r} replays an SMPI trace, which is not modelled; run it under a real Batsim: "
+            "batkube run --engine batsim, or batsim itself"
+        )
+    if isinstance(profile, Parallel) and len(profile.cpu_flops) != job.size:
+        return f"asks for {job.size} machines, and its profile {profile.name!r} is for {len(profile.cpu_flops)}"
+    return None
 
 
 def _check_jobs_alone(documents: Mapping[str, BatsimDocument], count: int) -> None:

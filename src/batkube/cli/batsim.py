@@ -233,7 +233,7 @@ def _simulate(wishes: dict[str, Any]) -> None:
         prefix=wishes["export"],
         master=wishes["master_host"],
         roles=_roles(wishes["add_role_to_hosts"] or []),
-        machines_max=wishes["mmax"] or None,
+        machines_max=wishes["mmax"] if wishes["mmax"] > 0 else None,
         limits_by_workload=wishes["mmax_workload"],
         events=wishes["events"] or [],
         options=options,
