@@ -22,7 +22,7 @@ from batkube.cluster.pods import time_in
 from batkube.cluster.store import KubeObject
 from batkube.execution.scripts.running import run_program, run_script
 from batkube.execution.scripts.state import Environment
-from batkube.execution.scripts.surroundings import Files, Mounts, expanded, variables_of
+from batkube.execution.scripts.surroundings import Files, Mounts, environment_of, expanded
 from batkube.execution.scripts.words import NotUnderstood
 from batkube.kernel.instants import Duration, Instant, seconds
 from batkube.kernel.quantities import MEMORY, amount
@@ -73,14 +73,17 @@ def plan_of(
     *,
     role: Role = Role.MAIN,
     rule: Conduct = _NO_RULE,
+    environment: Environment | None = None,
     files: Files | None = None,
     now: Instant = _BEGINNING,
 ) -> ContainerPlan:
     """Return what `container` of `pod` does in a run of which a rule says `rule`, and that begins `now`.
 
-    What its script writes to `files` is written.
+    Its environment is what the pod says of it, if there is nothing else. What its script writes to `files` is written.
     """
-    plan = _by_rule(rule, _by_itself(pod, container, Files() if files is None else files, now, role))
+    disk = Mounts(Files() if files is None else files, pod, container, now)
+    start = environment_of(pod, container) if environment is None else environment
+    plan = _by_rule(rule, _by_itself(pod, container, start, disk, role))
     if role is Role.MAIN:
         annotations = pod["metadata"].get("annotations") or {}
         length = time_in(pod, DURATION if DURATION in annotations else RUN_TIME)
@@ -91,7 +94,7 @@ def plan_of(
     return plan if rule.memory is None else _within_limit(plan, container, rule.memory)
 
 
-def _by_itself(pod: KubeObject, container: KubeObject, files: Files, now: Instant, role: Role) -> ContainerPlan:
+def _by_itself(pod: KubeObject, container: KubeObject, start: Environment, disk: Mounts, role: Role) -> ContainerPlan:
     """Return what a container does of which only its own fields tell."""
     if role is Role.INIT:
         if container.get("restartPolicy") == "Always":
@@ -100,7 +103,7 @@ def _by_itself(pod: KubeObject, container: KubeObject, files: Files, now: Instan
     else:
         is_endless = role is Role.EPHEMERAL or pod["spec"].get("restartPolicy", "Always") == "Always"
         usual = _FOR_EVER if is_endless else ContainerPlan(DEFAULT_LENGTH)
-    plan = _understood(pod, container, files, now)
+    plan = _understood(container, start, disk)
     return plan if isinstance(plan, ContainerPlan) else usual._replace(doubt=plan)
 
 
@@ -125,14 +128,12 @@ def _exit_code(text: str | None) -> int | None:
     return int(text) % 256 if text is not None and text.isascii() and text.isdigit() and len(text) < 6 else None
 
 
-def _understood(pod: KubeObject, container: KubeObject, files: Files, now: Instant) -> ContainerPlan | str:
+def _understood(container: KubeObject, start: Environment, disk: Mounts) -> ContainerPlan | str:
     """Return what a container's command does; or why that is not understood, "" where nobody would expect it to be."""
-    variables = variables_of(pod, container)
-    words = [expanded(word, variables) for word in (*(container.get("command") or ()), *(container.get("args") or ()))]
+    written = (*(container.get("command") or ()), *(container.get("args") or ()))
+    words = [expanded(word, start.variables) for word in written]
     if not words:
         return ""
-    disk = Mounts(files, pod, container, now)
-    start = Environment(variables, is_complete=not container.get("envFrom"))
     is_shell = words[0].rpartition("/")[2] in _SHELLS
     try:
         if is_shell and (line := _shell_line(words[1:])) is not None:

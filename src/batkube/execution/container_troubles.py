@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from batkube.cluster.event_recorder import EventType
 from batkube.cluster.store import KubeObject
-from batkube.execution.scripts.surroundings import variables_of
+from batkube.execution.scripts.surroundings import environment_of
 from batkube.workloads.rules import Conduct
 
 _REFERENCE = re.compile(r"\$\(([^)]*)\)")
@@ -52,9 +52,10 @@ def _missing_image(image: str) -> Trouble:
 
 def _bad_path(expression: str, pod: KubeObject, container: KubeObject) -> str:
     """Return what is wrong with the path that a subPathExpr stands for, or ""."""
-    variables = variables_of(pod, container)
+    environment = environment_of(pod, container)
+    variables = environment.variables
     missing = [name for name in _REFERENCE.findall(expression) if name not in variables]
-    if missing and not container.get("envFrom"):
+    if missing and environment.is_complete:
         return f"missing value for {', '.join(f'{name!r}' for name in missing)}"
     if any(variables.get(name) is None for name in _REFERENCE.findall(expression)):
         return ""  # its value stands elsewhere, and is taken to be a good one

@@ -18,6 +18,7 @@ from batkube.cluster.pods import node_of_pod
 from batkube.cluster.store import Key, KubeObject
 from batkube.cluster.world import World
 from batkube.execution.addresses import AddressPool
+from batkube.execution.config_sources import ConfigSources
 from batkube.execution.container_plans import KILLED, LOST, TERMINATED, Role, plan_of
 from batkube.execution.container_troubles import Trouble, trouble_of
 from batkube.execution.pod_lives import ContainerLife, PodLife, Stage, known_of
@@ -52,6 +53,7 @@ class Containers:
         self._rules = rules or ContainerRules((), world.streams)
         self._addresses = AddressPool(POD_NETWORK)
         self._files = Files()
+        self._sources = ConfigSources(world)
         self._notes = world.notes
         #: Told when the last container of a pod has ended.
         self.on_end: LifeAction = lambda life, now: None
@@ -157,7 +159,8 @@ class Containers:
         self._tell_of(life, one, "Normal", "Pulled", f'Container image "{one.image}" already present on machine', now)
         self._tell_of(life, one, "Normal", "Created", f"Created container: {one.name}", now)
         self._tell_of(life, one, "Normal", "Started", f"Started container {one.name}", now)
-        plan = plan_of(pod, spec, role=one.role, rule=rule, files=self._files, now=now)
+        start = self._sources.environment_of(pod, spec)
+        plan = plan_of(pod, spec, role=one.role, rule=rule, environment=start, files=self._files, now=now)
         if plan.doubt:
             self._notes.add(_NOT_UNDERSTOOD, example=f"pod {life.key}, container {one.name}: {plan.doubt}")
         one.start(plan, now)

@@ -10,10 +10,11 @@ import bisect
 import enum
 import posixpath
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from batkube.cluster.store import KubeObject
+from batkube.execution.scripts.state import Environment
 from batkube.kernel.instants import Duration, Instant
 
 _FIELD = re.compile(r"metadata\.(labels|annotations)\['([^']+)'\]")
@@ -156,16 +157,36 @@ def _place(pod: KubeObject, volume: KubeObject) -> str:
     return ""
 
 
-def variables_of(pod: KubeObject, container: KubeObject) -> dict[str, str | None]:
-    """Return a container's environment; None for values that stand in other objects, or that only a kubelet knows."""
-    metadata = pod["metadata"]
-    variables: dict[str, str | None] = {"HOSTNAME": pod["spec"].get("hostname") or metadata.get("name", "")}
+#: Returns what is in a ConfigMap (`configmaps`) or Secret (`secrets`) of the pod's namespace; None if nobody knows.
+DataOf = Callable[[str, str], Mapping[str, str] | None]
+
+
+def environment_of(pod: KubeObject, container: KubeObject, data_of: DataOf = lambda storage, name: None) -> Environment:
+    """Return what a container is started with; values are None that only a kubelet knows, or nobody."""
+    variables: dict[str, str | None] = {"HOSTNAME": pod["spec"].get("hostname") or pod["metadata"].get("name", "")}
+    is_complete = True
+    for source in container.get("envFrom") or ():
+        data = _data(source, "configMapRef", "secretRef", data_of)
+        is_complete = is_complete and data is not None
+        variables |= {f"{source.get('prefix', '')}{name}": value for name, value in (data or {}).items()}
     for one in container.get("env") or ():
-        if "valueFrom" in one:
-            variables[one["name"]] = _field(pod, (one["valueFrom"].get("fieldRef") or {}).get("fieldPath", ""))
-        else:
+        source = one.get("valueFrom")
+        if source is None:
             variables[one["name"]] = expanded(one.get("value", ""), variables)
-    return variables
+        elif "fieldRef" in source:
+            variables[one["name"]] = _field(pod, source["fieldRef"].get("fieldPath", ""))
+        else:
+            data = _data(source, "configMapKeyRef", "secretKeyRef", data_of) or {}
+            key = (source.get("configMapKeyRef") or source.get("secretKeyRef") or {}).get("key", "")
+            variables[one["name"]] = data.get(key)
+    return Environment(variables, is_complete=is_complete)
+
+
+def _data(source: KubeObject, config_map: str, secret: str, data_of: DataOf) -> Mapping[str, str] | None:
+    for field, storage in ((config_map, "configmaps"), (secret, "secrets")):
+        if name := (source.get(field) or {}).get("name"):
+            return data_of(storage, name)
+    return None
 
 
 def _field(pod: KubeObject, path: str) -> str | None:

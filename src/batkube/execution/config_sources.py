@@ -1,0 +1,73 @@
+"""ConfigMaps and Secrets that containers refer to: what a script knows from them, and which of them are not there."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Iterator
+
+from batkube.cluster.references import key_of
+from batkube.cluster.store import Key, KubeObject, Store
+from batkube.cluster.world import World
+from batkube.execution.scripts.state import Environment
+from batkube.execution.scripts.surroundings import environment_of
+from batkube.kernel.fidelity import FidelityNote
+
+_CONFIG_MAP, _SECRET = "configmaps", "secrets"
+_NOT_THERE = FidelityNote(
+    "containers",
+    "a container refers to a ConfigMap or Secret that is not there: a real kubelet would wait for it, here it starts",
+)
+#: Every namespace is given it, sooner or later.
+_AUTHORITY = "kube-root-ca.crt"
+
+
+class ConfigSources:
+    """Looks up what containers refer to."""
+
+    def __init__(self, world: World) -> None:
+        self._store: Store = world.store
+        self._notes = world.notes
+
+    def environment_of(self, pod: KubeObject, container: KubeObject) -> Environment:
+        """Return what a container is started with; what it refers to and is not there is noted."""
+        namespace = pod["metadata"].get("namespace", "")
+        for storage, name in _references(pod, container):
+            if self._store.get(storage, Key(f"{namespace}/{name}")) is None:
+                place = f"pod {key_of(pod)}, container {container['name']}"
+                self._notes.add(_NOT_THERE, example=f"{place}: {storage[:-1]} {name}")
+        return environment_of(pod, container, lambda storage, name: self._data(storage, Key(f"{namespace}/{name}")))
+
+    def _data(self, storage: str, key: Key) -> dict[str, str] | None:
+        found = self._store.get(storage, key)
+        if found is None:
+            return None
+        data = found.get("data") or {}
+        return dict(data) if storage == _CONFIG_MAP else {name: _decoded(text) for name, text in data.items()}
+
+
+def _decoded(text: str) -> str:
+    try:
+        return base64.b64decode(text).decode()
+    except (binascii.Error, UnicodeDecodeError):
+        return ""
+
+
+def _references(pod: KubeObject, container: KubeObject) -> Iterator[tuple[str, str]]:
+    """Yield what must be there before a container starts: what its variables and its volumes are made of."""
+    for one in container.get("env") or ():
+        yield from _needed(one.get("valueFrom") or {}, "configMapKeyRef", "secretKeyRef")
+    for one in container.get("envFrom") or ():
+        yield from _needed(one, "configMapRef", "secretRef")
+    for volume in pod["spec"].get("volumes") or ():
+        yield from _needed(volume, "configMap", "secret")
+        for source in (volume.get("projected") or {}).get("sources") or ():
+            yield from _needed(source, "configMap", "secret")
+
+
+def _needed(place: KubeObject, config_map: str, secret: str) -> Iterator[tuple[str, str]]:
+    for field, storage in ((config_map, _CONFIG_MAP), (secret, _SECRET)):
+        reference = place.get(field) or {}
+        name = reference.get("name") or reference.get("secretName")
+        if name and name != _AUTHORITY and not reference.get("optional"):
+            yield storage, name
