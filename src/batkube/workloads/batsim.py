@@ -175,6 +175,7 @@ class _Jobs:
             priority=extension.priority or 0,
             scheduler=extension.scheduler or "",
             queue=extension.queue or "",
+            partition=extension.partition or "",
         )
 
     def _name(self, place: Place, index: int, raw: object) -> str:

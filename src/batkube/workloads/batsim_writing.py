@@ -168,4 +168,6 @@ def _job_fields(job: Job, profile: str, agreed: _Asks | None) -> Fields:
         fields["priority"] = job.priority
     if job.queue:
         fields["queue"] = job.queue
+    if job.partition:
+        fields["partition"] = job.partition
     return fields

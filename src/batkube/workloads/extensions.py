@@ -1,4 +1,4 @@
-"""What Batkube adds to Batsim's workloads: the requests of a job's pods, their scheduler, priority and queue.
+"""What Batkube adds to Batsim's workloads: requests of a job's pods, scheduler, priority, queue and partition.
 
 The keys may stand on a profile, as in the first Batkube's files, or on a job, where they override the profile's one by
 one. `cpu` counts cores (a number, or a Kubernetes quantity such as "500m"), `memory` is a quantity of bytes, `gpu`
@@ -26,6 +26,7 @@ class Extension(NamedTuple):
     scheduler: str | None = None
     priority: int | None = None
     queue: str | None = None
+    partition: str | None = None
 
     def overridden_by(self, other: Extension) -> Extension:
         """Return this with everything that `other` gives put in its place."""
@@ -34,12 +35,13 @@ class Extension(NamedTuple):
             self.scheduler if other.scheduler is None else other.scheduler,
             self.priority if other.priority is None else other.priority,
             self.queue if other.queue is None else other.queue,
+            self.partition if other.partition is None else other.partition,
         )
 
 
 def is_extension_key(key: str) -> bool:
     """Say whether `key` is one of ours."""
-    return key in ("scheduler", "priority", "queue") or _resource(key) is not None
+    return key in ("scheduler", "priority", "queue", "partition") or _resource(key) is not None
 
 
 def _resource(key: str) -> str | None:
@@ -56,16 +58,17 @@ def read_extension(place: Place, fields: Mapping[str, object]) -> Extension:
         resource = _resource(key)
         if resource is not None:
             amounts[resource] = take.quantity(place / key, resource, value)
-    scheduler, priority, queue = fields.get("scheduler"), fields.get("priority"), fields.get("queue")
+    scheduler, priority = fields.get("scheduler"), fields.get("priority")
     return Extension(
         tuple(sorted(amounts.items())),
         None if scheduler is None else take.text(place / "scheduler", scheduler),
         None if priority is None else take.whole(place / "priority", priority),
-        None if queue is None else _queue(place / "queue", queue),
+        _name(place / "queue", fields.get("queue")),
+        _name(place / "partition", fields.get("partition")),
     )
 
 
-def _queue(place: Place, queue: object) -> str:
-    """Return the name of a queue, which may be a number."""
-    is_number = isinstance(queue, int) and not isinstance(queue, bool)
-    return take.text(place, str(queue) if is_number else queue)
+def _name(place: Place, name: object) -> str | None:
+    """Return the name of a queue or a partition, which may be a number; None where none is given."""
+    is_number = isinstance(name, int) and not isinstance(name, bool)
+    return None if name is None else take.text(place, str(name) if is_number else name)
