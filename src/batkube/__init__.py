@@ -5,7 +5,14 @@ import batkube
 run = batkube.run(workload="trace.swf", platform="100x1", scheduler="policy:easy")
 run.jobs            # a pandas frame of jobs.csv
 run.gantt()         # a matplotlib figure
+run.animate()       # the same with a slider for the time
+run.report()        # one HTML file
 
+batkube.compare(run, "out/fcfs")                    # runs side by side
+batkube.experiment("experiment.yaml", "out")        # a grid of runs, with their results as one frame
+batkube.Results("out/easy")                         # a run's folder, read back; batkube.ExperimentResults likewise
+
+Errors are `InputError` (what was given cannot be used), `RunFailed` (the scheduler failed) and `Bug`.
 Names are looked up when they are first used, so that the command line is in charge, of Ctrl-C too, before anything
 large is imported.
 """

@@ -1,7 +1,8 @@
-"""A scheduler that does what no cluster allows looks good nowhere: not in a script, a comparison, a report."""
+"""A scheduler that does what no cluster allows, or leaves jobs out, looks good nowhere: in no script or report."""
 
 from __future__ import annotations
 
+import csv
 import json
 import subprocess
 import sys
@@ -25,6 +26,17 @@ class Greedy(Policy):
         for job in list(view.queue):
             yield Start(job, everywhere)
 """
+#: Turns away who would have to wait, so that nobody waits.
+PICKY = """
+from collections.abc import Iterator
+from batkube.policies import Decision, Policy, Reject, Start, View
+
+class Picky(Policy):
+    def decide(self, view: View) -> Iterator[Decision]:
+        for job in list(view.queue):
+            placement = view.free.fit(job)
+            yield Reject(job, "busy") if placement is None else Start(job, placement)
+"""
 
 
 def batkube(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
@@ -34,9 +46,10 @@ def batkube(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder with a workload and the greedy policy."""
+    """A folder with a workload and the two policies."""
     (tmp_path / "w.json").write_text(json.dumps(WORKLOAD))
     (tmp_path / "greedy.py").write_text(GREEDY)
+    (tmp_path / "picky.py").write_text(PICKY)
     return tmp_path
 
 
@@ -89,12 +102,44 @@ def test_failed_jobs_stand_beside_the_means_of_a_run(folder: Path) -> None:
 def test_an_experiment_does_not_call_it_the_best(folder: Path) -> None:
     (folder / "e.yaml").write_text(
         "base: {workload: w.json, platform: 4x1}\n"
-        "axes: {scheduler: [policy:fcfs, policy:easy, policy:greedy.py:Greedy]}\n"
+        "axes: {scheduler: [policy:fcfs, policy:easy, policy:greedy.py:Greedy, policy:picky.py:Picky]}\n"
     )
 
     result = batkube("experiment", "e.yaml", "--out", "out", "--quiet", cwd=folder)
 
     assert result.returncode == 0, result.stderr
     page = (folder / "out" / "report.html").read_text()
-    assert "no possible schedule, so it is not compared" in page
-    assert page.count("✗") > 1
+    for sign, meaning in (("✗", "did what no cluster allows"), ("‡", "ran fewer jobs than others")):
+        assert f"{sign} {meaning}, so its means are not compared" in page
+        assert page.count(sign) > 1
+    waits = {row["scheduler"]: row["mean_waiting_time"] for row in csv.DictReader((folder / "out/results.csv").open())}
+    assert waits["policy:picky.py:Picky"] == "0.000000"
+    batkube("report", "out", "--tables", "tables", "--columns", "makespan,mean_waiting_time", cwd=folder)
+    assert r"\star" not in (folder / "tables/results.tex").read_text()
+
+
+def test_a_comparison_says_of_neither_that_it_is_better(folder: Path) -> None:
+    batkube(*RUN, "--out", "fcfs", cwd=folder)
+    for name in ("greedy", "picky"):
+        batkube(*RUN, "--scheduler", f"policy:{name}.py:{name.title()}", "--out", name, cwd=folder)
+
+    shown = batkube("compare", "fcfs", "greedy", "picky", "--latex", "t.tex", cwd=folder).stdout
+    against_it = batkube("compare", "greedy", "fcfs", cwd=folder).stdout
+
+    (wait,) = (line for line in shown.splitlines() if "mean wait  " in line)
+    assert wait.split()[-4:] == ["0.00", "✗", "0.00", "‡"]
+    assert "‡ ran fewer jobs than others, so its means are not compared\n" in shown
+    assert "✗ did what no cluster allows, so its means are not compared\n" in shown
+    latex = (folder / "t.tex").read_text()
+    assert r"fcfs & greedy$^\dagger$ & picky$^\ddagger$ \\" in latex
+    assert r"$^\ddagger$ ran fewer jobs than others, so its means are not compared} \\" in latex
+    assert [line.split()[-1] for line in against_it.splitlines() if "mean wait  " in line] == ["✗"]
+
+
+def test_who_runs_nothing_has_no_means(folder: Path) -> None:
+    (folder / "none.py").write_text(PICKY.replace("placement is None", "True").replace("Picky", "Nobody"))
+    result = batkube(*RUN, "--scheduler", "policy:none.py:Nobody", "--out", "none", cwd=folder)
+
+    told = dict(line.split("=") for line in result.stdout.splitlines())
+    names = ("makespan", "mean_waiting_time", "max_waiting_time", "mean_slowdown", "mean_utilisation")
+    assert {name: told[name] for name in names} == dict.fromkeys(names, "")

@@ -32,6 +32,13 @@ def test_trims_are_times_numbers_of_jobs_or_shares_of_them(warm_up: str, cool_do
     assert window.until(Instant(500 * SECOND)) == last * SECOND
 
 
+@pytest.mark.parametrize(("warm_up", "cool_down"), [("100jobs", "0"), ("0", "101jobs"), ("60%", "60%"), ("1d", "0")])
+def test_trims_that_leave_no_job_leave_none(warm_up: str, cool_down: str) -> None:
+    window = window_of(SUBMITS, parse_trim(warm_up), parse_trim(cool_down))
+
+    assert not any(window.has(submit) for submit in SUBMITS)
+
+
 @pytest.mark.parametrize("text", ["100%", "-1s", "ten", "5 %%", "", "3 job s"])
 def test_what_is_no_trim_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"trim|nothing"):

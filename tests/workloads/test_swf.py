@@ -20,8 +20,8 @@ FIELDS = ("number", "submit", "wait", "run", "allocated", "cpu", "memory", "requ
 def line(number: int | str = 1, **given: object) -> str:
     """Return a job line; fields not given are unknown, but for a run time of 10 s on 1 processor at 0."""
     values = {"number": number, "submit": 0, "run": 10, "allocated": 1, **given}
-    queue, preceding = given.get("queue", -1), given.get("preceding", -1)
-    return " ".join(str(values.get(name, -1)) for name in FIELDS) + f" -1 -1 {queue} -1 {preceding} -1\n"
+    queue, partition, preceding = (given.get(name, -1) for name in ("queue", "partition", "preceding"))
+    return " ".join(str(values.get(name, -1)) for name in FIELDS) + f" -1 -1 {queue} {partition} {preceding} -1\n"
 
 
 def read(tmp_path: Path, *lines: str) -> Workload:
@@ -35,19 +35,21 @@ def counts(workload: Workload) -> dict[str, int]:
 
 
 def test_a_job_has_what_its_line_says(tmp_path: Path) -> None:
-    trace = read(tmp_path, line(5, submit=3, wait=7, run=61, allocated=16, requested=20, time=3600, user=4, queue=2))
+    trace = read(
+        tmp_path, line(5, submit=3, wait=7, run=61, allocated=16, requested=20, time=3600, user=4, queue=2, partition=3)
+    )
 
     (job,) = trace.jobs
     assert (job.key, job.submit, job.size, job.walltime) == ("w0!5", seconds(3), 16, seconds(3600))
     assert job.profile == Delay(name="delay61", duration=seconds(61))
-    assert (job.user, job.queue, job.requests) == ("4", "2", ())
+    assert (job.user, job.queue, job.partition, job.requests) == ("4", "2", "3", ())
     assert trace.notes == ()
 
 
 def test_unknown_fields_stay_unknown(tmp_path: Path) -> None:
     (job,) = read(tmp_path, line()).jobs
 
-    assert (job.walltime, job.user, job.queue) == (None, "", "")
+    assert (job.walltime, job.user, job.queue, job.partition) == (None, "", "", "")
 
 
 def test_requested_processors_stand_in_for_allocated_ones(tmp_path: Path) -> None:

@@ -98,6 +98,8 @@ def delay_workload(draw: st.DrawFn) -> Workload:
             profile=delays.of(Duration(draw(times))),
             walltime=draw(st.none() | lengths.map(Duration)),
             user=draw(st.sampled_from(["", "1", "22"])),
+            queue=draw(st.sampled_from(["", "1", "2"])),
+            partition=draw(st.sampled_from(["", "0", "3"])),
         )
         for name in draw(st.lists(st.integers(0, 10**9), min_size=1, max_size=10, unique=True))
     ]
@@ -145,7 +147,15 @@ def test_manifests_read_back_as_the_same_jobs(
     workload: Workload, asked: tuple[tuple[str, int], ...], priority: int, scheduler: str
 ) -> None:
     jobs = [
-        msgspec.structs.replace(job, requests=asked, priority=priority, scheduler=scheduler, image="example/work:1")
+        msgspec.structs.replace(
+            job,
+            requests=asked,
+            priority=priority,
+            scheduler=scheduler,
+            image="example/work:1",
+            queue="",
+            partition="",
+        )
         for job in workload.jobs
     ]
 
@@ -191,12 +201,18 @@ def test_batsim_gets_the_number_of_machines_it_insists_on(delays_at: MakeWorkloa
 
 def test_swf_numbers_what_is_not_a_number_and_says_what_it_loses(delays_at: MakeWorkload, tmp_path: Path) -> None:
     workload = delays_at((0, 10, 1), (5, 10, 1), user="ann", requests=(("cpu", 1),), priority=2, scheduler="s")
-    jobs = [msgspec.structs.replace(job, name=f"pod-{job.name}") for job in workload.jobs]
+    jobs = [
+        msgspec.structs.replace(job, name=f"pod-{job.name}", queue=queue, partition="gpu nodes")
+        for job, queue in zip(workload.jobs, ("batch", "debug"), strict=True)
+    ]
 
     losses = write_workload(Workload(name="w0", source="made", jobs=jobs), tmp_path / "w.swf")
 
-    assert [job.name for job in read_workload(tmp_path / "w.swf").jobs] == ["1", "2"]
-    assert "; Note: user 1 is ann\n" in (tmp_path / "w.swf").read_text()
+    again = read_workload(tmp_path / "w.swf").jobs
+    assert [(job.name, job.queue, job.partition) for job in again] == [("1", "1", "1"), ("2", "2", "1")]
+    text = (tmp_path / "w.swf").read_text()
+    for remark in ("Note: user 1 is ann", "Queue: 1 batch", "Queue: 2 debug", "Partition: 1 gpu nodes"):
+        assert f"; {remark}\n" in text
     assert [(note.message.split(":")[0], count) for note, count in losses] == [
         ("SWF has no requests per pod", 2),
         ("SWF has no priorities", 2),

@@ -9,7 +9,7 @@ import typer
 
 from batkube.cli.figure_widths import FOR_PRINT, WIDTHS_IN, FigureWidth
 from batkube.cli.lengths import moment_s
-from batkube.outputs.over_time.curves import ChartKind
+from batkube.outputs.over_time.kinds import ChartKind
 
 
 def chart(

@@ -76,20 +76,24 @@ def show(comparison: Comparison, console: Console) -> None:
     """Print a comparison; in colour on a terminal only, and never cut: a table too wide is for `less -S`."""
     for warning in comparison.warnings:
         console.print(Text(f"warning: {warning}", style="yellow"), soft_wrap=True)
-    tables = {"Metrics": _metrics_table(comparison)}
-    tables[f"Jobs, against {comparison.labels[comparison.baseline]}"] = _jobs_table(comparison)
-    for title, table in tables.items():
-        wide = Measurement.get(console, console.options.update(max_width=10_000), table).maximum
-        console.width = max(wide, console.width)
-        console.print(Text(title, style="bold"))
-        console.print(table)
+    _show_table(console, "Metrics", _metrics_table(comparison))
+    for line in comparison.legend:
+        console.print(Text(line), soft_wrap=True)
+    _show_table(console, f"Jobs, against {comparison.labels[comparison.baseline]}", _jobs_table(comparison))
+
+
+def _show_table(console: Console, title: str, table: Table) -> None:
+    wide = Measurement.get(console, console.options.update(max_width=10_000), table).maximum
+    console.width = max(wide, console.width)
+    console.print(Text(title, style="bold"))
+    console.print(table)
 
 
 def _metrics_table(comparison: Comparison) -> Table:
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     table.add_column("metric", no_wrap=True)
     table.add_column("unit", no_wrap=True)
-    for run, label in enumerate(comparison.labels):
+    for run, label in enumerate(comparison.heads):
         table.add_column(Text(label), justify="right", no_wrap=True)
         if run != comparison.baseline:
             table.add_column("±%", justify="right", no_wrap=True)
@@ -98,8 +102,8 @@ def _metrics_table(comparison: Comparison) -> Table:
         for run, rows in enumerate(comparison.rows):
             cells.append(rows[number].text)
             if run != comparison.baseline:
-                possible = comparison.is_possible[run] and comparison.is_possible[comparison.baseline]
-                cells.append(_change(comparison.change(run, number), row.better if possible else 0))
+                bar = comparison.bar(run, number)
+                cells.append(bar or _change(comparison.change(run, number), row.better))
         table.add_row(*cells)
     return table
 

@@ -93,12 +93,12 @@ def _report(
         beside = f"   ({lost:,} of {int(summary['nb_jobs']):,} jobs came to nothing)" if lost else ""
         yield f"  mean wait          {_time(summary['mean_waiting_time'])}{beside}"
         yield f"  longest wait       {_time(summary['max_waiting_time'])}"
-        yield f"  mean slowdown      {float(summary['mean_slowdown']):>14,.2f}{beside}"
-        yield f"  mean utilisation   {100 * float(summary['mean_utilisation']):>14.1f} %   {_window(summary)}".rstrip()
+        yield f"  mean slowdown      {_number(summary['mean_slowdown'], 2)}{beside}"
+        yield f"  mean utilisation   {_number(summary['mean_utilisation'], 1, 100)} %   {_window(summary)}".rstrip()
     if float(summary["work_lost"]):
         yield f"  work lost          {_time(summary['work_lost'])}"
     yield ""
-    virtual_s, real_s = float(manifest.get("end_s", summary["makespan"])), manifest["real"]["run_s"]
+    virtual_s, real_s = float(manifest.get("end_s", summary["makespan"] or 0)), manifest["real"]["run_s"]
     pace = f", {virtual_s / real_s:,.0f} times real time" if real_s else ""
     yield f"{manifest['scheduler']}: {human(seconds(virtual_s))} {done} in {real_s:.2f} s{pace}"
     folder = shlex.quote(str(out))
@@ -119,10 +119,17 @@ def _window(summary: dict[str, str]) -> str:
     if not begin and jobs == int(summary["nb_jobs_finished"]):
         return ""
     end = float(summary["measured_until"])
-    return f"from {human(seconds(begin))} to {human(seconds(end))}; means of {jobs:,} jobs"
+    return f"from {human(seconds(begin))} to {human(seconds(end))}; means of {jobs:,} {'job' if jobs == 1 else 'jobs'}"
+
+
+def _number(text: str, decimals: int, factor: float = 1) -> str:
+    """Return a number for a table; a dash where the run cannot tell it."""
+    return f"{factor * float(text):>14,.{decimals}f}" if text else f"{'–':>14}"
 
 
 def _time(text: str) -> str:
     """Return seconds for a table, and as a person says them where that is shorter to grasp."""
+    if not text:
+        return f"{_number(text, 1)} s"
     words = f"   {human(seconds(text))}" if float(text) >= 60 else ""
-    return f"{float(text):>14,.1f} s{words}"
+    return f"{_number(text, 1)} s{words}"

@@ -97,6 +97,9 @@ def convert(
     max_size: MaxSize = None,
     user: Annotated[list[str] | None, typer.Option(help="Keep the jobs of this user; may be repeated.")] = None,
     queue: Annotated[list[str] | None, typer.Option(help="Keep the jobs of this queue; may be repeated.")] = None,
+    partition: Annotated[
+        list[str] | None, typer.Option(help="Keep the jobs of this partition; may be repeated.")
+    ] = None,
     drop_zero: Annotated[bool, typer.Option("--drop-zero", help="Leave out jobs with run time 0.")] = False,
     first: Annotated[int | None, typer.Option(min=1, help="Keep the first N jobs of what is left.")] = None,
     shift: Annotated[bool, typer.Option("--shift", help="Let the first job be submitted at 0.")] = False,
@@ -124,8 +127,9 @@ def convert(
     else:
         _refuse_without("--utilisation", {"--period": period, "--variation": variation, "--pick": pick})
     workload = _window(workload, begin, end)
-    sizes, users, queues = (min_size, max_size), user or (), queue or ()
-    workload = conversions.selected_jobs(workload, sizes=sizes, users=users, queues=queues)
+    workload = conversions.selected_jobs(
+        workload, sizes=(min_size, max_size), users=user or (), queues=queue or (), partitions=partition or ()
+    )
     if drop_zero:
         workload = conversions.drop_zero_run_times(workload)
     if first is not None:

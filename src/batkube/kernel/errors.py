@@ -16,7 +16,7 @@ from pathlib import Path
 
 
 class BatkubeError(Exception):
-    """The root of the tree above."""
+    """What Batkube raises on purpose: catch it for input errors, failed runs and bugs alike."""
 
 
 class InputError(BatkubeError):

@@ -76,6 +76,7 @@ def window_of(submits: Sequence[int], warm_up: Trim, cool_down: Trim) -> Window:
     if not ordered:
         return Window(Instant(0), None)
     count = len(ordered)
-    begin = ordered[min(warm_up.jobs_of(count), count - 1)] + warm_up.length
-    last = ordered[max(0, count - 1 - cool_down.jobs_of(count))] - cool_down.length
+    before, after = warm_up.jobs_of(count), cool_down.jobs_of(count)
+    begin = ordered[before] + warm_up.length if before < count else ordered[-1] + 1
+    last = ordered[count - 1 - after] - cool_down.length if after < count else ordered[0] - 1
     return Window(Instant(begin), None if cool_down == NO_TRIM else Instant(last))

@@ -11,6 +11,7 @@ from batkube.outputs.measures.measured_run import MeasuredRun
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from batkube.outputs.gantt.stepper import Stepper
     from batkube.outputs.measures.comparison import Comparison
 
 
@@ -30,6 +31,12 @@ class Results(MeasuredRun):
         from batkube.outputs.gantt.chart import draw_gantt
 
         return draw_gantt(self, title=title, color_by=color_by, window=window, against=against, width_in=width_in)
+
+    def animate(self, *, title: str | None = None, color_by: str = "job") -> Stepper:
+        """Return the run from one instant to the next, with a slider: a notebook shows it, and `save` writes it."""
+        from batkube.outputs.gantt.chart import stepper_of
+
+        return stepper_of(self, title=title, color_by=color_by)
 
     def report(self, out: str | Path | None = None, *, title: str | None = None) -> Path:
         """Write the run's report, one HTML file, and return where it is: report.html in its folder unless said."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from batkube.cluster.mapping import ResourceModel
 from batkube.kernel.errors import RunFailed
+from batkube.kernel.fidelity import FidelityNote
 from batkube.kernel.instants import as_float_s, format_seconds
 from batkube.kernel.stopwatch import WorkStopwatch, peak_memory_bytes
 from batkube.outputs.files.energy_csv import write_consumed_energy, write_pstate_changes
@@ -29,6 +30,10 @@ from batkube.workloads.model import Job
 
 if TYPE_CHECKING:
     from batkube.programs.conflicts import SchedulerConflicts
+
+_NOTHING_MEASURED = FidelityNote(
+    "window", "no job was submitted between warm-up and cool-down, so that there are no means: make them shorter"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +85,8 @@ class Record:
             summary |= self._write_shares(folder, self.simulation.conflicts)
         summary |= self.simulation.programs.columns()
         notes = self.simulation.world.notes
+        if summary["nb_jobs_finished"] and not summary["nb_jobs_measured"]:
+            notes.add(_NOTHING_MEASURED, example=f"{summary['nb_jobs']} jobs")
         summary["nb_violations"] = notes.violations
         write_schedule(folder.file("schedule.csv"), summary)
         write_json(folder.file("fidelity.json"), notes.rows())

@@ -179,6 +179,7 @@ class _Jobs:
             priority=extension.priority or 0,
             scheduler=extension.scheduler or "",
             queue=extension.queue or "",
+            partition=extension.partition or "",
             gang=extension.gang(place, size),
         )
 

@@ -167,6 +167,8 @@ def _job_fields(job: Job, profile: str, agreed: _Asks | None) -> Fields:
         fields["priority"] = job.priority
     if job.queue:
         fields["queue"] = job.queue
+    if job.partition:
+        fields["partition"] = job.partition
     if job.gang.min_member:
         fields["min_member"] = job.gang.min_member
     if job.gang.min_resources:

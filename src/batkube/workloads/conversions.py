@@ -51,8 +51,9 @@ def selected_jobs(
     sizes: tuple[int | None, int | None] = (None, None),
     users: Collection[str] = (),
     queues: Collection[str] = (),
+    partitions: Collection[str] = (),
 ) -> Workload:
-    """Keep the jobs whose size is in a range (None: no bound), and which are of these users and queues (none: all)."""
+    """Keep the jobs whose size is in a range (None: no bound), and which are of these users, … (none: of all)."""
     least, most = sizes
     kept = [
         job
@@ -61,8 +62,9 @@ def selected_jobs(
         and (most is None or job.size <= most)
         and (not users or job.user in users)
         and (not queues or job.queue in queues)
+        and (not partitions or job.partition in partitions)
     ]
-    return _with_jobs(workload, kept, "has such a size, user and queue")
+    return _with_jobs(workload, kept, "has such a size, user, queue and partition")
 
 
 def clip_sizes(workload: Workload, most: int) -> Workload:

@@ -1,4 +1,4 @@
-"""What Batkube adds to Batsim's workloads: the requests of a job's pods, their scheduler, priority, queue and gang.
+"""What Batkube adds to Batsim's workloads: requests of a job's pods, scheduler, priority, queue, partition and gang.
 
 The keys may stand on a profile, as in the first Batkube's files, or on a job, where they override the profile's one by
 one. `cpu` counts cores (a number, or a Kubernetes quantity such as "500m"), `memory` is a quantity of bytes, `gpu`
@@ -17,7 +17,7 @@ from batkube.workloads import fields as take
 from batkube.workloads.fields import Place
 from batkube.workloads.model import WHOLE, GangTerms, Requests
 
-_OTHER_KEYS = ("scheduler", "priority", "queue", "min_member", "min_resources")
+_OTHER_KEYS = ("scheduler", "priority", "queue", "partition", "min_member", "min_resources")
 _RESOURCE_OF_KEY = {"cpu": CPU, "memory": MEMORY, "gpu": GPU}
 
 
@@ -28,6 +28,7 @@ class Extension(NamedTuple):
     scheduler: str | None = None
     priority: int | None = None
     queue: str | None = None
+    partition: str | None = None
     min_member: int | None = None
     #: True for what the pods of `min_member` request.
     min_resources: Requests | bool | None = None
@@ -39,6 +40,7 @@ class Extension(NamedTuple):
             self.scheduler if other.scheduler is None else other.scheduler,
             self.priority if other.priority is None else other.priority,
             self.queue if other.queue is None else other.queue,
+            self.partition if other.partition is None else other.partition,
             self.min_member if other.min_member is None else other.min_member,
             self.min_resources if other.min_resources is None else other.min_resources,
         )
@@ -73,15 +75,22 @@ def _resource(key: str) -> str | None:
 
 def read_extension(place: Place, fields: Mapping[str, object]) -> Extension:
     """Return what the extension keys of `fields` say; other keys are none of our business."""
-    scheduler, priority, queue, min_member, min_resources = map(fields.get, _OTHER_KEYS)
+    scheduler, priority, queue, partition, min_member, min_resources = map(fields.get, _OTHER_KEYS)
     return Extension(
         _amounts(place, fields),
         None if scheduler is None else take.text(place / "scheduler", scheduler),
         None if priority is None else take.whole(place / "priority", priority),
-        None if queue is None else _queue(place / "queue", queue),
+        _name(place / "queue", queue),
+        _name(place / "partition", partition),
         None if min_member is None else take.positive_whole(place / "min_member", min_member),
         None if min_resources is None else _min_resources(place / "min_resources", min_resources),
     )
+
+
+def _name(place: Place, name: object) -> str | None:
+    """Return the name of a queue or a partition, which may be a number; None where none is given."""
+    is_number = isinstance(name, int) and not isinstance(name, bool)
+    return None if name is None else take.text(place, str(name) if is_number else name)
 
 
 def _amounts(place: Place, fields: Mapping[str, object]) -> Requests:
@@ -101,9 +110,3 @@ def _min_resources(place: Place, value: object) -> Requests | bool:
         if _resource(key) is None:
             (place / key).refuse("is no resource", "resources: cpu, memory, gpu, or a name such as example.com/fpga")
     return _amounts(place, value)
-
-
-def _queue(place: Place, queue: object) -> str:
-    """Return the name of a queue, which may be a number."""
-    is_number = isinstance(queue, int) and not isinstance(queue, bool)
-    return take.text(place, str(queue) if is_number else queue)

@@ -107,6 +107,8 @@ class Job(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     image: str = ""
     #: The queue it was submitted to; empty for the scheduler's default one.
     queue: str = ""
+    #: The part of the machine it ran on, as a trace has it. Kept, and nothing that a scheduler is told of.
+    partition: str = ""
     #: What its PodGroup says, with schedulers that have such.
     gang: GangTerms = WHOLE
 

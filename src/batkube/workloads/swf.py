@@ -29,7 +29,7 @@ from batkube.workloads.walltimes import ENDLESS, OVERRUN
 
 FIELDS = 18
 #: Positions in a split line, one less than the format's own numbers.
-NUMBER, SUBMIT, WAIT, RUN, ALLOCATED, REQUESTED, REQUESTED_TIME, STATUS, USER, QUEUE, PRECEDING = (
+NUMBER, SUBMIT, WAIT, RUN, ALLOCATED, REQUESTED, REQUESTED_TIME, STATUS, USER, QUEUE, PARTITION, PRECEDING = (
     0,
     1,
     2,
@@ -40,8 +40,11 @@ NUMBER, SUBMIT, WAIT, RUN, ALLOCATED, REQUESTED, REQUESTED_TIME, STATUS, USER, Q
     10,
     11,
     14,
+    15,
     16,
 )
+#: Fields that are taken as names, and what they are of.
+_NAMES = ((NUMBER, "job number"), (USER, "user"), (QUEUE, "queue"), (PARTITION, "partition"))
 
 _FIELD_NAMES = {
     SUBMIT: "submit time",
@@ -175,7 +178,7 @@ class _Trace:
             self._note(NO_PROCESSORS)
             return
         job_name = fields[NUMBER]
-        for position, what in ((NUMBER, "job number"), (USER, "user"), (QUEUE, "queue")):
+        for position, what in _NAMES:
             if problem := unfit(fields[position]):
                 raise InputError(
                     self._path, at=f"line {number}", problem=f"field {position + 1} ({what}) {problem}", remedy=REMEDY
@@ -198,8 +201,9 @@ class _Trace:
                 size=size,
                 profile=profile,
                 walltime=walltime,
-                user=sys.intern(fields[USER]) if fields[USER] != "-1" else "",
-                queue=sys.intern(fields[QUEUE]) if fields[QUEUE] != "-1" else "",
+                user=_name(fields[USER]),
+                queue=_name(fields[QUEUE]),
+                partition=_name(fields[PARTITION]),
             )
         )
 
@@ -275,3 +279,8 @@ class _Trace:
         if size is None:
             size = self._sizes[text] = count_field(self._path, number, fields, position)
         return size
+
+
+def _name(field: str) -> str:
+    """Return a field that names somebody or something; -1 is nobody. Few are different, so each is kept once."""
+    return "" if field == "-1" else sys.intern(field)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from batkube.kernel.errors import InputError
 from batkube.kernel.instants import NANOSECONDS_PER_SECOND
@@ -21,8 +21,11 @@ def swf_text(workload: Workload) -> Iterator[str]:
         yield "; Note: jobs are numbered in the order of their submission; their names were not numbers\n"
     if any(has_parts_of_seconds(job) for job in workload.jobs):
         yield "; Note: times have parts of seconds; the format has whole ones\n"
-    users = _user_numbers(workload)
-    yield from (f"; Note: user {number} is {user}\n" for user, number in users.items() if user != number)
+    users = _numbers(job.user for job in workload.jobs)
+    queues = _numbers(job.queue for job in workload.jobs)
+    partitions = _numbers(job.partition for job in workload.jobs)
+    for word, numbers in (("Note: user {} is", users), ("Queue: {}", queues), ("Partition: {}", partitions)):
+        yield from (f"; {word.format(number)} {name}\n" for name, number in numbers.items() if name != number)
     for number, job in enumerate(workload.jobs, 1):
         run = run_time(job.profile)
         if run is None:
@@ -34,10 +37,10 @@ def swf_text(workload: Workload) -> Iterator[str]:
             )
         name = job.name if keep_names else number
         walltime = "-1" if job.walltime is None else exact_seconds(job.walltime)
-        queue = job.queue if _is_number(job.queue) else "-1"
+        user, queue = users.get(job.user, "-1"), queues.get(job.queue, "-1")
         yield (
             f"{name} {exact_seconds(job.submit)} -1 {exact_seconds(run)} {job.size} -1 -1 "
-            f"{job.size} {walltime} -1 1 {users.get(job.user, '-1')} -1 -1 {queue} -1 -1 -1\n"
+            f"{job.size} {walltime} -1 1 {user} -1 -1 {queue} {partitions.get(job.partition, '-1')} -1 -1\n"
         )
 
 
@@ -51,9 +54,9 @@ def _is_number(name: str) -> bool:
     return name.isascii() and name.isdecimal()
 
 
-def _user_numbers(workload: Workload) -> dict[str, str]:
-    """Return the number of each user: its own where all are numbers, else by first appearance."""
-    users = dict.fromkeys(job.user for job in workload.jobs if job.user)
-    if all(_is_number(user) for user in users):
-        return {user: user for user in users}
-    return {user: str(number) for number, user in enumerate(users, 1)}
+def _numbers(names: Iterable[str]) -> dict[str, str]:
+    """Return the number of each name: its own where all are numbers, else by first appearance."""
+    known = [name for name in dict.fromkeys(names) if name]
+    if all(_is_number(name) for name in known):
+        return {name: name for name in known}
+    return {name: str(number) for number, name in enumerate(known, 1)}

@@ -49,6 +49,8 @@ _LOSSES: dict[str, tuple[tuple[FidelityNote, Callable[[Job], bool]], ...]] = {
             FidelityNote("workload", "a job's name is not allowed in Kubernetes and was changed"),
             lambda job: not is_object_name(job.name),
         ),
+        (FidelityNote("workload", "manifests have no queues: a job's is lost"), lambda job: bool(job.queue)),
+        (FidelityNote("workload", "manifests have no partitions: a job's is lost"), lambda job: bool(job.partition)),
     ),
 }
 

@@ -97,7 +97,7 @@ def test_the_best_is_sought_among_runs_with_the_same_task_only(tmp_path: Path) -
         ("b", "small"),
         ("b", "large"),
     ]
-    assert best_of(points, column) == ["", "", "best", "best"]
+    assert best_of(points, column) == ["", "", "★", "★"]
 
 
 def test_identical_repeats_are_said_to_be_so_and_count_once(tmp_path: Path) -> None:

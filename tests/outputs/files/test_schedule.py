@@ -113,3 +113,24 @@ def test_a_failed_run_counts_the_jobs_that_have_no_outcome(simulate: Simulate, t
     run = Results(tmp_path / "out")
     assert (run.schedule["nb_jobs"], run.schedule["nb_jobs_finished"], len(run.jobs)) == (4, 1, 1)
     assert run.schedule["success_rate"] == 0.25
+
+
+def test_a_window_without_jobs_has_no_means_and_a_note(simulate: Simulate) -> None:
+    jobs = [{"id": str(number), "subtime": number, "res": 1, "profile": "d"} for number in range(4)]
+
+    run = simulate(jobs, {"d": {"type": "delay", "delay": 10}}, warm_up="4jobs")
+
+    assert run.schedule["nb_jobs_measured"] == 0
+    assert run.schedule["mean_waiting_time"] is None
+    assert [note["subject"] for note in run.notes] == ["window"]
+    assert run.window_remark
+
+
+def test_jobs_of_no_length_have_no_slowdown(simulate: Simulate) -> None:
+    jobs = [{"id": str(number), "subtime": 0, "res": 1, "profile": "d"} for number in range(4)]
+
+    run = simulate(jobs, {"d": {"type": "delay", "delay": 0}})
+
+    assert run.schedule["mean_waiting_time"] == 0
+    for name in ("mean_slowdown", "max_slowdown", "mean_utilisation"):
+        assert run.schedule[name] is None

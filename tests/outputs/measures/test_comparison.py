@@ -119,7 +119,7 @@ def test_a_published_run_compares_with_itself_as_equal(shared_data: Path) -> Non
         (["/x/a/one", "/x/b/one", "/x/b/two"], ["a/one", "b/one", "two"]),
         (["/x/burst_0_jobs.csv", "/x/burst_1_jobs.csv"], ["burst_0", "burst_1"]),
         (["/x/easy/jobs.csv", "/x/fcfs/jobs.csv"], ["easy", "fcfs"]),
-        (["/x/a", "/x/a"], ["x", "x (2)"]),
+        (["/x/a", "/x/a"], ["a", "a (2)"]),
         (["/x/a"], ["a"]),
     ],
 )

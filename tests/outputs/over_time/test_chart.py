@@ -19,7 +19,8 @@ from batkube.outputs.gantt.lanes import Boxes
 from batkube.outputs.gantt.neighbours import told_apart
 from batkube.outputs.gantt.picture import picture_of
 from batkube.outputs.over_time.chart import draw_chart, save_chart
-from batkube.outputs.over_time.curves import ChartKind, panels_of
+from batkube.outputs.over_time.curves import panels_of
+from batkube.outputs.over_time.kinds import ChartKind
 from batkube.outputs.results import Results
 
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from batkube.experiments.description.columns import OVERALLOCATIONS, VIOLATIONS
 from batkube.experiments.description.conditions import as_number, fulfilling
 from batkube.experiments.description.figures import FigureKind, FigureSpec, Published
 from batkube.experiments.figures.data import (
@@ -25,18 +24,18 @@ from batkube.experiments.figures.data import (
 )
 from batkube.experiments.figures.distributions import distribution_chart
 from batkube.experiments.figures.published import Rows, published_sample, published_values, read_published
+from batkube.experiments.results.comparable import standings_among
 from batkube.experiments.results.findings import Findings
 from batkube.kernel.errors import InputError
 from batkube.outputs.measures.intervals import sample_of
 from batkube.outputs.measures.number_columns import COMPLETED, Column, column_of
+from batkube.outputs.measures.standings import Standing, unfair
 
 if TYPE_CHECKING:
     import pandas as pd
 
 #: What our own runs are called where nothing else tells them from the others.
 OURS = "this experiment"
-#: What stands after the name of who did what no cluster allows, in figures as in tables.
-VOID = "✗"
 
 
 def chart_of(spec: FigureSpec, findings: Findings) -> Chart | None:
@@ -58,8 +57,8 @@ class _Charting:
         self._scale = self._x_scale() if spec.x else AxisScale("")
 
     def distribution(self) -> Chart | None:
-        impossible = self._impossible(self._spec.by)
-        return distribution_chart(self._spec, self._findings, self._frame, impossible, self._notes())
+        marks = {label: standing.sign for label, standing in self._standings(self._spec.by).items()}
+        return distribution_chart(self._spec, self._findings, self._frame, marks, self._notes())
 
     def chart(self) -> Chart | None:
         spec = self._spec
@@ -67,19 +66,22 @@ class _Charting:
         rows = tuple(tuple(self._panel(column_of(name), facet) for facet in facets) for name in spec.y)
         if not any(panel.series for row in rows for panel in row):
             return None
-        impossible = self._impossible(spec.x)
-        marked = tuple(f"{one} {VOID}" if one in impossible else one for one in self._scale.categories)
+        standings = self._standings(spec.x)
+        marked = tuple(standings.get(one, Standing.FAIR).marked(one) for one in self._scale.categories)
         scale = replace(self._scale, categories=marked)
         return Chart(spec.title, spec.kind, scale, rows, spec.log_y, spec.caption, (*self._notes(), *self._remarks))
 
-    def _impossible(self, axis: str) -> list[str]:
-        """Return the labels of an axis whose schedules no cluster could have run, where others on it are possible."""
+    def _standings(self, axis: str) -> dict[str, Standing]:
+        """Return which labels of an axis may be compared, where not all of them are alike in that."""
         if axis not in self._axes:
-            return []
-        there = self._present(axis)
-        broken = self._frame[(self._frame[OVERALLOCATIONS] > 0) | (self._frame[VIOLATIONS] > 0)]
-        labels = [label for label in there if label in broken[axis].tolist()]
-        return labels if len(labels) < len(there) else []
+            return {}
+        there, done = self._present(axis), self._frame[self._frame["state"] == "done"]
+        same = [*(name for name in self._axes if name != axis), "seed", "repeat"]
+        runs: dict[str, dict[object, pd.Series[Any]]] = {label: {} for label in there}
+        for _, row in done.iterrows():
+            runs[row[axis]][tuple(row[name] for name in same)] = row
+        found = dict(zip(there, standings_among(list(runs.values())), strict=True))
+        return found if len(set(found.values())) > 1 else {}
 
     def _present(self, axis: str) -> list[str]:
         """Return the labels of an axis that any run to be drawn has, in the experiment's order."""
@@ -116,11 +118,11 @@ class _Charting:
             frame = frame[frame[spec.facet] == facet]
         series: list[Series] = []
         levels: list[Level] = []
-        impossible = self._impossible(spec.by)
+        standings = self._standings(spec.by)
         for label in self._present(spec.by) if spec.by else [""]:
             own = frame[frame[spec.by] == label] if spec.by else frame
             name = _named(spec.by, label) or OURS
-            self._add(column, own, f"{name} {VOID}" if label in impossible else name, series, levels)
+            self._add(column, own, standings.get(label, Standing.FAIR).marked(name), series, levels)
         for published, rows in self._published:
             if not published.facets or facet in published.facets:
                 self._add_published(column, published, rows, series, levels)
@@ -226,8 +228,8 @@ class _Charting:
         mixed = [axis for axis in self._axes if axis not in drawn and len(self._present(axis)) > 1]
         if mixed and not self._is_scatter:
             remarks.append(f"Means are over all values of {' and '.join(mixed)}, which is more than chance.")
-        if any(self._impossible(axis) for axis in (spec.x, spec.by)):
-            remarks.append(f"{VOID} The scheduler did what no cluster allows: these schedules are not possible ones.")
+        found = [one for axis in (spec.x, spec.by) for one in self._standings(axis).values()]
+        remarks += [f"{one.sign} {one.meaning}." for one in unfair(found)]
         failed = int((self._frame["state"] != "done").sum())
         if failed and spec.y != (COMPLETED,):
             remarks.append(f"{failed:,} of {len(self._frame):,} runs failed and do not count.")

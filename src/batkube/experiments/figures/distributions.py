@@ -7,7 +7,7 @@ are not independent of each other.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -33,7 +33,7 @@ _SHARE = Column("share_of_jobs", "share of jobs with at most this", "%", decimal
 
 
 def distribution_chart(
-    spec: FigureSpec, findings: Findings, frame: pd.DataFrame, impossible: Sequence[str], remarks: Sequence[str]
+    spec: FigureSpec, findings: Findings, frame: pd.DataFrame, marks: Mapping[str, str], remarks: Sequence[str]
 ) -> Chart | None:
     """Return the curves of the runs in `frame`; None when no job of theirs finished."""
     done = without_copies(frame[frame["state"] == "done"], list(findings.axes))
@@ -52,7 +52,7 @@ def distribution_chart(
             own = inside[inside[spec.by] == label] if label else inside
             curves = [_shares(values[str(run)], places) for run in own["run"] if len(values[str(run)])]
             if curves:
-                name = f"{label} ✗" if label in impossible else label
+                name = f"{label} {marks.get(label, '')}".strip()
                 series.append(Series(name or "all runs", _points(places, curves)))
         rows.append(Panel(facet, _SHARE, tuple(series)))
     scale = AxisScale(column.label, column.unit, is_log=is_log)

@@ -3,34 +3,34 @@
 from __future__ import annotations
 
 from batkube.experiments.figures.numbers import mean_and_spread
+from batkube.experiments.report.grid_points import ALIKE, BEST
 from batkube.outputs.measures.intervals import Sample
 from batkube.outputs.measures.number_columns import Column
+from batkube.outputs.measures.standings import Standing
 from batkube.outputs.pages.markup import element, join
 from batkube.outputs.pages.tables import Cell
 
-#: What a mark looks like, and what it says.
-_MARKS = {
-    "best": ("★", "the best"),
-    "alike": ("≈", "no clear difference to the best"),
-    "void": ("✗", "over-allocated: no possible schedule"),
-    "": ("", None),
+#: What a mark says.
+_MEANINGS = {
+    BEST: "the best",
+    ALIKE: "no clear difference to the best",
+    **{standing.sign: standing.meaning or None for standing in Standing},
 }
 
 
 def mean_cell(sample: Sample | None, column: Column, mark: str = "") -> Cell:
-    """Return a cell with a mean, its interval, and the mark `best`, `alike` or `void`."""
+    """Return a cell with a mean, its interval, and its mark."""
     if sample is None:
         return Cell("–")
     mean, spread = mean_and_spread(sample, column)
-    sign, meaning = _MARKS[mark]
     content = join(
         (
             mean,
             element("span", f" {spread}", class_="spread") if spread else None,
-            element("span", sign, class_="mark", title=meaning),
+            element("span", mark, class_="mark", title=_MEANINGS[mark]),
         )
     )
-    return Cell(content, sample.mean, "best" if mark == "best" else "")
+    return Cell(content, sample.mean, "best" if mark == BEST else "")
 
 
 def value_cell(value: float, column: Column) -> Cell:

@@ -8,11 +8,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from batkube.experiments.figures.numbers import mean_and_spread
-from batkube.experiments.report.grid_points import GridPoint, by_task, difference_between, grid_points
+from batkube.experiments.report.grid_points import (
+    GridPoint,
+    by_task,
+    difference_between,
+    grid_points,
+    standings_of,
+)
 from batkube.experiments.report.results import columns_with_numbers
 from batkube.experiments.results.findings import Findings
 from batkube.outputs.measures.intervals import Difference
-from batkube.outputs.measures.number_columns import Column
+from batkube.outputs.measures.number_columns import TROUBLES, Column
+from batkube.outputs.measures.standings import Standing
 from batkube.outputs.pages.markup import Markup, element, join
 from batkube.outputs.pages.page import Section, folded_if_long, paragraph
 from batkube.outputs.pages.tables import Cell, Heading, table
@@ -45,7 +52,7 @@ def differences_of(findings: Findings, columns: Sequence[Column]) -> list[Differ
 
 def differences_section(findings: Findings) -> Section | None:
     """Return the table of differences; None when nothing can be told apart."""
-    columns = [column for column in columns_with_numbers(findings) if column.better]
+    columns = [one for one in columns_with_numbers(findings) if one.better and one.name not in TROUBLES]
     found = differences_of(findings, columns)
     if not found:
         return None
@@ -67,7 +74,7 @@ def differences_section(findings: Findings) -> Section | None:
 _LEGEND = (
     "Each row less another with the same workload and platform, seed by seed, ± half the 95 % confidence interval of "
     "the mean difference. In bold where the interval leaves out 0. Rows without pairs are compared as independent "
-    "samples (Welch). Schedules that no cluster could have run are left out."
+    "samples (Welch). Who did what no cluster allows, or ran fewer jobs than others, is left out."
 )
 _LEGEND_OF_MANY = (
     f"{_SURE} where the interval leaves out 0 even when all {{count}} of its column are to hold at once (Bonferroni)."
@@ -75,11 +82,11 @@ _LEGEND_OF_MANY = (
 
 
 def _rows(group: Sequence[GridPoint], columns: Sequence[Column]) -> list[DifferenceRow]:
-    """Return a row for each two possible points, or each but the first, if any of its differences has an interval."""
-    possible = [point for point in group if point.is_possible]
+    """Return a row for each two fair points, or each but the first, if any of its differences has an interval."""
+    fair = [point for point, one in zip(group, standings_of(group), strict=True) if one is Standing.FAIR]
     rows = []
-    for first, point in itertools.combinations(possible, 2):
-        if first is not possible[0] and len(possible) > _EACH_WITH_EACH:
+    for first, point in itertools.combinations(fair, 2):
+        if first is not fair[0] and len(fair) > _EACH_WITH_EACH:
             break
         differences = [difference_between(first, point, column) for column in columns]
         if any(differences):

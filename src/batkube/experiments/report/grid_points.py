@@ -12,16 +12,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from batkube.experiments.description.columns import OVERALLOCATIONS, VIOLATIONS
 from batkube.experiments.figures.data import observations, sample_in, values_in, without_copies
+from batkube.experiments.results.comparable import Runs, standings_among
 from batkube.experiments.results.findings import Findings
 from batkube.outputs.files.manifest import MANIFEST
 from batkube.outputs.measures.intervals import Difference, Sample, difference_of, paired_difference_of
 from batkube.outputs.measures.number_columns import COMPLETED, Column
+from batkube.outputs.measures.standings import Standing
 
 if TYPE_CHECKING:
     import pandas as pd
 
+#: The mark of the best mean, and of those without a clear difference to it.
+BEST, ALIKE = "★", "≈"
 #: Keys of a scenario that say what is to be done, and not how: with others the numbers answer another question.
 _TASK = ("workload", "platform", "resources", "latencies", "rules", "on-eviction", "on-failure", "events", "until")
 
@@ -39,12 +42,7 @@ class GridPoint:
     task: str
     samples: Mapping[str, Sample]
     #: The runs that completed, by seed and repeat: digest and numbers.
-    done: Mapping[tuple[int, int], pd.Series[Any]]
-
-    @property
-    def is_possible(self) -> bool:
-        """Whether a real cluster could have run these schedules: nothing was placed where there was no room, …"""
-        return not any(row[OVERALLOCATIONS] > 0 or row[VIOLATIONS] > 0 for row in self.done.values())
+    done: Runs
 
 
 def grid_points(findings: Findings, columns: Sequence[Column]) -> list[GridPoint]:
@@ -64,6 +62,15 @@ def by_task(points: Sequence[GridPoint]) -> list[list[int]]:
     for number, point in enumerate(points):
         groups.setdefault(point.task, []).append(number)
     return list(groups.values())
+
+
+def standings_of(points: Sequence[GridPoint]) -> list[Standing]:
+    """Return which points may be called better or worse than others of the same task."""
+    found = [Standing.FAIR] * len(points)
+    for group in by_task(points):
+        for number, one in zip(group, standings_among([points[number].done for number in group]), strict=True):
+            found[number] = one
+    return found
 
 
 def difference_between(first: GridPoint, second: GridPoint, column: Column) -> Difference | None:
@@ -87,11 +94,11 @@ def difference_between(first: GridPoint, second: GridPoint, column: Column) -> D
 
 
 def best_of(points: Sequence[GridPoint], column: Column) -> list[str]:
-    """Return a mark for each point: `best`, `alike` (no clear difference to it), `void` (no possible schedule) or none.
+    """Return a mark for each point: ★ (the best), ≈ (no clear difference to it), that of its standing, or none.
 
-    A scheduler that gives away what is not there wins easily, so it does not take part.
+    A scheduler that gives away what is not there, or leaves jobs out, wins easily, so it does not take part.
     """
-    marks = ["void" if column.better and not point.is_possible else "" for point in points]
+    marks = [standing.sign if column.better else "" for standing in standings_of(points)]
     for group in by_task(points) if column.better else ():
         members = [number for number in group if column.name in points[number].samples and not marks[number]]
         means = [points[number].samples[column.name].mean for number in members]
@@ -101,7 +108,7 @@ def best_of(points: Sequence[GridPoint], column: Column) -> list[str]:
         winner = points[members[means.index(top)]]
         for number, mean in zip(members, means, strict=True):
             difference = difference_between(winner, points[number], column)
-            marks[number] = "best" if mean == top else "alike" if difference and not difference.is_clear else ""
+            marks[number] = BEST if mean == top else ALIKE if difference and not difference.is_clear else ""
     return marks
 
 

@@ -13,14 +13,15 @@ from pathlib import Path
 from batkube.experiments.description.columns import number_columns
 from batkube.experiments.figures.numbers import mean_and_spread
 from batkube.experiments.report.differences import comparisons, differences_of
-from batkube.experiments.report.grid_points import best_of, grid_points
+from batkube.experiments.report.grid_points import ALIKE, BEST, best_of, grid_points, standings_of
 from batkube.experiments.report.results import columns_with_numbers
 from batkube.experiments.results.findings import Findings, read_findings
 from batkube.kernel.spelling import check_names
 from batkube.outputs.files.products import write_product
 from batkube.outputs.measures.intervals import Sample
 from batkube.outputs.measures.number_columns import Column, column_of
-from batkube.outputs.pages.latex import escaped, number, tabular
+from batkube.outputs.measures.standings import unfair
+from batkube.outputs.pages.latex import SIGNS, escaped, explained, number, tabular
 
 #: Real times are of no interest in a paper's table of results, unless they are asked for.
 _UNASKED = ("real_s",)
@@ -28,7 +29,6 @@ _UNASKED = ("real_s",)
 #: at by itself, and among all of its column.
 _PAIRS, _CLEAR = ("pairs", "lower", "higher"), ("is_clear", "is_clear_among_all")
 _DIFFERENCE = ("less", "column", *_PAIRS, "difference", "low", "high", *_CLEAR)
-_SIGNS = {"best": r"\rlap{$^\star$}", "alike": r"\rlap{$^\approx$}", "void": r"\rlap{$^\dagger$}", "": ""}
 
 
 def write_paper_tables(folder: Path, target: Path, names: Sequence[str] = ()) -> list[Path]:
@@ -57,13 +57,13 @@ def _heading(column: Column) -> str:
 
 
 def _mean(sample: Sample | None, column: Column, *, sign: str = "", plus: bool = False) -> str:
-    """Return a mean and its interval as LaTeX."""
+    """Return a mean and its interval as LaTeX, with a sign that takes no room, so that numbers stay in line."""
     if sample is None:
         return "--"
     mean, spread = mean_and_spread(sample, column)
     mean = f"+{mean}" if plus and sample.mean > 0 else mean
     words = " ".join("$\\pm$" if word == "±" else number(word) for word in spread.split())
-    return number(mean) + (f" {words}" if words else "") + sign
+    return number(mean) + (f" {words}" if words else "") + (rf"\rlap{{{SIGNS[sign]}}}" if sign else "")
 
 
 def _results_latex(findings: Findings, columns: Sequence[Column]) -> str:
@@ -75,23 +75,23 @@ def _results_latex(findings: Findings, columns: Sequence[Column]) -> str:
     for place, point in enumerate(points):
         cells = [escaped(point.labels[axis]) for axis in axes]
         cells.append(str(point.runs - point.failed - point.copies))
-        cells += [
-            _mean(point.samples.get(column.name), column, sign=_SIGNS[best[column.name][place]]) for column in columns
-        ]
+        cells += [_mean(point.samples.get(column.name), column, sign=best[column.name][place]) for column in columns]
         rows.append(cells)
-    remark = (
-        "Means over n runs, with half the 95 % confidence interval (Student).\n"
-        "star: the best mean; approx: no clear difference to it; dagger: no possible schedule, not compared."
-    )
-    return tabular(heads, rows, texts=max(1, len(axes)) if axes else 0, remark=remark)
+    meanings = {BEST: "the best mean", ALIKE: "no clear difference to the best"}
+    meanings |= {one.sign: one.meaning for one in unfair(standings_of(points))}
+    marks = [mark for of_column in best.values() for mark in of_column]
+    notes = [explained(sign, meaning) for sign, meaning in meanings.items() if sign in marks]
+    remark = "Means over n runs, with half the 95 % confidence interval (Student)."
+    return tabular(heads, rows, texts=len(axes), remark=remark, notes=notes)
 
 
 def _results_csv(findings: Findings, columns: Sequence[Column]) -> str:
     """Return a row per point and column, unrounded and in the units of results.csv."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow([*findings.axes, "column", "n", "mean", "sd", "low", "high", "is_possible"])
-    for point in grid_points(findings, columns):
+    writer.writerow([*findings.axes, "column", "n", "mean", "sd", "low", "high", "standing"])
+    points = grid_points(findings, columns)
+    for point, standing in zip(points, standings_of(points), strict=True):
         for column in columns:
             sample = point.samples.get(column.name)
             if sample is not None:
@@ -102,7 +102,7 @@ def _results_csv(findings: Findings, columns: Sequence[Column]) -> str:
                 ]
                 cells = ["" if one is None else repr(one / column.factor) for one in numbers]
                 labels = list(point.labels.values())
-                writer.writerow([*labels, column.name, sample.n, *cells, int(point.is_possible)])
+                writer.writerow([*labels, column.name, sample.n, *cells, standing.name.lower()])
     return out.getvalue()
 
 
@@ -119,14 +119,15 @@ def _differences_latex(findings: Findings, columns: Sequence[Column]) -> str:
         cells = [*map(escaped, row.labels.values()), escaped(row.less), str(row.pairs or "--")]
         for column, difference, count in zip(chosen, row.differences, counts, strict=True):
             is_sure = count > 1 and difference is not None and difference.is_clear_among(count)
-            sign = r"\rlap{$^*$}" if is_sure else ""
+            sign = "*" if is_sure else ""
             text = _mean(None if difference is None else difference.sample, column, sign=sign, plus=True)
             cells.append(rf"\boldmath {text}" if difference is not None and difference.is_clear else text)
         rows.append(cells)
-    remark = "Mean of the differences seed by seed, with half its 95 % confidence interval; bold where it leaves out 0."
+    remark = "Mean of the differences seed by seed, with half its 95 % confidence interval."
+    notes = ["bold: the interval leaves out 0"]
     if max(counts) > 1:
-        remark += f"\nasterisk: it does so even when all {max(counts)} of a column are to hold at once (Bonferroni)."
-    return tabular(heads, rows, texts=len(axes) + 1, remark=remark)
+        notes.append(explained("*", f"also where all {max(counts)} of a column are to hold at once (Bonferroni)"))
+    return tabular(heads, rows, texts=len(axes) + 1, remark=remark, notes=notes)
 
 
 def _differences_csv(findings: Findings, columns: Sequence[Column]) -> str:

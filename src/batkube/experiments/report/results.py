@@ -7,10 +7,11 @@ from typing import Any
 
 from batkube.experiments.description.columns import TIMINGS
 from batkube.experiments.report.cells import mean_cell, value_cell
-from batkube.experiments.report.grid_points import GridPoint, best_of, grid_points
+from batkube.experiments.report.grid_points import GridPoint, best_of, grid_points, standings_of
 from batkube.experiments.report.windows import remark_on_windows
 from batkube.experiments.results.findings import Findings
-from batkube.outputs.measures.number_columns import MAIN, Column, column_of
+from batkube.outputs.measures.number_columns import MAIN, TROUBLES, Column, column_of
+from batkube.outputs.measures.standings import unfair
 from batkube.outputs.pages.markup import join
 from batkube.outputs.pages.page import Section, fold, folded_if_long, paragraph
 from batkube.outputs.pages.tables import Cell, Heading, table
@@ -18,15 +19,7 @@ from batkube.outputs.pages.tables import Cell, Heading, table
 #: More points than this are for looking up, and figures for looking at.
 _FEW_POINTS = 60
 #: Columns that say nothing where they are 0 in every run.
-_DULL_AT_0 = (
-    "overallocations",
-    "nb_violations",
-    "nb_jobs_failed",
-    "nb_jobs_killed",
-    "nb_jobs_rejected",
-    "nb_evictions",
-    "work_lost",
-)
+_DULL_AT_0 = (*TROUBLES, "nb_jobs_killed", "nb_evictions", "work_lost")
 
 
 def results_section(findings: Findings) -> Section:
@@ -92,8 +85,7 @@ def _legend(points: Sequence[GridPoint], columns: Sequence[Column]) -> str:
         f"★ the best mean{' for one workload and platform' if several else ''}, ≈ no clear difference to it (the "
         "interval of the difference holds 0).",
     ]
-    if not all(point.is_possible for point in points):
-        sentences.append("✗ pods were placed where there was no room: no possible schedule, so it is not compared.")
+    sentences += [f"{one.sign} {one.meaning}." for one in unfair(standings_of(points))]
     if any(point.copies for point in points):
         sentences.append(
             "Runs that are identical to the byte are one observation and count once: there the seed changes nothing."

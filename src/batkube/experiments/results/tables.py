@@ -154,7 +154,8 @@ def _timings(ended: Ended, measured: dict[str, str]) -> list[object]:
     if real is None:
         return [""] * len(TIMINGS)
     scheduler_cpu_s = sum(program["cpu_s"] for program in real["programs"])
-    pace = float(measured["makespan"]) / real["run_s"] if measured and real["run_s"] else None
+    simulated_s = measured.get("makespan")
+    pace = float(simulated_s) / real["run_s"] if simulated_s and real["run_s"] else None
     return [
         real["run_s"],
         real["cpu_s"],

@@ -7,13 +7,12 @@ for byte; the manifest has them.
 from __future__ import annotations
 
 import csv
-import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from batkube.cluster.outcomes import FinalState, Outcome
 from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Instant, as_float_s, format_seconds
-from batkube.kernel.job_measures import UTILISATION_OF, MeasuredJob, measures_of
+from batkube.kernel.job_measures import UTILISATION_OF, MeasuredJob, mean, measures_of
 from batkube.kernel.quantities import CPU
 from batkube.kernel.windows import NO_TRIM, Trim, Window, window_of
 from batkube.platforms.model import Machine
@@ -56,13 +55,13 @@ def summary_of(
     return {
         "batsim_version": f"batkube-{version}",
         "consumed_joules": -1,
-        "makespan": format_seconds(makespan),
-        "max_slowdown": f"{max(slowdowns, default=0.0):.6f}",
-        "max_turnaround_time": format_seconds(max(turnarounds, default=0)),
-        "max_waiting_time": format_seconds(max(waits, default=0)),
-        "mean_slowdown": f"{math.fsum(slowdowns) / max(1, len(slowdowns)):.6f}",
-        "mean_turnaround_time": format_seconds(_mean(turnarounds)),
-        "mean_waiting_time": format_seconds(_mean(waits)),
+        "makespan": format_seconds(makespan) if ran else "",
+        "max_slowdown": _decimal(max(slowdowns, default=None)),
+        "max_turnaround_time": _seconds(max, turnarounds),
+        "max_waiting_time": _seconds(max, waits),
+        "mean_slowdown": _decimal(mean(slowdowns)),
+        "mean_turnaround_time": _seconds(_mean, turnarounds),
+        "mean_waiting_time": _seconds(_mean, waits),
         "nb_computing_machines": len(machines),
         "nb_grouped_switches": 0,
         "nb_jobs": job_count,
@@ -78,7 +77,7 @@ def summary_of(
         "time_sleeping": sleeping,
         "time_switching_off": switching_off,
         "time_switching_on": switching_on,
-        "mean_utilisation": f"{_utilisation(ran, machines, whole_machines, window, makespan):.6f}",
+        "mean_utilisation": _decimal(_utilisation(ran, machines, whole_machines, window, makespan)),
         "time_unavailable": format_seconds(absent_machine_ns),
         "work_lost": format_seconds(sum(outcome.work_lost for outcome in outcomes) // 1000),
         "measured_from": format_seconds(window.begin),
@@ -121,8 +120,13 @@ def write_schedule(path: Path, summary: dict[str, str | int]) -> None:
         writer.writerow(summary.values())
 
 
+def _seconds(measure: Callable[[Sequence[int]], int], lengths_ns: Sequence[int]) -> str:
+    """Return a measure of some lengths in seconds; of none it is unknown, and not 0, which would look good."""
+    return format_seconds(measure(lengths_ns)) if lengths_ns else ""
+
+
 def _mean(values: Sequence[int]) -> int:
-    return round(sum(values) / len(values)) if values else 0
+    return round(sum(values) / len(values))
 
 
 def _slowdowns(ran: Iterable[Outcome]) -> list[float]:
@@ -136,7 +140,7 @@ def _slowdowns(ran: Iterable[Outcome]) -> list[float]:
 
 def _utilisation(
     ran: Sequence[Outcome], machines: Sequence[Machine], whole_machines: bool, window: Window, makespan: Instant
-) -> float:
+) -> float | None:
     """Return the share of the cluster that jobs held in the window: machines, or requested cpu."""
     offered = len(machines) if whole_machines else sum(machine.cpu_milli for machine in machines)
     return _share(ran, None if whole_machines else CPU, offered, window, makespan)
@@ -151,18 +155,23 @@ def _utilisations(
     names = sorted({name for outcome in ran for name, _ in outcome.job.requests})
     offered = {name: sum(machine.capacity.get(name, 0) for machine in machines) for name in names}
     return {
-        f"{UTILISATION_OF}{name}": f"{_share(ran, name, offered[name], window, makespan):.6f}"
+        f"{UTILISATION_OF}{name}": _decimal(_share(ran, name, offered[name], window, makespan))
         for name in names
         if offered[name]
     }
 
 
-def _share(ran: Sequence[Outcome], resource: str | None, offered: int, window: Window, makespan: Instant) -> float:
-    """Return how much of what was offered in the window jobs held; of machines where no resource is named."""
+def _share(
+    ran: Sequence[Outcome], resource: str | None, offered: int, window: Window, makespan: Instant
+) -> float | None:
+    """Return how much of what was offered in the window jobs held; of machines where no resource is named.
+
+    None where none ran, or the window has no length.
+    """
     used, begin, end = 0, window.begin, window.until(makespan)
     for outcome in ran:
         if outcome.finished is not None and outcome.started is not None:
             amount = 1 if resource is None else dict(outcome.job.requests).get(resource, 0)
             inside = min(outcome.finished, end) - max(outcome.started, begin)
             used += outcome.job.size * amount * max(0, inside)
-    return used / (offered * (end - begin)) if offered and end > begin else 0.0
+    return used / (offered * (end - begin)) if ran and offered and end > begin else None

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from batkube.outputs.gantt.picture import Picture
+    from batkube.outputs.gantt.stepper import Stepper
 
 Window = tuple[float | None, float | None]
 """The part of a run to show: from and to in seconds, None for the run's own begin or end."""
@@ -83,6 +84,16 @@ def save_gantt(
         _check_vectors(target, picture)
     content = _page(picture) if kind == ".html" else _rendered(picture, kind.removeprefix("."), width_in)
     write_product(target, content)
+
+
+def stepper_of(results: MeasuredRun, *, title: str | None = None, color_by: str = "job") -> Stepper:
+    """Return the chart of a run with a slider for the time, from one instant to the next."""
+    from batkube.outputs.gantt.picture import picture_of
+
+    picture = picture_of(results, title=title, color_by=color_by, window=None)
+    with _quiet():
+        from batkube.outputs.gantt.stepper import Stepper
+    return Stepper(picture, _rendered(picture, "svg").decode())
 
 
 def gantt_svg(results: MeasuredRun, *, title: str | None = None, color_by: str = "job") -> str:

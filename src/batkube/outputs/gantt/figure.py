@@ -6,6 +6,8 @@ same bytes whatever the user's own matplotlib settings.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
@@ -45,6 +47,15 @@ _UTILISATION, _QUEUE = "#33669A", "#B4442E"
 _PALE, _DARK = "#8FB3D6", "#7A2414"
 
 
+class ChartArea(NamedTuple):
+    """A part of the page, in shares of its width and height."""
+
+    left: float
+    width: float
+    top: float
+    height: float
+
+
 def build(picture: Picture, width_in: float | None = None) -> Figure:
     """Return the chart of a picture; `width_in` is how wide it is in print."""
     with house_style():
@@ -79,6 +90,17 @@ def box_outlines_pt(picture: Picture) -> Floats:
             (boxes.bottom - boxes.top) * row_pt,
         ),
         axis=1,
+    )
+
+
+def chart_area(picture: Picture) -> ChartArea:
+    """Return where on the page machines and curves are drawn."""
+    layout = _layout(picture)
+    return ChartArea(
+        left=layout.left / layout.page_width,
+        width=layout.width / layout.page_width,
+        top=layout.header / layout.height,
+        height=(layout.panel_top + layout.panel_height - layout.header) / layout.height,
     )
 
 
@@ -158,7 +180,7 @@ def _legend_patches(picture: Picture) -> list[Artist]:
     if picture.boxes.lost.any():
         patches.append(patch("white", "evicted or lost, run again", LOST, LOST_HATCH))
     if picture.other is not None:
-        words = short(f"below, broken lines: {picture.other.name}", 36)
+        words = short(f"against {picture.other.name} (below: broken lines)", 44)
         patches.append(Line2D([], [], color=LIGHT["ink"], linewidth=0.8, linestyle=_OTHER, label=words))
     if picture.absences:
         patches.append(patch(AWAY, "machine not available", AWAY_LINES, AWAY_HATCH))

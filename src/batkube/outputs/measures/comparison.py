@@ -20,6 +20,7 @@ from batkube.outputs.measures.measured_run import MeasuredRun
 from batkube.outputs.measures.metrics import Metrics
 from batkube.outputs.measures.number_columns import Column, column_of
 from batkube.outputs.measures.run_labels import labels_of
+from batkube.outputs.measures.standings import Standing, standings, unfair
 
 #: jobs.csv has six decimals, and two programs may round the last one differently: less than this is no difference.
 _RESOLUTION_S = 1.5e-6
@@ -83,8 +84,8 @@ class Comparison:
 
     labels: list[str]
     baseline: int
-    #: Whether each run's schedule could have been: one that violates the rules is neither better nor worse.
-    is_possible: list[bool]
+    #: Whether each run may be called better or worse than others.
+    standings: list[Standing]
     #: For each run its rows; position i is the same metric in every run.
     rows: list[list[MetricRow]]
     warnings: list[str]
@@ -93,11 +94,27 @@ class Comparison:
     def change(self, run: int, row: int) -> float | None:
         """Return the relative difference to the baseline (0.1 is 10 % more); None when there is none to tell."""
         value, base = self.rows[run][row].value, self.rows[self.baseline][row].value
-        if run == self.baseline or value is None or base is None:
+        if run == self.baseline or value is None or base is None or self.bar(run, row):
             return None
         if value == base:
             return 0.0
         return (value - base) / abs(base) if base else None
+
+    def bar(self, run: int, row: int) -> str:
+        """Return the sign of why a run is not compared with the baseline; empty where it is."""
+        if not self.rows[run][row].better:
+            return ""
+        return self.standings[run].sign or self.standings[self.baseline].sign
+
+    @property
+    def heads(self) -> list[str]:
+        """The labels, with a sign where a run cannot be compared."""
+        return [standing.marked(label) for label, standing in zip(self.labels, self.standings, strict=True)]
+
+    @property
+    def legend(self) -> list[str]:
+        """What the signs mean, a line each."""
+        return [f"{one.sign} {one.meaning}" for one in unfair(self.standings)]
 
     def csv(self) -> str:
         """Return the metrics as CSV: metric, unit, a column per run; numbers unrounded, empty when unknown.
@@ -121,19 +138,21 @@ class Comparison:
         return pd.DataFrame(values, index=pd.Index(names, name="metric"), dtype="float64")
 
     def __repr__(self) -> str:
-        """Return the comparison as a terminal shows it: warnings first, then the table."""
-        return "\n".join([*(f"warning: {warning}" for warning in self.warnings), self._shown.to_string()])
+        """Return the comparison as a terminal shows it: warnings first, then the table and what its signs mean."""
+        warnings = [f"warning: {warning}" for warning in self.warnings]
+        return "\n".join([*warnings, self._shown.to_string(), *self.legend])
 
     def _repr_html_(self) -> str:
         """Return the comparison as a notebook shows it, in the same order."""
         warnings = "".join(f"<p><b>warning:</b> {escape(warning)}</p>" for warning in self.warnings)
-        return f"<div>{warnings}{self._shown.to_html()}</div>"
+        signs = "".join(f"<p>{escape(line)}</p>" for line in self.legend)
+        return f"<div>{warnings}{self._shown.to_html()}{signs}</div>"
 
     @property
     def _shown(self) -> pd.DataFrame:
         """What any run has, as people read it, with the changes."""
         columns: dict[str, list[str]] = {"unit": [row.unit for row in self.rows[0]]}
-        for run, label in enumerate(self.labels):
+        for run, label in enumerate(self.heads):
             columns[label] = [row.text for row in self.rows[run]]
             if run != self.baseline:
                 columns[f"{label}, ±%"] = [self._change_text(run, number) for number in range(len(self.rows[run]))]
@@ -142,7 +161,7 @@ class Comparison:
 
     def _change_text(self, run: int, row: int) -> str:
         change = self.change(run, row)
-        return "" if change is None else f"{change * 100:+.1f}"
+        return self.bar(run, row) if change is None else f"{change * 100:+.1f}"
 
 
 #: The order in which numbers are shown; what a run has besides stands before the last of these.
@@ -207,7 +226,7 @@ def compare_runs(runs: Sequence[MeasuredRun], *, baseline: int = 0) -> Compariso
     warnings = [
         f"{label} {remark}"
         for label, run in zip(labels, runs, strict=True)
-        for remark in (run.failure_remark, run.violation_remark, run.loss_remark)
+        for remark in (run.failure_remark, run.violation_remark, run.loss_remark, run.window_remark)
         if remark
     ]
     warnings += [
@@ -223,7 +242,7 @@ def compare_runs(runs: Sequence[MeasuredRun], *, baseline: int = 0) -> Compariso
     return Comparison(
         labels,
         baseline,
-        [not each.violations for each in metrics],
+        standings([each.violations for each in metrics], [each.jobs - each.finished for each in metrics]),
         [metric_rows(each, states, resources) for each in metrics],
         warnings,
         [_differences(labels[number], tables[baseline], tables[number]) for number in others],

@@ -28,6 +28,12 @@ class MeasuredRun(RunFiles):
         submits = (self.jobs["submission_time"].dropna() * NANOSECONDS_PER_SECOND).round().astype("int64")
         return window_of(submits.tolist(), self._trim("warm-up"), self._trim("cool-down"))
 
+    @property
+    def window_remark(self) -> str:
+        """What to say of a run of which warm-up and cool-down leave nothing to measure; empty if they leave jobs."""
+        is_empty = self.metrics.finished and not self.metrics.measured
+        return "has no job between warm-up and cool-down: there is nothing to take means of" if is_empty else ""
+
     def _trim(self, key: str) -> Trim:
         text = self._trims[key] or (self.manifest.get("scenario") or {}).get(key)
         try:

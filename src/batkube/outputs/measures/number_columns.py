@@ -91,8 +91,11 @@ _OF_JOBS = (
 JOB_COLUMNS = tuple(column.name for column in _OF_JOBS)
 _BY_NAME = {column.name: column for column in _KNOWN}
 
+#: What to know of runs before their means.
+TROUBLES = ("nb_violations", "overallocations", "nb_jobs_rejected", "nb_jobs_failed")
 #: The columns that an experiment's first table shows, those that its runs have.
 MAIN = (
+    *TROUBLES,
     "makespan",
     "mean_waiting_time",
     "median_waiting_time",
@@ -103,11 +106,7 @@ MAIN = (
     "fairness_by_user",
     "nb_evictions",
     "work_lost",
-    "nb_jobs_failed",
     "nb_jobs_killed",
-    "nb_jobs_rejected",
-    "nb_violations",
-    "overallocations",
     "real_s",
 )
 

@@ -10,7 +10,7 @@ from pathlib import Path
 def labels_of(paths: Sequence[Path]) -> list[str]:
     """Return the shortest ends of the paths that tell them apart, without what all of them end in."""
     parts = [[*Path(abspath(path)).parts[1:-1], _stem(Path(abspath(path)).name)] for path in paths]
-    if len(paths) > 1:
+    if len({tuple(each) for each in parts}) > 1:
         while len({each[-1] for each in parts}) == 1 and all(len(each) > 1 for each in parts):
             parts = [each[:-1] for each in parts]
     labels: list[str] = []

@@ -13,7 +13,7 @@ from batkube.outputs.measures.measured_run import MeasuredRun
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from batkube.outputs.over_time.curves import ChartKind
+    from batkube.outputs.over_time.kinds import ChartKind
 
 _ENDINGS = (".svg", ".pdf", ".pgf", ".png")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,14 +12,7 @@ from batkube.outputs.measures.absences import absences_of
 from batkube.outputs.measures.measured_run import MeasuredRun
 from batkube.outputs.measures.occupation import busy_of, capacity_of, horizon_s, stays_of
 from batkube.outputs.measures.timelines import StepFunction, queue_of, steps_of
-
-
-class ChartKind(enum.StrEnum):
-    """What a chart is of."""
-
-    STATES = "states"
-    FREE = "free"
-    QUEUE = "queue"
+from batkube.outputs.over_time.kinds import ChartKind
 
 
 @dataclass(frozen=True, slots=True)

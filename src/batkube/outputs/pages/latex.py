@@ -28,10 +28,13 @@ _SPECIAL = {
     "≈": r"$\approx$",
     "★": r"$\star$",
     "✗": r"$\dagger$",
+    "‡": r"$\ddagger$",
     "…": r"\dots{}",
     "–": "--",
     "−": "$-$",
 }
+#: Marks of tables, as they stand after what they mark.
+SIGNS = {"": "", "*": "$^*$", "★": r"$^\star$", "≈": r"$^\approx$", "✗": r"$^\dagger$", "‡": r"$^\ddagger$"}
 _CHARACTERS = re.compile("|".join(re.escape(character) for character in _SPECIAL))
 _NUMBER = re.compile(r"([+-]?)(\d[\d,]*(?:\.\d+)?)")
 
@@ -40,6 +43,11 @@ def escaped(text: str) -> str:
     """Return a text as LaTeX shows it; what the usual encodings lack becomes a question mark."""
     plain = "".join(one if one in _SPECIAL or ord(one) < 0x180 else "?" for one in text)
     return _CHARACTERS.sub(lambda match: _SPECIAL[match[0]], plain)
+
+
+def explained(sign: str, meaning: str) -> str:
+    """Return the line below a table that says what a sign means."""
+    return f"{SIGNS[sign]} {escaped(meaning)}"
 
 
 def number(text: str) -> str:
@@ -51,11 +59,18 @@ def number(text: str) -> str:
 
 
 def tabular(
-    headings: Sequence[str], rows: Sequence[Sequence[str]], *, texts: int = 1, remark: str = "", below: int = 0
+    headings: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    texts: int = 1,
+    remark: str = "",
+    below: int = 0,
+    notes: Sequence[str] = (),
 ) -> str:
     """Return the table; cells are LaTeX already. The first `texts` columns stand to the left, numbers to the right.
 
-    A rule stands below the first `below` rows, if any: after those the table tells of something else.
+    A rule stands below the first `below` rows, if any: after those the table tells of something else. `notes`
+    (LaTeX) stand under the table, a line each; the lines of `remark` are comments.
     """
     columns = "l" * texts + "r" * (len(headings) - texts)
     lines = [f"% {line}" for line in remark.splitlines()]
@@ -64,4 +79,6 @@ def tabular(
         if below and place == below:
             lines.append(r"\midrule")
         lines.append(" & ".join(row) + r" \\")
-    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
+    lines.append(r"\bottomrule")
+    lines += [rf"\multicolumn{{{len(headings)}}}{{@{{}}l@{{}}}}{{\footnotesize {note}}} \\" for note in notes]
+    return "\n".join([*lines, r"\end{tabular}", ""])

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from batkube.outputs.measures.comparison import Comparison
-from batkube.outputs.pages.latex import escaped, number, tabular
+from batkube.outputs.measures.standings import unfair
+from batkube.outputs.pages.latex import SIGNS, escaped, explained, number, tabular
 
 
 def comparison_latex(comparison: Comparison) -> str:
-    """Return the metrics as LaTeX: a row per metric that any run has, a column per run; what to know is a comment."""
-    heads = ["", "", *(escaped(label) + _sign(comparison, run) for run, label in enumerate(comparison.labels))]
+    """Return the metrics as LaTeX: a row per metric that any run has, a column per run; warnings are comments."""
+    signs = [standing.sign for standing in comparison.standings]
+    heads = ["", "", *(escaped(label) + SIGNS[sign] for label, sign in zip(comparison.labels, signs, strict=True))]
     rows = []
     for place, row in enumerate(comparison.rows[0]):
         cells = [rows_of[place] for rows_of in comparison.rows]
@@ -16,8 +18,5 @@ def comparison_latex(comparison: Comparison) -> str:
             name = ("\\quad " if row.name.startswith(" ") else "") + escaped(row.name.strip().replace("_", " "))
             rows.append([name, escaped(row.unit), *(number(cell.text) for cell in cells)])
     remark = "\n".join(comparison.warnings)
-    return tabular(heads, rows, texts=2, remark=remark)
-
-
-def _sign(comparison: Comparison, run: int) -> str:
-    return "" if comparison.is_possible[run] else r"$^\dagger$"
+    notes = [explained(one.sign, one.meaning) for one in unfair(comparison.standings)]
+    return tabular(heads, rows, texts=2, remark=remark, notes=notes)

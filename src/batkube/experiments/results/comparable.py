@@ -1,0 +1,31 @@
+"""Which sets of an experiment's runs may be compared: those that did nothing impossible, and ran the same jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from batkube.experiments.description.columns import OVERALLOCATIONS, VIOLATIONS
+from batkube.outputs.measures.standings import Standing, standings
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: Runs that are over, by what tells their workloads apart: seed, repeat, …
+Runs: TypeAlias = "Mapping[Any, pd.Series[Any]]"
+
+
+def standings_among(sets: Sequence[Runs]) -> list[Standing]:
+    """Return how each of several sets of runs stands; runs with the same key had the same to do.
+
+    One violation makes a whole set void. Jobs that were never run are counted key by key: other workloads have others.
+    """
+    violations = [sum(bool(row[OVERALLOCATIONS] > 0 or row[VIOLATIONS] > 0) for row in runs.values()) for runs in sets]
+    found = [Standing.VOID if broken else Standing.FAIR for broken in violations]
+    for key in dict.fromkeys(key for runs in sets for key in runs):
+        there = [number for number, runs in enumerate(sets) if key in runs]
+        never_run = [sets[number][key]["nb_jobs"] - sets[number][key]["nb_jobs_finished"] for number in there]
+        of_key = standings([violations[number] for number in there], never_run)
+        for number, one in zip(there, of_key, strict=True):
+            found[number] = one if found[number] is Standing.FAIR else found[number]
+    return found

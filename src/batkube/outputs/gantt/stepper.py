@@ -1,0 +1,131 @@
+"""A run from one instant to the next: its Gantt chart, of which the future is covered, and a slider for the time.
+
+One page with one picture, so that it costs no more than the chart itself; a notebook shows it in a frame of its own,
+where its script can reach nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+from html import escape
+from pathlib import Path
+
+import numpy as np
+
+from batkube.kernel.instants import human, seconds
+from batkube.outputs.files.products import write_product
+from batkube.outputs.gantt.figure import chart_area
+from batkube.outputs.gantt.page import with_stories
+from batkube.outputs.gantt.picture import Picture
+from batkube.outputs.measures.occupation import Floats
+from batkube.outputs.pages.page import content_policy
+
+#: More instants than this are too many for a slider; then they are evenly spread.
+MOST_INSTANTS = 2_000
+
+_SCRIPT = """
+const steps = JSON.parse(document.getElementById("steps").textContent);
+const slider = document.getElementById("slider"), cover = document.getElementById("cover");
+const words = document.getElementById("words"), button = document.getElementById("play");
+let timer = null;
+function show() {
+  const [share, text] = steps.instants[slider.value];
+  cover.style.left = 100 * (steps.left + steps.width * share) + "%";
+  cover.style.width = 100 * steps.width * (1 - share) + "%";
+  words.textContent = text;
+}
+function stop() { clearInterval(timer); timer = null; button.textContent = "play"; }
+function play() {
+  if (timer) { stop(); return; }
+  if (+slider.value >= +slider.max) slider.value = 0;
+  button.textContent = "stop";
+  timer = setInterval(() => {
+    slider.value = Math.min(+slider.max, +slider.value + Math.ceil(slider.max / 300));
+    show();
+    if (+slider.value >= +slider.max) stop();
+  }, 50);
+}
+slider.addEventListener("input", () => { stop(); show(); });
+button.addEventListener("click", play);
+show();
+"""
+
+_PAGE = """<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<title>{title}</title>
+<style>
+body {{ font: 15px/1.5 system-ui, sans-serif; color: #222; max-width: 76rem; margin: 0 auto; padding: 0.5rem; }}
+#chart {{ position: relative; }}
+svg {{ width: 100%; height: auto; display: block; }}
+svg .hover rect {{ fill: transparent; }}
+#cover {{ position: absolute; background: #fff; opacity: 0.93; border-left: 2px solid #b4442e; pointer-events: none; }}
+#controls {{ display: flex; gap: 0.8rem; align-items: center; }}
+#slider {{ flex: 1; }}
+#words {{ font-variant-numeric: tabular-nums; }}
+</style>
+</head>
+<body>
+<div id="controls"><button id="play" type="button">play</button>
+<input id="slider" type="range" min="0" max="{last}" value="0" aria-label="instant"></div>
+<div id="words"></div>
+<div id="chart">{svg}<div id="cover" style="top: {top:.4%}; height: {height:.4%}"></div></div>
+<script type="application/json" id="steps">{steps}</script>
+<script>{script}</script>
+</body>
+</html>
+"""
+
+
+class Stepper:
+    """The page; a notebook shows it, and `save` writes it."""
+
+    def __init__(self, picture: Picture, svg: str) -> None:
+        area, instants = chart_area(picture), _instants(picture)
+        steps = {"left": area.left, "width": area.width, "instants": instants}
+        self.html = _PAGE.format(
+            policy=content_policy(_SCRIPT),
+            title=escape(picture.title),
+            svg=with_stories(picture, svg),
+            last=len(instants) - 1,
+            top=area.top,
+            height=area.height,
+            # What closes the element must not stand in it.
+            steps=json.dumps(steps).replace("<", "\\u003c"),
+            script=_SCRIPT,
+        )
+
+    def save(self, path: str | Path) -> Path:
+        """Write the page, and return where it is."""
+        write_product(Path(path), self.html.encode())
+        return Path(path)
+
+    def _repr_html_(self) -> str:
+        """Return it as a notebook shows it: in a frame, whose script runs there and nowhere else."""
+        style = "width: 100%; height: 46rem; border: 0"
+        return f'<iframe sandbox="allow-scripts" style="{style}" srcdoc="{escape(self.html)}"></iframe>'
+
+
+def _instants(picture: Picture) -> list[tuple[float, str]]:
+    """Return the instants at which anything changes: how far along each is, and what to say of it."""
+    moments = _moments(picture)
+    waiting, busy = picture.queue.at(moments), picture.utilisation.at(moments)
+    length = picture.end_s - picture.start_s
+    return [
+        (
+            round((moment - picture.start_s) / length, 6),
+            f"{moment:,.1f} s ({human(seconds(moment))}): {int(jobs):,} jobs waiting, utilisation {share:.1%}",
+        )
+        for moment, jobs, share in zip(moments.tolist(), waiting.tolist(), busy.tolist(), strict=True)
+    ]
+
+
+def _moments(picture: Picture) -> Floats:
+    """Return when boxes begin and end, or evenly spread instants where these are too many."""
+    changes = np.union1d(picture.boxes.left, picture.boxes.right)
+    inside = changes[(changes > picture.start_s) & (changes < picture.end_s)]
+    if len(inside) > MOST_INSTANTS:
+        return np.linspace(picture.start_s, picture.end_s, MOST_INSTANTS)
+    return np.concatenate(([picture.start_s], inside, [picture.end_s]))
