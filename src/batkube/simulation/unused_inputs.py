@@ -53,9 +53,11 @@ def note_unused_inputs(inputs: Inputs, notes: FidelityNotes) -> None:
 
 
 def _unheard_terms(inputs: Inputs) -> list[Job]:
-    """Return the jobs whose terms nobody hears, or not all of them."""
+    """Return the jobs whose terms nobody hears, or not all of them; who names no scheduler of the run gets its main."""
     jobs = [job for workload in inputs.workloads for job in workload.jobs if job.gang != WHOLE]
-    return [job for job in jobs if not _is_heard(job.gang, inputs.job_forms.get(job.scheduler))]
+    forms = inputs.job_forms
+    main = next(iter(forms.values()), None)
+    return [job for job in jobs if not _is_heard(job.gang, forms.get(job.scheduler, main))]
 
 
 def _is_heard(terms: GangTerms, job_form: JobForm | None) -> bool:
