@@ -32,7 +32,7 @@ app = typer.Typer(
 _Graph = Annotated[Path, typer.Option("--load-file", "-L", help="File with the resource graph.")]
 _Format = Annotated[str, typer.Option("--load-format", "-f", help=f"Its format: {', '.join(GRAPH_FORMATS)}.")]
 _Allowlist = Annotated[
-    str, typer.Option("--load-allowlist", "-W", help="For hwloc files only, which are not read here.")
+    str, typer.Option("--load-allowlist", "-W", help="Of an hwloc file, the types to take: node,socket,core,gpu.")
 ]
 _Matcher = Annotated[str, typer.Option("--match-subsystems", "-S", help=f"Subsystems: {', '.join(MATCHERS)}.")]
 _Policy = Annotated[
@@ -67,10 +67,11 @@ def query(
     """Carry out the commands on standard input, as resource-query does; `help` lists them."""
     _check("--match-format", match_format, tuple(MATCH_FORMATS))
     _check("--traverser-policy", traverser_policy, TRAVERSERS)
-    if load_allowlist.strip():
+    allowed = tuple(filter(None, (word.strip() for word in load_allowlist.split(","))))
+    if allowed and load_format != "hwloc":
         typer.echo("warning: -W/--load-allowlist has no effect: it is for hwloc files", err=True)
     matcher = Matcher(
-        read_graph(load_file, load_format),
+        read_graph(load_file, load_format, allowed),
         match_policy,
         filters=",".join(filter(str.strip, prune_filters)) or DEFAULT_FILTERS,
         subsystems=subsystems_of(match_subsystems),

@@ -118,8 +118,13 @@ class Planner:
         return False
 
     def resize(self, total: int) -> None:
-        """Change how much there is in all."""
-        self._free = [free + total - self.total for free in self._free]
+        """Change how much there is in all. Where more is planned than that, nothing is free: never less than nothing.
+
+        So does Fluxion (planner::update_total); what is given back later is free again, whoever had it.
+        """
+        if self.spans and self._times is None:
+            self._draw()
+        self._free = [max(free + total - self.total, 0) for free in self._free]
         self.total = total
 
     def clear(self) -> None:

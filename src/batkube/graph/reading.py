@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from batkube.graph.grug import read_grug
+from batkube.graph.hwloc import read_hwloc
 from batkube.graph.jgf import read_jgf
 from batkube.graph.resources import ResourceGraph
 from batkube.graph.rv1 import read_rv1
@@ -14,19 +15,24 @@ from batkube.kernel.errors import InputError
 _READERS: dict[str, Callable[[Path, bytes], ResourceGraph]] = {
     "grug": read_grug,
     "jgf": read_jgf,
+    "jgf_shorthand": read_jgf,
     "rv1exec": read_rv1,
+    # R may carry a graph for schedulers; it is read here from the part for everybody in any case.
+    "rv1exec_force": read_rv1,
 }
-GRAPH_FORMATS = tuple(_READERS)
+_HWLOC = "hwloc"
+GRAPH_FORMATS = (*_READERS, _HWLOC)
 #: Deeper than any machine; walks go down by recursion.
 _DEPTH_MAX = 100
 
 
-def read_graph(path: Path, format: str = "grug") -> ResourceGraph:
-    """Return the graph in a file. Raises InputError with the place of what is wrong in it."""
-    if format not in _READERS:
+def read_graph(path: Path, format: str = "grug", allowed: tuple[str, ...] = ()) -> ResourceGraph:
+    """Return the graph in a file, of an hwloc file only the `allowed` types. Raises InputError with the place."""
+    if format not in GRAPH_FORMATS:
         problem = f"is {format!r}, which cannot be read"
         raise InputError("the graph's format", problem=problem, remedy=f"it is one of {', '.join(GRAPH_FORMATS)}")
-    graph = _READERS[format](path, read_bytes(path))
+    content = read_bytes(path)
+    graph = read_hwloc(path, content, allowed) if format == _HWLOC else _READERS[format](path, content)
     check_depth(graph, path)
     return graph
 

@@ -23,6 +23,8 @@ from batkube.graph.updating import UPDATE_FORMATS, UpdateFault, cancel_part, upd
 from batkube.kernel.errors import InputError
 
 _BAR = "INFO: =============================\n"
+#: Nothing was found, and nothing says that there could never be: so Fluxion reports what it could not even look for.
+_UNKNOWN = MatchOutcome(None)
 
 
 @dataclasses.dataclass(slots=True)
@@ -105,21 +107,22 @@ class QuerySession:
             self._complain(f"can't open {name}")
             return True
         try:
-            jobspec = self._jobspec(Path(name), content)
-            outcome = self.matcher.match(jobspec, operation, job=job)
+            outcome = self.matcher.match(self._jobspec(Path(name), content), operation, job=job)
         except InputError as error:
             self.had_bad_input = True
             self._complain(str(error))
-            self._report_match(operation, job, name, MatchOutcome(None))
+            self._report_match(operation, job, name, _UNKNOWN)
             return False
-        self._write_match()
-        if operation is MatchOperation.SATISFIABILITY:
-            word = "Satisfiable" if outcome.is_satisfiable else "Unsatisfiable"
-            self._output.write(f"{_BAR}INFO: {word} request\n{_BAR}")
-            return outcome.is_satisfiable
+        text = self.matcher.writer.text()
+        if text is None:
+            # Fluxion takes a match that its writer cannot write for none, and gives the job's number away once more.
+            self._errors.write("match_allocate: ERROR: match writer emit: Invalid argument\n")
+            self._report_match(operation, job, name, _UNKNOWN)
+            return False
+        self._output.write(text)
         self._next_job += operation.books
         self._report_match(operation, job, name, outcome)
-        return outcome.is_match
+        return outcome.is_satisfiable if operation is MatchOperation.SATISFIABILITY else outcome.is_match
 
     def _jobspec(self, path: Path, content: bytes) -> Jobspec:
         jobspec = self._jobspecs.get(content)
@@ -127,10 +130,11 @@ class QuerySession:
             jobspec = self._jobspecs[content] = parse_jobspec(path, content)
         return jobspec
 
-    def _write_match(self) -> None:
-        self._output.write(self.matcher.writer.text() or "")
-
     def _report_match(self, operation: MatchOperation, job: int, name: str, outcome: MatchOutcome) -> None:
+        if operation is MatchOperation.SATISFIABILITY:
+            word = "Satisfiable" if outcome.is_satisfiable else "Unsatisfiable"
+            self._output.write(f"{_BAR}INFO: {word} request\n{_BAR}")
+            return
         if outcome.start is None:
             doubt = "" if outcome.is_satisfiable else "INFO: Unsatisfiable request\n"
             self._output.write(f"{_BAR}INFO: No matching resources found\n{doubt}INFO: JOBID={job}\n{_BAR}")
@@ -161,7 +165,7 @@ class QuerySession:
         except UpdateFault as fault:
             self._complain(str(fault))
             outcome = MatchOutcome(None)
-        self._write_match()
+        self._output.write(self.matcher.writer.text() or "")
         self._report_match(MatchOperation.ALLOCATE, job, name, outcome)
         self._next_job = job + 1
 
