@@ -251,7 +251,7 @@ def test_what_a_message_brings_about_is_later_than_its_date_where_messages_take_
 
 
 def test_nothing_happens_at_the_walltime_of_a_job_that_has_ended(play: Play) -> None:
-    """Machine 1 has nobody who reads its meter in the pause of job 1, at the walltime of job 0 (13 s) no more than else.
+    """Nobody reads the meter of machine 1 in the pause of job 1, at the walltime of job 0 (13 s) no more than else.
 
     So its pause costs as much as the task after it: 5 s + 8 s of 100 W there, and 5 s, 3 s of 30 W, 5 s on machine 0.
     """
