@@ -248,3 +248,21 @@ def test_what_a_message_brings_about_is_later_than_its_date_where_messages_take_
         (5.0, "REQUESTED_CALL"),
         (5.001, "JOB_COMPLETED"),
     ]
+
+
+def test_nothing_happens_at_the_walltime_of_a_job_that_has_ended(play: Play) -> None:
+    """Nobody reads the meter of machine 1 in the pause of job 1, at the walltime of job 0 (13 s) no more than else.
+
+    So its pause costs as much as the task after it: 5 s + 8 s of 100 W there, and 5 s, 3 s of 30 W, 5 s on machine 0.
+    """
+    play.platform = silent_platform(play.platform.parent, 4, inside=WATTS)
+    sequence = {"type": "composed", "seq": ["task", "delay", "task"]}
+    jobs = [{"profile": "task", "walltime": 13}, {"res": 2, "profile": "seq", "subtime": 6}]
+
+    def react(kind: str, data: Mapping[str, Any]) -> list[Decision]:
+        machines = {"w0!0": "1", "w0!1": "0-1"}
+        return [("EXECUTE_JOB", {"job_id": data["job_id"], "alloc": machines[data["job_id"]]})] if "job" in data else []
+
+    play(jobs, {"seq": sequence, "task": TASK, "delay": DELAY}, "-E", react=react)
+
+    assert play.rows[1]["consumed_energy"] == "2390.000000"

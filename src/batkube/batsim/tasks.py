@@ -13,7 +13,7 @@ import functools
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from batkube.batsim.actors import Actor, ActorWish, Pause, Scene, Work
+from batkube.batsim.actors import Activity, Actor, ActorWish, Pause, Scene, Work
 from batkube.batsim.execution import CANCELLED, WALLTIME_REACHED, Allowance
 from batkube.batsim.jobs import LiveJob
 from batkube.batsim.machines import Machines
@@ -48,9 +48,10 @@ class FluidTasks:
         self.plant = Plant(network, self._flow)
         #: Who counts what tasks cost, where energy is counted.
         self.meters: Meters | None = None
-        #: Of tasks that go on: the moments and numbers of their beginnings; who waits for which; and those of jobs.
+        #: Of tasks that go on: the moments and numbers of their beginnings; who waits for which, and what ends the
+        #: waiting; and those of jobs.
         self._begun: dict[Task, tuple[int, int]] = {}
-        self._waiting: dict[Task, Actor] = {}
+        self._waiting: dict[Task, tuple[Actor, Activity | None]] = {}
         self._tasks: dict[str, Task] = {}
         self._traces = UsageTraces()
         self._replays: dict[str, TraceReplay] = {}
@@ -67,9 +68,16 @@ class FluidTasks:
             yield *self._begun.pop(task), functools.partial(self._go_on, task)
 
     def _go_on(self, task: Task) -> None:
-        actor = self._waiting.pop(task, None)
+        actor = self._dismiss(task)
         if actor is not None:
             self._scene.go_on(actor, 0)
+
+    def _dismiss(self, task: Task) -> Actor | None:
+        """Return who waits for a task, and waits no more."""
+        actor, limit = self._waiting.pop(task, (None, None))
+        if limit is not None:
+            limit.is_over = True
+        return actor
 
     def _end_task(self, task: Task, now: Instant) -> None:
         if self.meters is not None:
@@ -133,19 +141,22 @@ class FluidTasks:
 
     def wait(self, task: Task, actor: Actor, limit: Duration | None) -> None:
         """Let an actor wait for a task, at most for `limit`."""
-        self._waiting[task] = actor
+        end = None
         if limit is not None:
-            self._scene.book(Instant(self._scene.now + limit), functools.partial(self._leave_behind, task, actor.host))
+            end = self._scene.book(
+                Instant(self._scene.now + limit), functools.partial(self._leave_behind, task, actor.host)
+            )
+        self._waiting[task] = actor, end
 
     def _leave_behind(self, task: Task, host: str) -> None:
         self._scene.touch(host)
-        actor = self._waiting.pop(task, None)
+        actor = self._dismiss(task)
         if actor is not None:
             self._scene.go_on(actor, WALLTIME_REACHED)
 
     def break_off(self, task: Task) -> None:
         """End a task before it is through, unless it is: who waited for it hears that it was cancelled."""
-        actor = self._waiting.pop(task, None)
+        actor = self._dismiss(task)
         if actor is not None:
             self._cancel(task)
             self._scene.go_on(actor, CANCELLED)
@@ -182,8 +193,8 @@ class FluidTasks:
 
     def _leave(self, actor: Actor) -> None:
         """Break off the task that an actor waits for, who goes."""
-        for task in [task for task, waiting in self._waiting.items() if waiting is actor]:
-            del self._waiting[task]
+        for task in [task for task, (waiting, _) in self._waiting.items() if waiting is actor]:
+            self._dismiss(task)
             self._cancel(task)
 
     # What profiles mean
