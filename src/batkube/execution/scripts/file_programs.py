@@ -42,16 +42,13 @@ def remove(state: ScriptState, arguments: Arguments) -> None:
             state.disk.remove(path, state.time)
 
 
-def read(state: ScriptState, arguments: Arguments) -> None:
-    """Read files, or list them."""
+def read(state: ScriptState, arguments: Arguments, *, missing: int | None = 1) -> None:
+    """Read files, or list them; without one the status is `missing`, None where programs differ."""
     state.write(None)
-    state.status = 0
-    if (
-        not all(state.has_file(path) and not state.has_file(path, folder=True) for path in _paths(arguments))
-        or None in arguments
-        or _letters(arguments)
-    ):
-        state.doubt("cat")  # without a file 1 or 2, as the program was built
+    there = [state.has_file(path) and not state.has_file(path, folder=True) for path in _paths(arguments)]
+    state.status = missing if False in there else 0
+    if None in (*there, *arguments, state.status) or _letters(arguments):
+        state.doubt("cat" if missing else "ls")
 
 
 def _paths(arguments: Arguments) -> list[str]:

@@ -154,7 +154,7 @@ def _wait(state: ScriptState, arguments: Arguments) -> None:
     if None in ends:
         raise ScriptEndless
     if any(job.status is None for job in jobs):
-        raise NotUnderstood(f"nobody knows for how long `{state.guess}` is waited for")
+        raise NotUnderstood(f"nobody knows for how long `{state.uncertain}` is waited for")
     state.time = max([state.time, *(end for end in ends if end is not None)])
     state.status = jobs[0].status if arguments else 0
     state.own.background = jobs if arguments else []
@@ -287,7 +287,7 @@ _PROGRAMS: dict[str, Callable[[ScriptState, Arguments], None]] = {
     "mkdir": functools.partial(touch, is_folder=True),
     "rm": remove,
     "cat": read,
-    "ls": read,
+    "ls": functools.partial(read, missing=None),
     "test": _test,
     "[": functools.partial(_test, closed_by="]"),
     "[[": functools.partial(_test, closed_by="]]"),

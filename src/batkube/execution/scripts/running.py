@@ -73,7 +73,9 @@ def _whole(state: ScriptState, act: Callable[[], None]) -> ScriptOutcome:
         raise NotUnderstood(f"the script is nested too deeply: {depth_limit()}") from None
     if state.is_of_unknown_length and not state.has_slept:
         raise NotUnderstood(f"nobody knows what `{state.guess}` does")
-    return ScriptOutcome(state.time, state.status or 0, state.guess)
+    if state.status is None:
+        return ScriptOutcome(state.time, 0, state.guess or state.uncertain)
+    return ScriptOutcome(state.time, state.status, state.guess)
 
 
 class _Shell:
@@ -123,13 +125,16 @@ class _Shell:
     def _succeeded(self) -> bool:
         """Return whether the last command succeeded, which something depends on."""
         if self._state.status is None:
-            raise NotUnderstood(f"what happens depends on how `{self._state.guess}` ends")
+            raise NotUnderstood(f"what happens depends on how `{self._state.uncertain}` ends")
         return self._state.status == 0
 
     def _stop_at_error(self) -> None:
         state = self._state
-        if not state.own.stops_at_errors or state.conditions or not state.status:
-            return  # a status that nobody knows is taken for a success, which is told
+        if not state.own.stops_at_errors or state.conditions or state.status == 0:
+            return
+        if state.status is None:  # it is taken for a success, which is told
+            state.guess = state.guess or state.uncertain
+            return
         if state.output is not None:
             raise NotUnderstood("an error within $(…) does not end it in all shells")
         raise ScriptExit
@@ -279,7 +284,7 @@ class _Shell:
         is_sure = True
         for word in node.writes:
             path = self._path(word)
-            if not path.startswith("/dev/"):
+            if not path.startswith(("/dev/", "/proc/1/fd/")):
                 disk, now = self._state.disk, self._state.time
                 is_made = disk.write(path, now)
                 if is_made is False or disk.has_folder(path, now):

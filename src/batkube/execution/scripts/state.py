@@ -79,8 +79,10 @@ class ScriptState:
         self.status: int | None = 0
         #: What was printed, where somebody listens; None in it for what nobody knows.
         self.output: list[str | None] | None = None
-        #: A program that nobody knows, or whose end nobody knows; and whether one of them may take any time.
+        #: A program that nobody knows, the first of them; and whether one of them may take any time.
         self.guess = ""
+        #: The last program of which nobody knows how it ended.
+        self.uncertain = ""
         self.is_of_unknown_length = False
         self.has_slept = False
         #: How often it was asked whether there is a file: the answer may be another one later.
@@ -126,12 +128,13 @@ class ScriptState:
     def pass_by(self, name: str) -> None:
         """Let a program run of which nobody knows what it does."""
         self.guess = self.guess or name
-        self.is_of_unknown_length, self.status = True, None
+        self.is_of_unknown_length = True
+        self.doubt(name)
         self.write(None)
 
     def doubt(self, name: str) -> None:
         """Say that nobody knows whether a program succeeded."""
-        self.guess, self.status = self.guess or name, None
+        self.uncertain, self.status = name, None
 
     def has_file(self, path: str, *, folder: bool = False) -> bool | None:
         """Return whether there is a file, now."""
