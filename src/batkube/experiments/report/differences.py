@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from batkube.experiments.description.columns import TIMINGS
 from batkube.experiments.figures.numbers import mean_and_spread
 from batkube.experiments.report.grid_points import (
     GridPoint,
@@ -28,6 +29,8 @@ from batkube.outputs.pages.tables import Cell, Heading, table
 _FEW_ROWS = 60
 #: Up to so many points with the same task are compared each with each, more of them each with the first.
 _EACH_WITH_EACH = 4
+#: No columns of this table: what to know of runs beforehand, and what they cost, in which a busy machine shows.
+_UNTOLD = (*TROUBLES, *TIMINGS)
 #: What marks a difference that is clear among all comparisons of its column.
 _SURE = "*"
 
@@ -52,7 +55,7 @@ def differences_of(findings: Findings, columns: Sequence[Column]) -> list[Differ
 
 def differences_section(findings: Findings) -> Section | None:
     """Return the table of differences; None when nothing can be told apart."""
-    columns = [one for one in columns_with_numbers(findings) if one.better and one.name not in TROUBLES]
+    columns = [one for one in columns_with_numbers(findings) if one.better and one.name not in _UNTOLD]
     found = differences_of(findings, columns)
     if not found:
         return None

@@ -81,7 +81,7 @@ def _results_latex(findings: Findings, columns: Sequence[Column]) -> str:
     meanings |= {one.sign: one.meaning for one in unfair(standings_of(points))}
     marks = [mark for of_column in best.values() for mark in of_column]
     notes = [explained(sign, meaning) for sign, meaning in meanings.items() if sign in marks]
-    remark = "Means over n runs, with half the 95 % confidence interval (Student)."
+    remark = "Means over n runs, with half the 95 % confidence interval (Student) where n is more than 1."
     return tabular(heads, rows, texts=len(axes), remark=remark, notes=notes)
 
 
@@ -131,11 +131,13 @@ def _differences_latex(findings: Findings, columns: Sequence[Column]) -> str:
 
 
 def _differences_csv(findings: Findings, columns: Sequence[Column]) -> str:
+    chosen = [column for column in columns if column.better]
+    rows = differences_of(findings, chosen)
+    if not rows:
+        return ""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow([*findings.axes, *_DIFFERENCE])
-    chosen = [column for column in columns if column.better]
-    rows = differences_of(findings, chosen)
     for row in rows:
         for column, difference, count in zip(chosen, row.differences, comparisons(rows), strict=True):
             if difference is not None:
