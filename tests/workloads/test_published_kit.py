@@ -22,7 +22,7 @@ def convert(shared_data: Path, output: Path, *flags: str) -> list[Job]:
     result = CliRunner().invoke(app, ["convert", str(source), "-o", str(output), *flags], catch_exceptions=False)
     assert result.exit_code == 0
     # The published file does not keep users.
-    return [msgspec.structs.replace(job, user="", queue="") for job in read_workload(output).jobs]
+    return [msgspec.structs.replace(job, user="", queue="", partition="") for job in read_workload(output).jobs]
 
 
 COMMON = ("--shift", "--drop-zero", "--no-walltime", "--scheduler", "default")
@@ -40,6 +40,6 @@ def test_the_published_extract_is_reproduced(
 ) -> None:
     jobs = convert(shared_data, tmp_path / "kit.json", *COMMON, *flags)
 
-    # Equal but for users and queues: ids, subtimes, delays, profile names, cpu, res, scheduler, absent walltimes.
+    # Equal but for users, queues, partitions: ids, subtimes, delays, profiles, cpu, res, scheduler, absent walltimes.
     assert jobs == read_workload(shared_data / "batkube" / "workloads" / published).jobs
     assert len(jobs) == 39

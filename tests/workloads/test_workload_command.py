@@ -289,7 +289,7 @@ def test_jobs_are_kept_by_size_user_and_queue(
 
 
 def test_a_filter_that_keeps_nothing_is_an_error(trace: Path, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no job has such a size, user and queue"):
+    with pytest.raises(InputError, match="no job has such a size, user, queue and partition"):
         batkube_workload("convert", trace, "-o", tmp_path / "x.json", "--user", "nobody")
 
 

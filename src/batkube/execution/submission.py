@@ -33,7 +33,7 @@ class Submission:
         self._next: Job | None = next(self._jobs, None)
         self._agenda = world.agenda
         self._journal = world.journal
-        self._maker = maker
+        self.maker = maker
         self._delays = delays
         #: Told of a job that the API refuses, and why.
         self.on_refusal: Callable[[Job, str, Instant], None] = lambda job, why, now: None
@@ -74,6 +74,6 @@ class Submission:
 
     def _make(self, job: Job, now: Instant, past: Past) -> None:
         try:
-            self._maker.make(job, now, past)
+            self.maker.make(job, now, past)
         except Refused as refusal:
             self.on_refusal(job, refusal.message, now)

@@ -21,7 +21,7 @@ from batkube.kernel.agenda import Rank
 from batkube.kernel.instants import Instant
 from batkube.policies.node_table import Mask
 from batkube.policies.pod_desk import PodDesk
-from batkube.policies.pod_jobs import Standing, standing_of
+from batkube.policies.pod_jobs import PodStanding, standing_of
 from batkube.policies.preemption import Preemption
 
 #: What is equal for pods that fit, or do not fit, alike: rules, demand, priority.
@@ -52,10 +52,10 @@ class DefaultScheduler:
         for change in batch.changes():
             key, pod, before = change.key, change.object, change.previous
             standing = standing_of(pod, batch.type)
-            if standing is not Standing.WAITS:
+            if standing is not PodStanding.WAITS:
                 waiting.pop(key, None)
                 self._preemption.forget(key)
-                self._has_news |= standing is Standing.OVER
+                self._has_news |= standing is PodStanding.OVER
             elif key not in waiting or (before is not None and before["spec"] != pod["spec"]):
                 waiting[key] = False
         self._wake_soon(now)

@@ -24,7 +24,7 @@ _BOUNDLESS = 2**62
 _encode = msgspec.json.Encoder(order="sorted").encode
 
 
-class Standing(enum.Enum):
+class PodStanding(enum.Enum):
     """How a pod stands with a scheduler."""
 
     WAITS = "for the scheduler to bind it"
@@ -33,19 +33,19 @@ class Standing(enum.Enum):
     OVER = "ended or gone"
 
 
-def standing_of(pod: KubeObject, change: ChangeType, scheduler_name: str = DEFAULT_SCHEDULER) -> Standing:
+def standing_of(pod: KubeObject, change: ChangeType, scheduler_name: str = DEFAULT_SCHEDULER) -> PodStanding:
     """Return how a pod stands after a change with a scheduler: the default one, whose place policies take in a run."""
     if change is DELETED or is_finished(pod):
-        return Standing.OVER
+        return PodStanding.OVER
     if node_of_pod(pod):
-        return Standing.BOUND
+        return PodStanding.BOUND
     spec = pod["spec"]
     is_aside = (
         spec.get("schedulerName", DEFAULT_SCHEDULER) != scheduler_name
         or spec.get("schedulingGates")
         or is_being_deleted(pod)
     )
-    return Standing.ASIDE if is_aside else Standing.WAITS
+    return PodStanding.ASIDE if is_aside else PodStanding.WAITS
 
 
 class PodJob(Job, frozen=True, gc=False, kw_only=True):

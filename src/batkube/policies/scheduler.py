@@ -33,7 +33,7 @@ from batkube.policies.cluster_room import ClusterRoom
 from batkube.policies.guard import GuardedPolicy
 from batkube.policies.interface import Evict, Policy, Reject, Start, SwitchOff, SwitchOn, WakeAt
 from batkube.policies.node_columns import NodeColumns
-from batkube.policies.pod_jobs import PodJob, Standing, job_of_pod, key_of_pod_job, standing_of
+from batkube.policies.pod_jobs import PodJob, PodStanding, job_of_pod, key_of_pod_job, standing_of
 from batkube.policies.policy_view import KnownJob, PolicyView
 from batkube.policies.power_requests import PowerRequests
 from batkube.workloads.model import Job
@@ -175,11 +175,11 @@ class PolicyScheduler:
             is_news |= self._hear_of_pod(change.key, change.object, standing)
         return is_news
 
-    def _hear_of_pod(self, key: Key, pod: KubeObject, standing: Standing) -> bool:
+    def _hear_of_pod(self, key: Key, pod: KubeObject, standing: PodStanding) -> bool:
         known = self.view.known.get(key_of_pod_job(key))
-        if standing is Standing.WAITS:
+        if standing is PodStanding.WAITS:
             return self._desk is not None and self._hear_of_waiting(key, pod, known)
-        if standing is Standing.OVER:
+        if standing is PodStanding.OVER:
             if known is not None:
                 self.view.end(known)
             return self._cluster_room.vacate(key) or known is not None
@@ -187,7 +187,7 @@ class PolicyScheduler:
             return False
         if known is not None:
             self.view.forget(known)
-        is_stranger = standing is Standing.BOUND and self._cluster_room.occupy(key, pod)
+        is_stranger = standing is PodStanding.BOUND and self._cluster_room.occupy(key, pod)
         return is_stranger or known is not None
 
     def _hear_of_waiting(self, key: Key, pod: KubeObject, known: KnownJob | None) -> bool:

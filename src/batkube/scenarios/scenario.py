@@ -118,6 +118,21 @@ class Scenario:
     outputs: tuple[str, ...] = OPTIONAL_OUTPUTS
 
     @property
+    def resubmits_evicted(self) -> bool:
+        """Whether jobs that were evicted are queued again."""
+        return self.on_eviction is OnEviction.RESUBMIT and not self._is_batsims
+
+    @property
+    def resubmits_lost(self) -> bool:
+        """Whether jobs whose node failed are queued again."""
+        return self.on_failure is OnFailure.RESUBMIT and not self._is_batsims
+
+    @property
+    def _is_batsims(self) -> bool:
+        """Whether a Batsim or a scheduler of its protocol takes part: Batsim knows no second try of a job."""
+        return self.engine is not None or self.scheduler.startswith(BATSIM_PREFIX)
+
+    @property
     def left_out(self) -> list[str]:
         """The files that a run of this scenario does not write, though it could."""
         return [name for name in OPTIONAL_OUTPUTS if name not in self.outputs]

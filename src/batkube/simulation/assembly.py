@@ -34,7 +34,7 @@ from batkube.pacing.tally import Tally
 from batkube.policies.scheduler import PolicyChoice
 from batkube.programs.observer import Observer
 from batkube.programs.program import WARM_UP, NoPrograms, OutsideRun, ProgramSetup, RunServer
-from batkube.scenarios.scenario import BATSIM_PREFIX, CONTROLLER_MANAGER, OnDeadlock, OnEviction, OnFailure, Scenario
+from batkube.scenarios.scenario import CONTROLLER_MANAGER, OnDeadlock
 from batkube.simulation.batsim_link import outcome_listener, partner_link
 from batkube.simulation.engine import NO_PARTNER, EngineParts, PartnerLink, engine_of_run, length_to_plan_with
 from batkube.simulation.events import start_happenings, watch_machines
@@ -121,18 +121,8 @@ def assemble(
     engine = engine_of_run(world, inputs, arrivals, scheduler_folder.parent / "engine")
     submission = Submission(world, arrivals if engine is None else (), maker, delays)
     power = _power(world, inputs)
-    jobs = WorkloadJobs(
-        world,
-        courses,
-        machines,
-        maker,
-        resubmit=submission.resubmit if _tries_again(scenario, scenario.on_eviction) else None,
-        resubmit_lost=submission.resubmit if _tries_again(scenario, scenario.on_failure) else None,
-        are_nodes_watched=inputs.are_nodes_watched,
-        work=_workplace(engine, power),
-        on_outcome=outcome_listener(inputs, outcomes, engine),
-        on_pods=pods.write,
-    )
+    on_outcome = outcome_listener(inputs, outcomes, engine)
+    jobs = _workload_jobs(world, inputs, courses, submission, _workplace(engine, power), on_outcome, pods)
     submission.on_refusal = jobs.refuse
     # The cluster: kubelets, controllers, a policy's scheduler, and then its nodes.
     start_cluster(
@@ -187,10 +177,28 @@ def _world(inputs: Inputs, journal: Journal) -> World:
     return World(Streams(inputs.scenario.seed), journal, store, clock=clock, has_readers=False)
 
 
-def _tries_again(scenario: Scenario, choice: OnEviction | OnFailure) -> bool:
-    """Return whether jobs are queued again. Batsim knows no second try: who is killed has ended."""
-    is_wanted = choice in (OnEviction.RESUBMIT, OnFailure.RESUBMIT)
-    return is_wanted and scenario.engine is None and not scenario.scheduler.startswith(BATSIM_PREFIX)
+def _workload_jobs(
+    world: World,
+    inputs: Inputs,
+    courses: Courses,
+    submission: Submission,
+    workplace: Workplace | None,
+    on_outcome: Callable[[Outcome], None],
+    pods: PodsWriter,
+) -> WorkloadJobs:
+    """Return who follows the workloads' jobs to their ends, and submits again what was evicted or lost."""
+    return WorkloadJobs(
+        world,
+        courses,
+        inputs.platform.machines,
+        submission.maker,
+        resubmit=submission.resubmit if inputs.scenario.resubmits_evicted else None,
+        resubmit_lost=submission.resubmit if inputs.scenario.resubmits_lost else None,
+        are_nodes_watched=inputs.are_nodes_watched,
+        work=workplace,
+        on_outcome=on_outcome,
+        on_pods=pods.write,
+    )
 
 
 def _workplace(engine: EngineParts | None, power: PowerParts | None) -> Workplace | None:

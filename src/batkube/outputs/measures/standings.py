@@ -52,6 +52,6 @@ def standings(violations: Sequence[float], never_run: Sequence[float]) -> list[S
     ]
 
 
-def unfair(found: Sequence[Standing]) -> list[Standing]:
+def unfair(those: Sequence[Standing]) -> list[Standing]:
     """Return those of the standings that need a word of explanation, each once."""
-    return [one for one in (Standing.SHORT, Standing.VOID) if one in found]
+    return [one for one in (Standing.SHORT, Standing.VOID) if one in those]
