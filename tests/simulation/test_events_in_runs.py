@@ -138,6 +138,21 @@ def test_a_run_whose_jobs_wait_in_vain_ends_though_its_events_never_do(tmp_path:
         run(tmp_path, events, (5, 4, 10))
 
 
+def test_events_that_a_run_did_not_wait_for_are_told(tmp_path: Path) -> None:
+    events = [
+        {"at": 5, "cordon": "node-3"},
+        {"at": 500, "fail": "node-1"},
+        {"at": 600, "every": 10, "cordon": "node-2", "for": 5},
+        {"between": "exponential:100000", "fail": "node-0", "for": 10},
+    ]
+
+    results = run(tmp_path, events, (0, 1, 10))
+
+    notes = json.loads((results.path / "fidelity.json").read_text())
+    [note] = [note for note in notes if "still to come" in note["message"]]
+    assert (note["subject"], note["count"], note["example"]) == ("events", 2, "batkube.run: events[1]")
+
+
 def test_failures_at_random_are_the_same_twice_and_others_with_another_seed(tmp_path: Path) -> None:
     events = [{"between": "exponential:3000", "fail": "all", "for": "uniform:10,600"}]
     jobs = [(20.0 * number, 1 + number % 4, 30 + 7 * number % 90) for number in range(100)]

@@ -106,6 +106,10 @@ class Timetable:
         first = len(self._platform.machines)
         return frozenset(kube_name(machine.name) for machine in self.machines[first:])
 
+    def not_begun(self, now: Instant) -> list[EventEntry]:
+        """Return the entries of which nothing has happened by `now`; chance may put off what is drawn for ever."""
+        return [entry for entry, _ in self._entries if entry.when.between is None and entry.when.at > now]
+
     def happenings(self, streams: Streams) -> Iterator[Happening]:
         """Yield what happens in the order of time, and at one instant in that of the file; perhaps for ever."""
         return self._happenings(streams, range(len(self._entries)))

@@ -15,7 +15,7 @@ from batkube.cluster.world import World
 from batkube.execution.happenings import Happenings
 from batkube.execution.node_accounts import NodeAccounts
 from batkube.execution.power_switches import PowerSwitches, SleepCounts
-from batkube.kernel.fidelity import FidelityNote
+from batkube.kernel.fidelity import FidelityNote, FidelityNotes
 from batkube.kernel.instants import Instant
 from batkube.outputs.files.streams import MachineStatesWriter
 from batkube.platforms.model import Platform
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 _AT_ONCE = FidelityNote(
     "events", "no controllers watch over nodes, so that a node failed, and which jobs it ran, was known at once"
 )
+
+_NOT_BEGUN = FidelityNote("events", "were still to come when the run was over, which does not wait for them")
 
 
 def read_timetable(events: Path | Sequence[object], source: str, platform: Platform) -> Timetable:
@@ -66,6 +68,13 @@ def check_kinds(timetable: Timetable, objects: Sequence[ObjectManifest]) -> None
     for entry, kind in timetable.objects_named:
         if kind.lower() not in served:
             (entry.place / entry.deed).refuse(f"names a {kind}, which the API does not serve", "check the kind")
+
+
+def note_not_begun(timetable: Timetable, notes: FidelityNotes, now: Instant) -> None:
+    """Say which events were still to come at the end of a run, which waits for none."""
+    entries = timetable.not_begun(now)
+    if entries:
+        notes.add(_NOT_BEGUN, example=f"{Path(entries[0].place.path).name}: {entries[0].place.at}", count=len(entries))
 
 
 def start_happenings(

@@ -31,6 +31,7 @@ from batkube.scenarios.keys import KEYS, make_scenario
 from batkube.scenarios.scenario import POLICY_PREFIX, Scenario
 from batkube.schedulers.catalogue import Catalogue
 from batkube.simulation.assembly import Simulation, assemble
+from batkube.simulation.events import note_not_begun
 from batkube.simulation.inputs import Inputs, OwnPolicy, read_inputs
 from batkube.simulation.progress import ProgressListener, is_somebody_watching, progress_display
 from batkube.simulation.record import Record
@@ -255,6 +256,7 @@ def _complete(simulation: Simulation, inputs: Inputs, progress: ProgressListener
         remedy = "take a scheduler that starts the pods of a job together, or go on with --on-deadlock wait"
         raise RunFailed(f"{simulation.gangs.deadlock}\n  remedy: {remedy}")
     simulation.rules.note_idle(simulation.world.notes)
+    note_not_begun(inputs.timetable, simulation.world.notes, simulation.world.clock.now)
     done = {outcome.job.key for outcome in outcomes}
     _check_invariants(simulation, done, total)
     names = [job.key for workload in inputs.workloads for job in workload.jobs if job.key not in done]
