@@ -123,7 +123,6 @@ def assemble(
     power = _power(world, inputs)
     on_outcome = outcome_listener(inputs, outcomes, engine)
     jobs = _workload_jobs(world, inputs, courses, submission, _workplace(engine, power), on_outcome, pods)
-    submission.on_refusal = jobs.refuse
     # The cluster: kubelets, controllers, a policy's scheduler, and then its nodes.
     start_cluster(
         world,
@@ -187,7 +186,7 @@ def _workload_jobs(
     pods: PodsWriter,
 ) -> WorkloadJobs:
     """Return who follows the workloads' jobs to their ends, and submits again what was evicted or lost."""
-    return WorkloadJobs(
+    jobs = WorkloadJobs(
         world,
         courses,
         inputs.platform.machines,
@@ -199,6 +198,8 @@ def _workload_jobs(
         on_outcome=on_outcome,
         on_pods=pods.write,
     )
+    submission.on_refusal = jobs.refuse
+    return jobs
 
 
 def _workplace(engine: EngineParts | None, power: PowerParts | None) -> Workplace | None:
