@@ -45,11 +45,17 @@ PREEMPTING = {
 
 
 def run(
-    folder: Path, scheduler: str, jobs: list[dict[str, Any]], objects: list[dict[str, Any]], **more: object
+    folder: Path,
+    scheduler: str,
+    jobs: list[dict[str, Any]],
+    objects: list[dict[str, Any]],
+    *,
+    asks: dict[str, Any] | None = None,
+    **more: object,
 ) -> pd.DataFrame:
     """Run jobs of one pod and 10 minutes with queues of their own, for 7 minutes; return pods.csv."""
     (folder / "queues.yaml").write_text(yaml.safe_dump_all(objects))
-    profiles = {"work": {"type": "delay", "delay": 600, "cpu": 1}}
+    profiles = {"work": {"type": "delay", "delay": 600, **(asks or {"cpu": 1})}}
     (folder / "jobs.json").write_text(json.dumps({"nb_res": 1, "jobs": jobs, "profiles": profiles}))
     return batkube.run(
         workload=[folder / "queues.yaml", folder / "jobs.json"],
@@ -87,11 +93,13 @@ def written(folder: Path, configuration: dict[str, Any]) -> Path:
 
 @pytest.mark.parametrize("programs", [VOLCANO, ("kube-batch@0.5.0",)])
 def test_a_full_cluster_is_shared_by_the_weights_of_queues(programs: tuple[str, ...], tmp_path: Path) -> None:
+    """With memory in proportion: to kube-batch a share is used up when all resources are (its plugin proportion)."""
     opt_in.require_built(*programs)
     version = start_of(programs[0]).pod_group
     jobs = [*jobs_of("light", 16, at=10), *jobs_of("heavy", 16, at=10)]
+    queues = [queue("light", 1, version), queue("heavy", 3, version)]
 
-    pods = run(tmp_path, programs[0], jobs, [queue("light", 1, version), queue("heavy", 3, version)])
+    pods = run(tmp_path, programs[0], jobs, queues, asks={"cpu": 1, "memory": "4Gi"})
 
     assert running_at(pods, 60) == {"light": 4, "heavy": 12}
 
