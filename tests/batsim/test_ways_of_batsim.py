@@ -61,6 +61,12 @@ class Play:
         return scheduler.events
 
     @property
+    def joules(self) -> str:
+        """What all machines used, as the file of the whole says."""
+        header, row = read_table(self._folder / "out_schedule.csv")
+        return row[header.index("consumed_joules")]
+
+    @property
     def rows(self) -> list[dict[str, str]]:
         """The jobs that ended."""
         header, *cells = read_table(self._folder / "out_jobs.csv")
@@ -266,3 +272,19 @@ def test_nothing_happens_at_the_walltime_of_a_job_that_has_ended(play: Play) -> 
     play(jobs, {"seq": sequence, "task": TASK, "delay": DELAY}, "-E", react=react)
 
     assert play.rows[1]["consumed_energy"] == "2390.000000"
+
+
+def test_energy_is_a_joule_more_where_no_file_submits_a_job(play: Play) -> None:
+    """Four machines of 30 W for 3 s: 360 J, from which Batsim takes what was read at the first submission, or -1."""
+    play.platform = silent_platform(play.platform.parent, 4, inside=WATTS)
+    job = {"id": "0", "subtime": 0, "res": 1, "profile": "p"}
+    decisions: list[Decision] = [
+        ("REGISTER_PROFILE", {"workload_name": "dyn", "profile_name": "p", "profile": DELAY}),
+        ("REGISTER_JOB", {"job_id": "dyn!0", "job": job}),
+        ("EXECUTE_JOB", {"job_id": "dyn!0", "alloc": "1"}),
+        ("NOTIFY", {"type": "registration_finished"}),
+    ]
+
+    play([], {}, "--enable-dynamic-jobs", "-E", react=lambda kind, _: decisions if kind == "SIMULATION_BEGINS" else [])
+
+    assert play.joules == "361.000000"

@@ -30,6 +30,8 @@ _STATES = (
     MachineState.IDLE,
     MachineState.COMPUTING,
 )
+#: What Batsim takes for the joules at the first submission where no workload file submits any job (context.hpp).
+_NOT_READ = -1.0
 #: The Batsim that is imitated.
 BATSIM_VERSION = "4.2.1"
 
@@ -96,7 +98,8 @@ class Tables(AbstractContextManager["Tables"]):
     def _joules(self) -> float:
         """Return what all machines used from the first submission to the last end of a job."""
         last = 0.0 if self.book is None else self.book.last_job_joules
-        return last - (self._first_joules or 0.0) if last else 0.0
+        first = _NOT_READ if self._first_joules is None else self._first_joules
+        return last - first if last else 0.0
 
     def _write_schedule(self) -> None:
         totals, times, book = self._totals, self._machines.times, self.book
