@@ -112,7 +112,8 @@ def test_an_experiment_does_not_call_it_the_best(folder: Path) -> None:
     for sign, meaning in (("✗", "did what no cluster allows"), ("‡", "ran fewer jobs than others")):
         assert f"{sign} {meaning}, so its means are not compared" in page
         assert page.count(sign) > 1
-    waits = {row["scheduler"]: row["mean_waiting_time"] for row in csv.DictReader((folder / "out/results.csv").open())}
+    rows = csv.DictReader((folder / "out/results.csv").read_text().splitlines())
+    waits = {row["scheduler"]: row["mean_waiting_time"] for row in rows}
     assert waits["policy:picky.py:Picky"] == "0.000000"
     batkube("report", "out", "--tables", "tables", "--columns", "makespan,mean_waiting_time", cwd=folder)
     assert r"\star" not in (folder / "tables/results.tex").read_text()
