@@ -21,8 +21,8 @@ Check = Callable[[str, str, Quantity, Amounts, Amounts], str]
 
 
 def fill_limits(attempt: Attempt) -> None:
-    """Give the containers of a new pod the defaults of the namespace's limit ranges, and note it on the pod."""
-    if attempt.old is not None:
+    """Give the containers of a new or resized pod the defaults of the namespace's limit ranges, and note it."""
+    if attempt.old is not None and attempt.subresource != "resize":
         return
     for _, limit_range in attempt.in_namespace("limitranges"):
         requests: dict[str, str] = {}

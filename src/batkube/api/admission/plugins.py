@@ -34,7 +34,7 @@ from batkube.kernel.instants import Instant
 
 Plugin = Callable[[Attempt], None]
 
-#: Plugins that may change an object, by kind.
+#: Plugins that may change an object, by kind and sub-resource.
 _MUTATING: Mapping[str, tuple[Plugin, ...]] = {
     "ingresses.networking.k8s.io": (classes.choose_ingress_class,),
     "nodes": (classes.taint_node,),
@@ -46,6 +46,7 @@ _MUTATING: Mapping[str, tuple[Plugin, ...]] = {
         default_tolerations.add_tolerations,
         runtime_classes.apply_runtime_class,
     ),
+    "pods/resize": (limit_ranges.fill_limits,),
     "volumeattributesclasses.storage.k8s.io": (classes.protect,),
 }
 
@@ -140,19 +141,15 @@ class Admission:
 
     def _fill(self, attempt: Attempt) -> None:
         """Let our own plugins change the object."""
-        if attempt.subresource:
-            return
-        if self._accounts is not None and attempt.resource.storage == "pods":
+        place = _place(attempt)
+        if self._accounts is not None and place == "pods":
             self._accounts.admit(attempt)
-        for plugin in _MUTATING.get(attempt.resource.storage, ()):
+        for plugin in _MUTATING.get(place, ()):
             plugin(attempt)
 
     def review(self, attempt: Attempt) -> Charges:
         """Let the plugins judge the whole object; return the quotas to write before it, unless it is a dry run."""
-        place = attempt.resource.storage
-        if attempt.subresource:
-            place = f"{place}/{attempt.subresource}"
-        for plugin in _JUDGING.get(place, ()):
+        for plugin in _JUDGING.get(_place(attempt), ()):
             plugin(attempt)
         self._judge(attempt)
         return charge_quotas(attempt)
@@ -178,3 +175,9 @@ class Admission:
             self._policies.judge(attempt)
         if self._webhooks is not None:
             self._webhooks.judge(attempt)
+
+
+def _place(attempt: Attempt) -> str:
+    """Return the kind and sub-resource that is written: `pods`, `pods/resize`."""
+    place = attempt.resource.storage
+    return f"{place}/{attempt.subresource}" if attempt.subresource else place

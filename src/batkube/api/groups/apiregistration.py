@@ -15,7 +15,7 @@ from batkube.api.groups.kind import Kind
 from batkube.api.groups.strategy import FAR_APART, Strategy
 from batkube.api.printing.ages import age
 from batkube.api.validation.metadata import check_built_in_metadata
-from batkube.api.validation.names import Verdict, dns_1035_label, path_segment
+from batkube.api.validation.names import Verdict, dns_1035_label, path_segment, port_number
 from batkube.api.validation.problems import Problems
 from batkube.api.validation.rules import Object, Rules, metadata_update, updated_then
 from batkube.cluster.store import KubeObject
@@ -92,6 +92,8 @@ def _check_reach(spec: Mapping[str, Any], problems: Problems) -> None:
     for field in ("namespace", "name"):
         if not service.get(field):
             problems.required(f"spec.service.{field}")
+    if wrong := port_number(service.get("port", 0)):
+        problems.invalid("spec.service.port", service.get("port", 0), f"port is not valid: {', '.join(wrong)}")
     if skips and bundle:
         problems.invalid("spec.insecureSkipTLSVerify", skips, "may not be true if caBundle is present")
 

@@ -9,6 +9,7 @@ from batkube.api.requests.messages import JSON, Request
 from batkube.api.requests.negotiation import BUILT_IN, CUSTOM, PROTOBUF, YAML
 from batkube.api.requests.statuses import Failure
 from batkube.api.requests.writes import Write
+from batkube.api.validation import field_errors
 from batkube.api.verbs.calls import Call
 from batkube.api.verbs.served import Served
 from batkube.api.verbs.yaml_bodies import yaml_of
@@ -109,7 +110,9 @@ class Bodies:
         wanted = f"{expected[0]}/{expected[1]}" if expected[0] else expected[1]
         kind, api_version = value.get("kind") or expected[2], value.get("apiVersion") or wanted
         try:
-            if api_version != wanted or kind != expected[2]:
+            if resource.custom:
+                _match_custom(resource, value, api_version, kind)
+            elif api_version != wanted or kind != expected[2]:
                 self._match_version(expected, value)
                 problem = self._kind_problem(expected, value)
                 if problem:
@@ -214,6 +217,20 @@ class Bodies:
             return decode(value, schema).object
         except (ParseError, DecodeError, protobuf.WireError) as problem:
             raise statuses.internal_error(str(problem)) from problem
+
+
+def _match_custom(resource: Resource, value: KubeObject, api_version: str, kind: str) -> None:
+    """Refuse an object of another version or kind: custom resources are read whatever they are, and judged then."""
+    if api_version != resource.api_version:
+        raise statuses.bad_request(
+            f"the API version in the data ({api_version}) does not match the expected API version "
+            f"({resource.api_version})"
+        )
+    if kind != resource.kind:
+        metadata = value.get("metadata")
+        name = str(metadata.get("name") or "") if isinstance(metadata, dict) else ""
+        problem = field_errors.invalid("kind", kind, f"must be {resource.kind}")
+        raise statuses.invalid_kind(resource.group, kind, name, [problem])
 
 
 def _unconvertible(version: str, kind: str, expected: Kind) -> str:

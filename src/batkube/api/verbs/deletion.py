@@ -131,14 +131,18 @@ class Deleter:
     def _delete_namespace(
         self, resource: Resource, key: Key, old: KubeObject, version: int, options: DeleteOptions, now: Instant
     ) -> Deletion:
-        """A namespace stays, Terminating, until its finalizers are gone (pkg/registry/core/namespace/storage)."""
+        """A namespace stays, Terminating, until its finalizers are gone (pkg/registry/core/namespace/storage).
+
+        The first deletion only marks it, even if it has none: somebody may be filling it still.
+        """
         value = _with_propagation(resource, old, options)
-        if "deletionTimestamp" not in value["metadata"]:
+        is_first = "deletionTimestamp" not in value["metadata"]
+        if is_first:
             value = mark_as_deleting(value, now, grace=False)
             value["status"] = {**value.get("status", {}), "phase": "Terminating"}
         if value != old:
             version = self._replace(resource, key, value, version, options, now)
-        if value["spec"].get("finalizers") or value["metadata"].get("finalizers"):
+        if is_first or value["spec"].get("finalizers") or value["metadata"].get("finalizers"):
             return Deletion(with_version(value, version), gone=False, whole=True)
         return self._remove(resource, key, value, version, options, now)
 

@@ -128,12 +128,17 @@ class Following:
 def checked_container(call: Call, pod: KubeObject) -> str:
     """Return the container whose log is asked for; raises Failure, also for options that make no sense."""
     limits = {name: _number(call.request.first(name)) for name in ("tailLines", "limitBytes", "sinceSeconds")}
+    is_both = limits["sinceSeconds"] is not None and bool(call.request.first("sinceTime"))
     least = {"tailLines": (0, NOT_NEGATIVE), "limitBytes": (1, _POSITIVE), "sinceSeconds": (1, _POSITIVE)}
     problems = [
         field_errors.invalid(name, number, least[name][1])
         for name, number in limits.items()
-        if number is not None and number < least[name][0]
+        if number is not None and number < least[name][0] and not (name == "sinceSeconds" and is_both)
     ]
+    if is_both:
+        # What Go writes of field.NewPath("").
+        detail = "at most one of `sinceTime` or `sinceSeconds` may be specified"
+        problems.append(field_errors.forbidden("[]", detail))
     if problems:
         raise statuses.invalid_kind("", "PodLogOptions", call.route.name, problems)
     return _container_name(pod, call.request.first("container"))
@@ -163,10 +168,8 @@ def _container_name(pod: KubeObject, container: str) -> str:
         return container
     if len(containers) == 1 and not first:
         return str(containers[0])
-    choices = f"choose one of: [{' '.join(containers)}]"
-    if first:
-        choices += f" or one of the init containers: [{' '.join(first)}]"
-    raise statuses.bad_request(f"a container name must be specified for pod {name}, {choices}")
+    choices = " ".join([*first, *containers])
+    raise statuses.bad_request(f"a container name must be specified for pod {name}, choose one of: [{choices}]")
 
 
 def _lines(pod: KubeObject, name: str, *, previous: bool) -> list[Line]:

@@ -158,7 +158,7 @@ class Served:
         def elsewhere(value: KubeObject, api_version: str) -> tuple[KubeObject, Schema] | None:
             group, _, version = api_version.rpartition("/")
             target = self.table.of_kind(group, version, resource.kind)
-            if target is None:
+            if target is None or target.group != resource.group:
                 return None
             if resource.custom:
                 return self._custom.convert(value, target), target.schema

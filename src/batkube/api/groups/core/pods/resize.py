@@ -17,7 +17,7 @@ def check_resize(new: Object, old: Object, problems: Problems) -> None:
     """Check that only cpu and memory of containers changed, and not the class of the pod."""
     if refusal := _refusal(new, old):
         problems.clear()
-        problems.forbidden("", refusal)
+        problems.forbidden("[]", refusal)  # What Go writes of field.NewPath("").
         return
     spec, before = new.get("spec", {}), old.get("spec", {})
     if (old.get("status", {}).get("qosClass") or class_of_service(before)) != class_of_service(spec):

@@ -194,6 +194,7 @@ def _give_ports(service: dict[str, Any], own: list[int], store: Store) -> None:
             requested.setdefault(port.get("port", 0), port["nodePort"])
     taken = _taken_ports(store)
     granted = list(own)
+    pairs: list[tuple[int, str]] = []
     for index, port in enumerate(spec.get("ports") or ()):
         if not port.get("nodePort") and not allocates:
             continue
@@ -201,10 +202,12 @@ def _give_ports(service: dict[str, Any], own: list[int], store: Store) -> None:
         if not number:
             number = _free_port(taken, granted)
             requested.setdefault(port.get("port", 0), number)
-        elif number not in granted:
-            _check_port(service, index, number, taken)
+        elif number not in granted or (number, port.get("protocol", "")) in pairs:
+            _check_port(service, index, number, taken.union(granted))
         port["nodePort"] = number
         granted.append(number)
+        if not own:
+            pairs.append((number, port.get("protocol", "")))
 
 
 def _give_health_port(service: dict[str, Any], store: Store) -> None:
