@@ -177,3 +177,14 @@ def test_an_unknown_type_in_a_jobspec_is_one_message_with_its_place(graph_file: 
     assert result.exit_code == 2
     assert "resources[0].with[0].with[0]: the type 'corn'" in result.stderr
     assert "Traceback" not in result.stderr
+
+
+def test_a_host_whose_number_no_id_can_hold_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "r.json"
+    execution = {"R_lite": [{"rank": "0", "children": {"core": "0-1"}}], "nodelist": ["fluke9223372036854775808"]}
+    path.write_text(json.dumps({"version": 1, "execution": execution}), encoding="utf-8")
+
+    with pytest.raises(InputError, match="digits") as caught:
+        read_graph(path, "rv1exec")
+
+    assert caught.value.at == "execution.nodelist"

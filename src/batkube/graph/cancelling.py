@@ -24,21 +24,34 @@ class FreedRanks(NamedTuple):
     tops: dict[int, int]
 
 
-def cancel(outline: Outline, ledger: Ledger, job: int) -> None:
+class CancelVisits(NamedTuple):
+    """How many vertices a walk for a job's vertices looks at, and how many of them are the job's.
+
+    The walk goes down from the root as long as it is in vertices that the job touches (Fluxion: mod_dfv).
+    """
+
+    preorder: int
+    postorder: int
+
+
+def cancel(outline: Outline, ledger: Ledger, job: int) -> CancelVisits:
     """Take everything from a job. Raises CancelFault if the root knows nothing of it."""
     vertices = ledger.vertices_of_job.pop(job, [])
     root_page = ledger.pages.get(outline.root)
     if root_page is None or job not in root_page.tags:
-        for vertex in vertices:
+        for vertex in list(ledger.pages):
             ledger.let_go(vertex, job)
         raise CancelFault(f"the root is not tagged with job {job}")
     reached = {outline.root}
+    looked_at = 1
     for vertex in reversed(vertices):
         # Where a part was cancelled before, what is below a vertex without a tag is out of reach.
         parents = {outline.graph.edge_source[edge] for edge in outline.graph.in_edges.get(vertex, ())}
         if (vertex == outline.root or parents & reached) and job in ledger.pages[vertex].tags:
             reached.add(vertex)
+            looked_at += len(outline.down(vertex))
             ledger.release(vertex, job)
+    return CancelVisits(looked_at, len(reached))
 
 
 def cancel_ranks(outline: Outline, ledger: Ledger, job: int, ranks: Iterable[int]) -> bool:

@@ -15,6 +15,15 @@ from batkube.graph.resources import CONTAINMENT, ResourceGraph
 _SHORTHAND_WRITER = "fluxion:jgf_shorthand"
 
 
+class UnwritableMatch(Exception):
+    """What was taken cannot be written. A writer of graphs keeps it, as Fluxion's does, and fails from then on."""
+
+    def __init__(self, reason: str, *, is_satisfiable: bool) -> None:
+        """`is_satisfiable` is false where resource-query takes it for a request that could never be met."""
+        super().__init__(reason)
+        self.is_satisfiable = is_satisfiable
+
+
 class MatchWriter(Protocol):
     """Takes what is matched, and gives it back as text."""
 
@@ -43,8 +52,8 @@ class MatchWriter(Protocol):
         """Take the queue of the job."""
         ...
 
-    def text(self) -> str | None:
-        """Return all that was taken, and forget it; None if it cannot be written."""
+    def text(self) -> str:
+        """Return all that was taken, and forget it. Raises UnwritableMatch."""
         ...
 
 
@@ -79,7 +88,7 @@ class SimpleWriter:
     def queue(self, name: str) -> None:
         """Queues are not shown."""
 
-    def text(self) -> str | None:
+    def text(self) -> str:
         """Return the lines."""
         lines, self._lines = self._lines, []
         return "".join(lines)
@@ -91,7 +100,7 @@ class PrettySimpleWriter(SimpleWriter):
     def _mode(self, exclusive: bool) -> str:
         return "exclusive" if exclusive else "shared"
 
-    def text(self) -> str | None:
+    def text(self) -> str:
         """Return the lines, the last one first."""
         self._lines.reverse()
         return super().text()
@@ -134,21 +143,19 @@ class JgfWriter:
     def queue(self, name: str) -> None:
         """Queues are not in a graph."""
 
-    def document(self) -> dict[str, Any] | None:
-        """Return the graph, empty if nothing was taken; None for vertices without edges, which Fluxion cannot write."""
+    def document(self) -> dict[str, Any]:
+        """Return the graph, empty if nothing was taken. Raises UnwritableMatch for vertices without edges."""
         if not self._nodes and not self._edges:
             return {}
         if not self._nodes or not self._edges:
-            return None
+            raise UnwritableMatch("No such file or directory", is_satisfiable=False)
         body = {"nodes": self._nodes, "edges": self._edges}
         self._nodes, self._edges = [], []
         return {"graph": body}
 
-    def text(self) -> str | None:
+    def text(self) -> str:
         """Return the graph in one line."""
         document = self.document()
-        if document is None:
-            return None
         return json.dumps(document, ensure_ascii=False) + "\n" if document else ""
 
 
@@ -182,7 +189,7 @@ class JgfShorthandWriter(JgfWriter):
         else:
             super().edge(graph, edge, parent_exclusive)
 
-    def document(self) -> dict[str, Any] | None:
+    def document(self) -> dict[str, Any]:
         """Return the graph, and who wrote it if something was left out."""
         document = super().document()
         if document and not self._is_complete:

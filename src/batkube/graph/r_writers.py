@@ -17,6 +17,7 @@ from batkube.graph.match_writers import (
     MatchWriter,
     PrettySimpleWriter,
     SimpleWriter,
+    UnwritableMatch,
 )
 from batkube.graph.resources import ResourceGraph
 
@@ -80,10 +81,12 @@ class RliteWriter:
         self._hosts, self._properties = {}, {}
         return execution
 
-    def text(self) -> str | None:
-        """Return the list of ranks in one line."""
+    def text(self) -> str:
+        """Return the list of ranks in one line. Raises UnwritableMatch if there are none."""
         execution = self.execution()
-        return None if execution is None else json.dumps(execution["R_lite"], ensure_ascii=False) + "\n"
+        if execution is None:
+            raise UnwritableMatch("Invalid argument", is_satisfiable=True)
+        return json.dumps(execution["R_lite"], ensure_ascii=False) + "\n"
 
 
 class Rv1Writer:
@@ -123,7 +126,7 @@ class Rv1Writer:
         """Take the queue of the job."""
         self._queue = name
 
-    def text(self) -> str | None:
+    def text(self) -> str:
         """Return R in one line, nothing if no host is in it."""
         execution = self._rlite.execution()
         if execution is None:

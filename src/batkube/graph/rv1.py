@@ -66,6 +66,10 @@ def vertices_of_r(path: Path, file: RFile) -> Iterator[tuple[Vertex, list[Vertex
         hosts = [host for text in file.execution.nodelist for host in decode_hostlist(text)]
     except ValueError as error:
         raise InputError(path, at="execution.nodelist", problem=str(error), remedy="write node[0-3]") from None
+    for host in hosts:
+        if len(split_host(host)[1].lstrip("0")) > 18:
+            problem = f"the number of {host!r} has more than 18 digits"
+            raise InputError(path, at="execution.nodelist", problem=problem, remedy="number hosts from 0 on")
     numbers = {rank: number for number, rank in enumerate(ranks_of(path, file))}
     if len(hosts) < len(numbers):
         problem = f"{len(hosts)} hosts for {len(numbers)} ranks"

@@ -6,17 +6,20 @@ on; `info`, `list` and `stat` go to `remarks`. Fluxion: resource/utilities/comma
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TextIO
 
 from batkube.graph.booking import JobWindow
-from batkube.graph.cancelling import CancelFault, cancel
+from batkube.graph.cancelling import CancelFault, CancelVisits, cancel
 from batkube.graph.finding import find
 from batkube.graph.idsets import decode_idset
 from batkube.graph.jobspec import Jobspec, parse_jobspec
+from batkube.graph.match_writers import UnwritableMatch
 from batkube.graph.matcher import Matcher, MatchOperation, MatchOutcome
+from batkube.graph.query_commands import COMMANDS, QueryCommand
 from batkube.graph.reading import read_bytes
 from batkube.graph.reshaping import attach, remove_path, remove_ranks
 from batkube.graph.updating import UPDATE_FORMATS, UpdateFault, cancel_part, update
@@ -49,7 +52,6 @@ class QuerySession:
         self._jobspecs: dict[bytes, Jobspec] = {}
         #: Whether a graph or a jobspec was not as it has to be.
         self.had_bad_input = False
-        self._commands = _commands(self)
 
     def run(self, lines: Iterable[str]) -> None:
         """Carry out commands until one says quit."""
@@ -57,7 +59,7 @@ class QuerySession:
             words = line.split()
             if words and words[0] in ("quit", "q"):
                 return
-            command = self._commands.get(words[0]) if words else None
+            command = COMMANDS.get(words[0]) if words else None
             # What is no command is passed over without a word, comments among it.
             if command is not None:
                 self._carry_out(command, words)
@@ -68,7 +70,7 @@ class QuerySession:
             self._complain("malformed command")
             return
         try:
-            command.action(words)
+            getattr(self, command.method)(words)
         except InputError as error:
             self.had_bad_input = True
             self._complain(str(error))
@@ -102,9 +104,9 @@ class QuerySession:
     def _match(self, operation: MatchOperation, name: str) -> bool:
         job = self._next_job
         try:
-            content = read_bytes(Path(name))
-        except InputError:
-            self._complain(f"can't open {name}")
+            content = self._content(name)
+        except ValueError as error:
+            self._complain(str(error))
             return True
         try:
             outcome = self.matcher.match(self._jobspec(Path(name), content), operation, job=job)
@@ -113,13 +115,13 @@ class QuerySession:
             self._complain(str(error))
             self._report_match(operation, job, name, _UNKNOWN)
             return False
-        text = self.matcher.writer.text()
-        if text is None:
+        try:
+            self._output.write(self.matcher.writer.text())
+        except UnwritableMatch as fault:
             # Fluxion takes a match that its writer cannot write for none, and gives the job's number away once more.
-            self._errors.write("match_allocate: ERROR: match writer emit: Invalid argument\n")
-            self._report_match(operation, job, name, _UNKNOWN)
+            self._errors.write(f"match_allocate: ERROR: match writer emit: {fault}\n")
+            self._report_match(operation, job, name, MatchOutcome(None, is_satisfiable=fault.is_satisfiable))
             return False
-        self._output.write(text)
         self._next_job += operation.books
         self._report_match(operation, job, name, outcome)
         return outcome.is_satisfiable if operation is MatchOperation.SATISFIABILITY else outcome.is_match
@@ -159,25 +161,26 @@ class QuerySession:
         if start < 0 or duration <= 0:
             raise ValueError(f"invalid time ({start}, {duration})")
         outcome = MatchOutcome(start, duration)
-        content = read_bytes(Path(name))
+        content = self._content(name)
         try:
             update(self.matcher, format, Path(name), content, JobWindow(job, start, duration, -1))
         except UpdateFault as fault:
             self._complain(str(fault))
             outcome = MatchOutcome(None)
-        self._output.write(self.matcher.writer.text() or "")
+        with contextlib.suppress(UnwritableMatch):
+            self._output.write(self.matcher.writer.text())
         self._report_match(MatchOperation.ALLOCATE, job, name, outcome)
         self._next_job = job + 1
 
     def attach(self, words: list[str]) -> None:
         """`attach FILE`."""
-        name = words[1]
+        attach(self.matcher, Path(words[1]), self._content(words[1]))
+
+    def _content(self, name: str) -> bytes:
         try:
-            content = Path(name).read_bytes()
-        except OSError:
-            self._complain(f"can't open {name}")
-            return
-        attach(self.matcher, Path(name), content)
+            return read_bytes(Path(name))
+        except InputError:
+            raise ValueError(f"can't open {name}") from None
 
     def remove(self, words: list[str]) -> None:
         """`remove PATH true` or `remove IDSET false`."""
@@ -193,10 +196,15 @@ class QuerySession:
     def find(self, words: list[str]) -> None:
         """`find CRITERIA`."""
         criteria = " ".join(words[1:])
-        find(self.matcher.outline, self.matcher.ledger, criteria, self.matcher.writer)
-        text = self.matcher.writer.text()
-        if text is None:
-            self._complain("find: a result without edges cannot be written in this format")
+        try:
+            find(self.matcher.outline, self.matcher.ledger, criteria, self.matcher.writer)
+        except ValueError as error:
+            self._errors.write(f"find: invalid criteria: {criteria}: {error}\n")
+            return
+        try:
+            text = self.matcher.writer.text()
+        except UnwritableMatch as fault:
+            self._errors.write(f"find: ERROR: find writer emit: {fault}\n")
             return
         self._output.write(f'{text}{_BAR}INFO: EXPRESSION="{criteria}"\n{_BAR}')
 
@@ -204,18 +212,24 @@ class QuerySession:
         """`cancel JOB [stats]`."""
         job = self._job_number(words[1])
         if not self._is_live(job):
-            raise ValueError(f"nonexistent job {job}")
-        cancel(self.matcher.outline, self.matcher.ledger, job)
+            self._errors.write(f"cancel: ERROR: nonexistent job {job}\n")
+            return
+        try:
+            visits = cancel(self.matcher.outline, self.matcher.ledger, job)
+        except CancelFault as fault:
+            self._errors.write(f"cancel: ERROR: error encountered while removing job {job}\n")
+            self._remarks.write(f"{fault}\n")
+            return
         self._jobs[job].state = "CANCELED"
         if words[2:] == ["stats"]:
-            self._write_counts("CANCEL")
+            self._write_counts("CANCEL", visits)
 
     def partial_cancel(self, words: list[str]) -> None:
         """`partial-cancel JOB FORMAT FILE [stats]`."""
         job, format, name = self._job_number(words[1]), words[2], words[3]
         if format not in ("jgf", "rv1exec"):
             raise ValueError(f"unsupported reader {format}")
-        content = read_bytes(Path(name))
+        content = self._content(name)
         if not self._is_live(job):
             raise ValueError(f"nonexistent job {job}")
         if self._jobs[job].state == "RESERVED":
@@ -223,14 +237,17 @@ class QuerySession:
         try:
             if cancel_part(self.matcher, job, format, Path(name), content):
                 self._jobs[job].state = "CANCELED"
-        except CancelFault as fault:
-            self._complain(f"error encountered while removing job {job}: {fault}")
+        except (CancelFault, InputError) as fault:
+            self.had_bad_input |= isinstance(fault, InputError)
+            self._complain(f"error encountered while removing job {job}")
+            self._remarks.write(f"{fault}\n")
         if words[4:] == ["stats"]:
-            self._write_counts("PARTIAL CANCEL")
+            # Vertices are found by their ranks, so none is looked at; Fluxion's counts are of its ways to find them.
+            self._write_counts("PARTIAL CANCEL", CancelVisits(0, 0))
 
-    def _write_counts(self, what: str) -> None:
-        """Write how many vertices were looked at, as resource-query does; here they are not looked for at all."""
-        self._output.write(f'{_BAR}INFO: {what} PREORDER COUNT="0"\nINFO: {what} POSTORDER COUNT="0"\n{_BAR}')
+    def _write_counts(self, what: str, visits: CancelVisits) -> None:
+        counts = f'{what} PREORDER COUNT="{visits.preorder}"\nINFO: {what} POSTORDER COUNT="{visits.postorder}"'
+        self._output.write(f"{_BAR}INFO: {counts}\n{_BAR}")
 
     def _is_live(self, job: int) -> bool:
         return job in self._jobs and self._jobs[job].state != "CANCELED"
@@ -287,7 +304,8 @@ class QuerySession:
         """`info JOB`."""
         job = self._job_number(words[1])
         if job not in self._jobs:
-            raise ValueError(f"nonexistent job {job}")
+            self._errors.write(f"info: ERROR: nonexistent job {job}\n")
+            return
         self._remark(job)
 
     def _remark(self, job: int) -> None:
@@ -297,48 +315,18 @@ class QuerySession:
 
     def cat(self, words: list[str]) -> None:
         """`cat FILE`."""
-        self._remarks.write(read_bytes(Path(words[1])).decode("utf-8", "replace"))
+        self._remarks.write(self._content(words[1]).decode("utf-8", "replace"))
+        self._remarks.write(f"INFO: Jobspec in {words[1]}\n")
+
+    def stat(self, words: list[str]) -> None:
+        """`stat`: how many jobs there are; in the place of how long matches took are zeros."""
+        self._remarks.write(f"INFO: Num. of Jobs Matched: {len(self._jobs)}\n")
+        self._remarks.writelines(f"INFO: {which}. Match Time: 0\n" for which in ("Min", "Max", "Avg"))
 
     def help(self, words: list[str]) -> None:
-        """`help`."""
-        names = dict.fromkeys(command.usage for command in self._commands.values())
+        """`help [COMMAND]`."""
+        commands = COMMANDS.values() if len(words) != 2 else [COMMANDS.get(words[1])]
+        if None in commands:
+            self._remarks.write(f"ERROR: unknown command: {words[1]}\n")
+        names = dict.fromkeys(command.usage for command in commands if command is not None)
         self._remarks.writelines(f"INFO: {usage}\n" for usage in names)
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class QueryCommand:
-    """What a word at the beginning of a line does, and how many words the line has."""
-
-    usage: str
-    words: tuple[int, int]
-    action: Callable[[list[str]], None]
-
-
-def _commands(session: QuerySession) -> dict[str, QueryCommand]:
-    """Return the commands by name and by abbreviation."""
-    many = 1_000_000
-    table = [
-        ("match", "m", "OPERATION JOBSPEC", (3, 3), session.match),
-        ("multi-match", "M", "OPERATION JOBSPEC JOBSPEC…", (4, many), session.multi_match),
-        ("update", "u", "allocate|reserve FORMAT FILE JOB START DURATION", (7, 7), session.update),
-        ("attach", "j", "FILE", (2, 2), session.attach),
-        ("remove", "", "PATH true | IDSET false", (3, 3), session.remove),
-        ("find", "f", "CRITERIA", (2, many), session.find),
-        ("cancel", "c", "JOB [stats]", (2, 3), session.cancel),
-        ("partial-cancel", "pc", "JOB jgf|rv1exec FILE [stats]", (4, 5), session.partial_cancel),
-        ("set-property", "p", "PATH KEY=VALUE", (3, 3), session.set_property),
-        ("get-property", "g", "PATH", (2, 2), session.get_property),
-        ("set-status", "t", "PATH up|down", (3, 3), session.set_status),
-        ("get-status", "e", "PATH", (2, 2), session.get_status),
-        ("list", "l", "", (1, many), session.list_jobs),
-        ("info", "i", "JOB", (2, 2), session.info),
-        ("cat", "a", "FILE", (2, 2), session.cat),
-        ("help", "h", "", (1, many), session.help),
-    ]
-    commands: dict[str, QueryCommand] = {}
-    for name, abbreviation, arguments, words, action in table:
-        command = QueryCommand(f"{name} {arguments}".strip(), words, action)
-        commands[name] = command
-        if abbreviation:
-            commands[abbreviation] = command
-    return commands
