@@ -44,10 +44,10 @@ def test_so_many_pods_as_a_gang_needs_start_together_and_the_rest_when_there_is_
     whole = bound(run(tmp_path, scheduler, first, second).pods, "second")
     elastic = run(tmp_path, scheduler, first, {**second, "min_member": 4})
 
-    assert min(whole) > 30
+    assert min(whole) >= 30
     early, late = bound(elastic.pods, "second")[:4], bound(elastic.pods, "second")[4:]
     assert max(early) < 10
-    assert min(late) > 30
+    assert min(late) >= 30
     started = elastic.jobs.set_index("job_id")["starting_time"]
     assert started["second"] == pytest.approx(max(late)), "the work begins with the last pod"
     assert most_at_once(elastic.pods) == 2
