@@ -18,7 +18,7 @@ from batkube.api.verbs.selection import Selection
 from batkube.cluster.store import ADDED, DELETED, MODIFIED, Batch, Change, Compacted, Entry, KubeObject, Store
 from batkube.kernel.instants import Instant
 
-BOOKMARK, ERROR = "BOOKMARK", "ERROR"
+ERROR = "ERROR"
 INITIAL_EVENTS_END = {"k8s.io/initial-events-end": "true"}
 
 #: A pair of an object, which is shared, and its version, in a list.
