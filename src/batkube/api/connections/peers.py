@@ -127,14 +127,18 @@ class HeldSockets:
             heapq.heappush(self._free, descriptor)
 
     def _look_at_new(self, wanted: set[int]) -> None:
-        still_free: list[int] = []
-        while self._free and len(still_free) < _FREE_AT_MOST and not wanted <= self._descriptors.keys():
+        missing, still_free = wanted - self._descriptors.keys(), list[int]()
+        while missing and self._free and len(still_free) < _FREE_AT_MOST:
             descriptor = heapq.heappop(self._free)
-            if not self._look_at(descriptor):
+            inode = self._look_at(descriptor)
+            if inode is None:
                 still_free.append(descriptor)
+            else:
+                missing.discard(inode)
         for descriptor in still_free:
             heapq.heappush(self._free, descriptor)
-        while not wanted <= self._descriptors.keys() and self._look_at(self._next):
+        while missing and (inode := self._look_at(self._next)) is not None:
+            missing.discard(inode)
             self._next += 1
 
     def _look_everywhere(self) -> None:
@@ -146,15 +150,16 @@ class HeldSockets:
                 self._look_at(descriptor)
             self._next = max(descriptors, default=-1) + 1
 
-    def _look_at(self, descriptor: int) -> bool:
-        """Return whether a descriptor is in use, and remember the socket behind it if there is one."""
+    def _look_at(self, descriptor: int) -> int | None:
+        """Return the inode behind a descriptor, and remember it; 0 for what is no socket, None if it is not in use."""
         try:
             kind, _, inode = os.readlink(f"{self._folder}/{descriptor}").partition(":[")
         except OSError:
-            return False
-        if kind == "socket":
-            self._descriptors[int(inode[:-1])] = descriptor
-        return True
+            return None
+        if kind != "socket":
+            return 0
+        self._descriptors[int(inode[:-1])] = descriptor
+        return int(inode[:-1])
 
 
 def session_of(leader: int) -> list[int]:
