@@ -1,7 +1,7 @@
 """What `batkube run` costs with schedulers of gangs on virtual time; see README.md.
 
 python benchmarks/gangs.py quiet [--seconds 1000000]     long runs with few jobs: what the programs' own timers cost
-python benchmarks/gangs.py many [--gangs 10000]          gangs of 1 to 64 pods at once on 1,000 nodes, with Volcano
+python benchmarks/gangs.py many [--gangs 10000]          gangs of 1 to 64 pods, one a second, on 1,000 nodes, with Volcano
 python benchmarks/gangs.py plane [--gangs 1000]          the same on a real control plane, in real time
 """
 
@@ -55,11 +55,10 @@ def quiet_workload(path: Path, seconds: int) -> str:
 
 
 def many_workload(path: Path, count: int) -> str:
-    """Write gangs of 1 to 64 pods, a tenth of them every half minute; return the nodes they run on."""
+    """Write gangs of 1 to 64 pods, one a second; return the nodes they run on."""
     lots = random.Random(count)
     jobs = [
-        {"id": str(number), "subtime": number * 10 // count * 30, "res": lots.randint(1, 64), "profile": "work"}
-        for number in range(count)
+        {"id": str(number), "subtime": number, "res": lots.randint(1, 64), "profile": "work"} for number in range(count)
     ]
     write(path, jobs, {"work": {"type": "delay", "delay": 60, "cpu": 1}})
     return "1000x16,64Gi"
