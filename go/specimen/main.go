@@ -14,6 +14,7 @@ var specimens = map[string]func(){
 	"chance":    chance,
 	"send":      send,
 	"litter":    litter,
+	"flood":     flood,
 	"converse":  converse,
 	"nothing":   func() { select {} },
 	"parent":    parent,

@@ -272,6 +272,19 @@ def test_a_collection_moves_no_clock_and_loses_no_timer(start: Start) -> None:
         assert specimen.finish(granted=True) == ["collections 4"]
 
 
+def test_a_program_that_is_busy_for_long_collects_at_the_same_turn_every_time(start: Start) -> None:
+    def outcome() -> list[str]:
+        with start("flood") as specimen:
+            specimen.page.collect_when_busy(64 << 20)
+            return specimen.finish(granted=True)
+
+    first = outcome()
+    assert [outcome(), outcome()] == [first, first]
+    collections, turns = first
+    assert int(collections.removeprefix("collections ")) == len(turns.split())
+    assert len(turns.split()) in range(10, 16), "a gigabyte, in portions of 64 MiB that are looked at every 16"
+
+
 def test_with_many_threads_garbage_is_collected_as_ever(start: Start) -> None:
     with start("litter", deterministic=False) as specimen:
         (line,) = specimen.finish(granted=True)

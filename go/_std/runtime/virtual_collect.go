@@ -1,8 +1,10 @@
-// Virtual time: garbage collection when the coordinator asks for it.
+// Virtual time: garbage collection at moments that are the same in every run.
 //
 // When a collection happens depends on real time: on how fast the threads are,
-// and on the clock. A deterministic program therefore collects only when it is
-// idle and told to.
+// and on the clock. A deterministic program therefore collects when it is idle
+// and told to. One that is busy for so long that its garbage would fill the
+// machine cannot wait for that: it collects between two turns of its
+// goroutines, whose number is the same in every run.
 
 package runtime
 
@@ -25,6 +27,30 @@ func vtCollector() {
 func vtCollectorParked(gp *g, _ unsafe.Pointer) bool {
 	vtCollectorG.set(gp)
 	return true
+}
+
+// vtTurns counts the turns of all goroutines.
+var vtTurns uint64
+
+// vtTurn begins a turn. Every so often it looks how much garbage there is: some
+// kilobytes differ from run to run, what is left between two looks is more.
+func vtTurn() {
+	const look = 1 << 10
+	if !vtSeeded {
+		return
+	}
+	if vtTurns++; vtTurns%look != 0 || vt.flood.Load() == 0 {
+		return
+	}
+	if gcController.heapLive.Load() < 2*vt.heap.Load()+vt.flood.Load() {
+		return
+	}
+	if gp := vtCollectorG.ptr(); gp != nil {
+		vtCollectorG = 0
+		var list gList
+		list.push(gp)
+		injectglist(&list)
+	}
 }
 
 // vtMayCollect reports whether a trigger counts. The one that fires after two

@@ -23,8 +23,9 @@ type vtPage struct {
 	limit   atomic.Int64  // 3: the clock may be moved from timer to timer below this; 0: not at all
 	flags   atomic.Uint32 // 4: vtDeterministic, vtCollectNow
 	_       uint32
-	seed    uint64 // 5
-	_       [2]uint64
+	seed    uint64        // 5
+	flood   atomic.Uint64 // 6: garbage that a busy program collects; 0: none does
+	_       uint64
 	seen    atomic.Uint64 // 8: the question that the latest report answers
 	next    atomic.Int64  // 9: next timer at that moment, vtNever if there is none
 	idles   atomic.Uint64 // 10: number of reports

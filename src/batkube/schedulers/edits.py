@@ -74,6 +74,7 @@ _COURSE = (
         "func (t gcTrigger) test() bool {\n",
         "\tif !vtMayCollect(t.kind) {\n\t\treturn false\n\t}\n",
     ),
+    _after("runtime/proc.go", "func schedule() {\n", "\tvtTurn()\n"),
     # How much memory is given back after a collection differs a little from run to run. In steps, with a timer after
     # each, that would be another number of turns among the program's own goroutines; at once it is always one.
     Edit(

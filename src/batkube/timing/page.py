@@ -15,7 +15,7 @@ import select
 _SIZE = 4096
 _MAGIC = 0x314B4256
 
-_NOW, _PROBE, _LIMIT, _FLAGS, _SEED = 1, 2, 3, 4, 5
+_NOW, _PROBE, _LIMIT, _FLAGS, _SEED, _FLOOD = 1, 2, 3, 4, 5, 6
 _SEEN, _NEXT, _WROTE, _JUMPS, _HEAP, _GRANTED_WROTE = 8, 9, 11, 12, 13, 14  # 10: how often it was idle, for people
 _CONNECTS, _BYTES_WRITTEN, _BYTES_READ, _LIVE, _PID = 15, 16, 17, 18, 19
 
@@ -179,6 +179,10 @@ class ClockPage:
     def request_collection(self) -> None:
         """Let the program collect its garbage before it is next idle."""
         self._slots[_FLAGS] = self._slots[_FLAGS] | _COLLECT
+
+    def collect_when_busy(self, garbage_bytes: int) -> None:
+        """Let the program collect even while it is busy, once it has left so much beside twice what is in use."""
+        self._slots[_FLOOD] = garbage_bytes
 
     def close(self) -> None:
         """Give everything back; the program must have ended."""
