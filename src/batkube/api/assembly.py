@@ -58,6 +58,16 @@ from batkube.kernel.instants import Instant
 from batkube.kernel.streams import Streams
 
 
+class Parlance(NamedTuple):
+    """Where Kubernetes' own words come from, for types and for the columns of tables; asked when first needed."""
+
+    types: Describe = lambda _: {}
+    columns: Describe = lambda _: {}
+
+
+_SPEECHLESS = Parlance()
+
+
 class Api:
     """A whole API server over one store: for clients outside (`handle`) and inside the process (`client`)."""
 
@@ -74,16 +84,16 @@ class Api:
         specials: dict[str, Special] | None = None,
         notes: FidelityNotes | None = None,
         more_versions: Sequence[str] = (),
-        describe: Describe = lambda _: {},
+        parlance: Parlance = _SPEECHLESS,
         ask: Ask | None = None,
         breaking: tuple[Breaks, Apart] | None = None,
     ) -> None:
         """`bare`: as the real server alone, without service accounts for pods.
 
         `use` tells what pods use; without it there are no metrics. `more_versions` are served as well: some of the past
-        (`policy/v1beta1`), some that are off by default. `describe` finds the words for types and fields, when somebody
-        asks for them. `ask` calls webhooks; without it they are stored only. With `breaking`, components that may be
-        broken off do not hold up others meanwhile.
+        (`policy/v1beta1`), some that are off by default. `parlance` finds the words that clients may ask for. `ask`
+        calls webhooks; without it they are stored only. With `breaking`, components that may be broken off do not hold
+        up others meanwhile.
         """
         self._store = store
         self._table = table = _table(use is not None, more_versions)
@@ -99,8 +109,8 @@ class Api:
         note_unmodelled(store, notes, webhooks=ask is not None)
         custom = CustomKinds(table, store, notes, outside.conversions)
         parts = (store, admitting, PolicyParameters(store, table, authorizer))
-        served = Served(table, custom, BuiltIn(*parts), OfDefinitions(*parts), CustomBehaviour(custom, admitting.admit))
-        self._served = served
+        behaviours = BuiltIn(*parts), OfDefinitions(*parts), CustomBehaviour(custom, admitting.admit)
+        self._served = served = Served(table, custom, *behaviours, parlance.columns)
         self._registry = Registry(
             store, served.behaviour, served, admitting.review, streams.named("api identities"), self._inquiries
         )
@@ -113,7 +123,7 @@ class Api:
         bodies = Bodies(served)
         self.watches = Watches(store, timers, now)
         counters = Counters()
-        documents = OpenApi(table, custom.openapi_schema, describe)
+        documents = OpenApi(table, custom.openapi_schema, parlance.types)
         self._paths = Paths(table, documents, counters, self._gauges, _verbs(custom))
         special = Specials(
             served, bodies, Reviews(authenticator, authorizer), TokenRequests(store, tokens), self._registry

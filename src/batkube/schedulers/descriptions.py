@@ -8,6 +8,7 @@ Where there is no module, types and fields are told without words.
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -26,19 +27,27 @@ _DOCUMENT = "api/openapi-spec/swagger.json"
 
 def read_descriptions(version: str, cache: Path) -> Descriptions:
     """Return the words of a version of Kubernetes (`v1.34.4`); none where its module is not on this machine."""
-    kept = cache / "descriptions" / f"{version}.json"
+
+    def read() -> Descriptions:
+        document = module_cache() / f"k8s.io/kubernetes@{version}" / _DOCUMENT
+        return _descriptions(msgspec.json.decode(document.read_bytes()))
+
+    return kept_words(cache / "descriptions" / f"{version}.json", read)
+
+
+def kept_words(kept: Path, read: Callable[[], Descriptions]) -> Descriptions:
+    """Return what the file `kept` holds, or what is read from modules and put there; nothing where there are none."""
     with contextlib.suppress(OSError, msgspec.MsgspecError):
         return msgspec.json.decode(kept.read_bytes(), type=Descriptions)
     try:
-        document = module_cache() / f"k8s.io/kubernetes@{version}" / _DOCUMENT
-        descriptions = _descriptions(msgspec.json.decode(document.read_bytes()))
+        words = read()
     except (OSError, RunFailed):
         return {}
     # Where nothing can be kept, they are read again next time.
     with contextlib.suppress(OSError, InputError):
         make_closed(kept.parent)
-        write_whole(kept, msgspec.json.encode(descriptions))
-    return descriptions
+        write_whole(kept, msgspec.json.encode(words))
+    return words
 
 
 def _descriptions(document: dict[str, Any]) -> Descriptions:

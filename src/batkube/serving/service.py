@@ -17,7 +17,7 @@ from pathlib import Path
 from batkube.api.access.authentication import read_token_file
 from batkube.api.access.certificates import make_credentials
 from batkube.api.admission.usage import usage_by_storage
-from batkube.api.assembly import Api
+from batkube.api.assembly import Api, Parlance
 from batkube.api.connections.http import LoopTimers
 from batkube.api.connections.listening import DualListener, listen_both
 from batkube.api.connections.outside_calls import ask, do_apart
@@ -46,6 +46,7 @@ from batkube.policies.interface import Policy
 from batkube.policies.scheduler import PolicyChoice
 from batkube.programs.program import OutsideScheduler
 from batkube.scenarios.scenario import CONTROLLER_MANAGER
+from batkube.schedulers.column_words import read_column_words
 from batkube.schedulers.descriptions import read_descriptions
 from batkube.schedulers.installed import cache_folder
 from batkube.serving.collector import QuietCollector
@@ -176,7 +177,10 @@ class ServedCluster:
             specials={} if is_bare else {"pods/log": Logs(world.store).answer},
             notes=world.notes,
             more_versions=service.api,
-            describe=functools.partial(read_descriptions, cache=cache_folder()),
+            parlance=Parlance(
+                types=functools.partial(read_descriptions, cache=cache_folder()),
+                columns=functools.partial(read_column_words, cache=cache_folder()),
+            ),
             ask=ask,
             breaking=(world.breaks, functools.partial(do_apart, loop)),
         )

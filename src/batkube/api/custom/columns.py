@@ -13,7 +13,7 @@ import msgspec
 
 from batkube.api.groups.printing import PRINTERS
 from batkube.api.printing.ages import since_any_text
-from batkube.api.printing.columns import CREATION_DESCRIPTION, NAME_COLUMN
+from batkube.api.printing.columns import NAME_COLUMN
 from batkube.api.printing.jsonpaths import BadJsonPath, Json, JsonPath, PathUnfit
 from batkube.api.printing.printers import Column, Printer, column
 from batkube.cluster.kinds import Resource
@@ -22,12 +22,7 @@ from batkube.kernel.go_text import go_value
 from batkube.kernel.instants import Instant
 
 #: What a version without printer columns gets (Kubernetes: apiextensions' getColumnsForVersion).
-_AGE_COLUMN = {
-    "name": "Age",
-    "type": "date",
-    "description": CREATION_DESCRIPTION,
-    "jsonPath": ".metadata.creationTimestamp",
-}
+_AGE_COLUMN = {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}
 #: What the scale of a custom resource shows (Kubernetes: apiextensions' getScaleColumnsForVersion).
 SCALE_COLUMNS = (
     {"name": "Desired", "type": "integer", "description": "Number of desired replicas", "jsonPath": ".spec.replicas"},
@@ -55,8 +50,9 @@ def custom_columns(definitions: Sequence[Mapping[str, Any]] | None) -> Printer:
             paths.append(JsonPath(path_text))
         except BadJsonPath:
             break
-        described = definition.get("description")
-        description = described or f"Custom resource definition column (in JSONPath format): {path_text}"
+        description = definition.get("description", "")
+        if not description and definition is not _AGE_COLUMN:
+            description = f"Custom resource definition column (in JSONPath format): {path_text}"
         form, priority = definition.get("format", ""), int(definition.get("priority", 0))
         columns.append(column(definition["name"], definition["type"], form, priority, description))
     return Printer(columns, _CustomCells(columns[1:], paths))

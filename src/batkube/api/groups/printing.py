@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from batkube.api.groups.catalogue import KINDS
-from batkube.api.printing.columns import CREATION_DESCRIPTION, NAME_COLUMN, columns_of
+from batkube.api.printing.columns import NAME_COLUMN, columns_of
 from batkube.api.printing.printers import Printer, column
 from batkube.cluster.kinds import Resource
 from batkube.cluster.store import KubeObject
@@ -28,9 +28,7 @@ PRINTERS = {
     if kind.cells is not None
 }
 #: How the other kinds are printed, such as LimitRanges, Roles and CustomResourceDefinitions.
-DEFAULT_PRINTER = Printer(
-    [NAME_COLUMN, column("Created At", "date", "", 0, CREATION_DESCRIPTION)], _name_and_creation, no_rows=None
-)
+DEFAULT_PRINTER = Printer([NAME_COLUMN, column("Created At", "date", "", 0)], _name_and_creation, no_rows=None)
 
 
 def printer_of(resource: Resource) -> Printer:

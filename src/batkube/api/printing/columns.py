@@ -1,34 +1,37 @@
-"""The columns of built-in kinds, from `columns.json`, which `scripts/derive_columns.py` derives from Kubernetes."""
+"""The columns of built-in kinds, from `columns.json`, which `scripts/derive_columns.py` derives from Kubernetes.
+
+What Kubernetes says of each column in words is not ours to keep; it is added where it is known (`described`).
+"""
 
 from __future__ import annotations
 
 import importlib.resources
+from collections.abc import Mapping
 
 import msgspec
 
-from batkube.api.printing.printers import Column, column
+from batkube.api.printing.printers import Column, Printer, column
 
+ColumnWords = Mapping[str, Mapping[str, str]]
+"""What is said of each column, by the name of a kind in the store."""
 
-class _Derived(msgspec.Struct):
-    """The file `columns.json`: name, type, format, priority and description; `@key` stands for a description."""
-
-    descriptions: dict[str, str]
-    columns: dict[str, list[tuple[str, str, str, int, str]]]
-
-    def column(self, name: str, type_: str, form: str, priority: int, description: str) -> Column:
-        text = self.descriptions[description[1:]] if description.startswith("@") else description
-        return column(name, type_, form, priority, text)
-
-
-_DERIVED = msgspec.json.decode(
-    importlib.resources.files(__package__).joinpath("columns.json").read_bytes(), type=_Derived
+#: Name, type, format and priority of each column.
+_COLUMNS = msgspec.json.decode(
+    importlib.resources.files(__package__).joinpath("columns.json").read_bytes(),
+    type=dict[str, list[tuple[str, str, str, int]]],
 )
 #: The column that every kind begins with but events.
-NAME_COLUMN = _DERIVED.column("Name", "string", "name", 0, "@metav1.ObjectMeta.name")
-#: What documents the time at which an object was created, in any column that tells it.
-CREATION_DESCRIPTION = _DERIVED.descriptions["metav1.ObjectMeta.creationTimestamp"]
+NAME_COLUMN = column("Name", "string", "name", 0)
 
 
 def columns_of(storage: str) -> list[Column]:
     """Return the columns of a kind by its name in the store."""
-    return [_DERIVED.column(*definition) for definition in _DERIVED.columns[storage]]
+    return [column(*definition) for definition in _COLUMNS[storage]]
+
+
+def described(printer: Printer, storage: str, words: ColumnWords) -> Printer:
+    """Return a printer that says of its columns what they are; kinds without words of their own share those of pods."""
+    of_pods = words.get("pods", {})
+    own = words.get(storage, {**of_pods, "Created At": of_pods.get("Age", "")})
+    columns = [{**one, "description": one["description"] or own.get(one["name"], "")} for one in printer.columns]
+    return msgspec.structs.replace(printer, columns=columns)

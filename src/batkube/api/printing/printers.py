@@ -30,6 +30,6 @@ class Printer(msgspec.Struct, frozen=True, eq=False):
     no_rows: list[Any] | None = msgspec.field(default_factory=list)
 
 
-def column(name: str, type_: str, form: str, priority: int, description: str) -> Column:
+def column(name: str, type_: str, form: str, priority: int, description: str = "") -> Column:
     """Return a column definition, every field of which is always written."""
     return {"name": name, "type": type_, "format": form, "description": description, "priority": priority}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 
 from batkube.api.custom.behaviour import CustomBehaviour
 from batkube.api.custom.catalogue import DEFINITIONS, CustomKinds
@@ -13,7 +14,9 @@ from batkube.api.groups.printing import printer_of
 from batkube.api.groups.strategies import strategy_of
 from batkube.api.managed_fields.scales import ScaleOwnership
 from batkube.api.managed_fields.tracking import Convert
-from batkube.api.requests.negotiation import Form
+from batkube.api.printing.columns import ColumnWords, described
+from batkube.api.printing.printers import Printer
+from batkube.api.requests.negotiation import TABLE, Form
 from batkube.api.requests.options import DeleteOptions
 from batkube.api.requests.routing import Route
 from batkube.api.requests.writes import Behaviour
@@ -51,12 +54,14 @@ class Served:
         builtin: BuiltIn,
         of_definitions: BuiltIn,
         of_custom: CustomBehaviour,
+        describe_columns: Callable[[str], ColumnWords],
     ) -> None:
         self.table = table
         self._builtin = builtin
         self._of_definitions = of_definitions
         self._of_custom = of_custom
         self._custom = custom
+        self._describe_columns = functools.cache(describe_columns)
         pods = table.resource("", "v1", "pods")
         assert pods is not None
         self.pods = pods
@@ -184,8 +189,15 @@ class Served:
                 convert = _same
             else:
                 convert = lambda value: self.in_version(resource, value)  # noqa: E731 - one line says it
+            printer = self._described(printer, resource.storage, form)
             view = self._views[key] = ObjectView(resource, form, include_object, convert, printer, self.table)
         return view
+
+    def _described(self, printer: Printer, storage: str, form: Form) -> Printer:
+        """Return a printer with words for its columns; they are looked for when somebody first asks for a Table."""
+        if form.transform != TABLE:
+            return printer
+        return described(printer, storage, self._describe_columns(self.table.kubernetes))
 
     def _forget_views(self) -> None:
         """Forget all when kinds have changed, which would stay otherwise; or when somebody asks for very many forms."""
@@ -195,7 +207,8 @@ class Served:
 
     def scale_view(self, resource: Resource, form: Form, include_object: str) -> ObjectView:
         """Return how the Scales of a kind are shown in one form."""
-        return ObjectView(self.scale_resource, form, include_object, _same, scale_printer_of(resource), self.table)
+        printer = self._described(scale_printer_of(resource), self.scale_resource.storage, form)
+        return ObjectView(self.scale_resource, form, include_object, _same, printer, self.table)
 
     def scale(self, resource: Resource) -> Scale:
         """Return how the replicas of a kind are read and written."""
