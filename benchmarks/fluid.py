@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from batkube.execution.plant import Plant
+from batkube.execution.fluid_platform import FluidPlatform
 from batkube.fluid.flow import Flow
 from batkube.kernel.instants import Instant
 from batkube.platforms.simgrid_network import parse_network
@@ -40,7 +40,7 @@ def play(case: Case) -> tuple[int, float, int]:
     """Return how many events there were, their CPU seconds, and the most tasks at once."""
     rng = random.Random(0)
     flow = Flow()
-    plant = Plant(parse_network(Path("cluster.xml"), cluster(case.hosts)), flow)
+    platform = FluidPlatform(parse_network(Path("cluster.xml"), cluster(case.hosts)), flow)
     free = [f"h{number}" for number in range(case.busy)]
     held: dict[object, list[str]] = {}
     begun = events = most = 0
@@ -54,7 +54,7 @@ def play(case: Case) -> tuple[int, float, int]:
                 break
             hosts = [free.pop() for _ in range(size)]
             sent = [0.0 if row == column else rng.uniform(1e6, 1e8) for row in range(size) for column in range(size)]
-            task = plant.task(str(begun), hosts, [rng.uniform(1e9, 1e10)] * size, sent)
+            task = platform.task(str(begun), hosts, [rng.uniform(1e9, 1e10)] * size, sent)
             held[task] = hosts
             flow.begin(task, now)
             begun += 1

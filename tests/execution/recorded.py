@@ -9,8 +9,8 @@ import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
-from batkube.execution.plant import Plant
-from batkube.execution.plant_work import PlantWork
+from batkube.execution.fluid_platform import FluidPlatform
+from batkube.execution.profile_runner import ProfileRunner
 from batkube.execution.profile_scripts import Scripts
 from batkube.execution.shapes import storage_by_label
 from batkube.fluid.flow import Flow
@@ -45,16 +45,16 @@ class RecordedRun:
 
 
 class Replay:
-    """The jobs of a recorded run on our plant, each begun when and where it was."""
+    """The jobs of a recorded run on our platform, each begun when and where it was."""
 
     def __init__(self, run: RecordedRun, storages: Mapping[str, str] | None = None) -> None:
         self.run = run
         self.agenda = Agenda()
-        self.plant = Plant(parse_network(run.platform, run.platform.read_bytes()), Flow())
-        self.storages = sorted(self.plant.network.storages)
+        self.platform = FluidPlatform(parse_network(run.platform, run.platform.read_bytes()), Flow())
+        self.storages = sorted(self.platform.network.storages)
         self.machines = [machine.name for machine in read_platform(str(run.platform)).machines]
-        scripts = Scripts(self.plant, storage_by_label(self.storages, storages), run.trace)
-        self.work = PlantWork(self.agenda, self.plant, scripts)
+        scripts = Scripts(self.platform, storage_by_label(self.storages, storages), run.trace)
+        self.work = ProfileRunner(self.agenda, self.platform.flow, scripts)
         #: When each job ended, in seconds, and with which exit code.
         self.ends: dict[str, tuple[float, int]] = {}
         self.now = Instant(0)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from batkube.execution.plant import Plant
+from batkube.execution.fluid_platform import FluidPlatform
 from batkube.fluid.flow import Flow
 from batkube.kernel.instants import Instant
 from batkube.platforms.simgrid_network import parse_network
@@ -34,9 +34,10 @@ class Arrival(NamedTuple):
 def ends_of_ours(platform: Path, arrivals: Sequence[Arrival]) -> dict[str, float]:
     """Return when each task ends, in seconds, by our model."""
     flow = Flow()
-    plant = Plant(parse_network(platform, platform.read_bytes()), flow)
+    ours = FluidPlatform(parse_network(platform, platform.read_bytes()), flow)
     coming = sorted(
-        ((Instant(round(one.start_s * 1e9)), plant.task(one.name, *one[2:])) for one in arrivals), key=lambda at: at[0]
+        ((Instant(round(one.start_s * 1e9)), ours.task(one.name, *one[2:])) for one in arrivals),
+        key=lambda at: at[0],
     )
     ends: dict[str, float] = {}
     while True:

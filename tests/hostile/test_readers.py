@@ -13,10 +13,10 @@ from collections.abc import Iterator
 import pytest
 
 from batkube.api.access.stream_limits import StreamLimits
+from batkube.api.connections.buffer_limit import BufferLimit
 from batkube.api.connections.connection import Connection, Phase
-from batkube.api.connections.holdings import Holdings
+from batkube.api.connections.fair_queueing import FairQueue
 from batkube.api.connections.http import Crowd, LoopConnection
-from batkube.api.connections.turns import Turns
 from batkube.api.requests.messages import Request, Response
 from batkube.api.requests.statuses import Failure
 from batkube.serving.log_limit import limited_log
@@ -161,14 +161,14 @@ class SteppedLoop(asyncio.SelectorEventLoop):
 def test_a_first_request_passes_those_of_clients_that_ask_without_a_pause() -> None:
     loop = SteppedLoop()
     with contextlib.closing(loop):
-        turns = Turns(loop)
+        queue = FairQueue(loop)
         for number in range(500):
-            turns.ask(Flooding(loop, f"flood-{number}"))
+            queue.ask(Flooding(loop, f"flood-{number}"))
         while len(loop.served) < 1200:
             loop.come_round()
         loop.served.clear()
 
-        turns.ask(Flooding(loop, "kubectl", left=1))
+        queue.ask(Flooding(loop, "kubectl", left=1))
         loop.come_round()
 
     assert "kubectl" in loop.served[:2]
@@ -177,11 +177,11 @@ def test_a_first_request_passes_those_of_clients_that_ask_without_a_pause() -> N
 def test_a_client_does_not_wait_for_the_many_connections_of_another() -> None:
     loop = SteppedLoop()
     with contextlib.closing(loop):
-        turns = Turns(loop)
-        turns.ask(Flooding(loop, "before", left=1, client="mallory"))
+        queue = FairQueue(loop)
+        queue.ask(Flooding(loop, "before", left=1, client="mallory"))
         for number in range(1000):
-            turns.ask(Flooding(loop, f"new-{number}", client="mallory"))
-        turns.ask(Flooding(loop, "kubectl", left=3, client="alice"))
+            queue.ask(Flooding(loop, f"new-{number}", client="mallory"))
+        queue.ask(Flooding(loop, "kubectl", left=3, client="alice"))
         for _ in range(6):
             loop.come_round()
 
@@ -191,12 +191,12 @@ def test_a_client_does_not_wait_for_the_many_connections_of_another() -> None:
 def test_however_many_clients_there_are_those_that_are_quiet_are_forgotten() -> None:
     loop = SteppedLoop()
     with contextlib.closing(loop):
-        turns = Turns(loop)
+        queue = FairQueue(loop)
         for number in range(5000):
-            turns.ask(Flooding(loop, "", left=1, client=f"client-{number}"))
+            queue.ask(Flooding(loop, "", left=1, client=f"client-{number}"))
             loop.come_round()
 
-    assert len(turns._clients) < 1100
+    assert len(queue._clients) < 1100
 
 
 def test_sockets_are_looked_at_more_often_while_somebody_is_on_the_way() -> None:
@@ -204,8 +204,8 @@ def test_sockets_are_looked_at_more_often_while_somebody_is_on_the_way() -> None
     for is_somebody_coming in (True, False):
         loop = SteppedLoop(request_s=0.0009)
         with contextlib.closing(loop):
-            turns = Turns(loop, functools.partial(bool, is_somebody_coming))
-            turns.ask(Flooding(loop, "flood"))
+            queue = FairQueue(loop, functools.partial(bool, is_somebody_coming))
+            queue.ask(Flooding(loop, "flood"))
             loop.come_round()
             loop.served.clear()
             loop.come_round()
@@ -217,9 +217,9 @@ def test_sockets_are_looked_at_more_often_while_somebody_is_on_the_way() -> None
 def test_clients_that_ask_without_a_pause_are_served_alike() -> None:
     loop = SteppedLoop()
     with contextlib.closing(loop):
-        turns = Turns(loop)
+        queue = FairQueue(loop)
         for number in range(7):
-            turns.ask(Flooding(loop, str(number)))
+            queue.ask(Flooding(loop, str(number)))
         while len(loop.served) < 700:
             loop.come_round()
 
@@ -240,19 +240,19 @@ class Keeper:
 
 
 def test_beyond_what_is_kept_for_all_the_one_goes_that_moved_least_lately() -> None:
-    holdings = Holdings(limit=100)
+    buffers = BufferLimit(limit=100)
     first, second, third = Keeper(40), Keeper(40), Keeper(40)
     for keeper in (first, second, first, third):
-        holdings.moved(keeper)
+        buffers.moved(keeper)
 
     assert [keeper.is_aborted for keeper in (first, second, third)] == [False, True, False]
-    assert holdings.total == 80
+    assert buffers.total == 80
 
 
 def test_a_single_answer_may_be_larger_than_all_that_is_kept() -> None:
-    holdings = Holdings(limit=100)
+    buffers = BufferLimit(limit=100)
     large = Keeper(1000)
-    holdings.moved(large)
+    buffers.moved(large)
 
     assert not large.is_aborted
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 from tests.asked_paths import AskedPaths
 
-from batkube.api.connections.doors import Door
+from batkube.api.connections.program_listener import ProgramListener
 from batkube.pacing.server import PacedServer
 
 GET = b"GET /secret/api/v1/pods/a HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -28,15 +28,15 @@ def paths() -> AskedPaths:
 
 @pytest.fixture
 def server(paths: AskedPaths) -> Iterator[PacedServer]:
-    door = Door("secret")
-    door.invite(os.getpid())
-    paced = PacedServer(paths, door)
+    listener = ProgramListener("secret")
+    listener.invite(os.getpid())
+    paced = PacedServer(paths, listener)
     yield paced
     paced.close()
 
 
 def _client(server: PacedServer) -> socket.socket:
-    return socket.create_connection(("127.0.0.1", server.door.port), timeout=10)
+    return socket.create_connection(("127.0.0.1", server.listener.port), timeout=10)
 
 
 def _serve(server: PacedServer, received: int) -> None:

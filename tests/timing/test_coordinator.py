@@ -39,7 +39,7 @@ class LatePage(ClockPage):
 
 def test_a_program_that_said_it_is_idle_before_the_bytes_came_is_asked_again() -> None:
     page = LatePage()
-    server = SimpleNamespace(sent=100, dropped=0, door=SimpleNamespace(is_overrun=False), is_awaiting=True)
+    server = SimpleNamespace(sent=100, dropped=0, listener=SimpleNamespace(is_overrun=False), is_awaiting=True)
     try:
         Attachment(cast(Any, SimpleNamespace(page=page, has_ended=False)), cast(Any, server)).wait_idle()
         assert page.program[ANSWER] > page.asked_before

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 import pytest
 from tests.asked_paths import AskedPaths
 
-from batkube.api.connections.doors import Door
 from batkube.api.connections.polling import PolledServer
+from batkube.api.connections.program_listener import ProgramListener
 
 GET = b"GET /api/v1/pods/a HTTP/1.1\r\nHost: x\r\n\r\n"
 BIND = b"POST /api/v1/namespaces/default/pods/a/binding HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}"
@@ -26,9 +26,9 @@ def paths() -> AskedPaths:
 
 @pytest.fixture
 def server(paths: AskedPaths) -> Iterator[PolledServer]:
-    door = Door("secret")
-    door.invite(os.getpid())
-    polled = PolledServer(paths, door)
+    listener = ProgramListener("secret")
+    listener.invite(os.getpid())
+    polled = PolledServer(paths, listener)
     yield polled
     polled.close()
 
@@ -42,13 +42,13 @@ def test_what_was_read_is_answered_only_when_told_in_the_order_of_connections(
     server: PolledServer, paths: AskedPaths
 ) -> None:
     with (
-        socket.create_connection(("127.0.0.1", server.door.port)) as first,
-        socket.create_connection(("127.0.0.1", server.door.port)) as second,
+        socket.create_connection(("127.0.0.1", server.listener.port)) as first,
+        socket.create_connection(("127.0.0.1", server.listener.port)) as second,
     ):
         second.sendall(BIND)
         first.sendall(GET)
         _collect(server, len(GET) + len(BIND))
-        assert (server.door.let_in, paths.asked) == (2, [])
+        assert (server.listener.let_in, paths.asked) == (2, [])
         assert not server.send_one()
         server.answer()
         assert paths.asked == ["/api/v1/pods/a", "/api/v1/namespaces/default/pods/a/binding"]
@@ -60,7 +60,7 @@ def test_what_was_read_is_answered_only_when_told_in_the_order_of_connections(
 
 
 def test_decisions_are_the_writes_about_one_pod(server: PolledServer) -> None:
-    with socket.create_connection(("127.0.0.1", server.door.port)) as client:
+    with socket.create_connection(("127.0.0.1", server.listener.port)) as client:
         client.sendall(GET + BIND + EVENT)
         _collect(server, len(GET + BIND + EVENT))
         assert server.decisions == 1
@@ -69,7 +69,7 @@ def test_decisions_are_the_writes_about_one_pod(server: PolledServer) -> None:
 
 
 def test_a_connection_that_ended_is_answered_first_and_then_dropped(server: PolledServer, paths: AskedPaths) -> None:
-    with socket.create_connection(("127.0.0.1", server.door.port)) as client:
+    with socket.create_connection(("127.0.0.1", server.listener.port)) as client:
         client.sendall(GET)
         client.shutdown(socket.SHUT_WR)
         _collect(server, len(GET))
@@ -85,8 +85,8 @@ def test_a_long_answer_goes_out_in_pieces_before_the_next_connection_has_its_tur
 ) -> None:
     body = paths.body = bytes(range(256)) * 1024
     with (
-        socket.create_connection(("127.0.0.1", server.door.port)) as first,
-        socket.create_connection(("127.0.0.1", server.door.port)) as second,
+        socket.create_connection(("127.0.0.1", server.listener.port)) as first,
+        socket.create_connection(("127.0.0.1", server.listener.port)) as second,
     ):
         first.sendall(GET)
         second.sendall(GET)
@@ -110,16 +110,16 @@ def _all_of(client: socket.socket, size: int) -> bytes:
 
 
 def test_connections_are_admitted_without_being_read(server: PolledServer) -> None:
-    with socket.create_connection(("127.0.0.1", server.door.port)) as client:
+    with socket.create_connection(("127.0.0.1", server.listener.port)) as client:
         client.sendall(GET)
-        while server.door.let_in == 0:
+        while server.listener.let_in == 0:
             server.admit()
         assert server.received == 0
         _collect(server, len(GET))
 
 
 def test_a_connection_that_the_server_ends_is_dropped_when_everything_is_sent(server: PolledServer) -> None:
-    with socket.create_connection(("127.0.0.1", server.door.port)) as client:
+    with socket.create_connection(("127.0.0.1", server.listener.port)) as client:
         client.sendall(b"this is not HTTP\r\n\r\n")
         _collect(server, 20)
         server.answer()
@@ -132,7 +132,7 @@ def test_a_connection_that_the_server_ends_is_dropped_when_everything_is_sent(se
 
 
 def test_a_connection_that_is_cut_before_its_answer_is_sent_is_dropped_once(server: PolledServer) -> None:
-    with socket.create_connection(("127.0.0.1", server.door.port)) as client:
+    with socket.create_connection(("127.0.0.1", server.listener.port)) as client:
         client.sendall(GET)
         _collect(server, len(GET))
         server.answer()

@@ -89,7 +89,7 @@ class MachinePower:
 
     def _travel(self, machine: LiveMachine, way: int, state: int, arrival: MachineState) -> Script:
         yield Pause(lambda: self._leave(machine, way, state, self._scene.now))
-        speed = self._book.meters.plant.host(machine.name).speeds_flops[way]
+        speed = self._book.meters.platform.host(machine.name).speeds_flops[way]
         # What computing a flop is made of: its amount, host and priority (SimGrid: s4u::this_actor::execute).
         for _ in range(3):
             yield Pause()
@@ -123,7 +123,7 @@ class MachinePower:
     # What a switch does to the machines themselves
 
     def _pstate(self, machine: LiveMachine) -> int:
-        return self._book.meters.plant.pstate(machine.name)
+        return self._book.meters.platform.pstate(machine.name)
 
     def _begin(self, machines: int, transition: int, now: Instant) -> None:
         self._book.request_switch(machines, transition, now)

@@ -79,7 +79,7 @@ def simulate(inputs: SimulationInputs, scene: Scene, scheduler: Scheduler | None
     book = power = None
     if inputs.options.has_energy:
         names = [machine.name for machine in inputs.machines.all]
-        tasks.meters = Meters(tasks.plant, names)
+        tasks.meters = Meters(tasks.platform, names)
         scene.on_end = tasks.meters.touch
         tables.book = book = EnergyBook(tasks.meters, names)
         power = MachinePower(scene, mailbox, server, inputs.machines, book)

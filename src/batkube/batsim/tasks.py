@@ -21,8 +21,8 @@ from batkube.batsim.messages import ExecuteJob
 from batkube.batsim.progress import JobProgress
 from batkube.batsim.refusal import Refusal
 from batkube.batsim.replays import TraceReplay
+from batkube.execution.fluid_platform import FluidPlatform
 from batkube.execution.meters import Meters
-from batkube.execution.plant import Plant
 from batkube.execution.profile_scripts import Script, Scripts
 from batkube.execution.shapes import NotModelled, TaskShape, shape_of
 from batkube.fluid.flow import Flow
@@ -45,7 +45,7 @@ class FluidTasks:
         self._machines = machines
         self._storages = {machine.name: machine.id for machine in machines.all if machine.is_storage}
         self._flow = Flow()
-        self.plant = Plant(network, self._flow)
+        self.platform = FluidPlatform(network, self._flow)
         #: Who counts what tasks cost, where energy is counted.
         self.meters: Meters | None = None
         #: Of tasks that go on: the moments and numbers of their beginnings; who waits for which, and what ends the
@@ -98,7 +98,7 @@ class FluidTasks:
             code = yield _AwaitReplay(self, live, self._script(profile, live, execution), allowance.left)
         else:
             shape = self._shape(profile, live, execution, progress.beside)
-            task = self.plant.task(f"{live.id} {profile.name}", *shape)
+            task = self.platform.task(f"{live.id} {profile.name}", *shape)
             yield from _prepared()
             progress.begin_task(task.progress)
             self._tasks[live.id] = task
@@ -217,7 +217,7 @@ class FluidTasks:
                 f"{len(self._traces.trace(profile))} MPI ranks but the ranking states that there are {len(live.ranks)} "
                 "ranks."
             )
-        scripts = Scripts(self.plant, functools.partial(self._storage, execution.storage), self._traces.trace)
+        scripts = Scripts(self.platform, functools.partial(self._storage, execution.storage), self._traces.trace)
         return scripts.script(profile, [hosts[place] for place in live.ranks])
 
     def _shape(self, profile: Profile, live: LiveJob, execution: ExecuteJob, beside: Profile | None) -> TaskShape:

@@ -9,7 +9,7 @@ from typing import Protocol
 from batkube.cluster.courses import Course
 from batkube.cluster.outcomes import FinalState
 from batkube.execution.energy_book import EnergyBook
-from batkube.execution.plant_work import PlantWork
+from batkube.execution.profile_runner import ProfileRunner
 from batkube.execution.profile_scripts import Correspondent
 from batkube.execution.profiles import is_delay
 from batkube.kernel.agenda import Agenda, Rank
@@ -33,12 +33,12 @@ class Workplace(Protocol):
 
 
 class CourseWork:
-    """Looks after the work of courses on a plant."""
+    """Looks after the work of courses on a platform."""
 
-    def __init__(self, agenda: Agenda, work: PlantWork, book: EnergyBook | None = None) -> None:
+    def __init__(self, agenda: Agenda, runner: ProfileRunner, book: EnergyBook | None = None) -> None:
         """`book` is where energy is written down; then also jobs that only wait count."""
         self._agenda = agenda
-        self._work = work
+        self._runner = runner
         self._book = book
         #: The hosts of jobs whose energy is being counted.
         self._hosts: dict[Course, Sequence[str]] = {}
@@ -47,7 +47,7 @@ class CourseWork:
 
     def correspond(self, correspondent: Correspondent) -> None:
         """Have messages brought between jobs and their scheduler."""
-        self._work.correspond(correspondent)
+        self._runner.correspond(correspondent)
 
     def takes(self, job: Job) -> bool:
         """Return whether a job's work is looked after here; how long others take is known when they begin."""
@@ -68,12 +68,12 @@ class CourseWork:
             self._conclude(course, at)
             on_end(course, FinalState.FAILED if code else FinalState.SUCCESS, at)
 
-        self._work.begin(course, course.job.profile, hosts, end, now, course.job)
+        self._runner.begin(course, course.job.profile, hosts, end, now, course.job)
 
     def give_up(self, course: Course, now: Instant) -> None:
         """Stop the work of a course, if it goes on."""
         if course in self._limits:
-            self._work.cancel(course, now)
+            self._runner.cancel(course, now)
             self._conclude(course, now)
 
     def _conclude(self, course: Course, now: Instant) -> None:
@@ -84,7 +84,7 @@ class CourseWork:
             self._book.end_job(course.job.key, self._hosts.pop(course), now)
 
     def _reach_walltime(self, course: Course, on_end: OnEnd, now: Instant) -> None:
-        self._work.cancel(course, now)
+        self._runner.cancel(course, now)
         self._limits[course] = None
         self._conclude(course, now)
         on_end(course, FinalState.WALLTIME, now)

@@ -44,7 +44,7 @@ class EnergyBook:
         self.joules_of: dict[str, float] = {}
         by_pstate: dict[int, int] = {}
         for number, name in enumerate(machines):
-            pstate = meters.plant.pstate(name)
+            pstate = meters.platform.pstate(name)
             by_pstate[pstate] = by_pstate.get(pstate, 0) | 1 << number
         self.pstate_changes += [PstateChange(START, mask, pstate) for pstate, mask in sorted(by_pstate.items())]
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from batkube.execution.plant import ParallelTask, Plant
+from batkube.execution.fluid_platform import FluidPlatform, ParallelTask
 from batkube.fluid.tasks import Task
 from batkube.kernel.errors import InputError
 from batkube.kernel.instants import START, Instant
@@ -39,9 +39,9 @@ class _Meter:
 class Meters:
     """The meters of all machines."""
 
-    def __init__(self, plant: Plant, machines: Sequence[str]) -> None:
+    def __init__(self, platform: FluidPlatform, machines: Sequence[str]) -> None:
         """`machines` are the hosts whose energy counts. Raises InputError when the platform says nothing of one."""
-        self.plant = plant
+        self.platform = platform
         self._power: dict[str, HostPower] = {}
         self._meters = {name: _Meter() for name in machines}
         #: How many tasks each has, those included that pay their latency.
@@ -54,10 +54,10 @@ class Meters:
         #: When all meters were read last.
         self._read_at = START
         for name in machines:
-            power = power_of(plant.network.source, plant.host(name))
+            power = power_of(platform.network.source, platform.host(name))
             if power is None:
                 raise InputError(
-                    plant.network.source,
+                    platform.network.source,
                     at=f"host {name!r}",
                     problem="nothing is said of its power, and energy is asked for",
                     remedy="give it the property wattage_per_state, or do not ask for energy",
@@ -65,7 +65,7 @@ class Meters:
             self._power[name] = power
             self._rest(name)
         #: What all machines draw at least if they work, each in its power state.
-        self.lowest_watts = math.fsum(power.draws[plant.pstate(name)].lowest for name, power in self._power.items())
+        self.lowest_watts = math.fsum(power.draws[platform.pstate(name)].lowest for name, power in self._power.items())
 
     def power(self, name: str) -> HostPower:
         """Return what the file says of a machine's power."""
@@ -93,8 +93,8 @@ class Meters:
         self._wake(name, now)
         self._meters[name].is_loaded = is_loaded
         draws = self._power[name].draws
-        self.lowest_watts += draws[pstate].lowest - draws[self.plant.pstate(name)].lowest
-        self.plant.set_pstate(name, pstate, now)
+        self.lowest_watts += draws[pstate].lowest - draws[self.platform.pstate(name)].lowest
+        self.platform.set_pstate(name, pstate, now)
 
     def touch(self, name: str, now: Instant) -> None:
         """Hear that something ends on a host, which has its meter brought up to date; some hosts have none."""
@@ -156,16 +156,16 @@ class Meters:
 
     def _watts(self, name: str) -> float:
         """Return what a machine draws with the load it has."""
-        cores = self.plant.cores(name)
+        cores = self.platform.cores(name)
         if self._meters[name].is_loaded:
-            load = 1.0 / self.plant.host(name).cores
+            load = 1.0 / self.platform.host(name).cores
         else:
             load = cores.load / cores.capacity if cores.capacity > 0 else 1.0
-        return self._power[name].draws[self.plant.pstate(name)].at(load)
+        return self._power[name].draws[self.platform.pstate(name)].at(load)
 
     def _rest(self, name: str) -> None:
         """Let a machine without work join the others at rest."""
         meter = self._meters[name]
-        meter.watts = self._power[name].draws[self.plant.pstate(name)].idle
+        meter.watts = self._power[name].draws[self.platform.pstate(name)].idle
         self._rest_watts += meter.watts
         self._rest_joules += meter.joules - meter.watts * meter.since / _SECOND

@@ -17,7 +17,7 @@ from batkube.cluster.mapping import NODE, POWER_ANNOTATION, POWER_OFF, POWER_ON,
 from batkube.cluster.store import ADDED, DELETED, Batch, Key, KubeObject
 from batkube.cluster.world import World
 from batkube.execution.energy_book import SWITCHING_OFF, SWITCHING_ON, EnergyBook
-from batkube.execution.plant_work import PlantWork
+from batkube.execution.profile_runner import ProfileRunner
 from batkube.kernel.agenda import Rank
 from batkube.kernel.instants import Instant, seconds
 from batkube.kernel.intervals import format_intervals
@@ -43,11 +43,11 @@ class SleepCounts(NamedTuple):
 class PowerSwitches:
     """Switches the machines of nodes whose annotations say so."""
 
-    def __init__(self, world: World, machines: Sequence[Machine], work: PlantWork, book: EnergyBook) -> None:
+    def __init__(self, world: World, machines: Sequence[Machine], runner: ProfileRunner, book: EnergyBook) -> None:
         self._store = world.store
         self._agenda = world.agenda
         self._journal = world.journal
-        self._work = work
+        self._runner = runner
         self._book = book
         self._hosts = dict(zip(node_names(machines), machines, strict=True))
         #: The last wish for each node, where anybody had one.
@@ -81,7 +81,7 @@ class PowerSwitches:
             power = self._book.meters.power(self._hosts[group[0]].name)
             sleep, way = next(iter(power.sleeps.items()))
             for name in group:
-                self._work_pstates[name] = self._book.meters.plant.pstate(self._hosts[name].name)
+                self._work_pstates[name] = self._book.meters.platform.pstate(self._hosts[name].name)
             self._travel(group, way.off, sleep, now)
 
     def _switch_on(self, names: Sequence[str], now: Instant) -> None:
@@ -101,14 +101,14 @@ class PowerSwitches:
         """Return machines that switch in the same time, by way of the same power states, together."""
         groups: dict[tuple[object, ...], list[str]] = {}
         for name in names:
-            host = self._book.meters.plant.host(self._hosts[name].name)
+            host = self._book.meters.platform.host(self._hosts[name].name)
             sleeps = tuple(self._book.meters.power(host.name).sleeps.items())
             groups.setdefault((sleeps, host.speeds_flops, self._work_pstates.get(name)), []).append(name)
         return groups
 
     def _travel(self, names: Sequence[str], way: int, goal: int, now: Instant) -> None:
         """Let machines spend the time of one flop in the power state `way`, and be in `goal` then."""
-        speed = self._book.meters.plant.host(self._hosts[names[0]].name).speeds_flops[way]
+        speed = self._book.meters.platform.host(self._hosts[names[0]].name).speeds_flops[way]
         self._set_pstates(names, way, now, is_loaded=True)
         arrive = functools.partial(self._arrive, names, goal)
         self._agenda.book(Instant(now + seconds(1.0 / speed)), Rank.HAPPEN, arrive)
@@ -135,7 +135,7 @@ class PowerSwitches:
     def _set_pstates(self, names: Sequence[str], pstate: int, now: Instant, *, is_loaded: bool) -> None:
         for name in names:
             self._book.meters.set_pstate(self._hosts[name].name, pstate, now, is_loaded=is_loaded)
-        self._work.change(now)
+        self._runner.change(now)
 
     def _opened(self, node: KubeObject) -> KubeObject:
         return {**node, "spec": {key: value for key, value in node["spec"].items() if key != "unschedulable"}}

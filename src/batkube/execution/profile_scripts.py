@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Sequence
 from typing import NamedTuple, Protocol
 
-from batkube.execution.plant import Plant
+from batkube.execution.fluid_platform import FluidPlatform
 from batkube.execution.shapes import NotModelled, Storage, amount_of, shape_of
 from batkube.fluid.tasks import Task
 from batkube.kernel.instants import Duration, Instant, seconds
@@ -68,8 +68,8 @@ Traces = Callable[[Foreign], UsageTrace]
 class Scripts:
     """Makes the scripts of jobs."""
 
-    def __init__(self, plant: Plant, storage: Storage, traces: Traces) -> None:
-        self._plant = plant
+    def __init__(self, platform: FluidPlatform, storage: Storage, traces: Traces) -> None:
+        self._platform = platform
         self._storage = storage
         self._traces = traces
         #: Who brings messages, where a scheduler understands any.
@@ -98,7 +98,7 @@ class Scripts:
                 return (yield from self._receive(profile, hosts, job)) or profile.ret
             case _:
                 shape = shape_of(profile, hosts, self._storage)
-                yield self._plant.task(profile.name, *shape)
+                yield self._platform.task(profile.name, *shape)
         return profile.ret
 
     def _receive(self, profile: Foreign, hosts: Sequence[str], job: Job | None) -> Script:
@@ -125,14 +125,14 @@ class Scripts:
             if not mail.arrived:
                 yield mail
             home = homes[mail.arrived.pop(0)]
-            yield self._plant.task("end", [home, hosts[0]], [0.0, 0.0], [0.0, _END_MESSAGE_BYTES, 0.0, 0.0])
+            yield self._platform.task("end", [home, hosts[0]], [0.0, 0.0], [0.0, _END_MESSAGE_BYTES, 0.0, 0.0])
 
     def _usage(self, steps: Sequence[UsageStep], host: str, rank: int, mail: Mail) -> Script:
-        cores = self._plant.host(host).cores
+        cores = self._platform.host(host).cores
         for step in steps:
             # At least one core, or nothing could be computed (Batsim: usage_trace_replayer).
             busy = max(round_half_up(step.share * cores), 1)
-            yield self._plant.task("usage", [host] * busy, [step.flops] * busy, ())
+            yield self._platform.task("usage", [host] * busy, [step.flops] * busy, ())
         mail.arrived.append(rank)
         return 0
 

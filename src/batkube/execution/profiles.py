@@ -1,7 +1,7 @@
 """How a profile goes on given machines, where nothing else matters.
 
 `delay` takes its time anywhere. Computation without communication takes flops divided by the machine's speed, and the
-slowest machine decides: as long as a job has its machines for itself. Everything else flows (`plant_work`).
+slowest machine decides: as long as a job has its machines for itself. Everything else flows (`profile_runner`).
 """
 
 from __future__ import annotations

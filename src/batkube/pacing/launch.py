@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from batkube.api.connections.connection import Handler
-from batkube.api.connections.doors import Door
+from batkube.api.connections.program_listener import ProgramListener
 from batkube.pacing.cycles import PacedTime
 from batkube.pacing.programs import PacedProgram, PacedPrograms
 from batkube.pacing.realtime import InRealTime
@@ -19,11 +19,11 @@ def pace(setup: ProgramSetup, tally: Tally) -> OutsideRun:
     """Start the programs of a run; their clock moves by the scenario's rules."""
     world, loop, scenario, observer = setup.world, setup.loop, setup.scenario, setup.observer
 
-    def listen(handler: Handler, door: Door) -> PacedServer:
+    def listen(handler: Handler, listener: ProgramListener) -> PacedServer:
         if not scenario.time.pacing.replay:
-            return PacedServer(handler, door)
+            return PacedServer(handler, listener)
         tally.notes.add(REPLAYED, example="time: {replay: on}")
-        return PacedServer(ReplayingApi(handler, world.store, lambda: world.clock.now), door)
+        return PacedServer(ReplayingApi(handler, world.store, lambda: world.clock.now), listener)
 
     programs = start_all(
         setup,

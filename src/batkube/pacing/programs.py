@@ -151,7 +151,7 @@ class PacedPrograms:
         """End every program."""
         for program in self.programs:
             process = program.process
-            self._observer.note_strangers(process.name, process.page.connects, program.server.door)
+            self._observer.note_strangers(process.name, process.page.connects, program.server.listener)
             process.stop()
             program.server.close()
         for log in self._logs:

@@ -14,7 +14,7 @@ import ssl
 from collections import deque
 
 from batkube.api.connections.connection import Connection, Handler
-from batkube.api.connections.doors import Door
+from batkube.api.connections.program_listener import ProgramListener
 from batkube.api.connections.tls import TlsSession, tls_session
 
 _PIECE = 1 << 18
@@ -60,13 +60,13 @@ class _PacedPeer:
 class PacedServer:
     """A listening server on the loopback for one program."""
 
-    def __init__(self, handler: Handler, door: Door) -> None:
+    def __init__(self, handler: Handler, listener: ProgramListener) -> None:
         self._handler = handler
-        self.door = door
+        self.listener = listener
         #: What is shown to clients that speak TLS; without it they are not understood.
         self.tls: ssl.SSLContext | None = None
         self._poll = select.epoll()
-        self._poll.register(door.listener, select.EPOLLIN)
+        self._poll.register(listener.sock, select.EPOLLIN)
         self._peers: dict[int, _PacedPeer] = {}
         #: The connections with something to send, by file descriptor.
         self._due: dict[int, _PacedPeer] = {}
@@ -86,7 +86,7 @@ class PacedServer:
         """Send what is due, then answer what comes, waiting at most `wait_s` for anything."""
         self._send()
         for number, _ in self._poll.poll(wait_s):
-            if number == self.door.listener.fileno():
+            if number == self.listener.sock.fileno():
                 self._accept()
             elif number in self._peers:
                 self._read(self._peers[number])
@@ -107,7 +107,7 @@ class PacedServer:
         self._due[peer.sock.fileno()] = peer
 
     def _accept(self) -> None:
-        for sock in self.door.newcomers():
+        for sock in self.listener.newcomers():
             self._peers[sock.fileno()] = _PacedPeer(sock, self, self._handler)
             self._poll.register(sock, select.EPOLLIN)
 
@@ -161,7 +161,7 @@ class PacedServer:
         if peer in self._bindings:
             self._bindings.remove(peer)
         del self._peers[number]
-        self.door.forget(peer.sock)
+        self.listener.forget(peer.sock)
         peer.sock.close()
         peer.http.connection_lost(None)
 
@@ -170,7 +170,7 @@ class PacedServer:
         for peer in list(self._peers.values()):
             self._drop(peer)
         self._poll.close()
-        self.door.close()
+        self.listener.close()
 
 
 def _is_complete(request: bytes) -> bool:

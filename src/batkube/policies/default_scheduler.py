@@ -20,9 +20,9 @@ from batkube.cluster.world import World
 from batkube.kernel.agenda import Rank
 from batkube.kernel.instants import Instant
 from batkube.policies.node_table import Mask
-from batkube.policies.pod_desk import PodDesk
 from batkube.policies.pod_jobs import PodStanding, standing_of
 from batkube.policies.preemption import Preemption
+from batkube.policies.scheduling_framework import SchedulingFramework
 
 #: What is equal for pods that fit, or do not fit, alike: rules, demand, priority.
 _Shape = tuple[bytes, tuple[tuple[str, int], ...], int]
@@ -34,9 +34,9 @@ class DefaultScheduler:
     def __init__(self, world: World, client: Client, events: EventRecorder) -> None:
         self._store = world.store
         self._agenda = world.agenda
-        self._desk = desk = PodDesk(world, client, events)
-        self._table = desk.table
-        self._preemption = Preemption(desk)
+        self._framework = framework = SchedulingFramework(world, client, events)
+        self._table = framework.table
+        self._preemption = Preemption(framework)
         #: Pods that wait, in the order they came, and whether they were tried.
         self._waiting: dict[Key, bool] = {}
         #: Whether pods that did not fit may fit now.
@@ -95,21 +95,21 @@ class DefaultScheduler:
         demand = demand_of(pod)
         priority = priority_of(pod)
         shape = rules_key(pod["spec"]), tuple(demand.items()), priority
-        is_alone = self._preemption.has_promise(key) or self._desk.neighbours.concern(pod)
+        is_alone = self._preemption.has_promise(key) or self._framework.neighbours.concern(pod)
         message = None if is_alone else hopeless.get(shape)
         if message is None:
             kept = self._preemption.promised(key, priority)
-            judgement = self._desk.judge(pod, demand, kept)
-            if judgement.fits.any():
-                self._desk.bind(key, pod, self._best_node(pod, demand, judgement.fits), now)
+            result = self._framework.filter(pod, demand, kept)
+            if result.fits.any():
+                self._framework.bind(key, pod, self._best_node(pod, demand, result.fits), now)
                 return
-            message = self._desk.why_not(judgement.counts)
+            message = self._framework.why_not(result.counts)
             nominated, explanation = self._preemption.make_room(key, pod, demand, now)
             if nominated is None and self._table.count:
                 # Both plugins of kube-scheduler that could make room say why not: DynamicResources, DefaultPreemption;
                 # they are not asked where there are no nodes at all (ErrNoNodesAvailable).
                 message = hopeless[shape] = f"{message} no new claims to deallocate, preemption: {explanation}"
-        self._desk.set_aside(key, message, now)
+        self._framework.set_aside(key, message, now)
 
     def _best_node(self, pod: KubeObject, demand: Amounts, fits: Mask) -> str:
         """Return the name of the node, of those that take the pod, that it likes best and that has the most room."""

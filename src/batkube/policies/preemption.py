@@ -18,7 +18,7 @@ from batkube.cluster.references import is_being_deleted
 from batkube.cluster.resources import Amounts, demand_of
 from batkube.cluster.store import Key, KubeObject
 from batkube.kernel.instants import Instant
-from batkube.policies.pod_desk import PodDesk
+from batkube.policies.scheduling_framework import SchedulingFramework
 
 
 class _Promise(NamedTuple):
@@ -51,10 +51,10 @@ def _inverted(timestamp: str) -> str:
 class Preemption:
     """Chooses victims and keeps promises."""
 
-    def __init__(self, desk: PodDesk) -> None:
-        self._desk = desk
-        self._store = desk.store
-        self._table = desk.table
+    def __init__(self, framework: SchedulingFramework) -> None:
+        self._framework = framework
+        self._store = framework.store
+        self._table = framework.table
         #: By the pod that room was made for and that is not bound yet.
         self._promises: dict[Key, _Promise] = {}
 
@@ -87,7 +87,7 @@ class Preemption:
         if not candidates:
             if self._promises.pop(key, None) is not None:
                 self._nominate(key, None, now)
-            return None, self._desk.why_not(reasons)
+            return None, self._framework.why_not(reasons)
         best = min(candidates, key=_Victims.cost)
         for victim_key, victim in best.pods:
             self._preempt(victim_key, victim, pod, best.column, now)
@@ -159,9 +159,9 @@ class Preemption:
     def _preempt(self, key: Key, victim: KubeObject, pod: KubeObject, column: int, now: Instant) -> None:
         why = "default-scheduler: preempting to accommodate a higher priority pod"
         status = disrupted_status(victim, "PreemptionByScheduler", why, now)
-        if self._desk.write_status(victim, status, now) and self._desk.evict(key, now):
+        if self._framework.write_status(victim, status, now) and self._framework.evict(key, now):
             message = f"Preempted by pod {pod['metadata']['uid']} on node {self._table.name_of(column)}"
-            self._desk.events.record(victim, POD, "Normal", "Preempted", message, now, action="Preempting")
+            self._framework.events.record(victim, POD, "Normal", "Preempted", message, now, action="Preempting")
 
     def _nominate(self, key: Key, column: int | None, now: Instant) -> None:
         """Write into the pod's status for which node it waits; None when there is no longer any hope for one."""
@@ -171,4 +171,4 @@ class Preemption:
         status = {name: value for name, value in pod.get("status", {}).items() if name != "nominatedNodeName"}
         if column is not None:
             status["nominatedNodeName"] = self._table.name_of(column)
-        self._desk.write_status(pod, status, now)
+        self._framework.write_status(pod, status, now)

@@ -40,7 +40,7 @@ from batkube.workloads.model import Job
 
 if TYPE_CHECKING:
     from batkube.policies.node_table import Mask
-    from batkube.policies.pod_desk import PodDesk
+    from batkube.policies.scheduling_framework import SchedulingFramework
 
 #: A policy that polls may wait long for its hour; one that polls this often for nothing waits for ever.
 _IDLE_WAKES_MAX = 1_000_000
@@ -96,17 +96,17 @@ class PolicyScheduler:
         #: None where machines cannot be switched off.
         self._power_requests = PowerRequests(world.store, world.agenda) if choice.has_switches else None
         #: None where pods of no course are nobody's business.
-        self._desk: PodDesk | None = None
+        self._framework: SchedulingFramework | None = None
         if client is None or events is None:
             self._columns = NodeColumns(world.store)
         else:
             # Imported only where it is needed: it brings numpy, which takes longer to load than a small run takes.
-            from batkube.policies.pod_desk import PodDesk
+            from batkube.policies.scheduling_framework import SchedulingFramework
 
-            self._desk = PodDesk(world, client, events)
-            self._columns = self._desk.table
+            self._framework = SchedulingFramework(world, client, events)
+            self._columns = self._framework.table
         self._cluster_room = ClusterRoom(
-            self._columns, choice.model, choice.machines, None if self._desk is None else self._accepting
+            self._columns, choice.model, choice.machines, None if self._framework is None else self._accepting
         )
         #: What the policy sees.
         self.view = PolicyView(self._cluster_room, world.notes, choice.true_length)
@@ -167,7 +167,7 @@ class PolicyScheduler:
 
     def _hear_of_pods(self, batch: Batch) -> bool:
         """Take note of pods that are jobs of their own, or that somebody else has bound; True if there is news."""
-        if self._desk is None and batch.type is DELETED and not self._cluster_room.has_strangers:
+        if self._framework is None and batch.type is DELETED and not self._cluster_room.has_strangers:
             return False
         is_news = False
         for change in batch.changes():
@@ -178,7 +178,7 @@ class PolicyScheduler:
     def _hear_of_pod(self, key: Key, pod: KubeObject, standing: PodStanding) -> bool:
         known = self.view.known.get(key_of_pod_job(key))
         if standing is PodStanding.WAITS:
-            return self._desk is not None and self._hear_of_waiting(key, pod, known)
+            return self._framework is not None and self._hear_of_waiting(key, pod, known)
         if standing is PodStanding.OVER:
             if known is not None:
                 self.view.end(known)
@@ -205,7 +205,7 @@ class PolicyScheduler:
         """Return the nodes that take a job at all, None for all; the pods of a gang have the same rules."""
         known = self.view.known.get(job.key)
         pod = None if known is None else self._store.get(POD, known.keys[0])
-        return None if pod is None or self._desk is None else self._desk.acceptance(pod)
+        return None if pod is None or self._framework is None else self._framework.acceptance(pod)
 
     # What it does
 
@@ -223,8 +223,8 @@ class PolicyScheduler:
             if machines is not None:
                 self._policy.begin(machines, self._rng)
             self._ask(now)
-        if self._desk is not None:
-            self._explain(self._desk, now)
+        if self._framework is not None:
+            self._explain(self._framework, now)
 
     def _ask(self, now: Instant) -> None:
         """Ask the policy, and carry out what it says."""
@@ -276,7 +276,7 @@ class PolicyScheduler:
             raise self._policy.failure(f"gave a placement of another resource model: {error}") from error
         if not isinstance(known.job, PodJob):
             binding = Binding(known.keys, nodes)
-            decisions.bind(self._store, binding, now, author=self, in_full=self._desk is not None)
+            decisions.bind(self._store, binding, now, author=self, in_full=self._framework is not None)
         elif not self._bind_pod(known.job.pod, nodes[0], now):
             # It stays out of the queue until somebody changes it: the server would refuse again.
             self.view.stop(known)
@@ -300,15 +300,15 @@ class PolicyScheduler:
 
     def _bind_pod(self, key: Key, node: str, now: Instant) -> bool:
         pod = self._store.get(POD, key)
-        return self._desk is not None and pod is not None and self._desk.bind(key, pod, node, now)
+        return self._framework is not None and pod is not None and self._framework.bind(key, pod, node, now)
 
     def _evict(self, job: Job, now: Instant) -> None:
         known = self.view.known.get(job.key)
         if known is None or not known.nodes:
             raise self._policy.failure(f"evicted job {job.key}, which is not running")
-        if isinstance(known.job, PodJob) and self._desk is not None:
+        if isinstance(known.job, PodJob) and self._framework is not None:
             # It runs until its grace period is over; then its room is free.
-            self._desk.evict(known.job.pod, now)
+            self._framework.evict(known.job.pod, now)
             return
         self.view.forget(known)
         self._evicted.append(known.job)
@@ -319,12 +319,12 @@ class PolicyScheduler:
         if known is None or known.nodes:
             raise self._policy.failure(f"rejected job {reject.job.key}, which is not waiting")
         self.view.forget(known)
-        if isinstance(known.job, PodJob) and self._desk is not None:
-            self._desk.reject(known.job.pod, reject.reason, now)
+        if isinstance(known.job, PodJob) and self._framework is not None:
+            self._framework.reject(known.job.pod, reject.reason, now)
         else:
             decisions.reject(self._store, Rejection(known.keys, reject.reason), now, author=self)
 
-    def _explain(self, desk: PodDesk, now: Instant) -> None:
+    def _explain(self, framework: SchedulingFramework, now: Instant) -> None:
         """Tell the pods that wait why they do, as far as one can know; those of one shape wait for one reason."""
         reasons: dict[tuple[object, ...], str] = {}
         for job in self.view.queue:
@@ -332,7 +332,7 @@ class PolicyScheduler:
             if pod is None or not isinstance(job, PodJob):
                 continue
             if job.shape not in reasons:
-                judgement = desk.judge(pod, demand_of(pod))
+                result = framework.filter(pod, demand_of(pod))
                 waits = f"the policy {self._policy.name} has not started it yet"
-                reasons[job.shape] = waits if judgement.fits.any() else desk.why_not(judgement.counts)
-            desk.set_aside(job.pod, reasons[job.shape], now)
+                reasons[job.shape] = waits if result.fits.any() else framework.why_not(result.counts)
+            framework.set_aside(job.pod, reasons[job.shape], now)

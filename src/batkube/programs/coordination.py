@@ -77,11 +77,11 @@ class Coordination:
         """End every program."""
         for attachment in self.attachments:
             attachment.server.admit()
-            name, page, door = attachment.process.name, attachment.page, attachment.server.door
-            elsewhere = page.elsewhere + max(0, page.connects - door.let_in - door.vanished)
+            name, page, listener = attachment.process.name, attachment.page, attachment.server.listener
+            elsewhere = page.elsewhere + max(0, page.connects - listener.let_in - listener.vanished)
             self._observer.note_real_time(name, page.shortcomings)
             self._observer.note_others(name, elsewhere, page.bytes_read - attachment.server.sent)
-            self._observer.note_strangers(name, page.connects, door)
+            self._observer.note_strangers(name, page.connects, listener)
         self._coordinator.stop()
         for log in self._logs:
             log.close()

@@ -14,8 +14,8 @@ from typing import Protocol, TypeVar
 
 from batkube.api.assembly import Api
 from batkube.api.connections.connection import MAX_BODY, Handler
-from batkube.api.connections.doors import Door
 from batkube.api.connections.polling import PolledServer
+from batkube.api.connections.program_listener import ProgramListener
 from batkube.api.requests.messages import Request, Response, Stream
 from batkube.api.requests.users import MASTERS, authenticated
 from batkube.api.verbs.objects import NO_SUCH_PATH
@@ -63,7 +63,7 @@ def _nothing() -> None:
 class _Gate:
     """Lets in who knows the secret part of the path; client-go sends tokens over TLS only, which a run does without.
 
-    One that is open asks nobody who he is, as `kubectl proxy` does: the door lets nobody but the program come here.
+    One that is open asks nobody who he is, as `kubectl proxy` does: the listener lets in nobody but the program.
     """
 
     def __init__(
@@ -171,13 +171,13 @@ def _attach(scheduler: OutsideScheduler, setup: ProgramSetup, folder: Path) -> A
     """Start a program on the run's clock; what schedulers decide may cost time."""
     asks_extenders = any(extender_urls(scheduler.configuration))
     listen = functools.partial(PolledServer, max_body=MAX_QUESTION if asks_extenders else MAX_BODY)
-    process, listener = start_program(scheduler, listen, setup, folder)
+    process, api_server = start_program(scheduler, listen, setup, folder)
     cost = _cost(setup.scenario, process, setup.world.store) if names_served(scheduler) else None
-    return Attachment(process, listener, cost, setup.scenario.watchdog)
+    return Attachment(process, api_server, cost, setup.scenario.watchdog)
 
 
 class Listening(Protocol):
-    """A server behind a door."""
+    """A server of one program."""
 
     #: What is shown to clients that speak TLS.
     tls: ssl.SSLContext | None
@@ -191,7 +191,7 @@ _Server = TypeVar("_Server", bound=Listening)
 
 def start_program(
     scheduler: OutsideScheduler,
-    listen: Callable[[Handler, Door], _Server],
+    listen: Callable[[Handler, ProgramListener], _Server],
     setup: ProgramSetup,
     folder: Path,
 ) -> tuple[AttachedProcess, _Server]:
@@ -200,28 +200,28 @@ def start_program(
     secret = secrets.token_urlsafe()
     held = scenario.time.mode is TimeMode.EXACT
     extenders = Extenders(extender_urls(scheduler.configuration) if held else [], as_float_s(scenario.watchdog))
-    door, is_open = _door(scheduler, secret), has_proxy(scheduler)
-    listener = listen(_Gate(server, scheduler.folder, secret, extenders, is_open=is_open), door)
+    listener, is_open = _listener(scheduler, secret), has_proxy(scheduler)
+    api_server = listen(_Gate(server, scheduler.folder, secret, extenders, is_open=is_open), listener)
     try:
-        command = command_line(scheduler, folder, door.port, secret, extenders)
-        environment = environment_of(scheduler, folder, door.port, scenario.seed, server.token)
-        listener.tls = environment.tls
-        page = _page(scheduler, setup.world.clock.now, door.port, scenario)
+        command = command_line(scheduler, folder, listener.port, secret, extenders)
+        environment = environment_of(scheduler, folder, listener.port, scenario.seed, server.token)
+        api_server.tls = environment.tls
+        page = _page(scheduler, setup.world.clock.now, listener.port, scenario)
         log = folder / "log.txt"
         _log.info("%s is started: %s, with its files in %s", scheduler.name, command[0], folder)
         process = AttachedProcess(scheduler.name, command, page, log, environment.variables, environment.prepare)
     except InputError:
-        listener.close()
+        api_server.close()
         raise
-    door.invite(process.pid, lambda: page.connects)
-    return process, listener
+    listener.invite(process.pid, lambda: page.connects)
+    return process, api_server
 
 
-def _door(scheduler: OutsideScheduler, secret: str) -> Door:
-    """Open the door of a program, where it looks for it if it says so."""
+def _listener(scheduler: OutsideScheduler, secret: str) -> ProgramListener:
+    """Listen for a program, at the port where it looks for us if it says so."""
     port = scheduler.start.proxy_port
     try:
-        return Door(secret, port)
+        return ProgramListener(secret, port)
     except OSError as error:
         raise InputError(
             f"program {scheduler.name!r}",

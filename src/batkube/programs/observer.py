@@ -15,7 +15,7 @@ from batkube.cluster.world import World
 from batkube.kernel.agenda import Rank
 from batkube.kernel.fidelity import FidelityNote
 from batkube.kernel.instants import Instant
-from batkube.timing.coordinator import Entrance
+from batkube.timing.coordinator import Acceptor
 
 EVENTS = "events"
 _FAILED = "FailedScheduling"
@@ -90,12 +90,12 @@ class Observer:
         for use in uses:
             self._notes.add(_REAL_TIME, example=f"{program}: {use}")
 
-    def note_strangers(self, program: str, connects: int, door: Entrance) -> None:
-        """Take note of those who came to the door of a program that itself has connected at least `connects` times."""
-        not_its_own = door.turned_away + max(0, door.vanished - max(0, connects - door.let_in))
+    def note_strangers(self, program: str, connects: int, listener: Acceptor) -> None:
+        """Take note of who else called the port of a program that itself has connected at least `connects` times."""
+        not_its_own = listener.turned_away + max(0, listener.vanished - max(0, connects - listener.let_in))
         if not_its_own:
             self._notes.add(_STRANGERS, example=program, count=not_its_own)
-        if not door.is_guarded:
+        if not listener.is_guarded:
             self._notes.add(_UNGUARDED, example=program)
 
     def _hear_pods(self, batch: Batch, now: Instant) -> None:

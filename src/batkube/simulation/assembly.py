@@ -211,11 +211,11 @@ def _workplace(engine: EngineParts | None, power: PowerParts | None) -> Workplac
 
 def _power(world: World, inputs: Inputs) -> PowerParts | None:
     """Return what computes how fast jobs go on; None where no job slows down another, and no energy counts."""
-    if inputs.yard is None:
+    if inputs.fluid_model is None:
         return None
     from batkube.simulation.power import power_of_run
 
-    return power_of_run(world, inputs.yard, inputs.platform.machines, has_energy=inputs.scenario.energy)
+    return power_of_run(world, inputs.fluid_model, inputs.platform.machines, has_energy=inputs.scenario.energy)
 
 
 def _switches(power: PowerParts | None) -> PowerSwitches | None:
@@ -342,9 +342,9 @@ def _audit(
 
 def _true_lengths(inputs: Inputs) -> Callable[[Job], Duration]:
     """Return the function that tells how long a job takes on the slowest machine; if it flows, alone on the first."""
-    slowest, yard = inputs.platform.slowest, inputs.yard
+    slowest, fluid_model = inputs.platform.slowest, inputs.fluid_model
     if inputs.scenario.engine is not None:
         return lambda job: length_to_plan_with(job, slowest)
-    if yard is None:
+    if fluid_model is None:
         return lambda job: run_time_on(job.profile, [slowest] * job.size).length
-    return lambda job: yard.length_alone(job).length
+    return lambda job: fluid_model.length_alone(job).length

@@ -17,7 +17,7 @@ from batkube.workloads.batsim_profiles import type_of
 from batkube.workloads.model import Job, Requests, Workload
 
 if TYPE_CHECKING:
-    from batkube.execution.yard import Yard
+    from batkube.execution.fluid_model import FluidModel
 
 #: So many profiles are named.
 _SHOWN_PROFILES = 12
@@ -38,7 +38,7 @@ def check_jobs(
     workload: Workload,
     platform: Platform,
     model: ResourceModel,
-    yard: Yard | None = None,
+    fluid_model: FluidModel | None = None,
     *,
     checks_profiles: bool = True,
 ) -> None:
@@ -49,7 +49,7 @@ def check_jobs(
     """
     first: ImpossibleJob | None = None
     counts: Counter[str] = Counter()
-    for refusal in impossible_jobs(workload, platform, model, yard, checks_profiles=checks_profiles):
+    for refusal in impossible_jobs(workload, platform, model, fluid_model, checks_profiles=checks_profiles):
         first = first or refusal
         if refusal.is_of_profile:
             profile = refusal.job.profile
@@ -72,7 +72,12 @@ def _all_of(counts: Counter[str]) -> str:
 
 
 def impossible_jobs(
-    workload: Workload, platform: Platform, model: ResourceModel, yard: Yard | None, *, checks_profiles: bool = True
+    workload: Workload,
+    platform: Platform,
+    model: ResourceModel,
+    fluid_model: FluidModel | None,
+    *,
+    checks_profiles: bool = True,
 ) -> Iterator[ImpossibleJob]:
     """Yield each job that can never run on an empty platform."""
     places: dict[Requests, int] = {}
@@ -95,7 +100,7 @@ def impossible_jobs(
             continue
         case = (id(job.profile), job.size, job.walltime is None)
         if checks_profiles and case not in problems:
-            problems[case] = _profile_problem(job, slowest, yard)
+            problems[case] = _profile_problem(job, slowest, fluid_model)
         if checks_profiles and (reason := problems[case]) is not None:
             yield ImpossibleJob(job, *reason, is_of_profile=True)
 
@@ -106,13 +111,13 @@ def _places(capacity: Mapping[str, int], requests: Requests, most: int | None) -
     return min([*places, capacity.get(PODS, 0) if most is None else most])
 
 
-def _profile_problem(job: Job, slowest: Machine, yard: Yard | None) -> tuple[str, str | None] | None:
+def _profile_problem(job: Job, slowest: Machine, fluid_model: FluidModel | None) -> tuple[str, str | None] | None:
     """Return what is wrong with a job's profile, and the remedy; None if it can be run."""
     try:
-        if yard is None:
+        if fluid_model is None:
             length = run_time_on(job.profile, [slowest] * job.size).length
         else:
-            length = yard.length_alone(job).length
+            length = fluid_model.length_alone(job).length
     except NotModelled as reason:
         return str(reason), f"see docs/reference/profiles.md for what each type needs of the platform, or {_CONVERTED}"
     except ValueError as error:

@@ -43,7 +43,7 @@ from batkube.workloads.rules import ContainerRule, refuse_idle
 from batkube.workloads.rules_reading import read_rules
 
 if TYPE_CHECKING:
-    from batkube.execution.yard import Yard
+    from batkube.execution.fluid_model import FluidModel
     from batkube.programs.prerequisites import Prerequisites
 
 OwnPolicy = Policy | type[Policy]
@@ -76,7 +76,7 @@ class Inputs:
     #: What jobs are to their schedulers; empty where a policy schedules.
     job_forms: JobForms = field(default_factory=dict)
     #: Where jobs compute and communicate; None where what they do depends on nobody else.
-    yard: Yard | None = None
+    fluid_model: FluidModel | None = None
 
     @property
     def has_own_controllers(self) -> bool:
@@ -126,11 +126,11 @@ def read_inputs(scenario: Scenario, builder: Builder | None = None, own_policy: 
     has_engine = scenario.engine is not None
     if has_engine:
         _check_engine(scenario, latencies)
-    yard = None if has_engine else yard_of(workloads, platform, model, has_energy=scenario.energy)
-    if yard is not None:
-        yard.has_messages = scenario.scheduler.startswith(BATSIM_PREFIX)
+    fluid_model = None if has_engine else fluid_model_of(workloads, platform, model, has_energy=scenario.energy)
+    if fluid_model is not None:
+        fluid_model.has_messages = scenario.scheduler.startswith(BATSIM_PREFIX)
     for workload in workloads:
-        check_jobs(workload, rest, model, yard, checks_profiles=not has_engine)
+        check_jobs(workload, rest, model, fluid_model, checks_profiles=not has_engine)
     objects, later_objects = tuple(objects_of(workloads)), objects_of_events(timetable)
     all_objects = [*objects, *later_objects]
     prerequisites = _prerequisites(outside, platform, model)
@@ -157,7 +157,7 @@ def read_inputs(scenario: Scenario, builder: Builder | None = None, own_policy: 
         timetable,
         prerequisites,
         job_forms,
-        yard,
+        fluid_model,
     )
 
 
@@ -213,20 +213,20 @@ def _check_engine(scenario: Scenario, latencies: Latencies) -> None:
         require_batsim(scenario.platform)
 
 
-def yard_of(
+def fluid_model_of(
     workloads: Sequence[Workload], platform: Platform, model: ResourceModel, *, has_energy: bool
-) -> Yard | None:
+) -> FluidModel | None:
     """Return what jobs compute and communicate on, if any do so that others feel it."""
     profiles = {id(job.profile): job.profile for workload in workloads for job in workload.jobs}
     alone = model is ResourceModel.MACHINES
     if not has_energy and all(is_delay(profile) or (alone and only_computes(profile)) for profile in profiles.values()):
         return None
-    from batkube.execution.yard import Yard
+    from batkube.execution.fluid_model import FluidModel
 
-    yard = Yard(platform, {workload.name: Path(workload.source) for workload in workloads})
+    fluid_model = FluidModel(platform, {workload.name: Path(workload.source) for workload in workloads})
     if has_energy:
-        yard.book(yard.plant())  # refused here, before anything is written
-    return yard
+        fluid_model.book(fluid_model.platform())  # refused here, before anything is written
+    return fluid_model
 
 
 def _prerequisites(outside: Sequence[OutsideScheduler], platform: Platform, model: ResourceModel) -> Prerequisites:

@@ -8,8 +8,8 @@ from typing import NamedTuple
 from batkube.cluster.world import World
 from batkube.execution.course_work import CourseWork
 from batkube.execution.energy_book import EnergyBook
+from batkube.execution.fluid_model import FluidModel
 from batkube.execution.power_switches import PowerSwitches
-from batkube.execution.yard import Yard
 from batkube.platforms.model import Machine
 
 
@@ -21,13 +21,13 @@ class PowerParts(NamedTuple):
     switches: PowerSwitches | None
 
 
-def power_of_run(world: World, yard: Yard, machines: Sequence[Machine], *, has_energy: bool) -> PowerParts:
+def power_of_run(world: World, fluid_model: FluidModel, machines: Sequence[Machine], *, has_energy: bool) -> PowerParts:
     """Put together what a run needs whose jobs do more than wait."""
-    plant = yard.plant()
-    work = yard.work(world.agenda, plant)
-    book = yard.book(plant) if has_energy else None
+    platform = fluid_model.platform()
+    runner = fluid_model.runner(world.agenda, platform)
+    book = fluid_model.book(platform) if has_energy else None
     switches = None
     if book is not None:
-        work.witness = book.meters
-        switches = PowerSwitches(world, machines, work, book)
-    return PowerParts(CourseWork(world.agenda, work, book), book, switches)
+        runner.witness = book.meters
+        switches = PowerSwitches(world, machines, runner, book)
+    return PowerParts(CourseWork(world.agenda, runner, book), book, switches)

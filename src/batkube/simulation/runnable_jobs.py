@@ -12,7 +12,7 @@ from batkube.kernel.fidelity import FidelityNote
 from batkube.kernel.instants import Duration, duration
 from batkube.platforms.reading import read_platform
 from batkube.simulation.checks import ImpossibleJob, impossible_jobs
-from batkube.simulation.inputs import model_of, yard_of
+from batkube.simulation.inputs import fluid_model_of, model_of
 from batkube.workloads.batsim_profiles import type_of
 from batkube.workloads.delays import DelayProfiles
 from batkube.workloads.model import Job, Workload
@@ -30,8 +30,8 @@ def keep_runnable(workload: Workload, platform: str, deed: str) -> Workload:
     length = None if deed in (DROP, WALLTIME) else _length(deed)
     model = model_of([workload])
     machines = read_platform(platform)
-    yard = yard_of([workload], machines, model, has_energy=False)
-    refused = {one.job.name: one for one in impossible_jobs(workload, machines, model, yard)}
+    fluid_model = fluid_model_of([workload], machines, model, has_energy=False)
+    refused = {one.job.name: one for one in impossible_jobs(workload, machines, model, fluid_model)}
     delays, jobs = DelayProfiles(), list[Job]()
     notes: Counter[FidelityNote] = Counter()
     for job in workload.jobs:

@@ -26,8 +26,8 @@ from batkube.timing.processes import AttachedProcess
 #: In virtual time: when nothing is due and nothing happens for so long, a run is given up.
 PATIENCE = Duration(3600 * NANOSECONDS_PER_SECOND)
 #: How long to wait for an idle report before probing again, at first and at most: one can get lost (a thread that spins
-#: at the wrong moment), but a program that is long at work is not asked all the time. Each time those who wait at the
-#: door are seen to, so that no crowd of strangers keeps the program from connecting.
+#: at the wrong moment), but a program that is long at work is not asked all the time. Each time those who wait to
+#: be accepted are seen to, so that no crowd of strangers keeps the program from connecting.
 _FIRST_PATIENCE_S, _LAST_PATIENCE_S = 0.002, 0.008
 #: How long a grant lasts beyond the first timer. A program that jumps from timer to timer does not say how much garbage
 #: it leaves, and does not collect any.
@@ -44,8 +44,8 @@ _CROWDED_S = 3.0
 _CROWDED_OUT = "was crowded out by others who connected to its port in thousands, and would have taken another course"
 
 
-class Entrance(Protocol):
-    """Where a program connects; others are turned away (`api.doors`)."""
+class Acceptor(Protocol):
+    """Where a program connects; others are turned away (`api.connections.program_listener`)."""
 
     @property
     def let_in(self) -> int:
@@ -72,7 +72,7 @@ class Server(Protocol):
     """What a program talks to: a server that reads and writes only when told (`api.polling`)."""
 
     @property
-    def door(self) -> Entrance:
+    def listener(self) -> Acceptor:
         """Where connections come in, and whose they are."""
 
     @property
@@ -194,7 +194,7 @@ class Attachment:
             raise process.failure(f"has not become idle for {self._watchdog_s:g} s of real time")
         if self.page.pid == 0 and waited_s > _ATTACH_S:
             raise process.failure(f"does not read the virtual clock; {self.page.remedy}")
-        if waited_s > _CROWDED_S and self.server.door.is_overrun and self.server.is_awaiting:
+        if waited_s > _CROWDED_S and self.server.listener.is_overrun and self.server.is_awaiting:
             raise process.failure(_CROWDED_OUT)
 
     def _has_read_all(self, watch: Stopwatch) -> bool:
@@ -213,7 +213,7 @@ class Attachment:
             self._counts = self.server.is_awaiting
             if not self._counts:
                 self.page.doubt()
-            elif self.server.door.is_overrun:
+            elif self.server.listener.is_overrun:
                 raise self.process.failure(_CROWDED_OUT)
 
     @property
@@ -241,7 +241,7 @@ class Attachment:
         """Read everything the program wrote; return whether there was anything."""
         if self._counts and self.page.counts_all and self._has_received_all():
             return False
-        before = self.server.received, self.server.door.let_in
+        before = self.server.received, self.server.listener.let_in
         watch = Stopwatch()
         while True:
             came = self.server.collect()
@@ -253,11 +253,11 @@ class Attachment:
             elif not came:
                 self.server.collect(wait_s=0.001)
                 self._doubt_counts(watch)
-        return (self.server.received, self.server.door.let_in) != before
+        return (self.server.received, self.server.listener.let_in) != before
 
     def _has_received_all(self) -> bool:
-        door, page = self.server.door, self.page
-        return self.server.received >= page.bytes_written and door.let_in + door.vanished >= page.connects
+        listener, page = self.server.listener, self.page
+        return self.server.received >= page.bytes_written and listener.let_in + listener.vanished >= page.connects
 
 
 class Coordinator:

@@ -6,12 +6,12 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import cast
 
+from batkube.api.connections.buffer_limit import MAX_HELD, BufferLimit
 from batkube.api.connections.connection import Connection, Handler, Phase
-from batkube.api.connections.holdings import MAX_HELD, Holdings
-from batkube.api.connections.labour import Labour
+from batkube.api.connections.fair_queueing import FairQueue, somebody_may_come
 from batkube.api.connections.outside_calls import do_apart
-from batkube.api.connections.patience import LIMITS_S, Patience
-from batkube.api.connections.turns import Turns, somebody_may_come
+from batkube.api.connections.timeouts import LIMITS_S, Timeouts
+from batkube.api.connections.worker_thread import WorkerThread
 from batkube.api.requests.messages import Laborious
 from batkube.api.requests.outside import Outside
 
@@ -30,7 +30,7 @@ class LoopConnection(Connection, asyncio.Protocol):
         self._is_reading = True
         #: Whether anything is kept for the client, as far as the crowd knows.
         self._is_known = False
-        #: See `turns` and `patience`.
+        #: See `fair_queueing` and `timeouts`.
         self.served_until = 0.0
         self.seen = (-1, crowd.loop.time())
 
@@ -41,20 +41,20 @@ class LoopConnection(Connection, asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget everything about it."""
         super().connection_lost(exc)
-        self._crowd.holdings.forget(self)
+        self._crowd.buffers.forget(self)
 
     def data_received(self, data: bytes) -> None:
         """Answer what came when it is this connection's turn."""
         self.receive(data)
         if self.has_work:
-            self._crowd.turns.ask(self)
+            self._crowd.queue.ask(self)
         if self._is_known or not self.is_done:
             self._moved()
 
     def go_on(self) -> None:
         """Do what can be done when it is this connection's turn."""
         if self.has_work:
-            self._crowd.turns.ask(self)
+            self._crowd.queue.ask(self)
 
     def eof_received(self) -> bool:
         """Answer what has come before the client ended its side; return whether there is anything left to answer."""
@@ -78,7 +78,7 @@ class LoopConnection(Connection, asyncio.Protocol):
         except Laborious as laborious:
             # Answers are held back meanwhile, as for a reader who does not keep up.
             self.pause_writing()
-            self._crowd.labour.do(laborious.work, self._ask_again)
+            self._crowd.worker_thread.do(laborious.work, self._ask_again)
         except Outside as outside:
             self.pause_writing()
             do_apart(self._crowd.loop, outside.works, self._ask_again)
@@ -115,7 +115,7 @@ class LoopConnection(Connection, asyncio.Protocol):
             else:
                 self._transport.pause_reading()
         self._is_known = not self.is_done
-        self._crowd.holdings.moved(self)
+        self._crowd.buffers.moved(self)
 
 
 class Crowd:
@@ -128,13 +128,13 @@ class Crowd:
         held_bytes: int = MAX_HELD,
         has_newcomers: Callable[[], bool] = somebody_may_come,
     ) -> None:
-        """For `has_newcomers` see `Turns`."""
+        """For `has_newcomers` see `FairQueue`."""
         self.loop = loop
         self.connections: set[Connection] = set()
-        self.turns = Turns(loop, has_newcomers)
-        self.labour = Labour(loop)
-        self.holdings = Holdings(held_bytes)
-        self._patience = Patience(loop, self._members, limits_s)
+        self.queue = FairQueue(loop, has_newcomers)
+        self.worker_thread = WorkerThread(loop)
+        self.buffers = BufferLimit(held_bytes)
+        self._timeouts = Timeouts(loop, self._members, limits_s)
 
     def _members(self) -> list[LoopConnection]:
         return cast(list[LoopConnection], list(self.connections))
@@ -151,7 +151,7 @@ class Crowd:
 
     def end(self) -> None:
         """Drop every connection, and be impatient with nobody any more."""
-        self._patience.end()
+        self._timeouts.end()
         self.disconnect()
 
 

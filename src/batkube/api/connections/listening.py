@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator
 
 from batkube.api.connections.connection import Handler
 from batkube.api.connections.http import Crowd, LoopConnection
-from batkube.api.connections.patience import FIRST_WORD_S
+from batkube.api.connections.timeouts import FIRST_WORD_S
 
 log = logging.getLogger(__name__)
 
@@ -108,7 +108,7 @@ class DualListener:
     @property
     def traffic(self) -> int:
         """How many connections have come, how many have gone, and how many requests were answered, together."""
-        return 2 * self._accepted - self._count() + self._crowd.turns.answered
+        return 2 * self._accepted - self._count() + self._crowd.queue.answered
 
     # Accepting
 

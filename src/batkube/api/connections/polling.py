@@ -3,7 +3,7 @@
 In a run on virtual time the order of things must not depend on which socket happened to be ready first. So requests are
 read when their sender is idle, answered in the order of connections, and what is due goes out on one connection at a
 time. Everything is counted, so that the coordinator can tell whether anything is still on its way. Strangers at the
-port are not, since they are not let in (see `doors`).
+port are not, since they are not let in (see `program_listener`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import ssl
 from collections.abc import Callable
 
 from batkube.api.connections.connection import MAX_BODY, Connection, Handler
-from batkube.api.connections.doors import Door
+from batkube.api.connections.program_listener import ProgramListener
 from batkube.api.connections.tls import TlsSession, tls_session
 
 _READ = 1 << 18
@@ -78,14 +78,14 @@ class _Peer:
 class PolledServer:
     """A listening server on the loopback for one program."""
 
-    def __init__(self, handler: Handler, door: Door, max_body: int = MAX_BODY) -> None:
+    def __init__(self, handler: Handler, listener: ProgramListener, max_body: int = MAX_BODY) -> None:
         self._handler = handler
-        self.door = door
+        self.listener = listener
         self._max_body = max_body
         #: What is shown to clients that speak TLS; without it they are not understood.
         self.tls: ssl.SSLContext | None = None
         self._poll = select.epoll()
-        self._poll.register(door.listener, select.EPOLLIN)
+        self._poll.register(listener.sock, select.EPOLLIN)
         self._numbers = itertools.count()
         #: By file descriptor.
         self._peers: dict[int, _Peer] = {}
@@ -101,24 +101,24 @@ class PolledServer:
     def collect(self, wait_s: float = 0.0) -> bool:
         """Read what has come, waiting at most `wait_s` for anything; return whether anything of the program's had."""
         ready = [number for number, _ in self._poll.poll(wait_s)]
-        before = self.door.let_in
-        if self.door.listener.fileno() in ready:
+        before = self.listener.let_in
+        if self.listener.sock.fileno() in ready:
             self.admit()
             ready = [number for number, _ in self._poll.poll(0)]
         speaking = [self._peers[number] for number in ready if number in self._peers]
         for peer in speaking:
             self._read(peer)
-        return bool(speaking) or self.door.let_in > before
+        return bool(speaking) or self.listener.let_in > before
 
     @property
     def is_awaiting(self) -> bool:
         """Whether anything is on its way between the program and us, as the kernel sees it."""
-        return self.door.is_awaiting(peer.sock for peer in self._peers.values())
+        return self.listener.is_awaiting(peer.sock for peer in self._peers.values())
 
     @property
     def unread(self) -> int:
         """How many bytes have arrived at the program that it has not read, as the kernel sees it."""
-        return self.door.unread(peer.sock for peer in self._peers.values())
+        return self.listener.unread(peer.sock for peer in self._peers.values())
 
     @property
     def decisions(self) -> int:
@@ -140,7 +140,7 @@ class PolledServer:
 
     def admit(self) -> None:
         """Accept the connections that wait, without reading: a client cannot go on while the queue of them is full."""
-        for sock in self.door.newcomers():
+        for sock in self.listener.newcomers():
             self._peers[sock.fileno()] = _Peer(
                 next(self._numbers), sock, self._handler, self._open, self._is_due, self._max_body
             )
@@ -172,7 +172,7 @@ class PolledServer:
         if not peer.ended:
             self._poll.unregister(peer.sock)
         del self._peers[peer.sock.fileno()]
-        self.door.forget(peer.sock)
+        self.listener.forget(peer.sock)
         peer.sock.close()
         peer.http.connection_lost(None)
         self.dropped += 1
@@ -206,4 +206,4 @@ class PolledServer:
         for peer in list(self._peers.values()):
             self._drop(peer)
         self._poll.close()
-        self.door.close()
+        self.listener.close()

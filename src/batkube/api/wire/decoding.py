@@ -14,10 +14,10 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from batkube.api.decoding.objects import zero
-from batkube.api.wire.disguises import disguise_of
 from batkube.api.wire.encoding import WIRES, with_embedded
 from batkube.api.wire.values import READERS, Json, signed
 from batkube.api.wire.varints import BYTES, END_GROUP, VARINT, EndsEarly, WireError, read_varint, skip
+from batkube.api.wire.wrapper_messages import wrapper_of
 from batkube.cluster.schemas import Field, Schema, Shape
 
 Read = Callable[[bytes, int, int], Json]
@@ -184,7 +184,7 @@ def _readers(schema: Schema) -> list[tuple[int, Read, Take | None]]:
     """Return the wire types in which a field may come, how to read each, and what to do with what was read."""
     if schema.shape is Shape.MAP and schema.items is not None:
         return [(BYTES, _map_entry(schema.items), _take_pairs)]
-    if schema.shape is not Shape.LIST or disguise_of(schema) is not None or schema.items is None:
+    if schema.shape is not Shape.LIST or wrapper_of(schema) is not None or schema.items is None:
         return [(WIRES.get(schema.shape, BYTES), _reader(schema), None)]
     wire, read = WIRES.get(schema.items.shape, BYTES), _reader(schema.items)
     if wire == VARINT:
@@ -207,10 +207,10 @@ def _take_pairs(fields: dict[str, Any], name: str, pairs: Json) -> None:
 
 def _reader(schema: Schema) -> Read:
     """Return what reads one value."""
-    disguise = disguise_of(schema)
-    if disguise is not None:
-        decode, mask = message_decoder(disguise.schema), disguise.mask
-        return lambda data, start, end: mask(decode(data, start, end))
+    wrapper = wrapper_of(schema)
+    if wrapper is not None:
+        decode, unwrap = message_decoder(wrapper.schema), wrapper.unwrap
+        return lambda data, start, end: unwrap(decode(data, start, end))
     match schema.shape:
         case Shape.STRUCT:
             return message_decoder(schema)

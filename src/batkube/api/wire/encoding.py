@@ -17,9 +17,9 @@ from typing import Any
 
 import msgspec
 
-from batkube.api.wire.disguises import disguise_of
 from batkube.api.wire.values import BODIES, ZEROS, Json
 from batkube.api.wire.varints import BYTES, FIXED64, VARINT, delimited, signed_varint, tag, varint
+from batkube.api.wire.wrapper_messages import wrapper_of
 from batkube.cluster.schemas import Field, Schema, Shape
 
 Write = Callable[[Json], bytes]
@@ -139,7 +139,7 @@ def _keeping(write: Write) -> Write:
 def _writer(number: int, schema: Schema) -> Write:
     """Return what writes the field `number` of a message, or each of its elements."""
     shape = schema.shape
-    if shape is Shape.LIST and disguise_of(schema) is None:
+    if shape is Shape.LIST and wrapper_of(schema) is None:
         return _list_writer(number, schema)
     if shape is Shape.MAP:
         return _map_writer(number, schema)
@@ -190,10 +190,10 @@ def _map_writer(number: int, schema: Schema) -> Write:
 
 def _body(schema: Schema) -> Write:
     """Return what writes a value that is delimited, without its tag and length."""
-    disguise = disguise_of(schema)
-    if disguise is not None:
-        encode, unmask = message_encoder(disguise.schema), disguise.unmask
-        return lambda value: encode(unmask(value))
+    wrapper = wrapper_of(schema)
+    if wrapper is not None:
+        encode, wrap = message_encoder(wrapper.schema), wrapper.wrap
+        return lambda value: encode(wrap(value))
     if schema.shape is Shape.STRUCT:
         return message_encoder(schema)
     return BODIES[schema.shape]

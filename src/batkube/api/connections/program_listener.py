@@ -1,4 +1,4 @@
-"""The door of one program: a port on the loopback by which nobody else comes in.
+"""The listening socket of one program: a port on the loopback to which nobody else gets through.
 
 Any process of the machine can connect to a port on the loopback. What it does there must not move anything in a run, so
 whoever connects is looked at before anything of his is read or counted, and a stranger is cut off at once. Invited are
@@ -58,13 +58,13 @@ class _Program:
         self._own.forget(inode)
 
 
-class Door:
+class ProgramListener:
     """A listening socket, and who may come in."""
 
     def __init__(self, passphrase: str, port: int = 0) -> None:
-        """`port` is where the program expects the door; if it does not care, any that is free. Raises OSError."""
-        self.listener = socket.create_server(("127.0.0.1", port), backlog=_BACKLOG)
-        self.listener.setblocking(False)
+        """`port` is where the program looks for us; if it does not care, any that is free. Raises OSError."""
+        self.sock = socket.create_server(("127.0.0.1", port), backlog=_BACKLOG)
+        self.sock.setblocking(False)
         self._greeting = re.compile(rf"[A-Z]+ /{re.escape(passphrase)}/".encode())
         self._table = _working_table()
         #: Who is invited; nobody as long as the program has not started.
@@ -80,7 +80,7 @@ class Door:
     @property
     def port(self) -> int:
         """The port that is listened on."""
-        return int(self.listener.getsockname()[1])
+        return int(self.sock.getsockname()[1])
 
     @property
     def is_guarded(self) -> bool:
@@ -90,7 +90,7 @@ class Door:
     @property
     def is_overrun(self) -> bool:
         """Whether so many have come at a time that the kernel had no room for some of them."""
-        (dropped,) = _DROPPED.unpack(self.listener.getsockopt(socket.SOL_SOCKET, _SO_MEMINFO, _DROPPED.size))
+        (dropped,) = _DROPPED.unpack(self.sock.getsockopt(socket.SOL_SOCKET, _SO_MEMINFO, _DROPPED.size))
         return bool(dropped)
 
     def invite(self, pid: int, connects: Callable[[], int] = lambda: 0) -> None:
@@ -99,7 +99,7 @@ class Door:
 
     @property
     def turned_away(self) -> int:
-        """How many connections of other processes were refused since the door opened."""
+        """How many connections of other processes were refused since the port is open."""
         return self._accepted - self.let_in - self.vanished
 
     def newcomers(self) -> list[socket.socket]:
@@ -122,7 +122,7 @@ class Door:
         with contextlib.suppress(BlockingIOError):
             while True:
                 with contextlib.suppress(ConnectionAbortedError):
-                    sock, address = self.listener.accept()
+                    sock, address = self.sock.accept()
                     sock.setblocking(False)
                     yield sock, address
 
@@ -155,7 +155,7 @@ class Door:
     def _inode(self, address: Address) -> int | None:
         """Return the socket at the other end, 0 when it is closed, None when it is another user's."""
         assert self._table is not None
-        return _own_inode(self._table, address, self.listener.getsockname())
+        return _own_inode(self._table, address, self.sock.getsockname())
 
     def _was_programs(self, sock: socket.socket) -> bool:
         """Return whether a connection that is closed may have been the program's, by what was said on it."""
@@ -182,7 +182,7 @@ class Door:
         """Return how many bytes wait at the other ends of connections to be read."""
         if self._table is None:
             return 0
-        here = self.listener.getsockname()
+        here = self.sock.getsockname()
         addresses = [address for sock in connections if (address := _address_of(sock)) != _RESET_ADDRESS]
         ends = [self._table.find(address, here) for address in addresses]
         return sum(end.unread for end in ends if end is not None)
@@ -190,12 +190,12 @@ class Door:
     def _is_sending(self, to: Address) -> bool:
         """Return whether something that we sent has not arrived."""
         assert self._table is not None
-        ours = self._table.find(self.listener.getsockname(), to)
+        ours = self._table.find(self.sock.getsockname(), to)
         return ours is not None and ours.unsent > 0
 
     def close(self) -> None:
         """Stop listening."""
-        self.listener.close()
+        self.sock.close()
         if self._table is not None:
             self._table.close()
 

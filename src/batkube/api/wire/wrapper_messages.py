@@ -1,4 +1,4 @@
-"""Types that are one thing in JSON and a small message in protobuf.
+"""Values that protobuf wraps in a small message, and JSON does not.
 
 A list of texts that has a Go type of its own is a message with a list in it; a JSON schema's "either a schema or
 something else" is a message with a field for each. Both are encoded as the struct that they stand for.
@@ -16,33 +16,35 @@ _EXTENSIONS = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
 _WRAPPED_LISTS = ("v1.ExtraValue", "v1.Verbs")
 
 
-class Disguise(NamedTuple):
+class WrapperMessage(NamedTuple):
     """The struct that a value stands for, and the way there and back."""
 
     schema: Schema
-    unmask: Callable[[Any], dict[str, Any]]
-    mask: Callable[[dict[str, Any]], Any]
+    wrap: Callable[[Any], dict[str, Any]]
+    unwrap: Callable[[dict[str, Any]], Any]
 
 
-def disguise_of(schema: Schema) -> Disguise | None:
+def wrapper_of(schema: Schema) -> WrapperMessage | None:
     """Return what a schema is in protobuf, if not what it looks like."""
     if schema.shape is Shape.LIST and schema.go in _WRAPPED_LISTS:
         plain = Schema(Shape.LIST, items=schema.items)
-        return Disguise(_struct(_field("items", 1, plain)), lambda value: {"items": value}, _items)
+        return WrapperMessage(_struct(_field("items", 1, plain)), lambda value: {"items": value}, _items)
     if schema.shape is not Shape.ANY or schema.items is None:
         return None
     either = _field("schema", 1, schema.items, pointer=True)
     match schema.name.removeprefix(_EXTENSIONS):
         case "JSONSchemaPropsOrBool":
             allows = _field("allows", 1, Schema(Shape.BOOLEAN))
-            return Disguise(
+            return WrapperMessage(
                 _struct(allows, _field("schema", 2, schema.items, pointer=True)), _or_bool, _schema_or_allows
             )
         case "JSONSchemaPropsOrArray":
-            return Disguise(_struct(either, _list("jSONSchemas", schema.items)), _or("jSONSchemas"), _list_or_schema)
+            return WrapperMessage(
+                _struct(either, _list("jSONSchemas", schema.items)), _or("jSONSchemas"), _list_or_schema
+            )
         case "JSONSchemaPropsOrStringArray":
             texts = _list("property", Schema(Shape.STRING))
-            return Disguise(_struct(either, texts), _or("property"), _list_or_schema)
+            return WrapperMessage(_struct(either, texts), _or("property"), _list_or_schema)
     return None
 
 

@@ -22,7 +22,7 @@ from batkube.platforms.network import Host, Network, NetworkLink
 _TCP_GAMMA_BYTES = 4194304.0
 
 
-class Plant:
+class FluidPlatform:
     """Hosts and links with the tasks that use them."""
 
     def __init__(self, network: Network, flow: Flow) -> None:

@@ -1,4 +1,4 @@
-"""The work of jobs that compute and communicate, on a plant, in the run's time.
+"""Profiles of jobs that compute and communicate, run on a fluid platform in the run's time.
 
 Each job is a script (`profile_scripts`) that goes on when what it waits for has come. Rates are computed once for all
 that began and ended at an instant, after everybody had a turn; then the next end is booked.
@@ -10,8 +10,8 @@ import functools
 from collections.abc import Callable, Hashable, Sequence
 from typing import Protocol
 
-from batkube.execution.plant import Plant
 from batkube.execution.profile_scripts import Correspondent, Mail, Process, Script, Scripts, Speech
+from batkube.fluid.flow import Flow
 from batkube.fluid.tasks import Task
 from batkube.kernel.agenda import Agenda, Rank
 from batkube.kernel.instants import Instant
@@ -46,13 +46,12 @@ class _Actor:
         self.others: list[_Actor] = []
 
 
-class PlantWork:
+class ProfileRunner:
     """Everything that is being worked on."""
 
-    def __init__(self, agenda: Agenda, plant: Plant, scripts: Scripts) -> None:
+    def __init__(self, agenda: Agenda, flow: Flow, scripts: Scripts) -> None:
         self._agenda = agenda
-        self._plant = plant
-        self._flow = plant.flow
+        self._flow = flow
         self._scripts = scripts
         self._work: dict[Hashable, _Actor] = {}
         self._actors: dict[Task, _Actor] = {}
@@ -92,7 +91,7 @@ class PlantWork:
             self._stop(actor, now)
 
     def change(self, now: Instant) -> None:
-        """Take note that something of the plant has changed: rates are computed anew at the end of the instant."""
+        """Take note that something of the platform has changed: rates are computed anew at the end of the instant."""
         if not self._is_unsettled:
             self._is_unsettled = True
             self._agenda.book(now, Rank.WAKE, self._settle)

@@ -1,7 +1,7 @@
-"""What in-process schedulers do with pods that anybody makes: judge where they fit, bind them, or say why not.
+"""What in-process schedulers do with pods that anybody makes: filter nodes, bind the pod, or say why not.
 
-How to choose is left to those who sit at the desk: `default_scheduler` as kube-scheduler does, `scheduler` as a policy
-tells it. They hear of pods and nodes themselves.
+It is what kube-scheduler calls its framework. How to choose among nodes is left to who uses it: `default_scheduler`
+scores as kube-scheduler does, `scheduler` asks a policy. They hear of pods and nodes themselves.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from batkube.policies.neighbours import Neighbours
 from batkube.policies.node_table import Mask, NodeTable
 
 
-class Judgement(NamedTuple):
+class FilterResult(NamedTuple):
     """Where a pod fits, and how many of the other nodes it does not fit for each reason."""
 
     fits: Mask
     counts: dict[str, int]
 
 
-class PodDesk:
+class SchedulingFramework:
     """Knows the nodes, and writes to pods through the API."""
 
     def __init__(self, world: World, client: Client, events: EventRecorder) -> None:
@@ -78,7 +78,7 @@ class PodDesk:
             mask = mask & ~refused
         return mask
 
-    def judge(self, pod: KubeObject, demand: Amounts, kept: dict[int, Amounts] | None = None) -> Judgement:
+    def filter(self, pod: KubeObject, demand: Amounts, kept: dict[int, Amounts] | None = None) -> FilterResult:
         """Return where the pod fits, and why not elsewhere; `kept` is room promised to others, by column."""
         accepted = self.table.acceptance(pod)
         fits = accepted.mask.copy()
@@ -91,7 +91,7 @@ class PodDesk:
         for reason, refused in self.neighbours.objections(pod, fits):
             fits &= ~refused
             counts[reason] = counts.get(reason, 0) + int(refused.sum())
-        return Judgement(fits, counts)
+        return FilterResult(fits, counts)
 
     def why_not(self, counts: Mapping[str, int]) -> str:
         """Return why a pod fits nowhere, by how many nodes have each reason (Kubernetes: framework.FitError)."""

@@ -25,7 +25,7 @@ LIMITS_S: Mapping[Phase, float] = MappingProxyType(
 _TICK_S = 1.0
 
 
-class Dawdler(Protocol):
+class TimedConnection(Protocol):
     """A connection that waits for its client."""
 
     #: How far it had come when it was last found to have come any further, and when that was.
@@ -43,13 +43,13 @@ class Dawdler(Protocol):
         """End at once."""
 
 
-class Patience:
+class Timeouts:
     """Looks at all connections from time to time, and ends those whose clients have kept them waiting too long."""
 
     def __init__(
         self,
         loop: AbstractEventLoop,
-        connections: Callable[[], Iterable[Dawdler]],
+        connections: Callable[[], Iterable[TimedConnection]],
         limits_s: Mapping[Phase, float] = LIMITS_S,
     ) -> None:
         self._loop = loop

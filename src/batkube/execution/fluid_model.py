@@ -1,7 +1,7 @@
-"""Where the jobs of a run compute and communicate: the plant of its platform, and what their profiles name.
+"""The fluid model of a run: how jobs compute and communicate on its platform, and what their profiles name.
 
-A platform that is no SimGrid file has no network; its machines can still compute, if they have a speed. Each of the
-work's users gets a plant of its own, since a plant knows who is on it.
+A platform that is no SimGrid file has no network; its machines can still compute, if they have a speed. Who runs
+profiles gets a `FluidPlatform` of its own, since it knows what tasks are on it.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from batkube.execution.energy_book import EnergyBook
+from batkube.execution.fluid_platform import FluidPlatform
 from batkube.execution.meters import Meters
-from batkube.execution.plant import Plant
-from batkube.execution.plant_work import PlantWork
+from batkube.execution.profile_runner import ProfileRunner
 from batkube.execution.profile_scripts import Scripts
 from batkube.execution.shapes import NotModelled, storage_by_label
 from batkube.fluid.flow import Flow
@@ -28,8 +28,8 @@ from batkube.workloads.run_times import RunTime, run_time_of
 from batkube.workloads.usage_traces import UsageTraces
 
 
-class Yard:
-    """Makes plants, and the work on them."""
+class FluidModel:
+    """Makes fluid platforms, and runners of profiles on them."""
 
     def __init__(self, platform: Platform, workloads: Mapping[str, Path]) -> None:
         """`workloads` are the files of the workloads by their names: traces are named relative to them."""
@@ -41,7 +41,7 @@ class Yard:
         #: Whether the run's scheduler sends messages: then how long a job waits for one is nobody's to know.
         self.has_messages = False
 
-    def book(self, plant: Plant) -> EnergyBook:
+    def book(self, platform: FluidPlatform) -> EnergyBook:
         """Return the energy book of a run. Raises InputError where the platform does not say what machines draw."""
         names = [machine.name for machine in self._platform.machines]
         if any(name not in self.network.hosts for name in names):
@@ -50,16 +50,17 @@ class Yard:
                 problem="does not say what its machines draw, and energy is asked for",
                 remedy="use a SimGrid file (.xml) whose hosts have the property wattage_per_state",
             )
-        return EnergyBook(Meters(plant, names), names)
+        return EnergyBook(Meters(platform, names), names)
 
-    def plant(self) -> Plant:
-        """Return the plant of a run, with nothing on it."""
-        return Plant(self.network, Flow())
+    def platform(self) -> FluidPlatform:
+        """Return the platform with no task on it."""
+        return FluidPlatform(self.network, Flow())
 
-    def work(self, agenda: Agenda, plant: Plant | None = None) -> PlantWork:
-        """Return the work of a run, with nothing to do yet."""
-        plant = plant or self.plant()
-        return PlantWork(agenda, plant, Scripts(plant, storage_by_label(self.network.storages), self._traces.trace))
+    def runner(self, agenda: Agenda, platform: FluidPlatform) -> ProfileRunner:
+        """Return who runs profiles on the platform, with nothing to do yet."""
+        return ProfileRunner(
+            agenda, platform.flow, Scripts(platform, storage_by_label(self.network.storages), self._traces.trace)
+        )
 
     def length_alone(self, job: Job) -> RunTime:
         """Return how a job goes on the first machines of the platform, with nobody else. Raises NotModelled."""
@@ -85,7 +86,9 @@ class Yard:
             )
         agenda = Agenda()
         ends: list[Instant] = []
-        self.work(agenda).begin(profile.name, profile, hosts, lambda code, at: ends.append(at), START)
+        self.runner(agenda, self.platform()).begin(
+            profile.name, profile, hosts, lambda code, at: ends.append(at), START
+        )
         while not ends:
             appointment = agenda.next()
             if appointment is None:

@@ -14,7 +14,7 @@ log = logging.getLogger(__name__)
 MAX_HELD = 256 * 1024 * 1024
 
 
-class Holder(Protocol):
+class BufferOwner(Protocol):
     """A connection for which something is kept."""
 
     @property
@@ -25,21 +25,21 @@ class Holder(Protocol):
         """End at once, and keep nothing any more."""
 
 
-class Holdings:
+class BufferLimit:
     """How much is kept for whom."""
 
     def __init__(self, limit: int = MAX_HELD) -> None:
         self._limit = limit
         #: In the order in which they have last moved.
-        self._held: dict[Holder, int] = {}
+        self._held: dict[BufferOwner, int] = {}
         self.total = 0
 
-    def moved(self, holder: Holder) -> None:
-        """Take note of what is kept for `holder` now that it has moved."""
-        held = holder.held_bytes
-        self.total += held - self._held.pop(holder, 0)
+    def moved(self, owner: BufferOwner) -> None:
+        """Take note of what is kept for `owner` now that it has moved."""
+        held = owner.held_bytes
+        self.total += held - self._held.pop(owner, 0)
         if held:
-            self._held[holder] = held
+            self._held[owner] = held
         # The last one is left alone: a single answer may be larger than the bound.
         while self.total > self._limit and len(self._held) > 1:
             slowest = next(iter(self._held))
@@ -47,6 +47,6 @@ class Holdings:
             log.warning("a client that did not read, or did not end its request, was cut off: too much is kept")
             slowest.abort()
 
-    def forget(self, holder: Holder) -> None:
-        """Take note that `holder` is gone."""
-        self.total -= self._held.pop(holder, 0)
+    def forget(self, owner: BufferOwner) -> None:
+        """Take note that `owner` is gone."""
+        self.total -= self._held.pop(owner, 0)

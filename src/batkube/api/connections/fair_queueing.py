@@ -95,7 +95,7 @@ class _Client(Shares[Asking]):
         self.is_waiting = False
 
 
-class Turns:
+class FairQueue:
     """Lets everybody with requests go on, one request at a time."""
 
     def __init__(self, loop: AbstractEventLoop, has_newcomers: Callable[[], bool] = somebody_may_come) -> None:

@@ -15,7 +15,7 @@ from collections.abc import Callable
 _TURN_S = 0.0005
 
 
-class Labour:
+class WorkerThread:
     """Does one thing after the other."""
 
     def __init__(self, loop: AbstractEventLoop) -> None:
