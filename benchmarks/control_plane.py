@@ -17,7 +17,6 @@ from pathlib import Path
 from batkube.emulation.access import Access
 from batkube.emulation.plane import ControlPlane, control_plane
 from batkube.emulation.plane_commands import NO_LIMITS
-from batkube.schedulers.installed import cache_folder
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "control_plane.md"
@@ -46,7 +45,7 @@ def on_control_plane(nodes: str, pods: int) -> Measured:
     """Create the pods through the API, from eight connections at once; time until every one is bound."""
     with (
         tempfile.TemporaryDirectory() as name,
-        control_plane(Path(name) / "plane", nodes, cache=cache_folder(), limits=NO_LIMITS, report=_say) as plane,
+        control_plane(Path(name) / "plane", nodes, limits=NO_LIMITS, report=_say) as plane,
     ):
         access = Access(plane.kubeconfig)
         before, began_s = plane.cpu_seconds(), time.perf_counter()

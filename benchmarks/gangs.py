@@ -85,7 +85,7 @@ def row(scheduler: str, workload: Path, nodes: str, folder: Path, limit_s: float
 def row_of_plane(scheduler: str, workload: Path, nodes: str, folder: Path) -> str:
     """Play a workload on a real control plane and return its line of the table."""
     plane_folder, out = folder / "plane", folder / "out"
-    with control_plane(plane_folder, nodes, scheduler=None, limits=NO_LIMITS, lease_s=600, report=say) as plane:
+    with control_plane(plane_folder, nodes, has_scheduler=False, limits=NO_LIMITS, lease_s=600, report=say) as plane:
         served = install(plane, scheduler, nodes, folder / "programs")
         before = plane.cpu_seconds()
         emulate(Emulation(plane.kubeconfig, (workload,), kind=JobKind.POD_GROUP, scheduler_name=served), out)

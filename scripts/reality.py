@@ -144,7 +144,7 @@ def play_for_real(cases: Iterable[Case], out: Path) -> None:
         platforms.setdefault(case.platform, []).append(case)
     for number, (platform, its_cases) in enumerate(platforms.items()):
         folder = out / f"plane-{number}"
-        with control_plane(folder, platform, scheduler=None, report=print) as plane:
+        with control_plane(folder, platform, has_scheduler=False, report=print) as plane:
             for case in its_cases:
                 play(case, plane, out)
 

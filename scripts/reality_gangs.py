@@ -89,7 +89,7 @@ def play_gangs(scheduler: str, kind: JobKind, out: Path) -> None:
         folder = out / f"{workload}-{scheduler}"
         # A plane that was left here still has its nodes.
         shutil.rmtree(folder / "plane", ignore_errors=True)
-        with control_plane(folder / "plane", published.EIGHT_OF_TWO, scheduler=None, report=print) as plane:
+        with control_plane(folder / "plane", published.EIGHT_OF_TWO, has_scheduler=False, report=print) as plane:
             served = install(plane, SCHEDULERS[scheduler], published.EIGHT_OF_TWO, folder / "programs")
             described = Emulation(plane.kubeconfig, (write(folder),), kind=kind, scheduler_name=served)
             emulate(described, folder / "real", force=True)

@@ -9,13 +9,12 @@ from typing import Any
 import pytest
 
 from batkube.cluster.client import Refused
-from batkube.cluster.courses import Courses
 from batkube.cluster.pod_use import PodUse
 from batkube.cluster.pods import is_finished
 from batkube.cluster.references import key_of
 from batkube.cluster.store import Key, KubeObject, Store
 from batkube.cluster.world import World
-from batkube.components.cluster import register_nodes, start_cluster, start_scheduler
+from batkube.components.cluster import KubeletSetup, register_nodes, start_cluster, start_scheduler
 from batkube.components.controllers import ControllerContext
 from batkube.execution.latencies import Delays
 from batkube.kernel.instants import Instant, rfc3339, seconds
@@ -167,18 +166,16 @@ class Cluster:
         self.store, self.clock, self.loop = self.world.store, self.world.clock, Loop(self.world)
         self.clock.advance(START)
         self.api = PlainApi(self.store, lambda: self.clock.now)
-        courses, conduct = Courses(), ContainerRules(rules, self.world.streams)
+        conduct = ContainerRules(rules, self.world.streams)
         agents = start_cluster(
             self.world,
             lambda component: self.api,
-            courses,
-            delays=delays,
-            controllers=ControllerContext(count_only, PodUse(self.store, conduct, START), self.api),
-            rules=conduct,
+            KubeletSetup(delays=delays, rules=conduct),
+            ControllerContext(count_only, PodUse(self.store, conduct, START), self.api),
         )
         assert agents is not None
         if scheduler:
-            start_scheduler(self.world, self.api, courses, None if scheduler is True else scheduler)
+            start_scheduler(self.world, self.api, None if scheduler is True else scheduler)
         self.api.create(
             "namespaces",
             {

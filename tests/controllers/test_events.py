@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.controllers.conftest import Cluster, PlainApi
 
-from batkube.cluster.event_recorder import EventRecorder
+from batkube.cluster.event_recorder import EventNote, EventRecorder
 from batkube.controllers.event_expiry import EventExpiry
 
 
@@ -13,7 +13,7 @@ def test_an_event_that_repeats_is_counted(world: Cluster) -> None:
     about = world.get("pods", "default/a")
     events = EventRecorder(world.world, world.api, "tester")
     for _ in range(3):
-        events.record(about, "pods", "Warning", "Odd", "something is odd", world.now)
+        events.record(about, "pods", EventNote("Warning", "Odd", "something is odd"), world.now)
         world.run(10)
     (event,) = [one for one in world.store.all("events").values() if one["reason"] == "Odd"]
     assert event["count"] == 3
@@ -25,8 +25,9 @@ def test_an_event_that_repeats_is_counted(world: Cluster) -> None:
 def test_the_newer_form_counts_in_a_series(world: Cluster) -> None:
     world.create("pods", world.pod("a"))
     events = EventRecorder(world.world, world.api, "tester", host="here", as_series=True)
+    note = EventNote("Normal", "Odd", "odd", action="Testing")
     for _ in range(2):
-        events.record(world.get("pods", "default/a"), "pods", "Normal", "Odd", "odd", world.now, action="Testing")
+        events.record(world.get("pods", "default/a"), "pods", note, world.now)
     (event,) = [one for one in world.store.all("events").values() if one["reason"] == "Odd"]
     assert event["series"]["count"] == 2
     assert (event["action"], event["reportingComponent"]) == ("Testing", "tester")
@@ -38,8 +39,8 @@ def test_many_events_of_one_instant_have_different_names(world: Cluster) -> None
     about = world.get("pods", "default/a")
     one, other = (EventRecorder(world.world, world.api, name) for name in ("one", "other"))
     for number in range(5):
-        one.record(about, "pods", "Normal", "Odd", f"one {number}", world.now)
-        other.record(about, "pods", "Normal", "Odd", f"other {number}", world.now)
+        one.record(about, "pods", EventNote("Normal", "Odd", f"one {number}"), world.now)
+        other.record(about, "pods", EventNote("Normal", "Odd", f"other {number}"), world.now)
     assert len(world.events("Odd")) == 10
 
 

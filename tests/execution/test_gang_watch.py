@@ -6,7 +6,6 @@ import io
 import json
 from collections.abc import Sequence
 
-from batkube.cluster.courses import Courses
 from batkube.cluster.decisions import Binding, Eviction, bind, evict
 from batkube.cluster.mapping import NODE, POD, ResourceModel, node_of
 from batkube.cluster.references import key_of
@@ -43,7 +42,7 @@ class Cluster:
         others: Sequence[KubeObject] = (),
     ) -> None:
         self.file = io.BytesIO()
-        self.world, courses = World(Streams(0), Journal(self.file)), Courses()
+        self.world = World(Streams(0), Journal(self.file))
         self.loop, self.store = Loop(self.world), self.world.store
         self.store.create(POD, [key_of(pod) for pod in others], others, START)
         machines = read_platform(f"{nodes}x1").machines
@@ -58,23 +57,21 @@ class Cluster:
             )
             for name, size in sizes.items()
         ]
-        maker = PodMaker(self.world, courses, ResourceModel.REQUESTS)
+        maker = PodMaker(self.world, ResourceModel.REQUESTS)
         submission = Submission(self.world, jobs, maker)
         conductor = WorkloadJobs(
             self.world,
-            courses,
             machines,
             maker,
             resubmit=submission.resubmit,
             on_outcome=lambda outcome: None,
             on_pods=lambda record: None,
         )
-        Kubelets(self.world, NodeAccounts(self.store), courses=courses, conductor=conductor)
+        Kubelets(self.world, NodeAccounts(self.store), conductor)
         objects = [node_of(machine, ResourceModel.REQUESTS, START) for machine in machines]
         self.store.create(NODE, [key for key, _ in objects], [node for _, node in objects], START)
         self.watch = GangWatch(
             self.world,
-            courses,
             highest_priority=priority,
             has_objects=False,
             has_evictors=has_evictors,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from batkube.cluster.courses import Courses, Past
+from batkube.cluster.courses import Past
 from batkube.cluster.mapping import POD, ResourceModel
 from batkube.cluster.references import controller_reference
 from batkube.cluster.store import Key, KubeObject
@@ -49,14 +49,14 @@ class Cluster:
     """An API server with definitions, and who makes jobs of one form."""
 
     def __init__(self, job_form: JobForm, *definitions: KubeObject) -> None:
-        self.world, self.courses = World(Streams(0)), Courses()
+        self.world = World(Streams(0))
         server = make_server(self.world)
         manifests = server.api.manifests(server.token)
         for one in definitions:
             manifests.apply(one)
         self.store, self.client = self.world.store, server.api.client("test")
         job_forms = {"volcano": job_form}
-        self.maker: JobMaker = maker_of(self.world, self.courses, ResourceModel.REQUESTS, self.client, job_forms)
+        self.maker: JobMaker = maker_of(self.world, ResourceModel.REQUESTS, self.client, job_forms)
 
     def objects(self, storage: str) -> dict[str, KubeObject]:
         return {key.rpartition("/")[2]: obj for key, obj in self.store.all(storage).items()}
@@ -143,8 +143,8 @@ def test_a_pod_group_outlives_an_attempt_and_ends_with_its_job() -> None:
     cluster = Cluster(JobForm(SubmissionForm.POD_GROUP, COSCHEDULING), definition("PodGroup", COSCHEDULING.version))
     job = a_job()
     cluster.maker.make(job, NOW, Past())
-    [course] = cluster.courses.live()
-    cluster.courses.remove(course)
+    [course] = cluster.world.courses.live()
+    cluster.world.courses.remove(course)
     cluster.store.delete(POD, course.keys, NOW)
     [before] = cluster.objects("podgroups.scheduling.x-k8s.io").values()
 
@@ -218,7 +218,7 @@ def test_pods_that_a_controller_makes_join_the_course_of_their_job_by_their_inde
     last = cluster.add_pod(owner, template, "w0-7-2-xyzzy", **{index: "2"})
     first = cluster.add_pod(owner, template, "w0-7-0-abcde", **{index: "0"})
 
-    [course] = cluster.courses.live()
+    [course] = cluster.world.courses.live()
     assert course.keys == [first, "", last]
     assert (course.owner, course.job.name) == ("Job/w0-7", "7")
 
@@ -229,13 +229,13 @@ def test_what_is_made_after_a_course_was_broken_off_is_another_with_its_past() -
     cluster.maker.make(job, NOW, Past())
     [owner] = cluster.objects(JOB).values()
     cluster.add_pod(owner, owner["spec"]["template"], "w0-7-0-abcde")
-    [broken] = cluster.courses.live()
+    [broken] = cluster.world.courses.live()
 
     cluster.maker.forsake(broken)
     later = cluster.add_pod(owner, owner["spec"]["template"], "w0-7-0-later")
     cluster.maker.make(job, NOW, Past(attempts=1, evictions=1))
 
-    _, course = cluster.courses.live()
+    _, course = cluster.world.courses.live()
     assert course.keys[0] == later
     assert course.past == Past(attempts=1, evictions=1)
 

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from batkube.cluster.courses import Courses
 from batkube.cluster.decisions import DecisionLog
 from batkube.cluster.event_recorder import EventRecorder
 from batkube.cluster.mapping import NODE, POD, ResourceModel, node_of
@@ -63,14 +62,13 @@ class Yard:
     ) -> None:
         self.world, self.model, self.outcomes = World(Streams(0)), model, dict[str, Outcome]()
         self.store, self.loop = self.world.store, Loop(self.world)
-        self.client, courses = make_server(self.world).api.client("test"), Courses()
+        self.client = make_server(self.world).api.client("test")
         self.machines = read_platform(platform).machines
-        maker = PodMaker(self.world, courses, model)
+        maker = PodMaker(self.world, model)
         submission = Submission(self.world, sorted(jobs, key=lambda job: job.submit), maker)
-        DecisionLog(self.world, courses)
+        DecisionLog(self.world)
         controller = WorkloadJobs(
             self.world,
-            courses,
             self.machines,
             maker,
             resubmit=submission.resubmit,
@@ -79,10 +77,10 @@ class Yard:
         )
         events = EventRecorder(self.world, self.client, "test")
         containers, accounts = Containers(self.world, self.client, events), NodeAccounts(self.store)
-        Kubelets(self.world, accounts, courses=courses, conductor=controller, containers=containers)
+        Kubelets(self.world, accounts, controller, containers)
         policy = load_policy(policy, {}) if isinstance(policy, str) else policy
         choice = PolicyChoice(policy, random.Random(0), model, true_length=lambda job: seconds(1))
-        self.scheduler = PolicyScheduler(self.world, choice, courses, self.client, events)
+        self.scheduler = PolicyScheduler(self.world, choice, self.client, events)
         for number in range(len(self.machines)):
             self.add_node(number)
         submission.begin()

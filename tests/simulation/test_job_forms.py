@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from batkube.cluster.courses import Courses, Past
+from batkube.cluster.courses import Past
 from batkube.cluster.mapping import POD, ResourceModel
 from batkube.cluster.store import KubeObject
 from batkube.cluster.store_client import StoreClient
@@ -117,9 +117,9 @@ def test_a_wrong_key_is_refused(values: dict[str, object], problem: str) -> None
 
 def test_pods_of_all_forms_have_uids_of_their_own() -> None:
     """kube-scheduler's cache has pods by their uids, those that others schedule among them."""
-    world, courses = World(Streams(0)), Courses()
+    world = World(Streams(0))
     job_forms = {"first": JobForm(SubmissionForm.PODS), "second": JobForm(SubmissionForm.POD_GROUP)}
-    maker = maker_of(world, courses, ResourceModel.REQUESTS, StoreClient(world.store), job_forms)
+    maker = maker_of(world, ResourceModel.REQUESTS, StoreClient(world.store), job_forms)
 
     for number, scheduler in enumerate(["first", "second", "first", "second"]):
         profile = Delay(name="d", duration=Duration(1))

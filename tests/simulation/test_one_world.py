@@ -7,7 +7,6 @@ import json
 
 import pytest
 
-from batkube.cluster.courses import Courses
 from batkube.cluster.decisions import DecisionLog, rejected_status
 from batkube.cluster.event_recorder import EventRecorder
 from batkube.cluster.mapping import NODE, POD, ResourceModel, node_of
@@ -39,14 +38,13 @@ class Mixed:
         self.world = World(Streams(0), Journal(self._journal_file))
         self.loop, self.outcomes = Loop(self.world), list[Outcome]()
         self.client = make_server(self.world).api.client("test")
-        machines, courses = read_platform("2x2").machines, Courses()
+        machines = read_platform("2x2").machines
         job = Job(workload="w0", name="job", submit=START, size=2, profile=Delay(name="d", duration=seconds(100)))
-        DecisionLog(self.world, courses)
-        maker = PodMaker(self.world, courses, ResourceModel.REQUESTS)
+        DecisionLog(self.world)
+        maker = PodMaker(self.world, ResourceModel.REQUESTS)
         submission = Submission(self.world, [job], maker)
         jobs = WorkloadJobs(
             self.world,
-            courses,
             machines,
             maker,
             resubmit=None,
@@ -56,7 +54,7 @@ class Mixed:
         containers = Containers(self.world, self.client, EventRecorder(self.world, self.client, "kubelet"))
         accounts = NodeAccounts(self.world.store)
         delays = None if latencies.are_zero else Delays(latencies, self.world.streams)
-        Kubelets(self.world, accounts, courses=courses, conductor=jobs, containers=containers, delays=delays)
+        Kubelets(self.world, accounts, jobs, containers, delays)
         nodes = [node_of(machine, ResourceModel.REQUESTS, START) for machine in machines]
         self.world.store.create(NODE, [key for key, _ in nodes], [node for _, node in nodes], START)
         submission.begin()

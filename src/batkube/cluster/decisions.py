@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-from batkube.cluster.courses import Courses
 from batkube.cluster.mapping import NODE, POD, REJECTED_BY_SCHEDULER
 from batkube.cluster.pods import is_finished, node_of_pod
 from batkube.cluster.references import condition_of, is_being_deleted
@@ -117,9 +116,9 @@ class DecisionLog:
     It must hear of pods before those who act on decisions do, so that the journal tells a decision before what follows.
     """
 
-    def __init__(self, world: World, courses: Courses) -> None:
+    def __init__(self, world: World) -> None:
         self._journal = world.journal
-        self._courses = courses
+        self._courses = world.courses
         #: Machine ids: the numbers of nodes in the order they came.
         self._machine_ids: dict[str, int] = {}
         world.store.listen(NODE, self._hear_nodes)

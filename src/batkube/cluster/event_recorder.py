@@ -8,7 +8,7 @@ action and a `series`; client-go: tools/events). Both are the same objects in th
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from batkube.cluster.client import Client, Refused
 from batkube.cluster.references import key_of
@@ -24,6 +24,20 @@ EventType = Literal["Normal", "Warning"]
 _REMEMBERED = 4096
 #: A repetition later than this is a new event: the real server forgets events after an hour (--event-ttl).
 TTL: Duration = seconds(3600)
+
+
+class EventNote(NamedTuple):
+    """What an event tells of an object."""
+
+    type: EventType
+    reason: str
+    message: str
+    #: What the component was about to do; only the newer form has it.
+    action: str = ""
+    #: The part of the object that it is about, `spec.containers{main}`.
+    field_path: str = ""
+    #: The node that tells it, if not the component's own host.
+    host: str = ""
 
 
 class EventRecorder:
@@ -45,24 +59,11 @@ class EventRecorder:
         #: The nanosecond in the name of the latest event; names only go up.
         self._latest_number = 0
 
-    def record(
-        self,
-        about: KubeObject,
-        storage: str,
-        event_type: EventType,
-        reason: str,
-        message: str,
-        now: Instant,
-        *,
-        field_path: str = "",
-        action: str = "",
-        host: str = "",
-    ) -> None:
+    def record(self, about: KubeObject, storage: str, note: EventNote, now: Instant) -> None:
         """Tell of `about`, an object of kind `storage`. An event that the server refuses is lost, as for real."""
         if not self._has_readers:
             return
-        metadata = about["metadata"]
-        identity = (metadata["uid"], field_path, event_type, reason, message, host)
+        identity = (about["metadata"]["uid"], *note)
         key = self._known.get(identity)
         known = None if key is None else self._store.get(EVENT, key)
         try:
@@ -72,8 +73,8 @@ class EventRecorder:
                     self._client.update(EVENT, self._repeated(known, now), now)
                     self._known.move_to_end(identity)
                     return
-                event = self._event(about, storage, event_type, reason, message, now, field_path, action, host)
-                self._known[identity] = key_of(self._client.create(EVENT, event, now))
+                event = self._client.create(EVENT, self._event(about, storage, note, now), now)
+                self._known[identity] = key_of(event)
         except Refused:
             self._known.pop(identity, None)
         if len(self._known) > _REMEMBERED:
@@ -85,18 +86,7 @@ class EventRecorder:
         count = event.get("series", {}).get("count", 1) + 1
         return {**event, "series": {"count": count, "lastObservedTime": rfc3339_micro(now)}}
 
-    def _event(
-        self,
-        about: KubeObject,
-        storage: str,
-        event_type: EventType,
-        reason: str,
-        message: str,
-        now: Instant,
-        field_path: str,
-        action: str,
-        host: str,
-    ) -> KubeObject:
+    def _event(self, about: KubeObject, storage: str, note: EventNote, now: Instant) -> KubeObject:
         metadata = about["metadata"]
         namespace = metadata.get("namespace", "default")
         involved = {
@@ -106,18 +96,19 @@ class EventRecorder:
             "uid": metadata["uid"],
             "apiVersion": about["apiVersion"],
             "resourceVersion": str(self._store.version_of(storage, key_of(about)) or ""),
-            "fieldPath": field_path,
+            "fieldPath": note.field_path,
         }
         event: KubeObject = {
             "apiVersion": "v1",
             "kind": "Event",
             "metadata": {"name": self._free_name(namespace, metadata["name"], now), "namespace": namespace},
             "involvedObject": {field: value for field, value in involved.items() if value},
-            "reason": reason,
-            "message": message,
-            "type": event_type,
+            "reason": note.reason,
+            "message": note.message,
+            "type": note.type,
         }
-        return {**event, **(self._series_form(action, now) if self._as_series else self._count_form(host, now))}
+        form = self._series_form(note.action, now) if self._as_series else self._count_form(note.host, now)
+        return {**event, **form}
 
     def _count_form(self, host: str, now: Instant) -> KubeObject:
         host = host or self._host

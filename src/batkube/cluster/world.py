@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from batkube.cluster.courses import Courses
 from batkube.cluster.heartbeats import Heartbeats
 from batkube.cluster.store import Store
 from batkube.cluster.waiting import Breaks
@@ -34,6 +35,8 @@ class World:
     has_readers: bool = True
     #: Whether whoever acts now may be broken off while somebody outside is asked.
     breaks: Breaks = field(default_factory=Breaks)
+    #: What the pods of one job do together.
+    courses: Courses = field(default_factory=Courses)
     #: Which nodes are alive.
     heartbeats: Heartbeats = field(init=False)
 

@@ -7,15 +7,16 @@ so any of them can be left out: an attached program takes the place of one of ou
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from batkube.cluster.client import Client
-from batkube.cluster.courses import Conductor, Courses
+from batkube.cluster.courses import Conductor
 from batkube.cluster.decisions import DecisionLog
 from batkube.cluster.event_recorder import EventRecorder
 from batkube.cluster.mapping import NODE, ResourceModel, node_of
 from batkube.cluster.world import World
-from batkube.execution.kubelets import Kubelets
+from batkube.execution.kubelets import BusyListener, Kubelets
 from batkube.execution.latencies import Delays
 from batkube.execution.node_accounts import NodeAccounts
 from batkube.kernel.instants import Instant
@@ -32,19 +33,29 @@ ClientFor = Callable[[str], Client]
 """Gives the API to a component, by its name."""
 
 
+@dataclass(frozen=True, slots=True)
+class KubeletSetup:
+    """What the kubelets of a cluster go by."""
+
+    #: What nodes have left, if somebody else looks at it, too.
+    accounts: NodeAccounts | None = None
+    #: Who knows the courses, where there are any.
+    conductor: Conductor | None = None
+    #: None where nothing takes time that is not work.
+    delays: Delays | None = None
+    #: What containers do.
+    rules: ContainerRules | None = None
+    on_busy: BusyListener = lambda count, now: None
+
+
 def start_cluster(
     world: World,
     client_for: ClientFor | None,
-    courses: Courses,
-    *,
-    conductor: Conductor | None = None,
-    accounts: NodeAccounts | None = None,
-    delays: Delays | None = None,
-    on_busy: Callable[[int, Instant], None] | None = None,
+    kubelets: KubeletSetup,
     controllers: ControllerContext | None = None,
+    *,
     has_agents: bool = True,
     watches_nodes: bool = True,
-    rules: ContainerRules | None = None,
 ) -> NodeAgents | None:
     """Start everything but nodes and schedulers, and return who speaks for the nodes.
 
@@ -61,16 +72,10 @@ def start_cluster(
 
         start_controllers(world, client_for("kube-controller-manager"), controllers)
     # Before those who act on decisions, so that the journal tells a decision before what follows from it.
-    DecisionLog(world, courses)
-    Kubelets(
-        world,
-        NodeAccounts(world.store) if accounts is None else accounts,
-        courses=courses,
-        conductor=conductor,
-        containers=None if client_for is None else _containers(world, client_for("kubelet"), rules),
-        delays=delays,
-        on_busy=on_busy,
-    )
+    DecisionLog(world)
+    containers = None if client_for is None else _containers(world, client_for("kubelet"), kubelets.rules)
+    accounts = kubelets.accounts or NodeAccounts(world.store)
+    Kubelets(world, accounts, kubelets.conductor, containers, kubelets.delays, kubelets.on_busy)
     return agents
 
 
@@ -95,9 +100,7 @@ def _containers(world: World, kubelet: Client, rules: ContainerRules | None) -> 
     return Containers(world, kubelet, EventRecorder(world, kubelet, "kubelet"), rules)
 
 
-def start_scheduler(
-    world: World, client: Client | None, courses: Courses, choice: PolicyChoice | None
-) -> PolicyScheduler | None:
+def start_scheduler(world: World, client: Client | None, choice: PolicyChoice | None) -> PolicyScheduler | None:
     """Let a policy bind pods; without one, what is like kube-scheduler does. Without `client` only pods of courses.
 
     Returns who asks the policy, if there is one.
@@ -106,7 +109,7 @@ def start_scheduler(
     if client is not None:
         events = EventRecorder(world, client, "default-scheduler", host="batkube", as_series=True)
     if choice is not None:
-        return PolicyScheduler(world, choice, courses, client, events)
+        return PolicyScheduler(world, choice, client, events)
     if client is not None and events is not None:
         # Imported only here: it brings numpy, which takes longer to load than everything else.
         from batkube.policies.default_scheduler import DefaultScheduler

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from batkube.cluster.client import Client
-from batkube.cluster.event_recorder import EventRecorder, EventType
+from batkube.cluster.event_recorder import EventNote, EventRecorder, EventType
 from batkube.cluster.store import DELETED, Batch, Key, KubeObject
 from batkube.cluster.world import World
 from batkube.controllers.work_queue import REACTION, WorkQueue
@@ -54,4 +54,4 @@ class Controller:
     def tell(self, obj: KubeObject, kind: EventType, reason: str, message: str, now: Instant) -> None:
         """Record an event of an object, where there is somebody to record it."""
         if self.events is not None:
-            self.events.record(obj, self.storage, kind, reason, message, now)
+            self.events.record(obj, self.storage, EventNote(kind, reason, message), now)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 
 from batkube.cluster.client import Client
-from batkube.cluster.event_recorder import EventRecorder
+from batkube.cluster.event_recorder import EventNote, EventRecorder
 from batkube.cluster.mapping import NODE, POD
 from batkube.cluster.pods import disrupted_status, is_finished, is_ready, node_of_pod
 from batkube.cluster.references import condition_of, status_with, with_condition
@@ -119,7 +119,7 @@ class NodeLifecycle(Controller):
         status = status_with(pod, {**(condition_of(pod, "Ready") or {}), "status": "False"}, now)
         self.client.update(POD, {**pod, "status": status}, now, subresource="status")
         if self.events is not None:
-            self.events.record(pod, POD, "Warning", "NodeNotReady", "Node is not ready", now)
+            self.events.record(pod, POD, EventNote("Warning", "NodeNotReady", "Node is not ready"), now)
 
     # Taints
 

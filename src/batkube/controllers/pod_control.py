@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from batkube.cluster.client import Client, Refused
-from batkube.cluster.event_recorder import EventRecorder, EventType
+from batkube.cluster.event_recorder import EventNote, EventRecorder, EventType
 from batkube.cluster.references import controller_reference, is_being_deleted, key_of, namespace_of, with_metadata
 from batkube.cluster.selectors import LabelSelector, selector_of
 from batkube.cluster.store import Key, KubeObject
@@ -115,7 +115,8 @@ class PodControl:
         problem: str = "",
     ) -> None:
         names = {"pod": pod["metadata"].get("name", ""), "owner": owner["metadata"]["name"]}
-        self._events.record(owner, self._owner_storage, kind, reason, words.format(**names, problem=problem), now)
+        note = EventNote(kind, reason, words.format(**names, problem=problem))
+        self._events.record(owner, self._owner_storage, note, now)
 
 
 def claim_objects(

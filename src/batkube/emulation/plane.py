@@ -163,10 +163,10 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
-def build_programs(cache: Path, report: Report = lambda _: None, scheduler: str = SCHEDULER) -> dict[str, Path]:
+def build_programs(report: Report) -> dict[str, Path]:
     """Return the programs of a control plane by name, built if need be; none has our overlay in it."""
-    wanted = [msgspec.structs.replace(program(title), virtual=False) for title in (*_OTHERS, scheduler)]
-    return {one.name: built(one, cache, report) for one in wanted}
+    wanted = [msgspec.structs.replace(program(title), virtual=False) for title in (*_OTHERS, SCHEDULER)]
+    return {one.name: built(one, cache_folder(), report) for one in wanted}
 
 
 @contextlib.contextmanager
@@ -174,22 +174,18 @@ def control_plane(
     folder: Path,
     platform: str | Platform,
     *,
-    cache: Path | None = None,
-    scheduler: str | None = SCHEDULER,
-    scheduler_config: Mapping[str, Any] | None = None,
-    scheduler_arguments: Sequence[str] = (),
+    has_scheduler: bool = True,
     limits: Limits | None = None,
     lease_s: int = _LEASE_S,
     report: Report = lambda _: None,
 ) -> Iterator[ControlPlane]:
     """Run a control plane whose nodes are the machines of a platform, such as `1000x8,32Gi`; its files go to `folder`.
 
-    `cache` is where built programs are kept, if not in the user's own. Without a `scheduler` none is started until
-    `start_scheduler`. `limits` are the programs' own unless given (`plane_commands.NO_LIMITS`). A longer `lease_s`
-    makes KWOK renew the nodes' leases less often.
+    Unless it `has_scheduler`, none is started until `start_scheduler`. `limits` are the programs' own unless given
+    (`plane_commands.NO_LIMITS`). A longer `lease_s` makes KWOK renew the nodes' leases less often.
     """
     machines = read_platform(platform) if isinstance(platform, str) else platform
-    binaries = build_programs(cache or cache_folder(), report, scheduler or SCHEDULER)
+    binaries = build_programs(report)
     folder.mkdir(parents=True, exist_ok=True)
     commands = Commands(folder.resolve(), binaries, limits or Limits())
     plane = ControlPlane(folder, commands)
@@ -200,8 +196,8 @@ def control_plane(
         _make_nodes(plane, access, machines)
         account = "/api/v1/namespaces/default/serviceaccounts/default"
         plane.wait_for("the default service account", lambda: access.exists(account), "kube-controller-manager")
-        if scheduler is not None:
-            plane.start_scheduler(scheduler_config, scheduler_arguments)
+        if has_scheduler:
+            plane.start_scheduler()
         yield plane
     finally:
         plane.stop()

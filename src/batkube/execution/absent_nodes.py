@@ -14,7 +14,7 @@ import functools
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from batkube.cluster.courses import Conductor, Course, Courses
+from batkube.cluster.courses import Conductor, Course
 from batkube.cluster.mapping import NODE, NODE_LOST, POD
 from batkube.cluster.pods import is_finished, node_of_pod
 from batkube.cluster.references import is_being_deleted
@@ -60,12 +60,12 @@ class PodHost(Protocol):
 class AbsentNodes:
     """Which nodes are away, and which pods wait for them; takes pods from the kubelets, and gives them back."""
 
-    def __init__(self, world: World, accounts: NodeAccounts, courses: Courses, kubelets: PodHost) -> None:
+    def __init__(self, world: World, accounts: NodeAccounts, kubelets: PodHost) -> None:
         self._store = world.store
         self._agenda = world.agenda
         self._silent = world.heartbeats.silent
         self._accounts = accounts
-        self._courses = courses
+        self._courses = world.courses
         self._kubelets = kubelets
         #: Pods by the name of the node they are bound to; with their life until the node went away, if they had one.
         self._waiting: dict[str, dict[Key, Life | None]] = {}

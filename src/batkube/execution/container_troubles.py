@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from batkube.cluster.event_recorder import EventType
+from batkube.cluster.event_recorder import EventNote
 from batkube.cluster.store import KubeObject
 from batkube.execution.scripts.surroundings import environment_of
 from batkube.workloads.rules import Conduct
@@ -21,7 +21,7 @@ class Trouble(NamedTuple):
 
     reason: str
     message: str
-    events: tuple[tuple[EventType, str, str], ...]
+    events: tuple[EventNote, ...]
     #: Reason and message from a moment later on, until it is tried again.
     later: tuple[str, str] | None = None
     #: Whether it is tried again ever more seldom.
@@ -35,16 +35,18 @@ def trouble_of(pod: KubeObject, container: KubeObject, rule: Conduct) -> Trouble
     for mount in container.get("volumeMounts") or ():
         problem = _bad_path(mount["subPathExpr"], pod, container) if mount.get("subPathExpr") else ""
         if problem:
-            return Trouble("CreateContainerConfigError", problem, (("Warning", "Failed", f"Error: {problem}"),))
+            return Trouble(
+                "CreateContainerConfigError", problem, (EventNote("Warning", "Failed", f"Error: {problem}"),)
+            )
     return None
 
 
 def _missing_image(image: str) -> Trouble:
     problem = f'failed to pull image "{image}": not found'
-    events: tuple[tuple[EventType, str, str], ...] = (
-        ("Normal", "Pulling", f'Pulling image "{image}"'),
-        ("Warning", "Failed", f'Failed to pull image "{image}": not found'),
-        ("Warning", "Failed", "Error: ErrImagePull"),
+    events = (
+        EventNote("Normal", "Pulling", f'Pulling image "{image}"'),
+        EventNote("Warning", "Failed", f'Failed to pull image "{image}": not found'),
+        EventNote("Warning", "Failed", "Error: ErrImagePull"),
     )
     later = "ImagePullBackOff", f'Back-off pulling image "{image}": ErrImagePull: {problem}'
     return Trouble("ErrImagePull", problem, events, later, is_backed_off=True)

@@ -12,7 +12,7 @@ import functools
 from collections.abc import Callable
 
 from batkube.cluster.client import Client, Refused
-from batkube.cluster.event_recorder import EventRecorder, EventType
+from batkube.cluster.event_recorder import EventNote, EventRecorder
 from batkube.cluster.mapping import NODE, POD
 from batkube.cluster.pods import node_of_pod
 from batkube.cluster.store import Key, KubeObject
@@ -80,7 +80,7 @@ class Containers:
         """Arrange for it to be said that a pod is not admitted."""
 
         def reject(now: Instant) -> None:
-            self._tell(pod, "Warning", reason, message, now)
+            self._tell(pod, EventNote("Warning", reason, message), now)
             self._write(pod, rejected_status(pod, reason, message), now)
 
         self._agenda.book(now, Rank.START, reject)
@@ -110,7 +110,7 @@ class Containers:
                 continue
             if one.stage is Stage.RUNNING:
                 message = f"Container {one.name} definition changed, will be restarted"
-                self._tell_of(life, one, "Normal", "Killing", message, now)
+                self._tell_of(life, one, EventNote("Normal", "Killing", message), now)
                 one.end(TERMINATED, now)
                 one.last_run = one.ended_run
             self._cancel(life, *(f"{what} {one.name}" for what in ("end", "ready", "up", "restart", "calm")))
@@ -156,9 +156,10 @@ class Containers:
         self._cancel(life, f"restart {one.name}")
         one.trouble = ""
         one.image = spec.get("image", "")
-        self._tell_of(life, one, "Normal", "Pulled", f'Container image "{one.image}" already present on machine', now)
-        self._tell_of(life, one, "Normal", "Created", f"Created container: {one.name}", now)
-        self._tell_of(life, one, "Normal", "Started", f"Started container {one.name}", now)
+        pulled = f'Container image "{one.image}" already present on machine'
+        self._tell_of(life, one, EventNote("Normal", "Pulled", pulled), now)
+        self._tell_of(life, one, EventNote("Normal", "Created", f"Created container: {one.name}"), now)
+        self._tell_of(life, one, EventNote("Normal", "Started", f"Started container {one.name}"), now)
         start = self._sources.environment_of(pod, spec)
         plan = plan_of(pod, spec, role=one.role, rule=rule, environment=start, files=self._files, now=now)
         if plan.doubt:
@@ -172,8 +173,8 @@ class Containers:
 
     def _wait_with(self, life: PodLife, one: ContainerLife, trouble: Trouble, now: Instant) -> None:
         """Say why a container cannot be started, and try again: a moment later, then ever more seldom."""
-        for kind, reason, message in trouble.events:
-            self._tell_of(life, one, kind, reason, message, now)
+        for note in trouble.events:
+            self._tell_of(life, one, note, now)
         one.trouble = trouble.reason
         one.wait(trouble.reason, trouble.message)
         retry = Instant(now + one.next_try(trouble))
@@ -233,7 +234,7 @@ class Containers:
         who = f"{name}_{namespace}({life.uid})"
         one.wait("CrashLoopBackOff", f"back-off {_go_duration(wait)} restarting failed container={one.name} pod={who}")
         message = f"Back-off restarting failed container {one.name} in pod {who}"
-        self._tell_of(life, one, "Warning", "BackOff", message, now)
+        self._tell_of(life, one, EventNote("Warning", "BackOff", message), now)
         restart = functools.partial(self._restart, one=one)
         self.book(life, f"restart {one.name}", Instant(now + wait), Rank.START, restart)
 
@@ -251,7 +252,7 @@ class Containers:
         life.message = "Pod was active on the node longer than the specified deadline"
         pod = self._store.get(POD, life.key)
         if pod is not None:
-            self._tell(pod, "Normal", life.reason, life.message, now)
+            self._tell(pod, EventNote("Normal", life.reason, life.message), now)
         self.end_all(life, now, KILLED)
         self.on_end(life, now)
 
@@ -271,7 +272,7 @@ class Containers:
             self._cancel(life, *[name for name in life.appointments if name != "stopped"])
             for one in (*life.containers(), *life.ephemeral):
                 if one.stage is Stage.RUNNING:
-                    self._tell_of(life, one, "Normal", "Killing", f"Stopping container {one.name}", now)
+                    self._tell_of(life, one, EventNote("Normal", "Killing", f"Stopping container {one.name}"), now)
         self.book(life, "stopped", due, Rank.FINISH, stopped)
 
     def end_all(self, life: PodLife, now: Instant, exit_code: int = TERMINATED) -> None:
@@ -309,18 +310,13 @@ class Containers:
         except Refused:
             return
 
-    def _tell_of(
-        self, life: PodLife, one: ContainerLife, kind: EventType, reason: str, message: str, now: Instant
-    ) -> None:
+    def _tell_of(self, life: PodLife, one: ContainerLife, note: EventNote, now: Instant) -> None:
         pod = self._store.get(POD, life.key)
         if pod is not None:
-            self._tell(pod, kind, reason, message, now, field_path=f"spec.{one.field}{{{one.name}}}")
+            self._tell(pod, note._replace(field_path=f"spec.{one.field}{{{one.name}}}"), now)
 
-    def _tell(
-        self, pod: KubeObject, kind: EventType, reason: str, message: str, now: Instant, *, field_path: str = ""
-    ) -> None:
-        host = node_of_pod(pod)
-        self._events.record(pod, POD, kind, reason, message, now, field_path=field_path, host=host)
+    def _tell(self, pod: KubeObject, note: EventNote, now: Instant) -> None:
+        self._events.record(pod, POD, note._replace(host=node_of_pod(pod)), now)
 
     def book(self, life: PodLife, name: str, at: Instant, rank: Rank, action: LifeAction) -> None:
         """Arrange for something to happen to a pod, unless it ends before."""

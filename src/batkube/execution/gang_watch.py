@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from batkube.cluster.courses import Course, Courses
+from batkube.cluster.courses import Course
 from batkube.cluster.decisions import Binding
 from batkube.cluster.mapping import NODE, POD
 from batkube.cluster.pods import TERMINAL_PHASES, is_finished, node_of_pod
@@ -52,7 +52,6 @@ class GangWatch:
     def __init__(
         self,
         world: World,
-        courses: Courses,
         *,
         highest_priority: int,
         has_objects: bool,
@@ -65,7 +64,7 @@ class GangWatch:
         told and nothing else.
         """
         self._world = world
-        self._courses = courses
+        self._courses = world.courses
         self._highest_priority = highest_priority
         self._has_objects = has_objects
         self._has_evictors = has_evictors

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from batkube.cluster.client import Client, Refused
-from batkube.cluster.courses import Course, Courses, Past
+from batkube.cluster.courses import Course, Past
 from batkube.cluster.mapping import NAMESPACE, POD, PodFactory, ResourceModel, pod_requests
 from batkube.cluster.pods import is_active, phase_of
 from batkube.cluster.references import controller_of, has_condition
@@ -56,9 +56,9 @@ class JobMaker(Protocol):
 class PodMaker:
     """Makes jobs as bare pods."""
 
-    def __init__(self, world: World, courses: Courses, model: ResourceModel, factory: PodFactory | None = None) -> None:
+    def __init__(self, world: World, model: ResourceModel, factory: PodFactory | None = None) -> None:
         self._store = world.store
-        self._courses = courses
+        self._courses = world.courses
         self._model = model
         self._factory = factory or PodFactory(model)
 
@@ -84,13 +84,12 @@ class GroupMaker(PodMaker):
     def __init__(
         self,
         world: World,
-        courses: Courses,
         model: ResourceModel,
         factory: GroupedPodFactory,
         client: Client,
         prepare: Prepare,
     ) -> None:
-        super().__init__(world, courses, model, factory)
+        super().__init__(world, model, factory)
         self._grouped = factory
         self._client = client
         self._prepare = prepare
@@ -115,7 +114,6 @@ class ObjectMaker:
     def __init__(
         self,
         world: World,
-        courses: Courses,
         model: ResourceModel,
         client: Client,
         storage: str,
@@ -129,7 +127,7 @@ class ObjectMaker:
         `restarts_whole` says that its controller itself stops all pods when one was evicted.
         """
         self._store = world.store
-        self._courses = courses
+        self._courses = world.courses
         self._model = model
         self._client = client
         self._storage = storage

@@ -18,7 +18,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from batkube.cluster.courses import Conductor, Course, Courses
+from batkube.cluster.courses import Conductor, Course
 from batkube.cluster.mapping import POD
 from batkube.cluster.outcomes import FinalState
 from batkube.cluster.pods import TERMINAL_PHASES, is_finished, node_of_pod, phase_of
@@ -40,6 +40,9 @@ from batkube.kernel.instants import Instant
 if TYPE_CHECKING:
     from batkube.execution.containers import Containers
 
+BusyListener = Callable[[int, Instant], None]
+"""Told how many nodes have pods, whenever that may have changed."""
+
 _NO_SUCH_NODE = FidelityNote("scheduler", "bound a pod to a node that does not exist", Severity.VIOLATION)
 
 
@@ -50,12 +53,10 @@ class Kubelets:
         self,
         world: World,
         accounts: NodeAccounts,
-        *,
-        courses: Courses,
         conductor: Conductor | None = None,
         containers: Containers | None = None,
         delays: Delays | None = None,
-        on_busy: Callable[[int, Instant], None] | None = None,
+        on_busy: BusyListener = lambda count, now: None,
     ) -> None:
         """Without `containers` every pod has part in a course, and nobody watches: that it runs is not written."""
         self._store = world.store
@@ -63,14 +64,14 @@ class Kubelets:
         self._notes = world.notes
         self._accounts = accounts
         self._ports = host_ports.HostPorts()
-        self._courses = courses
+        self._courses = world.courses
         self._conductor = conductor
         self._containers = containers
         self._delays = delays
         self._on_busy = on_busy
         #: The pods that a kubelet knows and that are not gone.
         self.lives: dict[Key, Life] = {}
-        self._absent = AbsentNodes(world, accounts, courses, self)
+        self._absent = AbsentNodes(world, accounts, self)
         if conductor is not None:
             conductor.on_end = self._end_course
         if containers is not None:
@@ -124,8 +125,8 @@ class Kubelets:
             self._agenda.book(now, Rank.FINISH, functools.partial(self._stop, key))
         elif life is None and phase_of(pod) == "Pending":
             self.take_up(key, pod, now)
-        elif isinstance(life, PodLife) and not life.is_over and self._containers is not None:
-            self._containers.heed(life, pod, now)
+        elif isinstance(life, PodLife) and not life.is_over:
+            self.containers.heed(life, pod, now)
 
     # The pods of a course come up
 
@@ -176,10 +177,7 @@ class Kubelets:
         if self._delays is None:
             self._conclude(course, range(len(course.keys)), now)
             return
-        reports: dict[Instant, list[int]] = {}
-        for rank in range(len(course.keys)):
-            reports.setdefault(self._delays.until_reported(now), []).append(rank)
-        for reported, ranks in reports.items():
+        for reported, ranks in self._delays.reports(now, len(course.keys)).items():
             self._agenda.book(reported, Rank.FINISH, functools.partial(self._conclude, course, ranks))
 
     def _conclude(self, course: Course, ranks: Sequence[int], now: Instant) -> None:
@@ -208,12 +206,10 @@ class Kubelets:
 
         What ran `before` the node failed starts again, or has failed (Kubernetes: computePodActions).
         """
-        containers = self._containers
-        assert containers is not None, f"nobody knows what the pod {key} does"
         if before is not None and before.uid != pod["metadata"]["uid"]:
             before = None
         if before is not None and before.has_begun and before.restart_policy == "Never":
-            containers.lose(before, now)
+            self.containers.lose(before, now)
             return
         node, demand = node_of_pod(pod), tuple(demand_of(pod).items())
         if node in self._absent:
@@ -222,42 +218,39 @@ class Kubelets:
         shortage = self._accounts.take([node], demand)
         if shortage is not None:
             self._notes.add(shortage.note, example=f"pod {key} on {shortage.node}")
-            containers.book_rejection(pod, f"OutOf{shortage.resource}", str(shortage), now)
+            self.containers.book_rejection(pod, f"OutOf{shortage.resource}", str(shortage), now)
             return
         if not self._ports.take(node, key, pod):
             self._accounts.give_back([node], demand)
-            containers.book_rejection(pod, host_ports.REASON, host_ports.MESSAGE, now)
+            self.containers.book_rejection(pod, host_ports.REASON, host_ports.MESSAGE, now)
             return
         life = self.lives[key] = PodLife(key, pod, demand, now)
         if before is not None:
             life.follow(before, now)
         self._tell_busy(now)
-        containers.book(life, "admitted", now, Rank.START, self._start)
+        self.containers.book(life, "admitted", now, Rank.START, self._start)
 
     def _start(self, life: PodLife, now: Instant) -> None:
         """Say that the pod was admitted, and book when it comes up."""
-        assert self._containers is not None
         pod = self._store.get(POD, life.key)
         if pod is None:
             return
-        self._containers.admitted(life, pod, now)
+        self.containers.admitted(life, pod, now)
         container = pod["spec"]["containers"][0]
         up = now if self._delays is None else self._delays.until_running(now, life.node, container)
-        self._containers.book(life, "begin", up, Rank.START, self._containers.begin)
+        self.containers.book(life, "begin", up, Rank.START, self.containers.begin)
 
     def _end_containers(self, life: PodLife, now: Instant) -> None:
         """The last container of a pod has ended; that becomes known, and the node has room again."""
-        assert self._containers is not None
         reported = now if self._delays is None else self._delays.until_reported(now)
         if reported == now:
             self._conclude_pod(life, now)
         else:
-            self._containers.book(life, "report", reported, Rank.FINISH, self._conclude_pod)
+            self.containers.book(life, "report", reported, Rank.FINISH, self._conclude_pod)
 
     def _conclude_pod(self, life: PodLife, now: Instant) -> None:
-        assert self._containers is not None
         self._release_pod(life, now)
-        self._containers.report(life, now)
+        self.containers.report(life, now)
 
     def _release_pod(self, life: PodLife, now: Instant) -> None:
         """Give back what a pod held of its node, once; nothing that was booked for it will happen."""
@@ -266,8 +259,7 @@ class Kubelets:
         life.is_over = True
         self._accounts.give_back([life.node], life.demand)
         self._ports.give_back(life.node, life.key)
-        if self._containers is not None:
-            self._containers.release(life)
+        self.containers.release(life)
         self._tell_busy(now)
 
     # Pods are deleted
@@ -277,8 +269,8 @@ class Kubelets:
         pod, life = self._store.get(POD, key), self.lives.get(key)
         if pod is None or not is_being_deleted(pod):
             return
-        if isinstance(life, PodLife) and not life.is_over and self._containers is not None:
-            self._containers.stop(life, stopped_at(pod, self._delays, now), self._stopped, now)
+        if isinstance(life, PodLife) and not life.is_over:
+            self.containers.stop(life, stopped_at(pod, self._delays, now), self._stopped, now)
         elif isinstance(life, Course):
             self._break_off(life, now)
             stop = functools.partial(self._stopped_in, life, key)
@@ -287,11 +279,11 @@ class Kubelets:
             self.remove(key, pod["metadata"]["uid"], now)
 
     def _stopped(self, life: PodLife, now: Instant) -> None:
-        if life.is_over or self._containers is None:
+        if life.is_over:
             return
-        self._containers.end_all(life, now)
+        self.containers.end_all(life, now)
         self._conclude_pod(life, now)
-        self._containers.remove(life.key, life.uid, now)
+        self.containers.remove(life.key, life.uid, now)
 
     def _stopped_in(self, course: Course, key: Key, now: Instant) -> None:
         if self.lives.get(key) is course:
@@ -342,6 +334,11 @@ class Kubelets:
         assert self._conductor is not None, "courses come with somebody who knows them"
         return self._conductor
 
+    @property
+    def containers(self) -> Containers:
+        """Who runs what is in pods that have no part in a course, where there are any."""
+        assert self._containers is not None, "such pods come with somebody who knows what they do"
+        return self._containers
+
     def _tell_busy(self, now: Instant) -> None:
-        if self._on_busy is not None:
-            self._on_busy(self._accounts.busy_nodes, now)
+        self._on_busy(self._accounts.busy_nodes, now)

@@ -179,6 +179,13 @@ class Delays:
             starts.setdefault(self.until_running(now, node, pod["spec"]["containers"][0]), []).append(rank)
         return starts
 
+    def reports(self, now: Instant, count: int) -> dict[Instant, list[int]]:
+        """Return when the end, at `now`, of the work of so many pods becomes known, and of which, by rank."""
+        reports: dict[Instant, list[int]] = {}
+        for rank in range(count):
+            reports.setdefault(self.until_reported(now), []).append(rank)
+        return reports
+
     def until_reported(self, now: Instant) -> Instant:
         """Return when the end, at `now`, of a pod's work becomes known."""
         return after(now, self._draw("report"))

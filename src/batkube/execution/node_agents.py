@@ -10,7 +10,7 @@ import functools
 import hashlib
 
 from batkube.cluster.client import Client, Refused
-from batkube.cluster.event_recorder import EventRecorder
+from batkube.cluster.event_recorder import EventNote, EventRecorder
 from batkube.cluster.references import Condition, condition_of, with_condition
 from batkube.cluster.store import ADDED, DELETED, Batch, Key, KubeObject
 from batkube.cluster.world import World
@@ -126,8 +126,8 @@ class NodeAgents:
 
     def _tell(self, node: KubeObject, word: str, now: Instant) -> None:
         name = node["metadata"]["name"]
-        message = f"Node {name} status is now: {word}"
-        self._events.record(node, NODE, "Normal", word, message, now, host=name)
+        note = EventNote("Normal", word, f"Node {name} status is now: {word}", host=name)
+        self._events.record(node, NODE, note, now)
 
     def _register(self, key: Key, now: Instant) -> None:
         node = self._store.get(NODE, key)

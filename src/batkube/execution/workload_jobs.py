@@ -17,7 +17,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from batkube.cluster.courses import Course, Courses, Past
+from batkube.cluster.courses import Course, Past
 from batkube.cluster.decisions import Binding
 from batkube.cluster.mapping import NODE_LOST, POD, node_names
 from batkube.cluster.outcomes import FinalState, Outcome, OutcomeListener, PodsListener, PodsRecord
@@ -49,7 +49,6 @@ class WorkloadJobs:
     def __init__(
         self,
         world: World,
-        courses: Courses,
         machines: Sequence[Machine],
         maker: JobMaker,
         *,
@@ -69,7 +68,7 @@ class WorkloadJobs:
         self._agenda = world.agenda
         self._journal = world.journal
         self._notes = world.notes
-        self._courses = courses
+        self._courses = world.courses
         self._machines = machines
         self._maker = maker
         self._machine_ids = {name: number for number, name in enumerate(node_names(machines))}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from batkube.cluster.courses import Courses
 from batkube.cluster.event_recorder import EventRecorder
 from batkube.cluster.world import World
 from batkube.emulation.access import Access
@@ -33,6 +32,6 @@ def joined_policy(
 
     def maker(world: World, client: RemoteClient, events: EventRecorder) -> object:
         choice = PolicyChoice(policy, world.streams.named("policy"))
-        return PolicyScheduler(world, choice, Courses(), client, events, scheduler_name)
+        return PolicyScheduler(world, choice, client, events, scheduler_name)
 
     return JoinedScheduler(access, scheduler_name, maker, seed=seed)

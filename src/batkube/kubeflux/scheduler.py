@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from batkube.cluster.client import Client, Refused
-from batkube.cluster.event_recorder import EventRecorder
+from batkube.cluster.event_recorder import EventNote, EventRecorder, EventType
 from batkube.cluster.mapping import NODE, POD
 from batkube.cluster.pods import is_finished, node_of_pod
 from batkube.cluster.references import is_being_deleted, name_of, namespace_of
@@ -167,16 +167,16 @@ class KubeFluxScheduler:
             self._client.create(POD, binding, now, subresource="binding")
         except Refused as refusal:
             self.keeper.withdraw(key)
-            self._say(key, pod, "Warning", "FailedScheduling", f"binding rejected: {refusal.message}", now)
+            self._say(pod, "Warning", "FailedScheduling", f"binding rejected: {refusal.message}", now)
             return
-        self._say(key, pod, "Normal", "Scheduled", f"Successfully assigned {key} to {node}", now)
+        self._say(pod, "Normal", "Scheduled", f"Successfully assigned {key} to {node}", now)
 
     def _tell_why_not(self, key: Key, pod: KubeObject, now: Instant) -> None:
         message = "no match on the graph: there is no room for it, as far as is known"
         if self._messages.get(key) != message:
             self._messages[key] = message
-            self._say(key, pod, "Warning", "FailedScheduling", message, now)
+            self._say(pod, "Warning", "FailedScheduling", message, now)
 
-    def _say(self, key: Key, pod: KubeObject, kind: str, reason: str, message: str, now: Instant) -> None:
+    def _say(self, pod: KubeObject, kind: EventType, reason: str, message: str, now: Instant) -> None:
         action = "Binding" if kind == "Normal" else "Scheduling"
-        self._events.record(pod, POD, "Normal" if kind == "Normal" else "Warning", reason, message, now, action=action)
+        self._events.record(pod, POD, EventNote(kind, reason, message, action), now)

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from batkube.cluster.event_recorder import EventNote
 from batkube.cluster.mapping import POD
 from batkube.cluster.pods import disrupted_status, priority_of
 from batkube.cluster.references import is_being_deleted
@@ -161,7 +162,8 @@ class Preemption:
         status = disrupted_status(victim, "PreemptionByScheduler", why, now)
         if self._framework.write_status(victim, status, now) and self._framework.evict(key, now):
             message = f"Preempted by pod {pod['metadata']['uid']} on node {self._table.name_of(column)}"
-            self._framework.events.record(victim, POD, "Normal", "Preempted", message, now, action="Preempting")
+            note = EventNote("Normal", "Preempted", message, action="Preempting")
+            self._framework.events.record(victim, POD, note, now)
 
     def _nominate(self, key: Key, column: int | None, now: Instant) -> None:
         """Write into the pod's status for which node it waits; None when there is no longer any hope for one."""

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING
 
 from batkube.cluster import decisions
 from batkube.cluster.client import Client
-from batkube.cluster.courses import Courses
 from batkube.cluster.decisions import Binding, Decision, Eviction, Rejection
 from batkube.cluster.event_recorder import EventRecorder
 from batkube.cluster.mapping import DEFAULT_SCHEDULER, NODE, POD, ResourceModel
@@ -70,7 +69,6 @@ class PolicyScheduler:
         self,
         world: World,
         choice: PolicyChoice,
-        courses: Courses,
         client: Client | None = None,
         events: EventRecorder | None = None,
         scheduler_name: str = DEFAULT_SCHEDULER,
@@ -84,7 +82,7 @@ class PolicyScheduler:
         self._name = scheduler_name
         self._store = world.store
         self._agenda = world.agenda
-        self._courses = courses
+        self._courses = world.courses
         #: Jobs evicted during a call of the policy; it sees them as ended in the next.
         self._evicted: list[Job] = []
         #: The instants at which the policy will be asked; once each, however many ask for it.

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from batkube.cluster.client import Client, Refused
 from batkube.cluster.decisions import rejected_status
-from batkube.cluster.event_recorder import EventRecorder
+from batkube.cluster.event_recorder import EventNote, EventRecorder
 from batkube.cluster.mapping import POD
 from batkube.cluster.references import condition_of, name_of, namespace_of, status_with
 from batkube.cluster.resources import Amounts
@@ -54,7 +54,7 @@ class SchedulingFramework:
             self.set_aside(key, f"binding rejected: {refusal.message}", now)
             return False
         message = f"Successfully assigned {key} to {node_name}"
-        self.events.record(pod, POD, "Normal", "Scheduled", message, now, action="Binding")
+        self.events.record(pod, POD, EventNote("Normal", "Scheduled", message, action="Binding"), now)
         return True
 
     def reject(self, key: Key, reason: str, now: Instant) -> None:
@@ -105,7 +105,8 @@ class SchedulingFramework:
         pod = self.store.get(POD, key)
         if pod is None or (condition_of(pod, "PodScheduled") or {}).get("message") == message:
             return
-        self.events.record(pod, POD, "Warning", "FailedScheduling", message, now, action="Scheduling")
+        note = EventNote("Warning", "FailedScheduling", message, action="Scheduling")
+        self.events.record(pod, POD, note, now)
         generation = pod["metadata"].get("generation")
         condition = {
             "type": "PodScheduled",

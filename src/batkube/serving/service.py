@@ -23,13 +23,12 @@ from batkube.api.connections.listening import DualListener, listen_both
 from batkube.api.connections.outside_calls import ask, do_apart
 from batkube.api.requests.users import MASTERS, authenticated
 from batkube.api.verbs.logs import Logs
-from batkube.cluster.courses import Courses
 from batkube.cluster.kubeconfigs import kubeconfig
 from batkube.cluster.mapping import ANNOTATION_SPEED
 from batkube.cluster.pod_use import PodUse
 from batkube.cluster.store import Store
 from batkube.cluster.world import World
-from batkube.components.cluster import register_nodes, start_cluster, start_scheduler
+from batkube.components.cluster import KubeletSetup, register_nodes, start_cluster, start_scheduler
 from batkube.components.controllers import ControllerContext
 from batkube.execution.latencies import Delays, Latencies
 from batkube.execution.node_agents import CONTROL_PLANE
@@ -195,14 +194,13 @@ class ServedCluster:
         if service.controllers:
             scales = api.manifests(self._token, CONTROLLER_MANAGER)
             context = ControllerContext(usage_by_storage(), use, scales, authority)
-        courses = Courses()
         delays = None if service.latencies is None else Delays(service.latencies, world.streams)
-        agents = start_cluster(world, api.client, courses, delays=delays, controllers=context, rules=self._rules)
+        agents = start_cluster(world, api.client, KubeletSetup(delays=delays, rules=self._rules), context)
         assert agents is not None, "nodes that are served have kubelets"
         if service.scheduler:
             policy = None if service.scheduler is True else service.scheduler
             choice = None if policy is None else PolicyChoice(policy, world.streams.named("policy"))
-            start_scheduler(world, api.client("kube-scheduler"), courses, choice)
+            start_scheduler(world, api.client("kube-scheduler"), choice)
         api.bootstrap(world.clock.now, port, CONTROL_PLANE)
         # `batkube emulate` has to know how long a second of this cluster is.
         pace = {} if service.speed == 1 else {ANNOTATION_SPEED: f"{service.speed:g}"}

@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from batkube.cluster.courses import Courses
 from batkube.cluster.mapping import NODE, POD, kube_name, node_names, node_of
 from batkube.cluster.outcomes import Outcome
 from batkube.cluster.pod_use import PodUse
 from batkube.cluster.store import Store
 from batkube.cluster.world import World
-from batkube.components.cluster import start_cluster, start_scheduler
+from batkube.components.cluster import KubeletSetup, start_cluster, start_scheduler
 from batkube.execution.admissions import Admissions
 from batkube.execution.gang_watch import GangWatch
 from batkube.execution.latencies import Delays
@@ -108,32 +107,28 @@ def assemble(
     # The world, and what is written of it.
     scenario, machines, model = inputs.scenario, inputs.platform.machines, inputs.model
     world, outcomes, names = _world(inputs, journal), list[Outcome](), node_names(machines)
-    loop, courses, rules = Loop(world), Courses(), ContainerRules(inputs.rules, world.streams)
+    loop, rules = Loop(world), ContainerRules(inputs.rules, world.streams)
     states = MachineStatesWriter(states_file, len(machines))
     observer = Observer(world) if inputs.outside else None
     pods = PodsWriter(pods_file, names, None if observer is None else observer.story)
     accounts = NodeAccounts(world.store) if scenario.time.refuses_pods else UnguardedAccounts(world)
     server = _server(world, inputs, rules)
     # Jobs: how they arrive, what they are made into, and what becomes of them.
-    maker = maker_of(world, courses, model, None if server is None else server.api.client("batkube"), inputs.job_forms)
+    maker = maker_of(world, model, None if server is None else server.api.client("batkube"), inputs.job_forms)
     delays = None if inputs.latencies.are_zero else Delays(inputs.latencies, world.streams)
     arrivals = _arrivals(inputs, world)
     engine = engine_of_run(world, inputs, arrivals, scheduler_folder.parent / "engine")
     submission = Submission(world, arrivals if engine is None else (), maker, delays)
     power = _power(world, inputs)
     on_outcome = outcome_listener(inputs, outcomes, engine)
-    jobs = _workload_jobs(world, inputs, courses, submission, _workplace(engine, power), on_outcome, pods)
+    jobs = _workload_jobs(world, inputs, submission, _workplace(engine, power), on_outcome, pods)
     # The cluster: kubelets, controllers, a policy's scheduler, and then its nodes.
+    on_busy = watch_machines(world, names, accounts, states, _switches(power), may_go=bool(inputs.timetable))
     start_cluster(
         world,
         None if server is None else server.api.client,
-        courses,
-        conductor=jobs,
-        accounts=accounts,
-        rules=rules,
-        delays=delays,
-        on_busy=watch_machines(world, names, accounts, states, _switches(power), may_go=bool(inputs.timetable)),
-        controllers=_controller_context(world, inputs, server, rules),
+        KubeletSetup(accounts, jobs, delays, rules, on_busy),
+        _controller_context(world, inputs, server, rules),
         has_agents=inputs.are_nodes_watched,
         watches_nodes=not inputs.has_leases,
     )
@@ -141,15 +136,15 @@ def assemble(
         Leases(world, server.api.client("kubelet"))
     note_inputs(inputs, world.notes)
     note_unused_inputs(inputs, world.notes)
-    policy = _schedule_in_process(world, inputs, courses, server)
+    policy = _schedule_in_process(world, inputs, server)
     _start_nodes(world, inputs)
     _start_system_pods(world, inputs, accounts)
     # What ends the run, and who else takes part in it: objects, programs, events, a partner by Batsim's protocol.
-    gangs = _watch_gangs(world, inputs, courses)
+    gangs = _watch_gangs(world, inputs)
     admissions = Admissions(world, admitted_kinds(inputs.job_forms))
     work = Work(world, inputs.job_count, outcomes, jobs.tell_the_rest, scenario.until, observer, gangs)
     if server is not None:
-        work.watch_objects(server.api.manifests(server.token), inputs.objects, courses, names, pods.write_pod)
+        work.watch_objects(server.api.manifests(server.token), inputs.objects, names, pods.write_pod)
     if server is None or observer is None:
         programs: OutsideRun = NoPrograms(world, None if engine is None else engine.batsim)
     else:
@@ -179,7 +174,6 @@ def _world(inputs: Inputs, journal: Journal) -> World:
 def _workload_jobs(
     world: World,
     inputs: Inputs,
-    courses: Courses,
     submission: Submission,
     workplace: Workplace | None,
     on_outcome: Callable[[Outcome], None],
@@ -188,7 +182,6 @@ def _workload_jobs(
     """Return who follows the workloads' jobs to their ends, and submits again what was evicted or lost."""
     jobs = WorkloadJobs(
         world,
-        courses,
         inputs.platform.machines,
         submission.maker,
         resubmit=submission.resubmit if inputs.scenario.resubmits_evicted else None,
@@ -223,7 +216,7 @@ def _switches(power: PowerParts | None) -> PowerSwitches | None:
     return None if power is None else power.switches
 
 
-def _watch_gangs(world: World, inputs: Inputs, courses: Courses) -> GangWatch | None:
+def _watch_gangs(world: World, inputs: Inputs) -> GangWatch | None:
     """Return the watch for jobs that are started in part; None where no program places pods one by one."""
     jobs = [job for workload in inputs.workloads for job in workload.jobs]
     if not inputs.outside or not inputs.scenario.time.refuses_pods or all(job.size == 1 for job in jobs):
@@ -231,7 +224,6 @@ def _watch_gangs(world: World, inputs: Inputs, courses: Courses) -> GangWatch | 
     names = [program.name.rpartition("/")[2].partition("@")[0] for program in inputs.outside]
     return GangWatch(
         world,
-        courses,
         highest_priority=max(job.priority for job in jobs),
         has_objects=bool(inputs.objects),
         has_evictors=any(name not in _NO_EVICTORS for name in names),
@@ -307,9 +299,7 @@ def _start_programs(setup: ProgramSetup, accounts: NodeAccounts, engine: EngineP
     return pace(setup, Tally(setup.world, accounts))
 
 
-def _schedule_in_process(
-    world: World, inputs: Inputs, courses: Courses, server: RunServer | None
-) -> PolicyScheduler | None:
+def _schedule_in_process(world: World, inputs: Inputs, server: RunServer | None) -> PolicyScheduler | None:
     """Let a policy of ours, or the user's, schedule, if that is asked for."""
     if inputs.policy is None:
         return None
@@ -322,7 +312,7 @@ def _schedule_in_process(
         has_switches=inputs.scenario.energy,
     )
     client = None if server is None else server.api.client("kube-scheduler")
-    return start_scheduler(world, client, courses, choice)
+    return start_scheduler(world, client, choice)
 
 
 def _audit(

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from batkube.cluster.client import Client
-from batkube.cluster.courses import Course, Courses, Past
+from batkube.cluster.courses import Course, Past
 from batkube.cluster.mapping import NAMESPACE, PodFactory, ResourceModel
 from batkube.cluster.store import Key, KubeObject
 from batkube.cluster.submission_forms import (
@@ -176,41 +176,36 @@ class MakerChoice:
         self._makers[job.scheduler].dismiss(job, now, is_killed=is_killed)
 
 
-def maker_of(
-    world: World, courses: Courses, model: ResourceModel, client: Client | None, job_forms: JobForms
-) -> JobMaker:
+def maker_of(world: World, model: ResourceModel, client: Client | None, job_forms: JobForms) -> JobMaker:
     """Return who makes the jobs of a run; `client` is there where any form needs the API."""
     makers: dict[JobForm, JobMaker] = {}
     numbers = itertools.count()
     for job_form in job_forms.values():
         if job_form not in makers:
-            makers[job_form] = _maker(world, courses, model, client, job_form, numbers)
+            makers[job_form] = _maker(world, model, client, job_form, numbers)
     if len(makers) > 1:
         return MakerChoice({name: makers[job_form] for name, job_form in job_forms.items()})
-    return next(iter(makers.values()), PodMaker(world, courses, model))
+    return next(iter(makers.values()), PodMaker(world, model))
 
 
 def _maker(
     world: World,
-    courses: Courses,
     model: ResourceModel,
     client: Client | None,
     job_form: JobForm,
     numbers: Iterator[int],
 ) -> JobMaker:
     if job_form.form is SubmissionForm.PODS:
-        return PodMaker(world, courses, model, PodFactory(model, numbers))
+        return PodMaker(world, model, PodFactory(model, numbers))
     assert client is not None, "objects are made through the API"
     prepare = _Preparation(world, client, job_form)
     match job_form.form:
         case SubmissionForm.POD_GROUP:
-            return GroupMaker(
-                world, courses, model, GroupedPodFactory(model, job_form.dialect, numbers), client, prepare
-            )
+            return GroupMaker(world, model, GroupedPodFactory(model, job_form.dialect, numbers), client, prepare)
         case SubmissionForm.VOLCANO_JOB:
             storage, describe, restarts_whole = _VOLCANO_JOBS, volcano_job_of, True
         case _:
             is_kueue = job_form.form is SubmissionForm.KUEUE_JOB
             storage, restarts_whole = JOBS, False
             describe = functools.partial(indexed_job_of, kueue=is_kueue)
-    return ObjectMaker(world, courses, model, client, storage, describe, prepare, restarts_whole=restarts_whole)
+    return ObjectMaker(world, model, client, storage, describe, prepare, restarts_whole=restarts_whole)

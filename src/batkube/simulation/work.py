@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from batkube.cluster.courses import Courses
 from batkube.cluster.outcomes import Outcome, PodListener
 from batkube.cluster.store import Key
 from batkube.cluster.world import World
@@ -66,14 +65,13 @@ class Work:
         self,
         manifests: Manifests,
         objects: Sequence[ObjectManifest],
-        courses: Courses,
         node_names: Sequence[str],
         on_pod: PodListener,
     ) -> None:
         """Apply `objects` at their times, and listen to what becomes of them and of all that others make."""
         on_apply = None if self._observer is None else self._observer.stir
         submission = ObjectSubmission(self._world, manifests, objects, on_apply)
-        self.records = ObjectRecords(self._world, courses, node_names, submission.workload_of, on_pod)
+        self.records = ObjectRecords(self._world, node_names, submission.workload_of, on_pod)
         self._tellers.append(self.records.tell_the_rest)
         if objects:
             self._objects = submission

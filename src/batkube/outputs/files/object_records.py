@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from batkube.cluster.courses import Courses, work_milli
+from batkube.cluster.courses import work_milli
 from batkube.cluster.mapping import NAMESPACE, NODE, POD
 from batkube.cluster.outcomes import OBJECT_PROFILE, FinalState, Outcome, PodListener, PodRecord
 from batkube.cluster.pods import is_finished, node_of_pod, phase_of
@@ -88,11 +88,9 @@ class _JobLife:
 class ObjectRecords:
     """Listens to pods without a course, and to Jobs."""
 
-    def __init__(
-        self, world: World, courses: Courses, node_names: Sequence[str], workload_of: WorkloadOf, on_pod: PodListener
-    ) -> None:
+    def __init__(self, world: World, node_names: Sequence[str], workload_of: WorkloadOf, on_pod: PodListener) -> None:
         self._store = store = world.store
-        self._courses = courses
+        self._courses = world.courses
         self._machine_ids: Mapping[str, int] = {name: number for number, name in enumerate(node_names)}
         self._workload_of = workload_of
         self._on_pod = on_pod
