@@ -7,10 +7,14 @@ there are no conflicts to retry.
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import Protocol
 
 from batkube.cluster.store import Key, KubeObject
 from batkube.kernel.instants import Instant
+
+_NOT_FOUND = 404
 
 
 class Refused(Exception):
@@ -21,6 +25,16 @@ class Refused(Exception):
         self.code = code
         self.reason = reason
         self.message = message
+
+
+@contextlib.contextmanager
+def unless_gone() -> Iterator[None]:
+    """Pass over that what is written to, or deleted, is not there any more."""
+    try:
+        yield
+    except Refused as refusal:
+        if refusal.code != _NOT_FOUND:
+            raise
 
 
 class Client(Protocol):

@@ -31,14 +31,14 @@ class Outcome(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     job: Job
     state: FinalState
     #: When its last placement was decided.
-    scheduled: Instant | None
+    scheduled: Instant | None = None
     #: When its work began: all its pods running.
-    started: Instant | None
-    finished: Instant | None
+    started: Instant | None = None
+    finished: Instant | None = None
     #: The machines it used, as an interval set.
-    machines: int
+    machines: int = 0
     #: How often it was stopped to make room.
-    evictions: int
+    evictions: int = 0
     #: How often it was placed, or, of a Job that was an object, how many of its pods were; and the work of those
     #: attempts that were thrown away, because it was stopped or a node failed: thousandths of a machine, or of a core
     #: where pods share machines, times nanoseconds.

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 
 from batkube.cluster.pods import is_ready, is_running
+from batkube.cluster.references import annotations_of
 from batkube.cluster.store import KubeObject, Store
 from batkube.kernel.instants import START, Duration, Instant, instant_of, seconds
 from batkube.kernel.quantities import CPU, MEMORY, Quantity, format_amount, parse_quantity
@@ -39,7 +40,7 @@ class PodUse:
         """Return what each running container of a pod uses; nothing is measured of a pod that does not run."""
         if not is_running(pod):
             return {}
-        annotations = pod["metadata"].get("annotations") or {}
+        annotations = annotations_of(pod)
         annotated = {CPU: annotations.get(CPU_USAGE), MEMORY: annotations.get(MEMORY_USAGE)}
         annotated = {resource: text for resource, text in annotated.items() if text is not None}
         statuses = {status["name"]: status for status in pod["status"].get("containerStatuses") or ()}

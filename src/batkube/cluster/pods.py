@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
-from batkube.cluster.references import condition_of, has_condition, is_being_deleted, status_with
-from batkube.cluster.store import KubeObject
+from batkube.cluster.references import (
+    annotations_of,
+    condition_of,
+    has_condition,
+    is_being_deleted,
+    name_of,
+    namespace_of,
+    status_with,
+)
+from batkube.cluster.store import Key, KubeObject
 from batkube.kernel.instants import NANOSECONDS_PER_SECOND, START, Duration, Instant, duration, instant_of
 
 TERMINAL_PHASES = ("Succeeded", "Failed")
@@ -34,11 +42,17 @@ def priority_of(pod: KubeObject) -> int:
 
 def time_in(pod: KubeObject, annotation: str) -> Duration | None:
     """Return the length of time that an annotation of the pod tells; one that cannot be read tells nothing."""
-    text = (pod["metadata"].get("annotations") or {}).get(annotation)
+    text = annotations_of(pod).get(annotation)
     try:
         return None if text is None else max(Duration(0), duration(text))
     except ValueError:
         return None
+
+
+def eviction_of(key: Key) -> KubeObject:
+    """Return what is posted to a pod's sub-resource `eviction` to ask it to leave."""
+    metadata = {"namespace": namespace_of(key), "name": name_of(key)}
+    return {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": metadata}
 
 
 def disrupted_status(pod: KubeObject, reason: str, message: str, now: Instant) -> KubeObject:

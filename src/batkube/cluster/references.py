@@ -52,6 +52,34 @@ def controller_reference(owner: KubeObject) -> KubeObject:
     }
 
 
+def labels_of(obj: KubeObject) -> dict[str, str]:
+    """Return the object's labels."""
+    labels: dict[str, str] = obj["metadata"].get("labels") or {}
+    return labels
+
+
+def annotations_of(obj: KubeObject) -> dict[str, str]:
+    """Return the object's annotations."""
+    annotations: dict[str, str] = obj["metadata"].get("annotations") or {}
+    return annotations
+
+
+def number_in(obj: KubeObject, annotation: str) -> int | None:
+    """Return the whole number that an annotation of the object tells, None if it tells none."""
+    return whole_number(annotations_of(obj).get(annotation, ""))
+
+
+def whole_number(text: str) -> int | None:
+    """Return the number that a text of digits is, None for any other text."""
+    return int(text) if text.isascii() and text.isdigit() else None
+
+
+def without_finalizer(obj: KubeObject, finalizer: str) -> KubeObject:
+    """Return `obj` as it is once a finalizer has done its work."""
+    left = [one for one in obj["metadata"].get("finalizers", ()) if one != finalizer]
+    return with_metadata(obj, finalizers=left or None)
+
+
 def is_being_deleted(obj: KubeObject) -> bool:
     """Return whether the object waits for its finalizers or its grace period."""
     return "deletionTimestamp" in obj["metadata"]

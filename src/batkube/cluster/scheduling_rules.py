@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from batkube.cluster.references import labels_of
 from batkube.cluster.selectors import LabelSelector, Operator, Requirement
 from batkube.cluster.store import KubeObject
 from batkube.platforms.model import REPELLING
@@ -107,7 +108,7 @@ class NodeRules:
         return None
 
     def _affinity(self, node: KubeObject) -> str | None:
-        labels = node["metadata"].get("labels") or {}
+        labels = labels_of(node)
         if any(labels.get(name) != value for name, value in self._labels.items()):
             return OTHER_LABELS
         if self._terms is not None and not any(term.matches(node) for term in self._terms):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from batkube.cluster.references import number_in
 from batkube.cluster.store import KubeObject
 from batkube.kernel.intervals import lowest, mask_of, members, runs
 
@@ -15,8 +16,7 @@ INDEX = "batch.kubernetes.io/job-completion-index"
 
 def index_of(pod: KubeObject) -> int | None:
     """Return the completion index of a pod, or None when it has none that can be read."""
-    text = (pod["metadata"].get("annotations") or {}).get(INDEX, "")
-    return int(text) if text.isascii() and text.isdigit() else None
+    return number_in(pod, INDEX)
 
 
 def indexes_of(pods: Iterable[KubeObject]) -> int:

@@ -30,10 +30,15 @@ class Controller:
         raise NotImplementedError
 
     def hear(self, batch: Batch, now: Instant) -> None:
-        """Queue what has changed and is there."""
+        """Queue what has changed, is there, and concerns this controller."""
         if batch.type is not DELETED:
-            for key in batch.keys:
-                self.queue.add(key, now)
+            for key, obj in zip(batch.keys, batch.objects, strict=True):
+                if self.concerns(obj):
+                    self.queue.add(key, now)
+
+    def concerns(self, obj: KubeObject) -> bool:
+        """Return whether an object is to be looked at when it has changed; as a rule all are."""
+        return True
 
     def _look(self, key: Key, now: Instant) -> None:
         obj = self.store.get(self.storage, key)

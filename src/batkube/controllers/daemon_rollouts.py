@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from batkube.cluster.pods import available_in, is_ready
-from batkube.cluster.references import is_being_deleted
+from batkube.cluster.references import is_being_deleted, labels_of
 from batkube.cluster.store import KubeObject
 from batkube.controllers.revisions import REVISION_LABEL
 from batkube.controllers.scaling import scaled
@@ -58,7 +58,7 @@ def surplus_of(owner: KubeObject, running: Sequence[KubeObject], digest: str, no
 
 def hash_of_pod(pod: KubeObject) -> str:
     """Return the hash of the template that a pod was made from."""
-    return str((pod["metadata"].get("labels") or {}).get(REVISION_LABEL, ""))
+    return str(labels_of(pod).get(REVISION_LABEL, ""))
 
 
 def is_available(owner: KubeObject, pod: KubeObject, now: Instant) -> bool:

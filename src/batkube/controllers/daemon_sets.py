@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from batkube.cluster.client import Client
 from batkube.cluster.event_recorder import EventRecorder
-from batkube.cluster.pods import available_in, is_finished, is_ready, node_of_pod
+from batkube.cluster.pods import is_finished, is_ready, node_of_pod
 from batkube.cluster.references import is_being_deleted
 from batkube.cluster.scheduling_rules import NodeRules, tolerates
 from batkube.cluster.store import Batch, Key, KubeObject
@@ -67,10 +67,7 @@ class DaemonSets(PodKeeper):
             self._manage(key, owner, nodes, eligible, hash_of(revision), now)
             self._renew(owner, eligible, hash_of(revision), now)
         pods = self._by_node(owner)
-        min_ready_s = owner["spec"].get("minReadySeconds", 0)
-        waits = [available_in(pod, min_ready_s, now) for some in pods.values() for pod in some]
-        if soonest := min(filter(None, waits), default=None):
-            self.queue.add_after(key, now, soonest)
+        self.look_again_when_available(key, owner, [pod for some in pods.values() for pod in some], now)
         self.write_status(owner, _status(owner, pods, eligible, hash_of(revision), now), now)
         hashes = {hash_of(one): one["metadata"]["name"] for one in self._revisions.of(owner)}
         used = [hashes.get(hash_of_pod(pod), "") for some in pods.values() for pod in some]

@@ -10,7 +10,14 @@ from collections.abc import Sequence
 from batkube.cluster.client import Client, Refused
 from batkube.cluster.event_recorder import EventRecorder
 from batkube.cluster.pods import is_finished
-from batkube.cluster.references import condition_of, is_being_deleted, key_of, namespace_of, with_metadata
+from batkube.cluster.references import (
+    annotations_of,
+    condition_of,
+    is_being_deleted,
+    key_of,
+    namespace_of,
+    with_metadata,
+)
 from batkube.cluster.store import DELETED, Change, Key, KubeObject
 from batkube.cluster.world import World
 from batkube.controllers import rollout_plan as plan
@@ -82,7 +89,7 @@ class Deployments(Controller):
             self.write_status(deployment, progress.counted(deployment, new, others, now), now)
             return
         deployment = self._note_pause(deployment, now)
-        if not deployment["spec"].get("paused") and plan.ROLLBACK_TO in plan.annotations_of(deployment):
+        if not deployment["spec"].get("paused") and plan.ROLLBACK_TO in annotations_of(deployment):
             self._roll_back(deployment, [*others, *([] if new is None else [new])], now)
             return
         if new is not None:
@@ -113,9 +120,9 @@ class Deployments(Controller):
     ) -> tuple[KubeObject, KubeObject]:
         """Give the new ReplicaSet the highest revision and the annotations, and the deployment the revision."""
         revision = max((plan.revision_of(one) for one in others), default=0) + 1
-        annotations = plan.annotations_for_new(deployment, plan.annotations_of(new), revision)
+        annotations = plan.annotations_for_new(deployment, annotations_of(new), revision)
         min_ready_s = deployment["spec"].get("minReadySeconds")
-        if annotations != plan.annotations_of(new) or min_ready_s != new["spec"].get("minReadySeconds"):
+        if annotations != annotations_of(new) or min_ready_s != new["spec"].get("minReadySeconds"):
             spec = {name: value for name, value in new["spec"].items() if name != "minReadySeconds"}
             if min_ready_s:
                 spec["minReadySeconds"] = min_ready_s
@@ -138,9 +145,9 @@ class Deployments(Controller):
         is_silent = condition_of(deployment, progress.PROGRESSING) is None
         if progress.has_deadline(deployment) and (is_silent or not only_if_silent):
             status = progress.with_word(deployment, "True", *condition, now)
-        revision = plan.annotations_of(new).get(plan.REVISION, "")
-        annotations = {**plan.annotations_of(deployment), plan.REVISION: revision}
-        if annotations == plan.annotations_of(deployment) and status is deployment.get("status"):
+        revision = annotations_of(new).get(plan.REVISION, "")
+        annotations = {**annotations_of(deployment), plan.REVISION: revision}
+        if annotations == annotations_of(deployment) and status is deployment.get("status"):
             return deployment
         changed = {**with_metadata(deployment, annotations=annotations), "status": status}
         return self.client.update(DEPLOYMENT, changed, now, subresource="status")
@@ -266,9 +273,9 @@ class Deployments(Controller):
 
     def _resize(self, deployment: KubeObject, replica_set: KubeObject, count: int, now: Instant) -> KubeObject:
         """Give a ReplicaSet another size, and note the deployment's in it."""
-        annotations = {**plan.annotations_of(replica_set), **plan.size_annotations(deployment)}
+        annotations = {**annotations_of(replica_set), **plan.size_annotations(deployment)}
         before = size(replica_set)
-        if before == count and annotations == plan.annotations_of(replica_set):
+        if before == count and annotations == annotations_of(replica_set):
             return replica_set
         changed = {
             **with_metadata(replica_set, annotations=annotations),

@@ -10,8 +10,8 @@ import ipaddress
 
 from batkube.cluster.client import Client, Refused
 from batkube.cluster.event_recorder import EventRecorder
-from batkube.cluster.references import namespace_of
-from batkube.cluster.store import DELETED, Batch, Key, KubeObject
+from batkube.cluster.references import annotations_of, labels_of, namespace_of
+from batkube.cluster.store import Batch, Key, KubeObject
 from batkube.cluster.world import World
 from batkube.controllers.controller import Controller
 from batkube.controllers.endpoint_slices import PortGroup, SliceWriter
@@ -41,15 +41,10 @@ class EndpointMirroring(Controller):
         for key in batch.keys:
             self.queue.add(key, now)
 
-    def hear(self, batch: Batch, now: Instant) -> None:
-        """Queue what has changed; slices of what is gone are collected with it."""
-        if batch.type is not DELETED:
-            super().hear(batch, now)
-
     def reconcile(self, key: Key, endpoints: KubeObject, now: Instant) -> None:
         """Mirror Endpoints, or remove what was mirrored of them."""
         metadata, service = endpoints["metadata"], self.store.get(SERVICE, key)
-        labels, annotations = metadata.get("labels") or {}, metadata.get("annotations") or {}
+        labels, annotations = labels_of(endpoints), annotations_of(endpoints)
         is_mirrored = labels.get(_SKIPPED) != "true" and _LEADER not in annotations
         if service is None or service["spec"].get("selector") or not is_mirrored:
             self._writer.delete_all(namespace_of(key), metadata["name"], now)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from batkube.cluster.client import Client, Refused
 from batkube.cluster.mapping import NODE
 from batkube.cluster.pods import is_ready, node_of_pod
-from batkube.cluster.references import controller_reference, is_being_deleted, key_of, namespace_of
+from batkube.cluster.references import controller_reference, is_being_deleted, key_of, labels_of, namespace_of
 from batkube.cluster.store import Batch, Key, KubeObject, Store
 from batkube.cluster.world import World
 from batkube.controllers.service_backends import (
@@ -56,7 +56,7 @@ class SliceWriter:
         return [
             one
             for _, one in self._store.in_namespace(SLICE, namespace)
-            if wanted <= (one["metadata"].get("labels") or {}).items() and not is_being_deleted(one)
+            if wanted <= labels_of(one).items() and not is_being_deleted(one)
         ]
 
     def write(
@@ -133,7 +133,7 @@ class EndpointSlices(ServiceController):
     def _hear_slices(self, batch: Batch, now: Instant) -> None:
         """Look again at a Service of which somebody changed or removed a slice."""
         for key, one in zip(batch.keys, batch.objects, strict=True):
-            labels = one["metadata"].get("labels") or {}
+            labels = labels_of(one)
             if labels.get(MANAGED_BY) == _MANAGER and SERVICE_NAME in labels:
                 self.queue.add(Key(f"{namespace_of(key)}/{labels[SERVICE_NAME]}"), now)
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 
 from batkube.cluster.client import Refused
 from batkube.cluster.pods import is_ready
+from batkube.cluster.references import labels_of
 from batkube.cluster.store import Batch, Key, KubeObject
 from batkube.controllers.service_backends import (
     HEADLESS_LABEL,
@@ -64,7 +65,7 @@ class EndpointsOfServices(ServiceController):
         self._write(key, service, packed(subsets), now)
 
     def _write(self, key: Key, service: KubeObject, subsets: list[KubeObject], now: Instant) -> None:
-        labels = {**(service["metadata"].get("labels") or {}), **_MANAGER}
+        labels = {**labels_of(service), **_MANAGER}
         labels.pop(HEADLESS_LABEL, None)
         if is_headless(service):
             labels[HEADLESS_LABEL] = ""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from batkube.cluster.references import has_condition
+from batkube.cluster.references import has_condition, labels_of
 from batkube.cluster.store import KubeObject
 from batkube.kernel.instants import Duration, Instant, seconds
 
@@ -76,7 +76,7 @@ class EvictionPace:
 
 def zone_of(node: KubeObject) -> str:
     """Return the zone of a node within its region; "" if it has neither (component-helpers: topology.GetZoneKey)."""
-    labels = node["metadata"].get("labels") or {}
+    labels = labels_of(node)
     region, zone = (labels.get(f"topology.kubernetes.io/{name}", "") for name in ("region", "zone"))
     return f"{region}:{zone}" if region or zone else ""
 

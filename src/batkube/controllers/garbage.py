@@ -7,7 +7,7 @@ Kubernetes: pkg/controller/garbagecollector. What a deletion asked for stands in
 from __future__ import annotations
 
 from batkube.cluster.client import Client
-from batkube.cluster.references import is_being_deleted, with_metadata
+from batkube.cluster.references import is_being_deleted, with_metadata, without_finalizer
 from batkube.cluster.store import Key, KubeObject
 from batkube.cluster.world import World
 from batkube.controllers.object_graph import ObjectGraph
@@ -120,8 +120,7 @@ class GarbageCollector:
         self._drop_finalizer(uid, obj, ORPHAN, now)
 
     def _drop_finalizer(self, uid: str, obj: KubeObject, finalizer: str, now: Instant) -> None:
-        left = [one for one in obj["metadata"].get("finalizers", ()) if one != finalizer]
-        self._update(uid, with_metadata(obj, finalizers=left or None), now)
+        self._update(uid, without_finalizer(obj, finalizer), now)
 
     def _update(self, uid: str, obj: KubeObject, now: Instant) -> None:
         place = self._graph.place_of(uid)

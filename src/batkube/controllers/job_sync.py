@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from batkube.cluster.pods import is_active, is_finished, is_ready, phase_of
-from batkube.cluster.references import Condition, is_being_deleted, new_condition
+from batkube.cluster.references import Condition, is_being_deleted, new_condition, number_in
 from batkube.cluster.store import KubeObject
 from batkube.controllers.completion_indexes import below, format_indexes, index_of, indexes_of, parse_indexes
 from batkube.controllers.pod_failures import finished_at, has_failed, replaces_only_failed, verdict_on
@@ -205,8 +205,7 @@ _OMITTED_WHEN_EMPTY = ("active", "succeeded", "failed", "completedIndexes", "con
 
 
 def _count(pod: KubeObject, annotation: str) -> int:
-    text = (pod["metadata"].get("annotations") or {}).get(annotation, "0")
-    return int(text) if text.isascii() and text.isdigit() else 0
+    return number_in(pod, annotation) or 0
 
 
 def failures_of_index(pod: KubeObject) -> int:

@@ -8,10 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from batkube.cluster.client import Client, Refused
+from batkube.cluster.client import Client, Refused, unless_gone
 from batkube.cluster.event_recorder import EventRecorder
 from batkube.cluster.pods import is_ready
-from batkube.cluster.references import condition_of, has_condition, is_being_deleted, key_of, with_metadata
+from batkube.cluster.references import (
+    condition_of,
+    has_condition,
+    is_being_deleted,
+    key_of,
+    without_finalizer,
+)
 from batkube.cluster.store import DELETED, Batch, Change, Key, KubeObject
 from batkube.cluster.world import World
 from batkube.controllers.controlled import Controlled
@@ -19,7 +25,7 @@ from batkube.controllers.controller import Controller
 from batkube.controllers.job_ends import completion_of, failure_of
 from batkube.controllers.job_pods import plan_pods, surplus
 from batkube.controllers.job_sync import FINALIZER, JobSync, has_finalizer, is_suspended, job_condition
-from batkube.controllers.pod_control import NOT_FOUND, POD, PodControl, claim_objects, owner_key
+from batkube.controllers.pod_control import POD, PodControl, claim_objects, owner_key
 from batkube.controllers.pod_failures import Failures
 from batkube.controllers.work_queue import WorkQueue
 from batkube.kernel.instants import Duration, Instant, instant_of, rfc3339, seconds
@@ -154,12 +160,8 @@ class Jobs(Controller):
         return left, problem
 
     def _drop_finalizer(self, pod: KubeObject, now: Instant) -> None:
-        finalizers = [one for one in pod["metadata"].get("finalizers", ()) if one != FINALIZER]
-        try:
-            self.client.update(POD, with_metadata(pod, finalizers=finalizers or None), now)
-        except Refused as refusal:
-            if refusal.code != NOT_FOUND:
-                raise
+        with unless_gone():
+            self.client.update(POD, without_finalizer(pod, FINALIZER), now)
 
     # Status
 
@@ -235,12 +237,9 @@ class FinishedJobs(Controller):
 
     storage = JOB
 
-    def hear(self, batch: Batch, now: Instant) -> None:
-        """Queue the finished ones that have a time to live."""
-        if batch.type is not DELETED:
-            for key, job in zip(batch.keys, batch.objects, strict=True):
-                if "ttlSecondsAfterFinished" in job["spec"] and is_finished(job):
-                    self.queue.add(key, now)
+    def concerns(self, job: KubeObject) -> bool:
+        """Return whether a Job is finished and has a time to live."""
+        return "ttlSecondsAfterFinished" in job["spec"] and is_finished(job)
 
     def reconcile(self, key: Key, job: KubeObject, now: Instant) -> None:
         """Delete a Job whose time is over."""

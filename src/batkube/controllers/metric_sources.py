@@ -42,11 +42,10 @@ def measure(
 ) -> Measured:
     """Return what one of an autoscaler's metrics asks for where `pods` are; raises Unmeasured."""
     kind = spec["type"]
-    if kind == "Resource":
-        return _resource(spec["resource"], kind, "resource", pods, use, size, now)
-    if kind == "ContainerResource":
-        return _resource(spec["containerResource"], kind, "containerResource", pods, use, size, now)
-    raise _foreign(kind, spec, namespace)
+    field = kind[0].lower() + kind[1:]
+    if kind in ("Resource", "ContainerResource"):
+        return _resource(spec[field], kind, field, pods, use, size, now)
+    raise _foreign(kind, spec[field], namespace)
 
 
 def _resource(
@@ -84,9 +83,8 @@ def _current(resource: str, proposal: SizeProposal) -> KubeObject:
     return {"averageUtilization": proposal.utilisation_percent, **average}
 
 
-def _foreign(kind: str, spec: KubeObject, namespace: str) -> Unmeasured:
+def _foreign(kind: str, source: KubeObject, namespace: str) -> Unmeasured:
     """Return why a metric that another API would have to serve is not to be had."""
-    source = spec[kind[0].lower() + kind[1:]]
     name, has_average = source["metric"]["name"], source["target"].get("averageValue") is not None
     if kind == "Pods":
         message = f"unable to get metric {name}: {_NO_CUSTOM}"

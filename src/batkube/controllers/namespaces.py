@@ -48,12 +48,9 @@ class Namespaces(Controller):
         self._graph = graph
         graph.listen(self._hear_content)
 
-    def hear(self, batch: Batch, now: Instant) -> None:
-        """Queue those that are being deleted."""
-        if batch.type is not DELETED:
-            for key, namespace in zip(batch.keys, batch.objects, strict=True):
-                if is_being_deleted(namespace):
-                    self.queue.add(key, now)
+    def concerns(self, namespace: KubeObject) -> bool:
+        """Return whether a namespace is being deleted."""
+        return is_being_deleted(namespace)
 
     def _hear_content(self, uid: str, before: KubeObject | None, after: KubeObject | None, now: Instant) -> None:
         """Look again when something left a namespace that waits for it."""

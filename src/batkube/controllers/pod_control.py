@@ -8,16 +8,23 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from batkube.cluster.client import Client, Refused
+from batkube.cluster.client import Client, Refused, unless_gone
 from batkube.cluster.event_recorder import EventNote, EventRecorder, EventType
-from batkube.cluster.references import controller_reference, is_being_deleted, key_of, namespace_of, with_metadata
+from batkube.cluster.references import (
+    controller_reference,
+    is_being_deleted,
+    key_of,
+    namespace_of,
+    with_metadata,
+    without_finalizer,
+)
 from batkube.cluster.selectors import LabelSelector, selector_of
 from batkube.cluster.store import Key, KubeObject
 from batkube.controllers.controlled import Controlled
 from batkube.kernel.instants import Instant
 
 POD = "pods"
-NOT_FOUND = 404
+_NOT_FOUND = 404
 #: The first batch of a slow start; each that succeeds is followed by one twice as large.
 _SLOW_START = 1
 
@@ -98,7 +105,7 @@ class PodControl:
         try:
             self._client.delete(POD, key_of(pod), now)
         except Refused as refusal:
-            if refusal.code == NOT_FOUND:
+            if refusal.code == _NOT_FOUND:
                 return
             self._tell(owner, "Warning", "FailedDelete", self._words.not_deleted, pod, now, refusal.message)
             raise
@@ -162,20 +169,16 @@ def _adopted(obj: KubeObject, owner: KubeObject, finalizer: str) -> KubeObject:
 
 
 def _released(obj: KubeObject, owner: KubeObject, finalizer: str) -> KubeObject:
-    metadata = obj["metadata"]
     uid = owner["metadata"]["uid"]
-    references = [one for one in metadata.get("ownerReferences", ()) if one["uid"] != uid]
-    finalizers = [one for one in metadata.get("finalizers", ()) if one != finalizer]
-    return with_metadata(obj, ownerReferences=references or None, finalizers=finalizers or None)
+    references = [one for one in obj["metadata"].get("ownerReferences", ()) if one["uid"] != uid]
+    return with_metadata(without_finalizer(obj, finalizer), ownerReferences=references or None)
 
 
 def _write(client: Client, storage: str, obj: KubeObject, now: Instant) -> KubeObject | None:
-    try:
-        return client.update(storage, obj, now)
-    except Refused as refusal:
-        if refusal.code == NOT_FOUND:
-            return None
-        raise
+    written = None
+    with unless_gone():
+        written = client.update(storage, obj, now)
+    return written
 
 
 def pod_selector(owner: KubeObject) -> LabelSelector:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from batkube.cluster.client import Client, Refused
 from batkube.cluster.event_recorder import EventRecorder
 from batkube.cluster.pods import available_in, is_active, is_ready
-from batkube.cluster.references import Condition, controller_of, is_being_deleted, new_condition
+from batkube.cluster.references import Condition, controller_of, is_being_deleted, labels_of, new_condition
 from batkube.cluster.store import Key, KubeObject
 from batkube.cluster.world import World
 from batkube.controllers.controlled import Controlled
@@ -82,7 +82,7 @@ def _status(replica_set: KubeObject, pods: Sequence[KubeObject], problem: Refuse
     min_ready_s = spec.get("minReadySeconds", 0)
     template_labels = (spec["template"].get("metadata") or {}).get("labels") or {}
     counts = {
-        "fullyLabeledReplicas": sum(template_labels.items() <= _labels(pod).items() for pod in pods),
+        "fullyLabeledReplicas": sum(template_labels.items() <= labels_of(pod).items() for pod in pods),
         "readyReplicas": sum(is_ready(pod) for pod in pods),
         "availableReplicas": sum(available_in(pod, min_ready_s, now) == 0 for pod in pods),
     }
@@ -93,11 +93,6 @@ def _status(replica_set: KubeObject, pods: Sequence[KubeObject], problem: Refuse
         "observedGeneration": replica_set["metadata"].get("generation", 0),
         **({"conditions": conditions} if conditions else {}),
     }
-
-
-def _labels(pod: KubeObject) -> dict[str, str]:
-    labels: dict[str, str] = pod["metadata"].get("labels") or {}
-    return labels
 
 
 def _conditions(replica_set: KubeObject, pod_count: int, problem: Refused | None, now: Instant) -> list[Condition]:

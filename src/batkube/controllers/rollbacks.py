@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from batkube.cluster.event_recorder import EventType
-from batkube.cluster.references import with_metadata
+from batkube.cluster.references import annotations_of, number_in, with_metadata
 from batkube.cluster.store import KubeObject
 from batkube.controllers import rollout_plan as plan
 
@@ -19,7 +19,7 @@ def rolled_back(deployment: KubeObject, owned: Sequence[KubeObject]) -> tuple[Ku
     name = deployment["metadata"]["name"]
     revision = _revision(deployment, owned)
     target = next((one for one in owned if revision and plan.revision_of(one) == revision), None)
-    asked_no_more = {key: text for key, text in plan.annotations_of(deployment).items() if key != plan.ROLLBACK_TO}
+    asked_no_more = {key: text for key, text in annotations_of(deployment).items() if key != plan.ROLLBACK_TO}
     unchanged = with_metadata(deployment, annotations=asked_no_more)
     if target is None:
         message = "Unable to find the revision to rollback to." if revision else "Unable to find last revision."
@@ -35,8 +35,7 @@ def rolled_back(deployment: KubeObject, owned: Sequence[KubeObject]) -> tuple[Ku
 
 def _revision(deployment: KubeObject, owned: Sequence[KubeObject]) -> int:
     """Return the revision asked for; 0 means the one before the latest, and is returned when there is none."""
-    text = plan.annotations_of(deployment)[plan.ROLLBACK_TO]
-    if text.isascii() and text.isdigit() and int(text):
-        return int(text)
+    if revision := number_in(deployment, plan.ROLLBACK_TO):
+        return revision
     revisions = sorted(plan.revision_of(one) for one in owned)
     return revisions[-2] if len(revisions) > 1 else 0

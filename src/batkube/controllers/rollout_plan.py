@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from batkube.cluster.references import controller_reference
+from batkube.cluster.references import annotations_of, controller_reference, number_in, whole_number
 from batkube.cluster.store import KubeObject
 from batkube.controllers.scaling import scaled
 
@@ -118,17 +118,7 @@ def split(deployment: KubeObject, replica_sets: Sequence[KubeObject]) -> tuple[K
 
 def revision_of(obj: KubeObject) -> int:
     """Return the revision that an object's annotation tells; 0 when there is none."""
-    return _number(annotations_of(obj).get(REVISION)) or 0
-
-
-def annotations_of(obj: KubeObject) -> dict[str, str]:
-    """Return the annotations of an object."""
-    annotations: dict[str, str] = obj["metadata"].get("annotations") or {}
-    return annotations
-
-
-def _number(text: str | None) -> int | None:
-    return int(text) if text is not None and text.isascii() and text.isdigit() else None
+    return number_in(obj, REVISION) or 0
 
 
 def annotations_for_new(deployment: KubeObject, present: dict[str, str] | None, revision: int) -> dict[str, str]:
@@ -139,7 +129,7 @@ def annotations_for_new(deployment: KubeObject, present: dict[str, str] | None, 
     made = dict(present or {})
     made |= {name: text for name, text in annotations_of(deployment).items() if name not in _OWN_ANNOTATIONS}
     old_text = made.get(REVISION)
-    if (_number(old_text) or 0) < revision:
+    if (whole_number(old_text or "") or 0) < revision:
         made[REVISION] = str(revision)
         if old_text is not None:
             made[REVISION_HISTORY] = _longer_history(made.get(REVISION_HISTORY, ""), old_text)
@@ -168,7 +158,7 @@ def size_annotations(deployment: KubeObject) -> dict[str, str]:
 
 def is_scaled(deployment: KubeObject, replica_sets: Sequence[KubeObject]) -> bool:
     """Return whether the deployment's size changed since a ReplicaSet that has pods noted it."""
-    noted = [_number(annotations_of(one).get(DESIRED_REPLICAS)) for one in replica_sets if size(one)]
+    noted = [number_in(one, DESIRED_REPLICAS) for one in replica_sets if size(one)]
     return any(count is not None and count != size(deployment) for count in noted)
 
 
@@ -187,7 +177,7 @@ def is_saturated(deployment: KubeObject, replica_set: KubeObject | None) -> bool
     wanted = size(deployment)
     return (
         size(replica_set) == wanted
-        and _number(annotations_of(replica_set).get(DESIRED_REPLICAS)) == wanted
+        and number_in(replica_set, DESIRED_REPLICAS) == wanted
         and replica_set.get("status", {}).get("availableReplicas", 0) == wanted
     )
 
@@ -220,7 +210,7 @@ def _fraction(deployment: KubeObject, replica_set: KubeObject) -> int:
     current = size(replica_set)
     if size(deployment) == 0:
         return -current
-    before = _number(annotations_of(replica_set).get(MAX_REPLICAS)) or deployment.get("status", {}).get("replicas", 0)
+    before = number_in(replica_set, MAX_REPLICAS) or deployment.get("status", {}).get("replicas", 0)
     if not before:
         return 0
     after = size(deployment) + max_surge(deployment)

@@ -117,7 +117,8 @@ def _with_progress(
     current: Condition | None,
     now: Instant,
 ) -> list[Condition]:
-    subject = f'Deployment "{deployment["metadata"]["name"]}"' if new is None else f'ReplicaSet "{_name(new)}"'
+    about = deployment if new is None else new
+    subject = f'{about["kind"]} "{about["metadata"]["name"]}"'
     if is_complete(deployment, status):
         done = _condition(PROGRESSING, "True", COMPLETE, f"{subject} has successfully progressed.", now)
         return _with_set(conditions, done)
@@ -130,11 +131,6 @@ def _with_progress(
         late = _condition(PROGRESSING, "False", TIMED_OUT, f"{subject} has timed out progressing.", now)
         return _with_set(conditions, late)
     return list(conditions)
-
-
-def _name(obj: KubeObject) -> str:
-    name: str = obj["metadata"]["name"]
-    return name
 
 
 def _has_progressed(old: KubeObject, new: KubeObject) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 
 from batkube.cluster.client import Client
 from batkube.cluster.pods import is_finished, is_ready, node_of_pod
-from batkube.cluster.references import is_being_deleted, namespace_of
+from batkube.cluster.references import is_being_deleted, labels_of, namespace_of
 from batkube.cluster.store import DELETED, Batch, Key, KubeObject
 from batkube.cluster.world import World
 from batkube.controllers.controller import Controller
@@ -62,7 +62,7 @@ def has_backends(service: KubeObject) -> bool:
 def selects(service: KubeObject, pod: KubeObject) -> bool:
     """Return whether a pod is one of a Service's."""
     selector = service["spec"].get("selector")
-    return bool(selector) and selector.items() <= (pod["metadata"].get("labels") or {}).items()
+    return bool(selector) and selector.items() <= labels_of(pod).items()
 
 
 def is_headless(service: KubeObject) -> bool:

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from batkube.cluster.pods import is_active, node_of_pod, phase_of, ready_since, restarts_of
+from batkube.cluster.references import annotations_of
 from batkube.cluster.store import KubeObject
 from batkube.kernel.instants import Instant, instant_of
 
@@ -56,7 +57,7 @@ def _stage(pod: KubeObject, ready: Instant | None) -> tuple[int, int, int]:
 
 
 def _deletion_cost(pod: KubeObject) -> int:
-    text = (pod["metadata"].get("annotations") or {}).get(DELETION_COST, "0")
+    text = annotations_of(pod).get(DELETION_COST, "0")
     try:
         return int(text)
     except ValueError:

@@ -17,7 +17,7 @@ from batkube.cluster.default_classes import default_storage_class
 from batkube.cluster.event_recorder import EventRecorder
 from batkube.cluster.mapping import NODE
 from batkube.cluster.pods import node_of_pod
-from batkube.cluster.references import namespace_of, with_metadata
+from batkube.cluster.references import annotations_of, namespace_of, with_metadata
 from batkube.cluster.store import DELETED, Batch, Key, KubeObject
 from batkube.cluster.world import World
 from batkube.controllers.controller import Controller
@@ -31,7 +31,6 @@ from batkube.controllers.volume_matching import (
     PROVISIONED_BY,
     SELECTED_NODE,
     VOLUME,
-    annotations_of,
     best_match,
     claim_names,
     class_of,

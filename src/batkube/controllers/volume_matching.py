@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from batkube.cluster.references import is_being_deleted
+from batkube.cluster.references import annotations_of, is_being_deleted
 from batkube.cluster.scheduling_rules import NodeTerm
 from batkube.cluster.selectors import selector_of
 from batkube.cluster.store import KubeObject
@@ -24,12 +24,6 @@ SELECTED_NODE = "volume.kubernetes.io/selected-node"
 #: The provisioner of classes whose volumes somebody makes by hand.
 NO_PROVISIONER = "kubernetes.io/no-provisioner"
 _OLD_CLASS = "volume.beta.kubernetes.io/storage-class"
-
-
-def annotations_of(obj: KubeObject) -> dict[str, str]:
-    """Return an object's annotations."""
-    annotations: dict[str, str] = obj["metadata"].get("annotations") or {}
-    return annotations
 
 
 def claim_names(pod: KubeObject) -> Iterator[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from batkube.cluster.client import Client
 from batkube.cluster.pods import node_of_pod
-from batkube.cluster.references import is_being_deleted, namespace_of, with_metadata
+from batkube.cluster.references import is_being_deleted, namespace_of, with_metadata, without_finalizer
 from batkube.cluster.store import Batch, Key, KubeObject
 from batkube.cluster.world import World
 from batkube.controllers.controller import Controller
@@ -29,8 +29,7 @@ class Protection(Controller):
             if self.finalizer not in finalizers:
                 self.client.update(self.storage, with_metadata(obj, finalizers=[*finalizers, self.finalizer]), now)
         elif self.finalizer in finalizers and not self.is_used(key, obj):
-            left = [one for one in finalizers if one != self.finalizer]
-            self.client.update(self.storage, with_metadata(obj, finalizers=left or None), now)
+            self.client.update(self.storage, without_finalizer(obj, self.finalizer), now)
 
     def is_used(self, key: Key, obj: KubeObject) -> bool:
         """Return whether somebody needs the object."""

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from batkube.cluster.mapping import ANNOTATION_SPEED, node_names
+from batkube.cluster.references import annotations_of
 from batkube.cluster.store import KubeObject
 from batkube.cluster.submission_forms import DIALECTS, KUEUE, Dialect
 from batkube.emulation.access import Access, RefusedByCluster, Unreachable
@@ -137,7 +138,7 @@ def read_nodes(access: Access, emulation: Emulation, platform: Platform | None) 
     if platform is not None:
         _check_names(order, listed, emulation)
     listed.sort(key=lambda node: (order.get(node["metadata"]["name"], len(order)), node["metadata"]["name"]))
-    speeds = [(node["metadata"].get("annotations") or {}).get(ANNOTATION_SPEED, "1") for node in listed]
+    speeds = [annotations_of(node).get(ANNOTATION_SPEED, "1") for node in listed]
     return ClusterNodes(
         [node["metadata"]["name"] for node in listed],
         [{name: amount(name, text) for name, text in _allocatable(node).items()} for node in listed],

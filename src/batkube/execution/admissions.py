@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from batkube.cluster.references import annotations_of
 from batkube.cluster.store import DELETED, Batch, KubeObject
 from batkube.cluster.submission_forms import ANNOTATION_JOB
 from batkube.cluster.world import World
@@ -32,7 +33,7 @@ class Admissions:
         if batch.type is DELETED:
             return
         for change in batch.changes():
-            job = (change.object["metadata"].get("annotations") or {}).get(ANNOTATION_JOB)
+            job = annotations_of(change.object).get(ANNOTATION_JOB)
             was_in = change.previous is not None and _is_in(change.previous)
             if job is not None and _is_in(change.object) and not was_in:
                 self.instants[job] = now

@@ -19,6 +19,7 @@ import re
 from typing import NamedTuple
 
 from batkube.cluster.pods import time_in
+from batkube.cluster.references import annotations_of
 from batkube.cluster.store import KubeObject
 from batkube.execution.scripts.running import run_program, run_script
 from batkube.execution.scripts.state import Environment
@@ -85,7 +86,7 @@ def plan_of(
     start = environment_of(pod, container) if environment is None else environment
     plan = _by_rule(rule, _by_itself(pod, container, start, disk, role))
     if role is Role.MAIN:
-        annotations = pod["metadata"].get("annotations") or {}
+        annotations = annotations_of(pod)
         length = time_in(pod, DURATION if DURATION in annotations else RUN_TIME)
         code = _exit_code(annotations.get(EXIT_CODE))
         if length is not None or code is not None:

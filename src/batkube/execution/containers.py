@@ -8,6 +8,7 @@ kuberuntime_manager.go). Admission, resources and deletion are the kubelet's (`k
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable
 
@@ -289,10 +290,8 @@ class Containers:
 
     def remove(self, key: Key, uid: str, now: Instant) -> None:
         """Let the API forget the pod; it is gone, or waits for its finalizers."""
-        try:
+        with contextlib.suppress(Refused):
             self._client.delete(POD, key, now, grace_s=0, uid=uid)
-        except Refused:
-            return
 
     # Writing and remembering
 
@@ -303,12 +302,9 @@ class Containers:
             self._write(pod, status_of(pod, life, now), now)
 
     def _write(self, pod: KubeObject, status: KubeObject, now: Instant) -> None:
-        if status == pod.get("status"):
-            return
-        try:
-            self._client.update(POD, {**pod, "status": status}, now, subresource="status")
-        except Refused:
-            return
+        if status != pod.get("status"):
+            with contextlib.suppress(Refused):
+                self._client.update(POD, {**pod, "status": status}, now, subresource="status")
 
     def _tell_of(self, life: PodLife, one: ContainerLife, note: EventNote, now: Instant) -> None:
         pod = self._store.get(POD, life.key)

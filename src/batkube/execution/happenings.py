@@ -12,8 +12,14 @@ from typing import cast
 
 from batkube.cluster.client import Client, Refused
 from batkube.cluster.mapping import NODE, POD, ResourceModel, node_of
-from batkube.cluster.pods import is_finished, node_of_pod
-from batkube.cluster.references import controller_of, is_being_deleted, key_of, name_of, namespace_of, with_metadata
+from batkube.cluster.pods import eviction_of, is_finished, node_of_pod
+from batkube.cluster.references import (
+    controller_of,
+    is_being_deleted,
+    key_of,
+    labels_of,
+    with_metadata,
+)
 from batkube.cluster.store import Batch, Key, KubeObject
 from batkube.cluster.timetable import Happening
 from batkube.cluster.world import World
@@ -143,10 +149,8 @@ class Happenings:
 
     def _evict(self, key: Key, now: Instant) -> bool:
         """Ask a pod to leave; return whether it does."""
-        metadata = {"name": name_of(key), "namespace": namespace_of(key)}
-        eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": metadata}
         try:
-            self._client.create(POD, eviction, now, subresource="eviction")
+            self._client.create(POD, eviction_of(key), now, subresource="eviction")
         except Refused as refusal:
             return refusal.code != _TOO_MANY_REQUESTS
         return True
@@ -163,7 +167,7 @@ class Happenings:
         return self._change_spec(node, now, taints=_taints_but(node, taint) or None)
 
     def _label(self, node: KubeObject, happening: Happening, now: Instant) -> bool:
-        labels = {**(node["metadata"].get("labels") or {}), **cast("Mapping[str, str | None]", happening.detail)}
+        labels = {**labels_of(node), **cast("Mapping[str, str | None]", happening.detail)}
         kept = {key: value for key, value in labels.items() if value is not None}
         self._client.update(NODE, with_metadata(node, labels=kept), now)
         return True

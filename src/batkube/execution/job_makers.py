@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Protocol
 
-from batkube.cluster.client import Client, Refused
+from batkube.cluster.client import Client, unless_gone
 from batkube.cluster.courses import Course, Past
 from batkube.cluster.mapping import NAMESPACE, POD, PodFactory, ResourceModel, pod_requests
-from batkube.cluster.pods import is_active, phase_of
-from batkube.cluster.references import controller_of, has_condition
+from batkube.cluster.pods import eviction_of, is_active, phase_of
+from batkube.cluster.references import annotations_of, controller_of, has_condition, labels_of
 from batkube.cluster.store import ADDED, Batch, Key, KubeObject
 from batkube.cluster.submission_forms import (
     ANNOTATION_JOB,
@@ -31,17 +30,17 @@ from batkube.workloads.model import Job
 #: Where a controller writes which of a job's pods one is: the Job controller, Volcano's.
 _RANK_KEYS = ("batch.kubernetes.io/job-completion-index", "volcano.sh/task-index")
 _RANK_IN_NAME = re.compile(r"-([0-9]+)$")
-_NOT_FOUND = 404
 
 Prepare = Callable[[Job, Instant], None]
 """Makes what a job refers to: its queue, the class of its priority."""
 
 
-class JobMaker(Protocol):
+class JobMaker:
     """Makes jobs of one form."""
 
     def make(self, job: Job, now: Instant, past: Past) -> None:
         """Submit a job, or submit it again after it was stopped. Raises Refused."""
+        raise NotImplementedError
 
     def forsake(self, course: Course) -> None:
         """Take note that a course will not go on: what is made next of its job is another."""
@@ -53,8 +52,8 @@ class JobMaker(Protocol):
         """Clear away what stood for a job that is over, its pods included if it was killed."""
 
 
-class PodMaker:
-    """Makes jobs as bare pods."""
+class PodMaker(JobMaker):
+    """Makes jobs as bare pods: with the last of them the job is gone, and the next ones have the next course."""
 
     def __init__(self, world: World, model: ResourceModel, factory: PodFactory | None = None) -> None:
         self._store = world.store
@@ -67,15 +66,6 @@ class PodMaker:
         keys, pods = self._factory.pods_of(job, now)
         self._courses.add(Course(job, keys, pod_requests(job, self._model), now, past))
         self._store.create(POD, keys, pods, now)
-
-    def forsake(self, course: Course) -> None:
-        """Do nothing: the next course comes with the next pods."""
-
-    def disband(self, course: Course, now: Instant) -> None:
-        """Do nothing: who looks after the jobs deletes their pods himself."""
-
-    def dismiss(self, job: Job, now: Instant, *, is_killed: bool) -> None:
-        """Do nothing: there is nothing but the pods."""
 
 
 class GroupMaker(PodMaker):
@@ -108,7 +98,7 @@ class GroupMaker(PodMaker):
         _delete(self._client, self._storage, _key(job), now)
 
 
-class ObjectMaker:
+class ObjectMaker(JobMaker):
     """Makes jobs as one object each, of which a controller makes the pods."""
 
     def __init__(
@@ -157,7 +147,7 @@ class ObjectMaker:
         if batch.type is not ADDED:
             return
         for key, pod in zip(batch.keys, batch.objects, strict=True):
-            job = self._jobs.get((pod["metadata"].get("annotations") or {}).get(ANNOTATION_JOB, ""))
+            job = self._jobs.get(annotations_of(pod).get(ANNOTATION_JOB, ""))
             if job is not None:
                 self._join(job, key, pod, now)
 
@@ -192,10 +182,7 @@ class ObjectMaker:
             _delete(self._client, self._storage, _key(course.job), now)
         elif not self._restarts_whole:
             for key in [key for key, pod in pods.items() if is_active(pod)]:
-                namespace, _, name = key.rpartition("/")
-                metadata = {"namespace": namespace, "name": name}
-                eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": metadata}
-                self._client.create(POD, eviction, now, subresource="eviction")
+                self._client.create(POD, eviction_of(key), now, subresource="eviction")
 
     def dismiss(self, job: Job, now: Instant, *, is_killed: bool) -> None:
         """Leave the object to its controller and its time to live, which is zero; delete that of a killed job."""
@@ -212,17 +199,14 @@ def _key(job: Job) -> Key:
 
 def _delete(client: Client, storage: str, key: Key, now: Instant) -> None:
     """Delete an object that may be gone already."""
-    try:
+    with unless_gone():
         client.delete(storage, key, now, propagation="Background")
-    except Refused as refusal:
-        if refusal.code != _NOT_FOUND:
-            raise
 
 
 def _rank_of(pod: KubeObject, keys: Sequence[Key]) -> int | None:
     """Return which of its job's pods one is: as its controller says, or the first that is missing; None if none is."""
     metadata = pod["metadata"]
-    texts = {**(metadata.get("labels") or {}), **(metadata.get("annotations") or {})}
+    texts = labels_of(pod) | annotations_of(pod)
     match = _RANK_IN_NAME.search(metadata["name"])
     words = [*(texts[key] for key in _RANK_KEYS if key in texts), *([] if match is None else [match[1]])]
     ranks = [int(word) for word in words if word.isdecimal() and int(word) < len(keys)]

@@ -6,6 +6,7 @@ machine at once: ready, of the capacity its status gives, or of a default one.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 
@@ -134,12 +135,10 @@ class NodeAgents:
         if node is None:
             return
         wanted = self.registered(node, now)
-        try:
+        with contextlib.suppress(Refused):
             if wanted["metadata"]["labels"] != node["metadata"].get("labels"):
                 node = self._client.update(NODE, {**node, "metadata": wanted["metadata"]}, now)
             self._client.update(NODE, {**node, "status": wanted["status"]}, now, subresource="status")
-        except Refused:
-            return
 
 
 def _conditions(present: list[Condition], now: Instant) -> list[Condition]:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from batkube.cluster.mapping import NODE, POWER_ANNOTATION, POWER_OFF, POWER_ON, node_names
+from batkube.cluster.references import annotations_of
 from batkube.cluster.store import ADDED, DELETED, Batch, Key, KubeObject
 from batkube.cluster.world import World
 from batkube.execution.energy_book import SWITCHING_OFF, SWITCHING_ON, EnergyBook
@@ -66,7 +67,7 @@ class PowerSwitches:
         wishes: dict[str, list[str]] = {}
         for change in batch.changes():
             name = change.object["metadata"]["name"]
-            wish = (change.object["metadata"].get("annotations") or {}).get(POWER_ANNOTATION, POWER_ON)
+            wish = annotations_of(change.object).get(POWER_ANNOTATION, POWER_ON)
             if name in self._hosts and wish != self._wishes.get(name, POWER_ON):
                 self._wishes[name] = wish
                 wishes.setdefault(wish, []).append(name)

@@ -278,18 +278,7 @@ class WorkloadJobs:
         """A job could not even be submitted: the API does not take it."""
         self._journal.append(now, "refuse", job=job.key, reason=why)
         self._notes.add(_REFUSED, example=f"job {job.key}: {why}")
-        self._on_outcome(
-            Outcome(
-                job=job,
-                state=FinalState.REJECTED,
-                scheduled=None,
-                started=None,
-                finished=None,
-                machines=0,
-                evictions=0,
-                attempts=0,
-            )
-        )
+        self._on_outcome(Outcome(job=job, state=FinalState.REJECTED, attempts=0))
 
     def tell_the_rest(self) -> None:
         """Tell of the pods that the end of the run has met alive; those of a job that has not begun wait for others."""

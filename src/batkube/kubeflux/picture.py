@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from batkube.cluster.pods import is_finished, node_of_pod
-from batkube.cluster.references import key_of
+from batkube.cluster.references import key_of, labels_of
 from batkube.cluster.resources import Amounts, allocatable_of, demand_of
 from batkube.cluster.store import Key, KubeObject
 from batkube.graph.booking import JobWindow
@@ -54,7 +54,7 @@ class NodeOffer(NamedTuple):
 
 def offer_of(node: KubeObject) -> NodeOffer | None:
     """Return what a node offers; None for one that is left out of the graph."""
-    labels: Mapping[str, str] = node["metadata"].get("labels") or {}
+    labels: Mapping[str, str] = labels_of(node)
     if any(label in labels for label in _LEFT_OUT):
         return None
     taints = node["spec"].get("taints") or ()

@@ -14,7 +14,7 @@ from batkube.cluster.client import Client, Refused
 from batkube.cluster.event_recorder import EventNote, EventRecorder, EventType
 from batkube.cluster.mapping import NODE, POD
 from batkube.cluster.pods import is_finished, node_of_pod
-from batkube.cluster.references import is_being_deleted, name_of, namespace_of
+from batkube.cluster.references import is_being_deleted, labels_of, name_of, namespace_of
 from batkube.cluster.resources import demand_of
 from batkube.cluster.scheduling_rules import NodeRules
 from batkube.cluster.store import DELETED, Batch, Key, KubeObject
@@ -120,7 +120,7 @@ class KubeFluxScheduler:
         tries: list[list[Key]] = []
         for key in self._waiting:
             pod = self._store.get(POD, key)
-            labels = {} if pod is None else pod["metadata"].get("labels") or {}
+            labels = {} if pod is None else labels_of(pod)
             name, size = labels.get(GROUP_LABEL), labels.get(SIZE_LABEL, "1")
             if name is None or not size.isdecimal() or int(size) < 2:
                 tries.append([key])

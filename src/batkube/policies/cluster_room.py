@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from batkube.cluster.mapping import ResourceModel, kube_name
 from batkube.cluster.pods import node_of_pod
+from batkube.cluster.references import labels_of
 from batkube.cluster.resources import Amounts, allocatable_of, demand_of
 from batkube.cluster.store import Key, KubeObject
 from batkube.kernel.quantities import CPU, MACHINE, PODS
@@ -105,9 +106,7 @@ class ClusterRoom:
         if node is None:
             return Machine(column, f"(none {column})", _NOTHING)
         name: str = node["metadata"]["name"]
-        machine = self._described.get(name) or Machine(
-            column, name, _NOTHING, labels=node["metadata"].get("labels") or {}
-        )
+        machine = self._described.get(name) or Machine(column, name, _NOTHING, labels=labels_of(node))
         if self._hides_closed and not is_open(node):
             return replace(machine, id=column, capacity=_NOTHING)
         left = {

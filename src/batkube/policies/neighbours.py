@@ -14,7 +14,7 @@ import numpy as np
 from batkube.cluster.host_ports import PORTS_TAKEN, HostPort, collide, host_ports_of
 from batkube.cluster.mapping import POD
 from batkube.cluster.pods import is_finished, node_of_pod
-from batkube.cluster.references import is_being_deleted
+from batkube.cluster.references import is_being_deleted, labels_of
 from batkube.cluster.scheduling_rules import NodeRules
 from batkube.cluster.selectors import LabelSelector, Operator, Requirement, selector_of
 from batkube.cluster.store import DELETED, Batch, Key, KubeObject, Store
@@ -125,10 +125,7 @@ class Neighbours:
 
     def _values(self, topology_key: str) -> list[str | None]:
         """Return the value of a label by column; None where a node lacks it."""
-        return [
-            None if node is None else (node["metadata"].get("labels") or {}).get(topology_key)
-            for node in self._table.nodes
-        ]
+        return [None if node is None else labels_of(node).get(topology_key) for node in self._table.nodes]
 
     def _near(self, terms: Iterable[Term], bound: Sequence[tuple[KubeObject, int]]) -> list[tuple[Term, Counter[str]]]:
         """Return for each term how many pods it means by the value of its topology."""
@@ -233,7 +230,7 @@ def _mask(hits: Iterable[bool]) -> Mask:
 def _spread_selector(constraint: KubeObject, pod: KubeObject) -> LabelSelector:
     """Return which pods are counted: those of the selector that have the same values of certain labels."""
     chosen = selector_of(constraint.get("labelSelector"))
-    labels = pod["metadata"].get("labels") or {}
+    labels = labels_of(pod)
     same = [
         Requirement(key, Operator.IN, (labels[key],)) for key in constraint.get("matchLabelKeys") or () if key in labels
     ]

@@ -6,6 +6,7 @@ import functools
 from collections.abc import Sequence
 
 from batkube.cluster.mapping import NODE, POWER_ANNOTATION, POWER_OFF, POWER_ON
+from batkube.cluster.references import annotations_of, with_metadata
 from batkube.cluster.store import Key, KubeObject, Store
 from batkube.kernel.agenda import Agenda, Rank
 from batkube.kernel.instants import Instant
@@ -32,10 +33,6 @@ class PowerRequests:
 
 
 def _with_wish(node: KubeObject, is_on: bool) -> KubeObject:
-    annotations = {**(node["metadata"].get("annotations") or {}), POWER_ANNOTATION: POWER_ON if is_on else POWER_OFF}
+    annotations = {**annotations_of(node), POWER_ANNOTATION: POWER_ON if is_on else POWER_OFF}
     # One that wakes up takes pods when it is awake, which is for whoever wakes it to say.
-    return {
-        **node,
-        "metadata": {**node["metadata"], "annotations": annotations},
-        "spec": {**node["spec"], "unschedulable": True},
-    }
+    return {**with_metadata(node, annotations=annotations), "spec": {**node["spec"], "unschedulable": True}}

@@ -39,6 +39,7 @@ from batkube.simulation.engine import NO_PARTNER, EngineParts, PartnerLink, engi
 from batkube.simulation.events import start_happenings, watch_machines
 from batkube.simulation.inputs import Inputs, note_inputs, versions_served
 from batkube.simulation.job_forms import admitted_kinds, maker_of
+from batkube.simulation.power import power_of_run
 from batkube.simulation.unused_inputs import note_unused_inputs
 from batkube.simulation.work import Work
 from batkube.timing.loop import Loop
@@ -50,11 +51,9 @@ if TYPE_CHECKING:
     from batkube.components.controllers import ControllerContext
     from batkube.execution.course_work import Workplace
     from batkube.execution.energy_book import EnergyBook
-    from batkube.execution.power_switches import PowerSwitches
     from batkube.policies.scheduler import PolicyScheduler
     from batkube.programs.conflicts import SchedulerConflicts
     from batkube.simulation.auditing import RunAuditor
-    from batkube.simulation.power import PowerParts
 
 
 #: kube-scheduler evicts only to make room for pods of a higher priority, and controllers only from nodes that fail.
@@ -118,12 +117,12 @@ def assemble(
     delays = None if inputs.latencies.are_zero else Delays(inputs.latencies, world.streams)
     arrivals = _arrivals(inputs, world)
     engine = engine_of_run(world, inputs, arrivals, scheduler_folder.parent / "engine")
-    submission = Submission(world, arrivals if engine is None else (), maker, delays)
-    power = _power(world, inputs)
+    submission = Submission(world, arrivals if engine.batsim is None else (), maker, delays)
+    power = power_of_run(world, inputs)
     on_outcome = outcome_listener(inputs, outcomes, engine)
-    jobs = _workload_jobs(world, inputs, submission, _workplace(engine, power), on_outcome, pods)
+    jobs = _workload_jobs(world, inputs, submission, engine.batsim or power.courses, on_outcome, pods)
     # The cluster: kubelets, controllers, a policy's scheduler, and then its nodes.
-    on_busy = watch_machines(world, names, accounts, states, _switches(power), may_go=bool(inputs.timetable))
+    on_busy = watch_machines(world, names, accounts, states, power.switches, may_go=bool(inputs.timetable))
     start_cluster(
         world,
         None if server is None else server.api.client,
@@ -146,7 +145,7 @@ def assemble(
     if server is not None:
         work.watch_objects(server.api.manifests(server.token), inputs.objects, names, pods.write_pod)
     if server is None or observer is None:
-        programs: OutsideRun = NoPrograms(world, None if engine is None else engine.batsim)
+        programs: OutsideRun = NoPrograms(world, engine.batsim)
     else:
         setup = ProgramSetup(world, loop, scenario, server, inputs.outside, observer, scheduler_folder)
         programs = _start_programs(setup, accounts, engine)
@@ -159,7 +158,7 @@ def assemble(
         unknown_kinds=() if server is None else server.unknown_kinds,
         conflicts=None if server is None else server.conflicts,
         auditor=auditor,
-        energy=None if power is None else power.book,
+        energy=power.book,
         link=link,
     )
 
@@ -193,27 +192,6 @@ def _workload_jobs(
     )
     submission.on_refusal = jobs.refuse
     return jobs
-
-
-def _workplace(engine: EngineParts | None, power: PowerParts | None) -> Workplace | None:
-    """Return where jobs do work whose end is not known when it begins; None if all ends are known."""
-    if engine is not None:
-        return engine.batsim
-    return None if power is None else power.courses
-
-
-def _power(world: World, inputs: Inputs) -> PowerParts | None:
-    """Return what computes how fast jobs go on; None where no job slows down another, and no energy counts."""
-    if inputs.fluid_model is None:
-        return None
-    from batkube.simulation.power import power_of_run
-
-    return power_of_run(world, inputs.fluid_model, inputs.platform.machines, has_energy=inputs.scenario.energy)
-
-
-def _switches(power: PowerParts | None) -> PowerSwitches | None:
-    """Return who switches machines off and on, where energy counts."""
-    return None if power is None else power.switches
 
 
 def _watch_gangs(world: World, inputs: Inputs) -> GangWatch | None:
@@ -288,12 +266,12 @@ def _arrivals(inputs: Inputs, world: World) -> Iterable[Job]:
     return jobs if inputs.latencies.client is None else inputs.latencies.client.submit(jobs)
 
 
-def _start_programs(setup: ProgramSetup, accounts: NodeAccounts, engine: EngineParts | None) -> OutsideRun:
+def _start_programs(setup: ProgramSetup, accounts: NodeAccounts, engine: EngineParts) -> OutsideRun:
     """Start the outside programs; how time goes on for them is the scenario's choice."""
     if setup.scenario.time.mode is TimeMode.EXACT:
         from batkube.programs.launch import coordinate
 
-        return coordinate(setup, None if engine is None else engine.batsim)
+        return coordinate(setup, engine.batsim)
     from batkube.pacing.launch import pace
 
     return pace(setup, Tally(setup.world, accounts))

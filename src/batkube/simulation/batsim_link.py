@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from batkube.cluster.outcomes import Outcome, OutcomeListener
 from batkube.execution.submission import Submission
@@ -15,30 +16,31 @@ from batkube.simulation.power import PowerParts
 from batkube.simulation.work import Work
 from batkube.workloads.model import Job
 
+if TYPE_CHECKING:
+    from batkube.batsim.cluster_scheduler import BatsimScheduler
 
-def outcome_listener(inputs: Inputs, outcomes: list[Outcome], engine: EngineParts | None) -> OutcomeListener:
+
+def outcome_listener(inputs: Inputs, outcomes: list[Outcome], engine: EngineParts) -> OutcomeListener:
     """Return who hears how jobs end: the outputs, and whoever is at the end of a wire."""
-    tell = _teller(inputs, engine)
-    if tell is None:
+    partner = engine.batsim or _scheduler_of(inputs)
+    if partner is None:
         return outcomes.append
 
     def hear(outcome: Outcome) -> None:
         outcomes.append(outcome)
-        tell(outcome)
+        partner.hear(outcome)
 
     return hear
 
 
-def _teller(inputs: Inputs, engine: EngineParts | None) -> OutcomeListener | None:
-    if engine is not None:
-        return engine.batsim.hear
+def _scheduler_of(inputs: Inputs) -> BatsimScheduler | None:
+    """Return the policy that speaks for a scheduler of Batsim's protocol, if the run has one."""
     if not inputs.scenario.scheduler.startswith(BATSIM_PREFIX):
         return None
     from batkube.batsim.cluster_scheduler import BatsimScheduler
 
-    policy = inputs.policy
-    assert isinstance(policy, BatsimScheduler)
-    return policy.hear
+    assert isinstance(inputs.policy, BatsimScheduler)
+    return inputs.policy
 
 
 def partner_link(
@@ -46,25 +48,23 @@ def partner_link(
     submission: Submission,
     work: Work,
     folder: Path,
-    engine: EngineParts | None,
-    power: PowerParts | None,
+    engine: EngineParts,
+    power: PowerParts,
     scheduler: PolicyScheduler | None,
 ) -> PartnerLink:
     """Connect the scheduler of Batsim's protocol, or the engine, and return the wire to it.
 
     `scheduler` is who asks for the decisions of that scheduler, as of any policy.
     """
-    if engine is not None:
+    if engine.batsim is not None:
         engine.batsim.on_arrival = submission.add
         return engine.link
-    if not inputs.scenario.scheduler.startswith(BATSIM_PREFIX):
+    policy = _scheduler_of(inputs)
+    if policy is None:
         return NO_PARTNER
-    from batkube.batsim.cluster_scheduler import BatsimScheduler
     from batkube.batsim.link import Link
     from batkube.workloads.batsim_writing import as_batsim
 
-    policy = inputs.policy
-    assert isinstance(policy, BatsimScheduler)
     policy.check(inputs.model)
     link = Link(policy.spec, folder, inputs.scenario.watchdog)
 
@@ -72,9 +72,8 @@ def partner_link(
         work.add_job()
         submission.add(job, now)
 
-    book = None if power is None else power.book
-    policy.connect(link, {workload.name: as_batsim(workload) for workload in inputs.workloads}, submit, book)
-    if power is not None and scheduler is not None:
+    policy.connect(link, {workload.name: as_batsim(workload) for workload in inputs.workloads}, submit, power.book)
+    if power.courses is not None and scheduler is not None:
         policy.wake_at = scheduler.wake_at
         power.courses.correspond(policy)
     work.expects_jobs = lambda: policy.expects_jobs

@@ -33,10 +33,10 @@ NO_PARTNER = PartnerLink(lambda: None, lambda: None, lambda: "")
 
 
 class EngineParts(NamedTuple):
-    """Who executes the jobs, and the wire to it."""
+    """The Batsim that executes the jobs, and the wire to it; None in a run that executes them itself."""
 
-    batsim: BatsimEngine
-    link: PartnerLink
+    batsim: BatsimEngine | None = None
+    link: PartnerLink = NO_PARTNER
 
 
 def length_to_plan_with(job: Job, slowest: Machine) -> Duration:
@@ -47,11 +47,11 @@ def length_to_plan_with(job: Job, slowest: Machine) -> Duration:
         return Duration(LATEST_NS)
 
 
-def engine_of_run(world: World, inputs: Inputs, jobs: Iterable[Job], folder: Path) -> EngineParts | None:
+def engine_of_run(world: World, inputs: Inputs, jobs: Iterable[Job], folder: Path) -> EngineParts:
     """Start a Batsim with its files in `folder`, or listen for one, if the run has one; it will submit `jobs`."""
     scenario, shares = inputs.scenario, inputs.model is ResourceModel.REQUESTS
     if scenario.engine is None:
-        return None
+        return EngineParts()
     # Imported only where it is needed: most runs do without ZeroMQ.
     from batkube.batsim.engine import BatsimEngine
     from batkube.batsim.engine_wire import EngineWire

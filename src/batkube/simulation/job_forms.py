@@ -153,7 +153,7 @@ class _Preparation:
             self._client.create(storage, obj, now)
 
 
-class MakerChoice:
+class MakerChoice(JobMaker):
     """Makes each job in the form of its scheduler."""
 
     def __init__(self, makers: Mapping[str, JobMaker]) -> None:

@@ -2,32 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from batkube.cluster.world import World
-from batkube.execution.course_work import CourseWork
-from batkube.execution.energy_book import EnergyBook
-from batkube.execution.fluid_model import FluidModel
-from batkube.execution.power_switches import PowerSwitches
-from batkube.platforms.model import Machine
+from batkube.simulation.inputs import Inputs
+
+if TYPE_CHECKING:
+    from batkube.execution.course_work import CourseWork
+    from batkube.execution.energy_book import EnergyBook
+    from batkube.execution.power_switches import PowerSwitches
 
 
 class PowerParts(NamedTuple):
-    """The work of jobs; and where energy counts, the book of it and the switches of machines."""
+    """The work of jobs, where some slow down others; and where energy counts, the book of it and machines' switches."""
 
-    courses: CourseWork
-    book: EnergyBook | None
-    switches: PowerSwitches | None
+    courses: CourseWork | None = None
+    book: EnergyBook | None = None
+    switches: PowerSwitches | None = None
 
 
-def power_of_run(world: World, fluid_model: FluidModel, machines: Sequence[Machine], *, has_energy: bool) -> PowerParts:
+def power_of_run(world: World, inputs: Inputs) -> PowerParts:
     """Put together what a run needs whose jobs do more than wait."""
-    platform = fluid_model.platform()
-    runner = fluid_model.runner(world.agenda, platform)
-    book = fluid_model.book(platform) if has_energy else None
+    model = inputs.fluid_model
+    if model is None:
+        return PowerParts()
+    # Imported only where they are needed: most jobs only wait.
+    from batkube.execution.course_work import CourseWork
+    from batkube.execution.power_switches import PowerSwitches
+
+    platform = model.platform()
+    runner = model.runner(world.agenda, platform)
+    book = model.book(platform) if inputs.scenario.energy else None
     switches = None
     if book is not None:
         runner.witness = book.meters
-        switches = PowerSwitches(world, machines, runner, book)
+        switches = PowerSwitches(world, inputs.platform.machines, runner, book)
     return PowerParts(CourseWork(world.agenda, runner, book), book, switches)

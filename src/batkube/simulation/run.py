@@ -15,6 +15,7 @@ from typing import cast
 
 from batkube.batsim.refusal import Refusal
 from batkube.cluster.mapping import LABEL_JOB, POD
+from batkube.cluster.references import annotations_of, labels_of
 from batkube.cluster.submission_forms import ANNOTATION_JOB
 from batkube.kernel.errors import Bug, InputError, RunFailed
 from batkube.kernel.fidelity import FidelityNote
@@ -289,8 +290,8 @@ def _check_invariants(simulation: Simulation, done: set[str], total: int) -> Non
     if len(done) != len(simulation.outcomes):
         raise Bug(f"{len(simulation.outcomes)} outcomes were written for {len(done)} jobs")
     pods = simulation.world.store.all(POD) if len(done) == total else {}
-    rest = [key for key, pod in pods.items() if LABEL_JOB in (pod["metadata"].get("labels") or {})]
+    rest = [key for key, pod in pods.items() if LABEL_JOB in labels_of(pod)]
     # What a controller made is its own to delete.
-    rest = [key for key in rest if ANNOTATION_JOB not in (pods[key]["metadata"].get("annotations") or {})]
+    rest = [key for key in rest if ANNOTATION_JOB not in annotations_of(pods[key])]
     if rest:
         raise Bug(f"all jobs have ended, and {len(rest)} pods are left: {rest[0]} …")

@@ -13,7 +13,7 @@ from batkube.cluster.courses import work_milli
 from batkube.cluster.mapping import NAMESPACE, NODE, POD
 from batkube.cluster.outcomes import OBJECT_PROFILE, FinalState, Outcome, PodListener, PodRecord
 from batkube.cluster.pods import is_finished, node_of_pod, phase_of
-from batkube.cluster.references import condition_of, controller_of, has_condition, namespace_of
+from batkube.cluster.references import annotations_of, condition_of, controller_of, has_condition, namespace_of
 from batkube.cluster.resources import demand_of
 from batkube.cluster.store import ADDED, DELETED, Batch, Key, KubeObject
 from batkube.cluster.submission_forms import ANNOTATION_JOB
@@ -217,7 +217,7 @@ class ObjectRecords:
     def _hear_jobs(self, batch: Batch, now: Instant) -> None:
         for key, job in zip(batch.keys, batch.objects, strict=True):
             uid = job["metadata"]["uid"]
-            if ANNOTATION_JOB in (job["metadata"].get("annotations") or {}):
+            if ANNOTATION_JOB in annotations_of(job):
                 continue
             if batch.type is ADDED:
                 self._jobs[uid] = _JobLife(job, self._origin(JOB, key, job), now)
