@@ -9,18 +9,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from decimal import Decimal
 
-from batkube.execution.shapes import NotModelled
+from batkube.execution.shapes import NotModelled, shape_of, storage_by_label
 from batkube.kernel.instants import Duration, seconds
 from batkube.platforms.model import Machine
 from batkube.workloads.batsim_profiles import type_of
 from batkube.workloads.model import (
-    Composed,
     Delay,
-    Foreign,
     Parallel,
     ParallelHomogeneous,
     ParallelHomogeneousTotal,
     Profile,
+    simple_parts,
 )
 from batkube.workloads.run_times import RunTime, run_time_of
 
@@ -32,47 +31,33 @@ def run_time_on(profile: Profile, machines: Sequence[Machine]) -> RunTime:
 
 def is_delay(profile: Profile) -> bool:
     """Return whether the profile only waits, so that no machine matters to it."""
-    if isinstance(profile, Composed):
-        return all(map(is_delay, profile.parts))
-    return isinstance(profile, Delay)
+    return all(isinstance(one, Delay) for one in simple_parts(profile))
 
 
 def only_computes(profile: Profile) -> bool:
     """Return whether the profile neither sends nor stores anything."""
+    return all(isinstance(one, Delay) or _is_alone(one) for one in simple_parts(profile))
+
+
+def _is_alone(profile: Profile) -> bool:
+    """Return whether a task computes and sends nothing."""
     match profile:
-        case Composed():
-            return all(map(only_computes, profile.parts))
         case Parallel():
             return not any(profile.com_bytes)
         case ParallelHomogeneous() | ParallelHomogeneousTotal():
             return profile.com_bytes <= 0
-    return isinstance(profile, Delay)
+    return False
 
 
 def _length(profile: Profile, machines: Sequence[Machine]) -> Duration:
-    match profile:
-        case Delay():
-            return profile.duration
-        case Parallel():
-            _refuse_communication(profile, any(profile.com_bytes))
-            if len(profile.cpu_flops) != len(machines):
-                raise NotModelled(f"has {len(profile.cpu_flops)} tasks for {len(machines)} machines")
-            return _slowest(profile.cpu_flops, machines)
-        case ParallelHomogeneous():
-            _refuse_communication(profile, profile.com_bytes > 0)
-            return _slowest([profile.cpu_flops] * len(machines), machines)
-        case ParallelHomogeneousTotal():
-            _refuse_communication(profile, profile.com_bytes > 0)
-            return _slowest([profile.cpu_flops / len(machines)] * len(machines), machines)
-        case Foreign():
-            raise NotModelled(f"is of type {profile.kind!r}, for which a network is needed")
-        case _:
-            raise NotModelled(f"is of type {type_of(profile)!r}, for which a network is needed")
-
-
-def _refuse_communication(profile: Profile, communicates: bool) -> None:
-    if communicates:
+    if isinstance(profile, Delay):
+        return profile.duration
+    if not isinstance(profile, Parallel | ParallelHomogeneous | ParallelHomogeneousTotal):
+        raise NotModelled(f"is of type {type_of(profile)!r}, for which a network is needed")
+    if not _is_alone(profile):
         raise NotModelled(f"communicates ({type_of(profile)} with com > 0), for which a network is needed")
+    hosts = [machine.name for machine in machines]
+    return _slowest(shape_of(profile, hosts, storage_by_label(())).flops, machines)
 
 
 def _slowest(flops: Sequence[float], machines: Sequence[Machine]) -> Duration:

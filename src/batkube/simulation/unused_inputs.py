@@ -12,7 +12,7 @@ from batkube.policies.foresight import foresight_of
 from batkube.scenarios.scenario import BATSIM_PREFIX
 from batkube.simulation.inputs import Inputs
 from batkube.simulation.job_forms import JobForm
-from batkube.workloads.model import WHOLE, Composed, Foreign, GangTerms, Job, Profile
+from batkube.workloads.model import WHOLE, Foreign, GangTerms, Job, Profile, simple_parts
 
 #: Batsim's types of profiles that move data from or to a storage.
 _STORING = ("parallel_homogeneous_pfs", "data_staging")
@@ -68,12 +68,9 @@ def _is_heard(terms: GangTerms, job_form: JobForm | None) -> bool:
 
 
 def _stores(profile: Profile) -> bool:
-    if isinstance(profile, Composed):
-        return any(map(_stores, profile.parts))
-    return isinstance(profile, Foreign) and profile.kind in _STORING
+    return any(isinstance(one, Foreign) and one.kind in _STORING for one in simple_parts(profile))
 
 
 def _communicates(profile: Profile) -> bool:
-    if isinstance(profile, Composed):
-        return any(map(_communicates, profile.parts))
-    return not only_computes(profile) and not (isinstance(profile, Foreign) and profile.kind in _SILENT)
+    parts = simple_parts(profile)
+    return any(not only_computes(one) and not (isinstance(one, Foreign) and one.kind in _SILENT) for one in parts)

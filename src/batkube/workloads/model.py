@@ -6,7 +6,7 @@ collector's care (they hold no cycles), and what many jobs have in common (profi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -60,6 +60,15 @@ class Composed(Profile, frozen=True, gc=False, kw_only=True):
 
     parts: tuple[Profile, ...]
     repeat: int = 1
+
+
+def simple_parts(profile: Profile) -> Iterator[Profile]:
+    """Yield the profiles that one is composed of, each that is not composed itself; or itself if it is not."""
+    if isinstance(profile, Composed):
+        for part in profile.parts:
+            yield from simple_parts(part)
+    else:
+        yield profile
 
 
 class Foreign(Profile, frozen=True, gc=False, kw_only=True):

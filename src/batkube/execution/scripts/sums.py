@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import ast
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from batkube.execution.scripts.words import NotUnderstood
 
 _TOKEN = re.compile(r"\s*(\d+|[A-Za-z_]\w*|\$\{?\w+\}?|<=|>=|==|!=|[-+*/%()<>])\s*")
+_OPERATOR = re.compile(r"<=|>=|==|!=|[-+*/%()<>]")
 _NAME = re.compile(r"[A-Za-z_]\w*")
-_COMPARISONS: dict[str, Callable[[int, int], bool]] = {
-    "<": int.__lt__,
-    ">": int.__gt__,
-    "<=": int.__le__,
-    ">=": int.__ge__,
-    "==": int.__eq__,
-    "!=": int.__ne__,
+_OCTAL = re.compile(r"-?0\d+")
+_COMPARISONS: dict[type[ast.cmpop], Callable[[int, int], bool]] = {
+    ast.Lt: int.__lt__,
+    ast.Gt: int.__gt__,
+    ast.LtE: int.__le__,
+    ast.GtE: int.__ge__,
+    ast.Eq: int.__eq__,
+    ast.NotEq: int.__ne__,
 }
 
 
@@ -35,74 +38,51 @@ def calculated(text: str, value_of: Callable[[str], str | None]) -> str | None:
             raise NotUnderstood(f"`{token}` has no value, and stands in a sum")
         else:
             values.append(value or "0")
-    total = _Sum(values).value()
+    total = _value(_tree(values))
     if abs(total) >= 2**63:
         raise NotUnderstood(f"the sum `{text.strip()}` is too large")
     return str(total)
 
 
-class _Sum:
-    """Reckons by precedence: products first, division towards zero."""
+def _tree(tokens: Iterable[str]) -> ast.expr:
+    """Return a sum as Python reads it: its operators bind as the shell's do."""
+    words = []
+    for token in tokens:
+        if _OCTAL.fullmatch(token):
+            raise NotUnderstood(f"`{token}` is octal")
+        words.append(token if _OPERATOR.fullmatch(token) else f"({integer(token, 'a sum')})")
+    try:
+        return ast.parse(" ".join(words), mode="eval").body
+    except SyntaxError:
+        raise NotUnderstood("a sum is not complete") from None
 
-    def __init__(self, tokens: list[str]) -> None:
-        self._tokens = tokens
-        self._position = 0
 
-    def value(self) -> int:
-        """Return the value of the whole."""
-        value = self._comparison()
-        if self._position != len(self._tokens):
-            raise NotUnderstood("a sum is not read")
-        return value
+def _value(node: ast.expr) -> int:
+    """Return what a sum comes to; a division is rounded towards zero."""
+    match node:
+        case ast.Constant(value=int() as number):
+            return number
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return -_value(operand)
+        case ast.Compare(left=one, ops=[comparison], comparators=[other]) if type(comparison) in _COMPARISONS:
+            return int(_COMPARISONS[type(comparison)](_value(one), _value(other)))
+        case ast.BinOp(left=one, op=operator, right=other):
+            return _reckoned(_value(one), operator, _value(other))
+    raise NotUnderstood("a sum is not read")
 
-    def _peek(self) -> str:
-        return self._tokens[self._position] if self._position < len(self._tokens) else ""
 
-    def _take(self) -> str:
-        token = self._peek()
-        if not token:
-            raise NotUnderstood("a sum is not complete")
-        self._position += 1
-        return token
-
-    def _comparison(self) -> int:
-        value = self._addition()
-        if (compare := _COMPARISONS.get(self._peek())) is not None:
-            self._take()
-            return int(compare(value, self._addition()))
-        return value
-
-    def _addition(self) -> int:
-        value = self._product()
-        while self._peek() in ("+", "-"):
-            value = value + self._product() if self._take() == "+" else value - self._product()
-        return value
-
-    def _product(self) -> int:
-        value = self._primary()
-        while self._peek() in ("*", "/", "%"):
-            operator, other = self._take(), self._primary()
-            if operator == "*":
-                value *= other
-            elif other == 0:
-                raise NotUnderstood("a division by zero")
-            else:
-                quotient = abs(value) // abs(other) * (1 if value * other >= 0 else -1)
-                value = quotient if operator == "/" else value - quotient * other
-        return value
-
-    def _primary(self) -> int:
-        token = self._take()
-        if token == "-":
-            return -self._primary()
-        if token != "(":
-            if re.fullmatch(r"-?0\d+", token):
-                raise NotUnderstood(f"`{token}` is octal")
-            return integer(token, "a sum")
-        value = self._comparison()
-        if self._take() != ")":
-            raise NotUnderstood("a sum is not closed")
-        return value
+def _reckoned(one: int, operator: ast.operator, other: int) -> int:
+    match operator:
+        case ast.Add():
+            return one + other
+        case ast.Sub():
+            return one - other
+        case ast.Mult():
+            return one * other
+        case ast.Div() | ast.Mod() if other:
+            quotient = abs(one) // abs(other) * (1 if one * other >= 0 else -1)
+            return quotient if isinstance(operator, ast.Div) else one - quotient * other
+    raise NotUnderstood("a division by zero" if not other else "a sum is not read")
 
 
 def known(value: str | None) -> str:
