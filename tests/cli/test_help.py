@@ -10,7 +10,7 @@ import pytest
 import typer.main
 from typer.testing import CliRunner
 
-from batkube.cli.app import command_line
+from batkube.cli.app import command_line, overview
 from batkube.cli.completion import places
 
 
@@ -20,6 +20,16 @@ def test_no_summary_of_a_command_is_cut(group: list[str]) -> None:
 
     assert "Commands:" in told
     assert not [line for line in told.splitlines() if line.endswith(("...", "…")) and not line.startswith("Usage")]
+
+
+def test_who_names_no_command_sees_what_each_says_of_itself_and_none_is_loaded() -> None:
+    listed, loaded = (CliRunner().invoke(app, ["--help"]).output for app in (overview(), command_line()))
+    program = "import sys, batkube.cli.answering as cli; sys.argv[1:] = ['--help']; cli.answer(); print(*sys.modules)"
+    modules = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+
+    assert listed == loaded
+    assert "batkube.cli.app" in modules
+    assert "batkube.simulation" not in modules
 
 
 @pytest.mark.parametrize("command", ["run", "emulate", "serve", "experiment", "schedulers build"])

@@ -14,7 +14,7 @@ import pytest
 
 import batkube
 from batkube import RunFailed
-from batkube.api.connections import doors
+from batkube.api.connections import program_listener
 from conftest import REPOSITORY, Simulate
 
 STRANGERS = Path(__file__).with_name("strangers.py")
@@ -85,7 +85,7 @@ def test_a_crowd_that_leaves_no_room_for_the_program_may_end_a_run_and_never_cha
         return _outputs(simulate(JOBS[:1], PROFILES, scheduler=wayward, scheduler_args=way, out=tmp_path / out))
 
     expected = run("quiet")
-    monkeypatch.setattr(doors, "_BACKLOG", 1)  # thousands wait as well as one does, but take longer to come
+    monkeypatch.setattr(program_listener, "_BACKLOG", 1)  # thousands wait as well as one does, but take longer to come
     with _strangers(tmp_path, ["silence", "floods"]):
         try:
             outcome = run("crowded")

@@ -70,9 +70,10 @@ def _leading() -> tuple[list[str], str]:
 def _run() -> int:
     # What is imported never becomes garbage: looking for some takes a fifteenth of the time it takes to start.
     gc.disable()
-    from batkube.cli.app import command_line
+    from batkube.cli.app import command_line, overview
 
-    run_command = command_line(_leading()[1])
+    command = _leading()[1]
+    run_command = command_line(command) if command else overview()
     gc.enable()
     gc.freeze()
     try:

@@ -1,7 +1,7 @@
 """The sub-commands of `batkube`.
 
 Only the one that is asked for is imported: what the others need takes longer to load than a small run takes to run, and
-is held in memory for nothing. Where none is named, or one that does not exist, all are there to be listed.
+is held in memory for nothing. Who names none, or one that does not exist, sees the list of them, for which none is.
 """
 
 from __future__ import annotations
@@ -14,32 +14,59 @@ import typer
 
 from batkube.cli.log import LogLevel, start_log
 
-#: Each is a function of its name, with the module that has it, in the order in which help lists them.
+#: What each does, as it says itself, in the order in which help lists them; each is a function of its name.
 _COMMANDS = {
-    "run": "run",
-    "rerun": "rerun",
-    "serve": "serve",
-    "batsim": "batsim",
-    "emulate": "emulate",
-    "record": "record",
-    "kubeflux": "joined",
-    "scheduler": "joined",
-    "policies": "policies",
-    "gantt": "gantt",
-    "chart": "chart",
-    "compare": "compare",
-    "calibrate": "calibrate",
-    "report": "report",
-    "cite": "cite",
-    "experiment": "experiment",
-    "completion": "completion",
+    "run": "Run a workload on a simulated cluster.",
+    "rerun": "Run a run again, and say what differs.",
+    "serve": "Serve the Kubernetes API of a simulated cluster.",
+    "batsim": "Simulate as Batsim 4 does, for schedulers of its protocol.",
+    "emulate": "Play a workload on a real cluster, in real time.",
+    "record": "Watch a live cluster and write what replays it.",
+    "kubeflux": "Schedule pods by matching them on a graph, until ended.",
+    "scheduler": "Schedule pods as a policy of ours decides, until ended.",
+    "policies": "List the in-process policies.",
+    "gantt": "Draw who ran where and when.",
+    "chart": "Draw what goes on in runs over time.",
+    "compare": "Compare runs of one workload, metric by metric.",
+    "calibrate": "Fit latencies to recorded runs.",
+    "report": "Tell a run or an experiment in one HTML file.",
+    "cite": "Write the methods paragraph of runs, and how to cite.",
+    "experiment": "Run every scenario of a grid, and gather the results.",
+    "completion": "Print what a shell needs to complete `batkube`.",
 }
 #: Each is an `app` with commands of its own.
-_GROUPS = ("workload", "graph", "schedulers")
+_GROUPS = {
+    "workload": "Look at, convert and generate workloads.",
+    "graph": "Ask a resource graph for room, and look at it.",
+    "schedulers": "Build real schedulers, for virtual time.",
+}
+#: The modules of commands that have not one of their own.
+_MODULES = {"kubeflux": "joined", "scheduler": "joined"}
+
+
+def overview() -> typer.Typer:
+    """Return the command line for who names no command, or none that there is: all are listed, and none is there."""
+    app = _without_commands()
+    for command, summary in (_COMMANDS | _GROUPS).items():
+        app.command(command, help=summary)(lambda: None)
+    return app
 
 
 def command_line(name: str = "") -> typer.Typer:
-    """Return the command line with the command `name`, or with all of them if there is no such."""
+    """Return the command line with the command `name`, or with all; the `overview` if there is no such command."""
+    if name and name not in _COMMANDS and name not in _GROUPS:
+        return overview()
+    app = _without_commands()
+    for command in _COMMANDS:
+        if name in ("", command):
+            app.command()(getattr(_module(command), command))
+    for group in _GROUPS:
+        if name in ("", group):
+            app.add_typer(_module(group).app, name=group)
+    return app
+
+
+def _without_commands() -> typer.Typer:
     app = typer.Typer(
         name="batkube",
         help="Simulate Kubernetes clusters to study schedulers.",
@@ -50,18 +77,11 @@ def command_line(name: str = "") -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_options)
-    is_known = name in _COMMANDS or name in _GROUPS
-    for command, module in _COMMANDS.items():
-        if command == name or not is_known:
-            app.command()(getattr(_module(module), command))
-    for group in _GROUPS:
-        if group == name or not is_known:
-            app.add_typer(_module(group).app, name=group)
     return app
 
 
-def _module(name: str) -> ModuleType:
-    return importlib.import_module(f"batkube.cli.{name}")
+def _module(command: str) -> ModuleType:
+    return importlib.import_module(f"batkube.cli.{_MODULES.get(command, command)}")
 
 
 def _show_version(is_wanted: bool) -> None:
