@@ -37,10 +37,10 @@ from batkube.scenarios.scenario import CONTROLLER_MANAGER, OnDeadlock
 from batkube.simulation.batsim_link import outcome_listener, partner_link
 from batkube.simulation.engine import NO_PARTNER, EngineParts, PartnerLink, engine_of_run, length_to_plan_with
 from batkube.simulation.events import start_happenings, watch_machines
-from batkube.simulation.inputs import Inputs, note_inputs, versions_served
+from batkube.simulation.input_notes import note_inputs
+from batkube.simulation.inputs import Inputs, versions_served
 from batkube.simulation.job_forms import admitted_kinds, maker_of
 from batkube.simulation.power import power_of_run
-from batkube.simulation.unused_inputs import note_unused_inputs
 from batkube.simulation.work import Work
 from batkube.timing.loop import Loop
 from batkube.timing.paced_text import TimeMode
@@ -134,7 +134,6 @@ def assemble(
     if inputs.has_leases and server is not None:
         Leases(world, server.api.client("kubelet"))
     note_inputs(inputs, world.notes)
-    note_unused_inputs(inputs, world.notes)
     policy = _schedule_in_process(world, inputs, server)
     _start_nodes(world, inputs)
     _start_system_pods(world, inputs, accounts)
@@ -196,7 +195,7 @@ def _workload_jobs(
 
 def _watch_gangs(world: World, inputs: Inputs) -> GangWatch | None:
     """Return the watch for jobs that are started in part; None where no program places pods one by one."""
-    jobs = [job for workload in inputs.workloads for job in workload.jobs]
+    jobs = inputs.jobs
     if not inputs.outside or not inputs.scenario.time.refuses_pods or all(job.size == 1 for job in jobs):
         return None
     names = [program.name.rpartition("/")[2].partition("@")[0] for program in inputs.outside]

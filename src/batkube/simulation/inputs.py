@@ -7,15 +7,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from batkube.cluster.mapping import ANY_SCHEDULER, ResourceModel
-from batkube.cluster.submission_forms import SubmissionForm
+from batkube.cluster.mapping import ResourceModel
 from batkube.cluster.timetable import Timetable
 from batkube.execution.latencies import NO_LATENCIES, Latencies, read_latencies
 from batkube.execution.profiles import is_delay, only_computes
 from batkube.execution.system_pods import without_system_pods
 from batkube.kernel.errors import InputError
-from batkube.kernel.fidelity import FidelityNote, FidelityNotes
-from batkube.kernel.quantities import CPU
 from batkube.platforms.model import Platform
 from batkube.platforms.reading import read_platform
 from batkube.policies.catalogue import load_policy, make_policy
@@ -36,7 +33,7 @@ from batkube.simulation.events import check_kinds, objects_of_events, read_timet
 from batkube.simulation.job_forms import JobForms, is_owned, job_forms_of, refuse_without_controllers
 from batkube.simulation.objects import check_objects, objects_of
 from batkube.timing.paced_text import TimeMode
-from batkube.workloads.model import ObjectManifest, Workload
+from batkube.workloads.model import Job, ObjectManifest, Workload
 from batkube.workloads.reading import read_workload
 from batkube.workloads.recipes import Recipe
 from batkube.workloads.rules import ContainerRule, refuse_idle
@@ -48,9 +45,6 @@ if TYPE_CHECKING:
 
 OwnPolicy = Policy | type[Policy]
 """A policy of somebody's own, as Python has it: its class, or one that is made already."""
-
-#: Forms of jobs that say nothing of their pods' belonging together, as far as schedulers read it.
-_PLACED_ONE_BY_ONE = (SubmissionForm.PODS, SubmissionForm.INDEXED_JOB)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +97,19 @@ class Inputs:
         return bool(self.outside) or has_objects or self.has_own_controllers
 
     @property
+    def jobs(self) -> list[Job]:
+        """The jobs of all workloads."""
+        return jobs_of(self.workloads)
+
+    @property
     def job_count(self) -> int:
         """How many jobs there are in all."""
         return sum(len(workload.jobs) for workload in self.workloads)
+
+
+def jobs_of(workloads: Iterable[Workload]) -> list[Job]:
+    """Return the jobs of workloads, one workload after the other."""
+    return [job for workload in workloads for job in workload.jobs]
 
 
 def read_inputs(scenario: Scenario, builder: Builder | None = None, own_policy: OwnPolicy | None = None) -> Inputs:
@@ -217,7 +221,7 @@ def fluid_model_of(
     workloads: Sequence[Workload], platform: Platform, model: ResourceModel, *, has_energy: bool
 ) -> FluidModel | None:
     """Return what jobs compute and communicate on, if any do so that others feel it."""
-    profiles = {id(job.profile): job.profile for workload in workloads for job in workload.jobs}
+    profiles = {id(job.profile): job.profile for job in jobs_of(workloads)}
     alone = model is ResourceModel.MACHINES
     if not has_energy and all(is_delay(profile) or (alone and only_computes(profile)) for profile in profiles.values()):
         return None
@@ -246,33 +250,5 @@ def _resource_model(scenario: Scenario, workloads: Iterable[Workload]) -> Resour
 
 def model_of(workloads: Iterable[Workload]) -> ResourceModel:
     """Return how jobs use machines unless somebody says: by requests if any states some."""
-    jobs = [job for workload in workloads for job in workload.jobs]
+    jobs = jobs_of(workloads)
     return ResourceModel.REQUESTS if not jobs or any(job.requests for job in jobs) else ResourceModel.MACHINES
-
-
-def note_inputs(inputs: Inputs, notes: FidelityNotes) -> None:
-    """Say what a reader of the results should know of the inputs."""
-    sources: list[Workload | Platform] = [*inputs.workloads, inputs.platform]
-    for source in sources:
-        for note, count in source.notes:
-            # Its name alone: a run that is repeated elsewhere tells the same.
-            notes.add(note, example=Path(source.source).name, count=count)
-    jobs = [job for workload in inputs.workloads for job in workload.jobs]
-    choosy = [job for job in jobs if job.scheduler not in ANY_SCHEDULER]
-    if choosy and inputs.policy is not None:
-        note = FidelityNote("scheduler", "jobs ask for a scheduler by name, and the run's only one took them")
-        notes.add(note, example=f"job {choosy[0].key} asks for {choosy[0].scheduler!r}", count=len(choosy))
-    gangs = [job for job in jobs if job.size > 1]
-    if gangs and any(job_form.form in _PLACED_ONE_BY_ONE for job_form in inputs.job_forms.values()):
-        note = FidelityNote(
-            "scheduler", "a job's pods are placed one by one, and hold their nodes until the last has one"
-        )
-        notes.add(note, example=f"job {gangs[0].key} has {gangs[0].size} pods", count=len(gangs))
-    if inputs.objects and jobs and inputs.model is ResourceModel.MACHINES:
-        note = FidelityNote("workload", "jobs take machines whole, and do not keep pods of objects off them")
-        notes.add(note, example=f"job {jobs[0].key}", count=len(jobs))
-    if inputs.model is ResourceModel.REQUESTS:
-        modest = [job for job in jobs if CPU not in dict(job.requests)]
-        if modest:
-            note = FidelityNote("workload", "jobs ask for no cpu, so any number of them shares a node")
-            notes.add(note, example=f"job {modest[0].key}", count=len(modest))

@@ -260,7 +260,7 @@ def _complete(simulation: Simulation, inputs: Inputs, progress: ProgressListener
     note_not_begun(inputs.timetable, simulation.world.notes, simulation.world.clock.now)
     done = {outcome.job.key for outcome in outcomes}
     _check_invariants(simulation, done, total)
-    names = [job.key for workload in inputs.workloads for job in workload.jobs if job.key not in done]
+    names = [job.key for job in inputs.jobs if job.key not in done]
     rest = [*names, *work.left()] if len(done) < total else work.left()
     if rest and work.is_time_up:
         simulation.world.notes.add(_CUT_OFF, example=rest[0], count=len(rest))
