@@ -39,6 +39,12 @@ def allocatable_of(node: KubeObject) -> Amounts:
     return {resource: _counted(resource, quantity) for resource, quantity in offered.items()}
 
 
+def add_amounts(total: Amounts, amounts: Mapping[str, int], sign: int = 1) -> None:
+    """Add amounts to a total, or take them from it."""
+    for resource, count in amounts.items():
+        total[resource] = total.get(resource, 0) + sign * count
+
+
 def _counted(resource: str, quantity: str) -> int:
     try:
         return amount(resource, quantity)

@@ -27,7 +27,7 @@ from batkube.controllers.controller import Controller
 from batkube.controllers.pod_control import claim_objects, owner_key
 from batkube.controllers.replica_sets import REPLICA_SET
 from batkube.controllers.rollbacks import rolled_back
-from batkube.controllers.rollout_plan import size
+from batkube.controllers.rollout_plan import OwnedSets, size
 from batkube.controllers.work_queue import REACTION
 from batkube.kernel.instants import Duration, Instant
 
@@ -84,22 +84,22 @@ class Deployments(Controller):
 
     def reconcile(self, key: Key, deployment: KubeObject, now: Instant) -> None:
         """Take the next step of the rollout, or of a change of size."""
-        new, others = plan.split(deployment, claim_objects(self.client, self._replica_sets, deployment, now))
+        owned = plan.split(deployment, claim_objects(self.client, self._replica_sets, deployment, now))
         if is_being_deleted(deployment):
-            self.write_status(deployment, progress.counted(deployment, new, others, now), now)
+            self.write_status(deployment, progress.counted(deployment, owned, now), now)
             return
         deployment = self._note_pause(deployment, now)
         if not deployment["spec"].get("paused") and plan.ROLLBACK_TO in annotations_of(deployment):
-            self._roll_back(deployment, [*others, *([] if new is None else [new])], now)
+            self._roll_back(deployment, owned.all, now)
             return
-        if new is not None:
-            deployment, new = self._sync_revision(deployment, new, others, now)
-        if deployment["spec"].get("paused") or plan.is_scaled(deployment, [*others, *([] if new is None else [new])]):
-            self._scale(deployment, new, others, now)
+        if owned.new is not None:
+            deployment, owned = self._sync_revision(deployment, owned.new, owned.others, now)
+        if deployment["spec"].get("paused") or plan.is_scaled(deployment, owned.all):
+            self._scale(deployment, owned, now)
         elif plan.is_rolling(deployment):
-            self._roll(deployment, new, others, now)
+            self._roll(deployment, owned, now)
         else:
-            self._recreate(deployment, new, others, now)
+            self._recreate(deployment, owned, now)
 
     def _note_pause(self, deployment: KubeObject, now: Instant) -> KubeObject:
         """Say that the deployment is paused, or goes on: a pause does not count as lack of progress."""
@@ -116,8 +116,8 @@ class Deployments(Controller):
     # The new ReplicaSet
 
     def _sync_revision(
-        self, deployment: KubeObject, new: KubeObject, others: Sequence[KubeObject], now: Instant
-    ) -> tuple[KubeObject, KubeObject]:
+        self, deployment: KubeObject, new: KubeObject, others: list[KubeObject], now: Instant
+    ) -> tuple[KubeObject, OwnedSets]:
         """Give the new ReplicaSet the highest revision and the annotations, and the deployment the revision."""
         revision = max((plan.revision_of(one) for one in others), default=0) + 1
         annotations = plan.annotations_for_new(deployment, annotations_of(new), revision)
@@ -129,7 +129,7 @@ class Deployments(Controller):
             new = self.client.update(REPLICA_SET, {**with_metadata(new, annotations=annotations), "spec": spec}, now)
         message = f'Found new replica set "{new["metadata"]["name"]}"'
         deployment = self._note_new(deployment, new, ("FoundNewReplicaSet", message), now, only_if_silent=True)
-        return deployment, new
+        return deployment, OwnedSets(new, others)
 
     def _note_new(
         self,
@@ -185,28 +185,25 @@ class Deployments(Controller):
 
     # The three ways of going on
 
-    def _scale(
-        self, deployment: KubeObject, new: KubeObject | None, others: Sequence[KubeObject], now: Instant
-    ) -> None:
+    def _scale(self, deployment: KubeObject, owned: OwnedSets, now: Instant) -> None:
         """Give the ReplicaSets that have pods their share of a size that changed."""
-        everyone = [*others, *([] if new is None else [new])]
-        active = [one for one in everyone if size(one)]
+        active = [one for one in owned.all if size(one)]
         if len(active) <= 1:
-            latest = active or [new or others[-1]] if everyone else []
-            sizes = [(one, size(deployment)) for one in latest]
-        elif plan.is_saturated(deployment, new):
-            sizes = [(one, 0) for one in active if one is not new]
+            sizes = [(one, size(deployment)) for one in active or owned.all[-1:]]
+        elif plan.is_saturated(deployment, owned.new):
+            sizes = [(one, 0) for one in active if one is not owned.new]
         else:
-            sizes = plan.proportional_sizes(deployment, everyone) if plan.is_rolling(deployment) else []
+            sizes = plan.proportional_sizes(deployment, owned.all) if plan.is_rolling(deployment) else []
         changed = {one["metadata"]["uid"]: self._resize(deployment, one, count, now) for one, count in sizes}
-        new = new and changed.get(new["metadata"]["uid"], new)
-        others = [changed.get(one["metadata"]["uid"], one) for one in others]
+        new = owned.new and changed.get(owned.new["metadata"]["uid"], owned.new)
+        owned = OwnedSets(new, [changed.get(one["metadata"]["uid"], one) for one in owned.others])
         if deployment["spec"].get("paused"):
-            self._forget_old(deployment, others, now)
-        self.write_status(deployment, progress.counted(deployment, new, others, now), now)
+            self._forget_old(deployment, owned.others, now)
+        self.write_status(deployment, progress.counted(deployment, owned, now), now)
 
-    def _roll(self, deployment: KubeObject, new: KubeObject | None, others: Sequence[KubeObject], now: Instant) -> None:
+    def _roll(self, deployment: KubeObject, owned: OwnedSets, now: Instant) -> None:
         """Take one step of a rolling update: grow the new ReplicaSet, or shrink the old ones."""
+        new, others = owned
         if new is None:
             deployment, new = self._create_new(deployment, others, now)
         wanted = size(deployment)
@@ -217,7 +214,7 @@ class Deployments(Controller):
             others, has_shrunk = self._shrink_old(deployment, new, others, now)
             if not has_shrunk and progress.is_complete(deployment, deployment.get("status", {})):
                 self._forget_old(deployment, others, now)
-        self._write_progress(deployment, new, others, now)
+        self._write_progress(deployment, OwnedSets(new, others), now)
 
     def _shrink_old(
         self, deployment: KubeObject, new: KubeObject, others: Sequence[KubeObject], now: Instant
@@ -226,9 +223,9 @@ class Deployments(Controller):
         min_available = size(deployment) - plan.max_unavailable(deployment)
         new_unavailable = size(new) - _available(new)
         spare = plan.total_size([*others, new]) - min_available - new_unavailable
-        if spare <= 0 or not plan.total_size(others):
-            return list(others), False
         left = list(others)
+        if spare <= 0 or not plan.total_size(others):
+            return left, False
         for number, one in enumerate(left):
             cut = min(spare, size(one) - _available(one))
             if cut > 0:
@@ -242,10 +239,9 @@ class Deployments(Controller):
                 surplus -= cut
         return left, any(after is not before for after, before in zip(left, others, strict=True))
 
-    def _recreate(
-        self, deployment: KubeObject, new: KubeObject | None, others: Sequence[KubeObject], now: Instant
-    ) -> None:
+    def _recreate(self, deployment: KubeObject, owned: OwnedSets, now: Instant) -> None:
         """Delete all old pods; when they are gone, create the new ones."""
+        new, others = owned
         if any(size(one) for one in others):
             others = [self._resize(deployment, one, 0, now) for one in others]
         elif not self._old_pods_run(others):
@@ -254,7 +250,7 @@ class Deployments(Controller):
             new = self._resize(deployment, new, size(deployment), now)
             if progress.is_complete(deployment, deployment.get("status", {})):
                 self._forget_old(deployment, others, now)
-        self._write_progress(deployment, new, others, now)
+        self._write_progress(deployment, OwnedSets(new, others), now)
 
     def _old_pods_run(self, others: Sequence[KubeObject]) -> bool:
         return any(
@@ -298,10 +294,8 @@ class Deployments(Controller):
             if not size(one) and not status.get("replicas", 0) and is_seen:
                 self.client.delete(REPLICA_SET, key_of(one), now)
 
-    def _write_progress(
-        self, deployment: KubeObject, new: KubeObject | None, others: Sequence[KubeObject], now: Instant
-    ) -> None:
-        status = progress.during_rollout(deployment, new, others, now)
+    def _write_progress(self, deployment: KubeObject, owned: OwnedSets, now: Instant) -> None:
+        status = progress.during_rollout(deployment, owned, now)
         if self.write_status(deployment, status, now) is deployment:
             wait = progress.next_check(deployment, status, now)
             if wait is not None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -108,12 +108,24 @@ def by_age(replica_sets: Sequence[KubeObject]) -> list[KubeObject]:
     return sorted(replica_sets, key=lambda one: (one["metadata"]["creationTimestamp"], one["metadata"]["name"]))
 
 
-def split(deployment: KubeObject, replica_sets: Sequence[KubeObject]) -> tuple[KubeObject | None, list[KubeObject]]:
-    """Return the ReplicaSet of the deployment's present template, if there is one, and all others, oldest first."""
+class OwnedSets(NamedTuple):
+    """The ReplicaSets of a deployment: that of its present template, if there is one, and the others, oldest first."""
+
+    new: KubeObject | None
+    others: list[KubeObject]
+
+    @property
+    def all(self) -> list[KubeObject]:
+        """All of them, the new one last."""
+        return self.others if self.new is None else [*self.others, self.new]
+
+
+def split(deployment: KubeObject, replica_sets: Sequence[KubeObject]) -> OwnedSets:
+    """Return the ReplicaSets of a deployment, told apart by its present template."""
     template = deployment["spec"]["template"]
     ordered = by_age(replica_sets)
     new = next((one for one in ordered if same_template(one["spec"]["template"], template)), None)
-    return new, [one for one in ordered if one is not new]
+    return OwnedSets(new, [one for one in ordered if one is not new])
 
 
 def revision_of(obj: KubeObject) -> int:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from batkube.cluster.references import Condition, condition_of, new_condition
 from batkube.cluster.store import KubeObject
-from batkube.controllers.rollout_plan import max_unavailable, size, total_size
+from batkube.controllers.rollout_plan import OwnedSets, max_unavailable, size, total_size
 from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Duration, Instant, instant_of
 
 PROGRESSING = "Progressing"
@@ -53,9 +53,9 @@ def _without(conditions: Sequence[Condition], kind: str) -> list[Condition]:
     return [one for one in conditions if one["type"] != kind]
 
 
-def counted(deployment: KubeObject, new: KubeObject | None, others: Sequence[KubeObject], now: Instant) -> KubeObject:
+def counted(deployment: KubeObject, owned: OwnedSets, now: Instant) -> KubeObject:
     """Return the status by the ReplicaSets' own counts, with the conditions it has and whether it is available."""
-    everyone = [*others, *([] if new is None else [new])]
+    everyone, new = owned.all, owned.new
     available = _sum(everyone, "availableReplicas")
     counts = {
         "observedGeneration": deployment["metadata"].get("generation", 0),
@@ -89,11 +89,9 @@ def is_complete(deployment: KubeObject, status: KubeObject) -> bool:
     )
 
 
-def during_rollout(
-    deployment: KubeObject, new: KubeObject | None, others: Sequence[KubeObject], now: Instant
-) -> KubeObject:
+def during_rollout(deployment: KubeObject, owned: OwnedSets, now: Instant) -> KubeObject:
     """Return the status with what can be said of the rollout's progress."""
-    status = counted(deployment, new, others, now)
+    status = counted(deployment, owned, now)
     conditions: list[Condition] = status["conditions"]
     current = condition_of(deployment, PROGRESSING)
     if not has_deadline(deployment):
@@ -103,8 +101,8 @@ def during_rollout(
         and current is not None
         and current["reason"] == COMPLETE
     ):
-        conditions = _with_progress(deployment, new, status, conditions, current, now)
-    failure = _failure([*([] if new is None else [new]), *others])
+        conditions = _with_progress(deployment, owned.new, status, conditions, current, now)
+    failure = _failure([one for one in (owned.new, *owned.others) if one is not None])
     conditions = _without(conditions, FAILURE) if failure is None else _with_set(conditions, failure)
     return {**status, "conditions": conditions}
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from batkube.cluster.resources import add_amounts
 from batkube.workloads.model import Requests
 
 NodeOffers = Mapping[str, Mapping[str, int]]
@@ -44,9 +45,7 @@ def deadlocked(halves: Sequence[Half], room: NodeOffers) -> list[int]:
 def _hold(holdings: dict[str, dict[str, int]], half: Half, sign: int) -> None:
     """Take what a half holds from its nodes, or give it back."""
     for node in half.nodes:
-        amounts = holdings.setdefault(node, {})
-        for resource, amount in half.demand:
-            amounts[resource] = amounts.get(resource, 0) + sign * amount
+        add_amounts(holdings.setdefault(node, {}), dict(half.demand), sign)
 
 
 def _fits(half: Half, room: NodeOffers, holdings: Mapping[str, Mapping[str, int]]) -> bool:

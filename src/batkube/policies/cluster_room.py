@@ -8,7 +8,7 @@ from dataclasses import replace
 from batkube.cluster.mapping import ResourceModel, kube_name
 from batkube.cluster.pods import node_of_pod
 from batkube.cluster.references import labels_of
-from batkube.cluster.resources import Amounts, allocatable_of, demand_of
+from batkube.cluster.resources import Amounts, add_amounts, allocatable_of, demand_of
 from batkube.cluster.store import Key, KubeObject
 from batkube.kernel.quantities import CPU, MACHINE, PODS
 from batkube.platforms.model import Machine
@@ -80,9 +80,7 @@ class ClusterRoom:
         self._generation = self._columns.generation
         taken: dict[str, Amounts] = {}
         for name, demand in self._strangers.values():
-            here = taken.setdefault(name, {})
-            for resource, count in demand.items():
-                here[resource] = here.get(resource, 0) + count
+            add_amounts(taken.setdefault(name, {}), demand)
         machines = [self._known_machine(column, node, taken) for column, node in enumerate(self._columns.nodes)]
         if self._model is ResourceModel.MACHINES:
             return machines, MachineRoom.whole(machines, self._accepts)

@@ -16,7 +16,7 @@ from batkube.cluster.event_recorder import EventNote
 from batkube.cluster.mapping import POD
 from batkube.cluster.pods import disrupted_status, priority_of
 from batkube.cluster.references import is_being_deleted
-from batkube.cluster.resources import Amounts, demand_of
+from batkube.cluster.resources import Amounts, add_amounts, demand_of
 from batkube.cluster.store import Key, KubeObject
 from batkube.kernel.instants import Instant
 from batkube.policies.scheduling_framework import SchedulingFramework
@@ -72,9 +72,7 @@ class Preemption:
         kept: dict[int, Amounts] = {}
         for other, promise in self._promises.items():
             if other != key and promise.priority >= priority:
-                held = kept.setdefault(promise.column, {})
-                for resource, count in promise.demand.items():
-                    held[resource] = held.get(resource, 0) + count
+                add_amounts(kept.setdefault(promise.column, {}), promise.demand)
         return kept
 
     def make_room(self, key: Key, pod: KubeObject, demand: Amounts, now: Instant) -> tuple[int | None, str]:
@@ -135,15 +133,14 @@ class Preemption:
         """Return which of the `lesser` pods must go, or why that would not help."""
         if not lesser:
             return "No preemption victims found for incoming pod"
-        free = {resource: count - kept.get(resource, 0) for resource, count in self._table.free(column).items()}
+        free = self._table.free(column)
+        add_amounts(free, kept, -1)
         for _, pod in lesser:
-            for resource, count in demand_of(pod).items():
-                free[resource] = free.get(resource, 0) + count
-        left = {resource: free.get(resource, 0) - count for resource, count in demand.items()}
-        short = sorted(resource for resource, amount in left.items() if amount < 0)
+            add_amounts(free, demand_of(pod))
+        add_amounts(free, demand, -1)
+        short = sorted(resource for resource in demand if free[resource] < 0)
         if short:
             return f"Insufficient {short[0]}"
-        free = {**free, **left}
         victims = []
         # Those to put back first: the most important, and of these the ones that began earliest.
         for key, pod in sorted(
@@ -151,8 +148,7 @@ class Preemption:
         ):
             amounts = demand_of(pod)
             if all(free.get(resource, 0) >= count for resource, count in amounts.items()):
-                for resource, count in amounts.items():
-                    free[resource] -= count
+                add_amounts(free, amounts, -1)
             else:
                 victims.append((key, pod))
         return _Victims(column, victims) if victims else "No preemption victims found for incoming pod"

@@ -20,7 +20,7 @@ import msgspec
 
 from batkube.cluster.mapping import NODE, POD
 from batkube.cluster.pods import is_finished, node_of_pod
-from batkube.cluster.resources import allocatable_of, demand_of
+from batkube.cluster.resources import add_amounts, allocatable_of, demand_of
 from batkube.cluster.scheduling_rules import NodeRules
 from batkube.cluster.store import Batch, Key, KubeObject
 from batkube.cluster.world import World
@@ -163,9 +163,8 @@ class RunAuditor:
         free = {node["metadata"]["name"]: allocatable_of(node) for node in store.all(NODE).values()}
         for key, name in self._true_places().items():
             pod = store.get(POD, key)
-            for resource, count in ({} if pod is None else demand_of(pod)).items():
-                if name in free:
-                    free[name][resource] = free[name].get(resource, 0) - count
+            if pod is not None and name in free:
+                add_amounts(free[name], demand_of(pod), -1)
         return free
 
     def lines(self) -> list[Line]:

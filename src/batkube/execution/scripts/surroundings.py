@@ -105,17 +105,17 @@ class Mounts:
 
     def has(self, path: str, after: Duration) -> bool | None:
         """Return whether there is a file or folder; of what is in no volume nobody knows."""
-        found = self._found(path)
-        if found is None:
-            return None
-        return found[0].place == found[1] or self._files.has(found[1], Instant(self._now + after))
+        return self._is_there(path, after, self._files.has)
 
     def has_folder(self, path: str, after: Duration) -> bool | None:
         """Return whether there is a folder."""
+        return self._is_there(path, after, self._files.has_folder)
+
+    def _is_there(self, path: str, after: Duration, has: Callable[[str, Instant], bool]) -> bool | None:
         found = self._found(path)
         if found is None:
             return None
-        return found[0].place == found[1] or self._files.has_folder(found[1], Instant(self._now + after))
+        return found[0].place == found[1] or has(found[1], Instant(self._now + after))
 
     def write(self, path: str, after: Duration, *, is_folder: bool = False) -> bool | None:
         """Make a file or folder, if it is in a volume; return whether that can be done.
