@@ -25,7 +25,7 @@ class MeteredReplay(Replay):
         count = max(count, max(members(parse_intervals(states[0]["machine_id"])), default=0) + 1)
         self.machines = self.machines[:count]
         self.meters = Meters(self.platform, self.machines)
-        self.work.witness = self.meters
+        self.work.meters = self.meters
         self.joules: dict[str, float] = {}
         #: As rows of consumed_energy.csv: time, joules, what happened, watts at least.
         self.readings: list[tuple[float, float, str, float]] = []

@@ -15,8 +15,7 @@ from tests.execution.random_scripts import random_script
 
 from batkube.execution.container_plans import ContainerPlan, plan_of
 from batkube.execution.scripts.running import ScriptOutcome, run_script
-from batkube.execution.scripts.state import Environment
-from batkube.execution.scripts.surroundings import Files, Mounts
+from batkube.execution.scripts.surroundings import Environment, Files, Mounts
 from batkube.execution.scripts.words import NotUnderstood
 from batkube.kernel.instants import Instant, duration, seconds
 

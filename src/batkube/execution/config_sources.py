@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from batkube.cluster.references import key_of
 from batkube.cluster.store import Key, KubeObject, Store
 from batkube.cluster.world import World
-from batkube.execution.scripts.state import Environment
-from batkube.execution.scripts.surroundings import environment_of
+from batkube.execution.scripts.surroundings import Environment, environment_of
 from batkube.kernel.fidelity import FidelityNote
 
 _CONFIG_MAP, _SECRET = "configmaps", "secrets"

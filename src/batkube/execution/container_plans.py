@@ -22,8 +22,7 @@ from batkube.cluster.pods import time_in
 from batkube.cluster.references import annotations_of
 from batkube.cluster.store import KubeObject
 from batkube.execution.scripts.running import run_program, run_script
-from batkube.execution.scripts.state import Environment
-from batkube.execution.scripts.surroundings import Files, Mounts, environment_of, expanded
+from batkube.execution.scripts.surroundings import Environment, Files, Mounts, environment_of, expanded
 from batkube.execution.scripts.words import NotUnderstood
 from batkube.kernel.instants import Duration, Instant, seconds
 from batkube.kernel.quantities import MEMORY, amount

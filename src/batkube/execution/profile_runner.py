@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Hashable, Sequence
-from typing import Protocol
 
+from batkube.execution.meters import Meters
 from batkube.execution.profile_scripts import Correspondent, Mail, Process, Script, Scripts, Speech
 from batkube.fluid.flow import Flow
 from batkube.fluid.tasks import Task
@@ -19,16 +19,6 @@ from batkube.workloads.model import Job, Profile
 
 OnEnd = Callable[[int, Instant], None]
 """Hears the exit code of work that is through."""
-
-
-class TaskWitness(Protocol):
-    """Who wants to know of tasks."""
-
-    def begin_task(self, task: Task, now: Instant) -> None:
-        """Hear that a task begins, before it does."""
-
-    def end_task(self, task: Task, now: Instant) -> None:
-        """Hear that a task ends, while it still holds what it took."""
 
 
 class _Actor:
@@ -59,8 +49,8 @@ class ProfileRunner:
         #: When the flow's next event is booked, and as which appointment.
         self._booked: tuple[Instant, int] | None = None
         self._is_unsettled = False
-        #: Who wants to know of tasks that begin and end.
-        self.witness: TaskWitness | None = None
+        #: Told of tasks, where energy counts: before they begin, and while they still hold what they took.
+        self.meters: Meters | None = None
 
     def correspond(self, correspondent: Correspondent) -> None:
         """Have messages brought between jobs and their scheduler."""
@@ -136,8 +126,8 @@ class ProfileRunner:
     def _begin_task(self, actor: _Actor, task: Task, now: Instant) -> None:
         actor.task = task
         self._actors[task] = actor
-        if self.witness is not None:
-            self.witness.begin_task(task, now)
+        if self.meters is not None:
+            self.meters.begin_task(task, now)
         self._flow.begin(task, now)
         self.change(now)
 
@@ -154,8 +144,8 @@ class ProfileRunner:
             self._stop(other, now)
 
     def _end_task(self, task: Task, now: Instant) -> None:
-        if self.witness is not None:
-            self.witness.end_task(task, now)
+        if self.meters is not None:
+            self.meters.end_task(task, now)
 
     # Time
 

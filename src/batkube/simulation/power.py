@@ -35,6 +35,6 @@ def power_of_run(world: World, inputs: Inputs) -> PowerParts:
     book = model.book(platform) if inputs.scenario.energy else None
     switches = None
     if book is not None:
-        runner.witness = book.meters
+        runner.meters = book.meters
         switches = PowerSwitches(world, inputs.platform.machines, runner, book)
     return PowerParts(CourseWork(world.agenda, runner, book), book, switches)

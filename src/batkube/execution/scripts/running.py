@@ -18,7 +18,8 @@ from batkube.execution.scripts.programs import (
     ScriptExit,
     set_options,
 )
-from batkube.execution.scripts.state import Arguments, BackgroundJob, Disk, Environment, ScriptState
+from batkube.execution.scripts.state import Arguments, BackgroundJob, ScriptState
+from batkube.execution.scripts.surroundings import Environment, Mounts
 from batkube.execution.scripts.syntax import (
     Branching,
     Chain,
@@ -47,7 +48,7 @@ class ScriptOutcome(NamedTuple):
     guess: str = ""
 
 
-def run_script(text: str, start: Environment, disk: Disk, options: Arguments | None = None) -> ScriptOutcome:
+def run_script(text: str, start: Environment, disk: Mounts, options: Arguments | None = None) -> ScriptOutcome:
     """Return how a script goes in a shell that is started so, with these options."""
     state = ScriptState(start, disk)
     set_options(state, options or [])
@@ -55,7 +56,7 @@ def run_script(text: str, start: Environment, disk: Disk, options: Arguments | N
     return _whole(state, lambda: shell.follow(parse(text)))
 
 
-def run_program(words: list[str], start: Environment, disk: Disk) -> ScriptOutcome:
+def run_program(words: list[str], start: Environment, disk: Mounts) -> ScriptOutcome:
     """Return how one program with its arguments goes, without a shell."""
     state = ScriptState(start, disk)
     return _whole(state, lambda: Programs(state, has_shell=False).run(list(words)))

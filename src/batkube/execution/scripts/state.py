@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
+from batkube.execution.scripts.surroundings import Environment, Mounts
 from batkube.execution.scripts.words import NotUnderstood
 from batkube.kernel.instants import Duration
 
@@ -16,35 +17,6 @@ Arguments = list[str | None]
 #: So many commands of a script are followed, and so long a text may become.
 _STEPS = 20_000
 _TEXT = 65_536
-
-
-class Disk(Protocol):
-    """The files that a script sees. Of a path of which nobody knows anything the answer is None."""
-
-    def has(self, path: str, after: Duration) -> bool | None:
-        """Return whether there is a file or folder, so long after the script began."""
-
-    def has_folder(self, path: str, after: Duration) -> bool | None:
-        """Return whether there is a folder."""
-
-    def write(self, path: str, after: Duration, *, is_folder: bool = False) -> bool | None:
-        """Make a file or folder, so long after the script began; return whether that can be done."""
-
-    def remove(self, path: str, after: Duration) -> None:
-        """Remove a file, or a folder with what is in it."""
-
-
-class Environment(NamedTuple):
-    """What a script is started with."""
-
-    #: None where nobody knows the value.
-    variables: dict[str, str | None]
-    #: `$1`, `$2` …
-    arguments: tuple[str, ...] = ()
-    stops_at_errors: bool = False
-    refuses_unset: bool = False
-    #: Whether a variable that is not here is not set; else nobody knows.
-    is_complete: bool = True
 
 
 class BackgroundJob(NamedTuple):
@@ -69,7 +41,7 @@ class ShellEnvironment:
 class ScriptState:
     """The state of a script that is followed."""
 
-    def __init__(self, start: Environment, disk: Disk) -> None:
+    def __init__(self, start: Environment, disk: Mounts) -> None:
         self.own = ShellEnvironment(dict(start.variables), start.stops_at_errors, start.refuses_unset)
         self.arguments = start.arguments
         self.knows_all_variables = start.is_complete

@@ -14,11 +14,23 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from batkube.cluster.store import KubeObject
-from batkube.execution.scripts.state import Environment
 from batkube.kernel.instants import Duration, Instant
 
 _FIELD = re.compile(r"metadata\.(labels|annotations)\['([^']+)'\]")
 _REFERENCE = re.compile(r"\$(\$|\(([A-Za-z0-9_.-]+)\))")
+
+
+class Environment(NamedTuple):
+    """What a script is started with."""
+
+    #: None where nobody knows the value.
+    variables: dict[str, str | None]
+    #: `$1`, `$2` …
+    arguments: tuple[str, ...] = ()
+    stops_at_errors: bool = False
+    refuses_unset: bool = False
+    #: Whether a variable that is not here is not set; else nobody knows.
+    is_complete: bool = True
 
 
 class _FileKind(enum.Enum):
@@ -82,7 +94,7 @@ class _Mount(NamedTuple):
 
 
 class Mounts:
-    """The files as one container sees them (`scripts.state.Disk`), from `now` on."""
+    """The files as one container sees them, from `now` on; times are told since then."""
 
     def __init__(self, files: Files, pod: KubeObject, container: KubeObject, now: Instant) -> None:
         self._files = files
