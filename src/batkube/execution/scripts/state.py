@@ -31,8 +31,8 @@ class ShellEnvironment:
     """What a subshell has of its own: it begins as its parent's, and is lost at its end."""
 
     variables: dict[str, str | None]
-    stops_at_errors: bool
-    refuses_unset: bool
+    stops_at_errors: bool = False
+    refuses_unset: bool = False
     background: list[BackgroundJob] = field(default_factory=list)
     #: How many loops the present command stands in.
     loops: int = 0
@@ -42,7 +42,7 @@ class ScriptState:
     """The state of a script that is followed."""
 
     def __init__(self, start: Environment, disk: Mounts) -> None:
-        self.own = ShellEnvironment(dict(start.variables), start.stops_at_errors, start.refuses_unset)
+        self.own = ShellEnvironment(dict(start.variables))
         self.arguments = start.arguments
         self.knows_all_variables = start.is_complete
         self.disk = disk

@@ -27,8 +27,6 @@ class Environment(NamedTuple):
     variables: dict[str, str | None]
     #: `$1`, `$2` …
     arguments: tuple[str, ...] = ()
-    stops_at_errors: bool = False
-    refuses_unset: bool = False
     #: Whether a variable that is not here is not set; else nobody knows.
     is_complete: bool = True
 
