@@ -20,7 +20,7 @@ SHARED = whole(MACHINES)
 
 
 def room_of(free_ids: set[int]) -> MachineRoom:
-    return MachineRoom(mask_of(sorted(free_ids)), SHARED.hall)
+    return MachineRoom(mask_of(sorted(free_ids)), SHARED.machines)
 
 
 def chooser(choice: Choice | str) -> Choice | random.Random:

@@ -134,7 +134,7 @@ class GraphPlan:
         if isinstance(room, MachineRoom):
             if not job.requests:
                 return None
-            eligible = room.hall.eligible(job)
+            eligible = room.machines.eligible(job)
             names = [name for machine_id, name in self._name_of.items() if eligible >> machine_id & 1]
         else:
             accepts = room.nodes.accepts  # type: ignore[attr-defined]  # the other model

@@ -31,13 +31,13 @@ class MachinePlacement(msgspec.Struct, frozen=True, gc=False):
         return tuple(members(self.mask))
 
 
-class Hall:
+class WholeMachines:
     """The machines themselves, whether free or not. Every room of a run shares one."""
 
     def __init__(self, machines: Sequence[Machine], accepts: Accepts | None) -> None:
-        #: Machines that can hold a pod at all; some platforms list nodes with no slot for any.
+        #: WholeMachines that can hold a pod at all; some platforms list nodes with no slot for any.
         self.everything = mask_of(number for number, machine in enumerate(machines) if machine.capacity[PODS] > 0)
-        #: Machines of equal cpu, as sets, from the smallest cpu to the largest.
+        #: WholeMachines of equal cpu, as sets, from the smallest cpu to the largest.
         self.by_cpu = _grouped_by_cpu(machines)
         self._capacities: list[Mapping[str, int]] = [machine.capacity for machine in machines]
         #: Grows by one entry for each distinct request seen; a trace has few.
@@ -61,13 +61,13 @@ class MachineRoom(msgspec.Struct, frozen=True, gc=False):
     """The machines that are free."""
 
     mask: int
-    hall: Hall
+    machines: WholeMachines
 
     @classmethod
     def whole(cls, machines: Sequence[Machine], accepts: Accepts | None = None) -> MachineRoom:
         """Return the room in which every machine is free; jobs with requests go only where they are accepted."""
-        hall = Hall(machines, accepts)
-        return cls(hall.everything, hall)
+        whole = WholeMachines(machines, accepts)
+        return cls(whole.everything, whole)
 
     def fit(self, job: Job, choice: Choice | random.Random = Choice.FIRST) -> MachinePlacement | None:
         """Return `job.size` free machines of which each can hold the job's requests, or None.
@@ -81,7 +81,7 @@ class MachineRoom(msgspec.Struct, frozen=True, gc=False):
             return MachinePlacement(lowest(fitting, job.size))
         if isinstance(choice, random.Random):
             return MachinePlacement(mask_of(choice.sample(list(members(fitting)), job.size)))
-        groups = self.hall.by_cpu if choice is Choice.PACK else self.hall.by_cpu[::-1]
+        groups = self.machines.by_cpu if choice is Choice.PACK else self.machines.by_cpu[::-1]
         return MachinePlacement(_taken_in_turn(fitting, groups, job.size))
 
     def taken_by(self, job: Job, machine_ids: Iterable[int]) -> MachinePlacement:
@@ -93,22 +93,22 @@ class MachineRoom(msgspec.Struct, frozen=True, gc=False):
         return self._fitting(job).bit_count() >= job.size
 
     def _fitting(self, job: Job) -> int:
-        return self.mask & self.hall.eligible(job) if job.requests else self.mask
+        return self.mask & self.machines.eligible(job) if job.requests else self.mask
 
     def __sub__(self, placement: Placement) -> Self:
         taken = placement.mask
         if taken & ~self.mask:
             raise ValueError(f"machines {list(members(taken & ~self.mask))} are not free")
-        return type(self)(self.mask ^ taken, self.hall)
+        return type(self)(self.mask ^ taken, self.machines)
 
     def __add__(self, placement: Placement) -> Self:
         freed = placement.mask
-        if freed & self.mask or freed & ~self.hall.everything:
+        if freed & self.mask or freed & ~self.machines.everything:
             raise ValueError(f"machines {list(members(freed))} cannot be given back: some were not taken")
-        return type(self)(self.mask | freed, self.hall)
+        return type(self)(self.mask | freed, self.machines)
 
     def __and__(self, other: Self) -> Self:
-        return type(self)(self.mask & other.mask, self.hall)
+        return type(self)(self.mask & other.mask, self.machines)
 
     def __repr__(self) -> str:
         return f"MachineRoom(free: {format_intervals(self.mask) or 'none'})"
