@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from batkube.cluster.references import (
     annotations_of,
     condition_of,
@@ -11,7 +13,7 @@ from batkube.cluster.references import (
     namespace_of,
     status_with,
 )
-from batkube.cluster.store import Key, KubeObject
+from batkube.cluster.store import Key, KubeObject, Store
 from batkube.kernel.instants import NANOSECONDS_PER_SECOND, START, Duration, Instant, duration, instant_of
 
 TERMINAL_PHASES = ("Succeeded", "Failed")
@@ -32,6 +34,12 @@ def node_of_pod(pod: KubeObject) -> str:
     """Return the name of the node that the pod is bound to, or ""."""
     name: str = pod["spec"].get("nodeName", "")
     return name
+
+
+def pods_on(store: Store, nodes: Iterable[str]) -> list[tuple[Key, KubeObject]]:
+    """Return the pods that are bound to one of these nodes, with their keys, oldest first."""
+    names = frozenset(nodes)
+    return [(key, pod) for key, (pod, _) in store.entries("pods").items() if node_of_pod(pod) in names]
 
 
 def priority_of(pod: KubeObject) -> int:

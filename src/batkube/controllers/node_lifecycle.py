@@ -12,7 +12,7 @@ import functools
 from batkube.cluster.client import Client
 from batkube.cluster.event_recorder import EventNote, EventRecorder
 from batkube.cluster.mapping import NODE, POD
-from batkube.cluster.pods import disrupted_status, is_finished, is_ready, node_of_pod
+from batkube.cluster.pods import disrupted_status, is_finished, is_ready, node_of_pod, pods_on
 from batkube.cluster.references import condition_of, status_with, with_condition
 from batkube.cluster.scheduling_rules import UNSCHEDULABLE_TAINT
 from batkube.cluster.store import DELETED, Batch, Key, KubeObject
@@ -110,8 +110,8 @@ class NodeLifecycle(Controller):
             conditions = with_condition(conditions, {**old, "type": kind, **_UNKNOWN}, now)
         self.write_status(node, {**status, "conditions": conditions}, now)
         self.tell(node, "Normal", "NodeNotReady", f"Node {name} status is now: NodeNotReady", now)
-        for pod, _ in list(self.store.entries(POD).values()):
-            if node_of_pod(pod) == name and is_ready(pod):
+        for _, pod in pods_on(self.store, [name]):
+            if is_ready(pod):
                 self._mark_pod(pod, now)
 
     def _mark_pod(self, pod: KubeObject, now: Instant) -> None:
@@ -214,10 +214,8 @@ class PodsOfLostNodes(Controller):
 
     def _hear_nodes(self, batch: Batch, now: Instant) -> None:
         if batch.type is DELETED:
-            gone = frozenset(batch.keys)
-            for key, (pod, _) in self.store.entries(POD).items():
-                if node_of_pod(pod) in gone:
-                    self.queue.add_after(key, now, self._time_left(now))
+            for key, _ in pods_on(self.store, batch.keys):
+                self.queue.add_after(key, now, self._time_left(now))
 
     def _time_left(self, now: Instant) -> Duration:
         return Duration((self._first_look - now) % _COLLECTOR_PERIOD + _QUARANTINE)

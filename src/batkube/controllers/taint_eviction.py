@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from batkube.cluster.client import Client
 from batkube.cluster.event_recorder import EventRecorder
 from batkube.cluster.mapping import NODE, POD
-from batkube.cluster.pods import disrupted_status, node_of_pod
+from batkube.cluster.pods import disrupted_status, node_of_pod, pods_on
 from batkube.cluster.references import is_being_deleted
 from batkube.cluster.scheduling_rules import tolerates
 from batkube.cluster.store import DELETED, Batch, Key, KubeObject
@@ -36,10 +36,8 @@ class TaintEviction(Controller):
         for change in batch.changes():
             before = [] if change.previous is None else _evicting(change.previous)
             if before != _evicting(change.object):
-                name = change.object["metadata"]["name"]
-                for key, (pod, _) in self.store.entries(POD).items():
-                    if node_of_pod(pod) == name:
-                        self.queue.add(key, now)
+                for key, _ in pods_on(self.store, [change.key]):
+                    self.queue.add(key, now)
 
     def hear(self, batch: Batch, now: Instant) -> None:
         """Queue pods that have come to a node with such taints."""

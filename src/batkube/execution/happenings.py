@@ -12,10 +12,9 @@ from typing import cast
 
 from batkube.cluster.client import Client, Refused
 from batkube.cluster.mapping import NODE, POD, ResourceModel, node_of
-from batkube.cluster.pods import eviction_of, is_finished, node_of_pod
+from batkube.cluster.pods import eviction_of, is_active, pods_on
 from batkube.cluster.references import (
     controller_of,
-    is_being_deleted,
     key_of,
     labels_of,
     with_metadata,
@@ -143,7 +142,7 @@ class Happenings:
         there = self._store.get(NODE, Key(node))
         if there is None or not there["spec"].get("unschedulable"):
             return
-        pods = [key for key, (pod, _) in self._store.entries(POD).items() if _must_leave(pod, node)]
+        pods = [key for key, pod in pods_on(self._store, [node]) if _must_leave(pod)]
         if not all([self._evict(key, now) for key in pods]):
             self._agenda.book(Instant(now + _DRAIN_AGAIN), Rank.HAPPEN, functools.partial(self._evict_from, node))
 
@@ -200,8 +199,6 @@ def _taints_but(node: KubeObject, taint: Taint) -> list[KubeObject]:
     ]
 
 
-def _must_leave(pod: KubeObject, node: str) -> bool:
-    """Return whether a pod is on a node that is drained; those of DaemonSets stay, and those that have ended."""
-    if node_of_pod(pod) != node or is_finished(pod) or is_being_deleted(pod):
-        return False
-    return (controller_of(pod) or {}).get("kind") != "DaemonSet"
+def _must_leave(pod: KubeObject) -> bool:
+    """Return whether a pod leaves a node that is drained; those of DaemonSets stay, and those that have ended."""
+    return is_active(pod) and (controller_of(pod) or {}).get("kind") != "DaemonSet"

@@ -35,9 +35,9 @@ class WholeMachines:
     """The machines themselves, whether free or not. Every room of a run shares one."""
 
     def __init__(self, machines: Sequence[Machine], accepts: Accepts | None) -> None:
-        #: WholeMachines that can hold a pod at all; some platforms list nodes with no slot for any.
+        #: Machines that can hold a pod at all; some platforms list nodes with no slot for any.
         self.everything = mask_of(number for number, machine in enumerate(machines) if machine.capacity[PODS] > 0)
-        #: WholeMachines of equal cpu, as sets, from the smallest cpu to the largest.
+        #: Machines of equal cpu, as sets, from the smallest cpu to the largest.
         self.by_cpu = _grouped_by_cpu(machines)
         self._capacities: list[Mapping[str, int]] = [machine.capacity for machine in machines]
         #: Grows by one entry for each distinct request seen; a trace has few.

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from batkube.cluster.mapping import POD
-from batkube.cluster.pods import is_finished, node_of_pod
+from batkube.cluster.pods import is_finished, node_of_pod, pods_on
 from batkube.cluster.resources import Amounts, allocatable_of, demand_of
 from batkube.cluster.scheduling_rules import NodeRules, rules_key
 from batkube.cluster.store import ADDED, DELETED, Batch, Key, KubeObject, Store
@@ -70,9 +70,8 @@ class NodeTable(NodeColumns):
             self._offer(node["metadata"]["name"], allocatable_of(node))
         if batch.type is ADDED:
             # Pods may have been bound to a node before it came, or before it came back.
-            names = frozenset(batch.keys)
-            for key, (pod, _) in self._store.entries(POD).items():
-                if node_of_pod(pod) in names and not is_finished(pod):
+            for key, pod in pods_on(self._store, batch.keys):
+                if not is_finished(pod):
                     self._place(key, pod)
 
     def _hear_pods(self, batch: Batch, now: Instant) -> None:
