@@ -139,7 +139,8 @@ class AbsentNodes:
             elif self._courses.place(key) is not None:
                 self._kubelets.write([key], {"phase": "Failed", "reason": NODE_LOST}, now)
             else:
-                self._kubelets.take_up(key, pod, now, before if isinstance(before, PodLife) else None)
+                life = before if isinstance(before, PodLife) and before.uid == pod["metadata"]["uid"] else None
+                self._kubelets.take_up(key, pod, now, life)
 
 
 def _fail(course: Course, now: Instant) -> None:
