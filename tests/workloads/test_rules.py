@@ -93,6 +93,27 @@ def test_the_first_rule_that_matches_counts_and_one_that_never_did_is_noted(tmp_
     assert (note["count"], str(note["example"]).endswith("rules.yaml: [2]")) == (1, True)
 
 
+@pytest.mark.parametrize(
+    ("pattern", "command", "args", "yes"),
+    [
+        ("", None, None, True),
+        ("", None, ["pause"], False),
+        ("pause*", None, ["pause"], True),
+        ("python train.py *", ["python"], ["train.py", "--epochs", "3"], True),
+        ("python train.py *", ["python", "test.py"], None, False),
+        ("*", None, None, True),
+        ("*", "no list", 7, True),
+    ],
+)
+def test_a_command_is_matched_with_its_arguments_and_an_empty_one_means_none(
+    tmp_path: Path, pattern: str, command: object, args: object, yes: bool
+) -> None:
+    one = pod()
+    one["spec"]["containers"][0] |= {"command": command, "args": args}
+    conduct = said(rules(tmp_path, f"- {{command: '{pattern}', duration: 5}}"), one)
+    assert (conduct.length == seconds(5)) is yes
+
+
 def test_a_load_is_that_of_the_rule_that_matches(tmp_path: Path) -> None:
     some = ContainerRules(
         rules(tmp_path, "- {image: app, cpu-load: [[0s, 1], [10s, 3]]}\n- {image: '*', cpu: 1}\n"), Streams(0)
@@ -189,11 +210,13 @@ def test_rules_that_can_match_no_container_of_the_objects_are_refused(tmp_path: 
 POINTS = st.lists(st.tuples(st.integers(0, 100), st.integers(0, 50)), min_size=1, max_size=6)
 
 
-@given(POINTS, st.integers(0, 50))
-def test_a_curve_exceeds_a_limit_exactly_when_its_amount_does(points: list[tuple[int, int]], limit: int) -> None:
+@given(POINTS, st.integers(0, 50), st.integers(0, 60))
+def test_a_curve_exceeds_a_limit_exactly_when_its_amount_does(
+    points: list[tuple[int, int]], limit: int, since: int
+) -> None:
     curve = Curve(tuple(sorted((Duration(age * 1000), amount * 1000) for age, amount in points)))
-    age = curve.exceeds(limit * 1000)
-    ages = [Duration(age) for age in range(0, 101_000, random.Random(limit).randint(50, 150))]
+    age = curve.exceeds(limit * 1000, Duration(since * 1000))
+    ages = [Duration(age) for age in range(since * 1000, 101_000, random.Random(limit).randint(50, 150))]
     beyond = [age for age in ages if curve.at(age) > limit * 1000]
     assert (age is None) <= (not beyond)
     if age is not None:

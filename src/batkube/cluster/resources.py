@@ -23,13 +23,59 @@ _BOUNDLESS = 2**63
 
 
 def demand_of(pod: KubeObject) -> Amounts:
-    """Return what `pod` takes from its node; it asks for nothing of a resource of which it asks 0."""
+    """Return what `pod` takes from its node, as schedulers count: of one that is being resized, the most of it."""
+    return spec_demand(_raised_spec(pod) if may_be_resized(pod) else pod["spec"])
+
+
+def may_be_resized(pod: KubeObject) -> bool:
+    """Return whether a pod may take other amounts than those it came with: its spec was changed since."""
+    generation: int = pod["metadata"].get("generation") or 1
+    return generation > 1
+
+
+def spec_demand(spec: KubeObject) -> Amounts:
+    """Return what a pod with this spec takes; it asks for nothing of a resource of which it asks 0."""
     try:
-        demand = {resource: count for resource, count in pod_requests(_POD_SPEC, pod["spec"]) if count}
+        demand = {resource: count for resource, count in pod_requests(_POD_SPEC, spec) if count}
     except InputError:
         demand = {CPU: _BOUNDLESS}
     demand[PODS] = 1
     return demand
+
+
+def _raised_spec(pod: KubeObject) -> KubeObject:
+    """Return a pod's spec with the most of what each container wants, was allocated and has.
+
+    What a node could never give does not count (Kubernetes: component-helpers, determineContainerReqs).
+    """
+    spec, status = pod["spec"], pod.get("status", {})
+    statuses = {
+        one["name"]: one
+        for field in ("initContainerStatuses", "containerStatuses")
+        for one in status.get(field) or ()
+        if "resources" in one
+    }
+    is_infeasible = any(
+        one["type"] == "PodResizePending" and one.get("reason") == "Infeasible"
+        for one in status.get("conditions") or ()
+    )
+    raised = dict(spec)
+    for field in ("initContainers", "containers"):
+        if spec.get(field):
+            raised[field] = [_raised(one, statuses.get(one["name"]), is_infeasible) for one in spec[field]]
+    return raised
+
+
+def _raised(container: KubeObject, status: KubeObject | None, is_infeasible: bool) -> KubeObject:
+    if status is None:
+        return container
+    wanted = {} if is_infeasible else (container.get("resources") or {}).get("requests") or {}
+    most = dict(wanted)
+    for amounts in (status["resources"].get("requests") or {}, status.get("allocatedResources") or {}):
+        for resource, quantity in amounts.items():
+            if resource not in most or _counted(resource, quantity) > _counted(resource, most[resource]):
+                most[resource] = quantity
+    return {**container, "resources": {"requests": most}}
 
 
 def allocatable_of(node: KubeObject) -> Amounts:

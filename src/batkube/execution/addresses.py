@@ -5,6 +5,8 @@ from __future__ import annotations
 import heapq
 import ipaddress
 
+from batkube.cluster.store import KubeObject
+
 
 class AddressPool:
     """The addresses of one network."""
@@ -26,3 +28,9 @@ class AddressPool:
     def give_back(self, address: str) -> None:
         """Let somebody else have `address`."""
         heapq.heappush(self._free, int(ipaddress.ip_address(address)) - int(self._network.network_address))
+
+
+def address_of(node: KubeObject | None) -> str:
+    """Return the address that a node has within the cluster, "" if there is none."""
+    addresses = (node or {}).get("status", {}).get("addresses") or ()
+    return next((one["address"] for one in addresses if one["type"] == "InternalIP"), "")

@@ -9,7 +9,8 @@ Nothing is executed. In this order:
 4. otherwise a container of a pod that always restarts runs for ever, an init container ends at once, and any other
    ends after `DEFAULT_LENGTH`, successfully.
 
-A container whose memory, by a rule, goes beyond its limit is killed then (exit code 137, OOMKilled).
+A container whose memory, by a rule, goes beyond its limit is killed then (exit code 137, OOMKilled); the limit may
+change while it runs, so that is not part of its plan (`ContainerPlan.within`).
 """
 
 from __future__ import annotations
@@ -59,6 +60,16 @@ class ContainerPlan(NamedTuple):
     reason: str = ""
     #: Why this is only a guess, or "".
     doubt: str = ""
+    #: How much memory it uses, where a rule says that.
+    memory: Curve | None = None
+
+    def within(self, limits: KubeObject, since: Duration) -> ContainerPlan:
+        """Return the plan of a container that is killed when its memory exceeds a limit that it has from an age on."""
+        limit = limits.get(MEMORY)
+        age = None if limit is None or self.memory is None else self.memory.exceeds(amount(MEMORY, limit), since)
+        if age is None or (self.length is not None and self.length <= age):
+            return self
+        return self._replace(length=age, exit_code=KILLED, reason=OUT_OF_MEMORY)
 
 
 _FOR_EVER = ContainerPlan(None)
@@ -77,7 +88,7 @@ def plan_of(
     files: Files | None = None,
     now: Instant = _BEGINNING,
 ) -> ContainerPlan:
-    """Return what `container` of `pod` does in a run of which a rule says `rule`, and that begins `now`.
+    """Return what `container` of `pod` does in a run of which a rule says `rule`, and that begins `now`; limits aside.
 
     Its environment is what the pod says of it, if there is nothing else. What its script writes to `files` is written.
     """
@@ -91,7 +102,7 @@ def plan_of(
         if length is not None or code is not None:
             length = plan.length if length is None else length
             plan = ContainerPlan(length, plan.exit_code if code is None else code)
-    return plan if rule.memory is None else _within_limit(plan, container, rule.memory)
+    return plan if rule.memory is None else plan._replace(memory=rule.memory)
 
 
 def _by_itself(pod: KubeObject, container: KubeObject, start: Environment, disk: Mounts, role: Role) -> ContainerPlan:
@@ -113,15 +124,6 @@ def _by_rule(rule: Conduct, plan: ContainerPlan) -> ContainerPlan:
         return plan
     length = plan.length if rule.length is None else None if rule.length == FOREVER else rule.length
     return ContainerPlan(length, plan.exit_code if rule.exit_code is None else rule.exit_code)
-
-
-def _within_limit(plan: ContainerPlan, container: KubeObject, memory: Curve) -> ContainerPlan:
-    """Return the plan of a container that is killed as soon as its memory goes beyond its limit."""
-    limit = ((container.get("resources") or {}).get("limits") or {}).get(MEMORY)
-    age = None if limit is None else memory.exceeds(amount(MEMORY, limit))
-    if age is None or (plan.length is not None and plan.length <= age):
-        return plan
-    return ContainerPlan(age, KILLED, OUT_OF_MEMORY)
 
 
 def _exit_code(text: str | None) -> int | None:

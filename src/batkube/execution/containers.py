@@ -18,7 +18,7 @@ from batkube.cluster.mapping import NODE, POD
 from batkube.cluster.pods import node_of_pod
 from batkube.cluster.store import Key, KubeObject
 from batkube.cluster.world import World
-from batkube.execution.addresses import AddressPool
+from batkube.execution.addresses import AddressPool, address_of
 from batkube.execution.config_sources import ConfigSources
 from batkube.execution.container_plans import KILLED, LOST, TERMINATED, Role, plan_of
 from batkube.execution.container_troubles import Trouble, trouble_of
@@ -29,6 +29,7 @@ from batkube.execution.stopping import active_deadline_of
 from batkube.kernel.agenda import Rank
 from batkube.kernel.fidelity import FidelityNote
 from batkube.kernel.instants import Duration, Instant, seconds
+from batkube.kernel.time_text import format_duration
 from batkube.workloads.rules import ContainerRules
 
 #: Simulated pods live here; services have 10.96.0.0/12.
@@ -63,7 +64,7 @@ class Containers:
 
     def admitted(self, life: PodLife, pod: KubeObject, now: Instant) -> None:
         """Show that a pod was taken up by its node."""
-        life.host_ip = _address_of(self._store.get(NODE, Key(life.node)))
+        life.host_ip = address_of(self._store.get(NODE, Key(life.node)))
         self.report(life, now)
         self._book_deadline(life, pod, now)
 
@@ -72,7 +73,7 @@ class Containers:
         deadline = active_deadline_of(pod)
         if deadline != life.deadline:
             life.deadline = deadline
-            self._cancel(life, "deadline")
+            self.cancel(life, "deadline")
             if deadline is not None:
                 ends = max(now, Instant(life.accepted + deadline))
                 self.book(life, "deadline", ends, Rank.FINISH, self._exceed_deadline)
@@ -81,16 +82,16 @@ class Containers:
         """Arrange for it to be said that a pod is not admitted."""
 
         def reject(now: Instant) -> None:
-            self._tell(pod, EventNote("Warning", reason, message), now)
+            self.tell(pod, EventNote("Warning", reason, message), now)
             self._write(pod, rejected_status(pod, reason, message), now)
 
         self._agenda.book(now, Rank.START, reject)
 
-    def heed(self, life: PodLife, pod: KubeObject, now: Instant) -> None:
-        """Arrange for what follows from a change of a pod that is here: its deadline, its containers, its fields."""
+    def heed(self, life: PodLife, pod: KubeObject, now: Instant) -> bool:
+        """Arrange for what follows from a change of a pod that is here, if it is news: its deadline, its containers."""
         known = known_of(pod)
         if life.is_stopping or "admitted" in life.appointments or known == life.known:
-            return
+            return False
         life.known = known
         self._book_deadline(life, pod, now)
         life.know_ephemeral(pod)
@@ -99,6 +100,7 @@ class Containers:
         )
         if can_start and life.has_sandbox and "heed" not in life.appointments:
             self.book(life, "heed", now, Rank.START, self._follow_changes)
+        return True
 
     def _follow_changes(self, life: PodLife, now: Instant) -> None:
         """Start containers anew whose image is another now, whatever the restart policy, and what may start at last.
@@ -107,16 +109,18 @@ class Containers:
         """
         pod = self._store.get(POD, life.key)
         for one in life.containers():
-            if pod is None or one.trouble or not one.has_other_image(pod):
-                continue
-            if one.stage is Stage.RUNNING:
-                message = f"Container {one.name} definition changed, will be restarted"
-                self._tell_of(life, one, EventNote("Normal", "Killing", message), now)
-                one.end(TERMINATED, now)
-                one.last_run = one.ended_run
-            self._cancel(life, *(f"{what} {one.name}" for what in ("end", "ready", "up", "restart", "calm")))
-            self._start(life, one, now)
+            if pod is not None and not one.trouble and one.has_other_image(pod):
+                self.start_anew(life, one, "definition changed, will be restarted", now)
         self._go_on(life, now)
+
+    def start_anew(self, life: PodLife, one: ContainerLife, why: str, now: Instant) -> None:
+        """End a container, if it runs, and start it again."""
+        if one.stage is Stage.RUNNING:
+            self._tell_of(life, one, EventNote("Normal", "Killing", f"Container {one.name} {why}"), now)
+            one.end(TERMINATED, now)
+            one.last_run = one.ended_run
+        self.cancel(life, *(f"{what} {one.name}" for what in ("end", "ready", "up", "restart", "calm")))
+        self._start(life, one, now)
 
     def begin(self, life: PodLife, now: Instant) -> None:
         """The sandbox is there: the pod has its address, and containers may start."""
@@ -154,7 +158,7 @@ class Containers:
         if trouble is not None:
             self._wait_with(life, one, trouble, now)
             return
-        self._cancel(life, f"restart {one.name}")
+        self.cancel(life, f"restart {one.name}")
         one.trouble = ""
         one.image = spec.get("image", "")
         pulled = f'Container image "{one.image}" already present on machine'
@@ -168,8 +172,14 @@ class Containers:
         one.start(plan, now)
         if not one.is_ready:
             self._book_probes(life, one, now)
-        if one.plan.length is not None:
-            ends = Instant(now + one.plan.length)
+        self.book_end(life, one, now)
+
+    def book_end(self, life: PodLife, one: ContainerLife, now: Instant) -> None:
+        """Book when a container that runs will end, within the limits that it has."""
+        self.cancel(life, f"end {one.name}")
+        length = one.limited_plan.length
+        if length is not None and one.started is not None:
+            ends = max(now, Instant(one.started + length))
             self.book(life, f"end {one.name}", ends, Rank.FINISH, functools.partial(self._end, one=one))
 
     def _wait_with(self, life: PodLife, one: ContainerLife, trouble: Trouble, now: Instant) -> None:
@@ -187,9 +197,9 @@ class Containers:
                     one.wait(*later)
                     self.report(life, now)
 
-            self._cancel(life, f"calm {one.name}")
+            self.cancel(life, f"calm {one.name}")
             self.book(life, f"calm {one.name}", Instant(now + seconds(1)), Rank.START, calm_down)
-        self._cancel(life, f"restart {one.name}")
+        self.cancel(life, f"restart {one.name}")
         self.book(life, f"restart {one.name}", retry, Rank.START, functools.partial(self._restart, one=one))
 
     def _book_probes(self, life: PodLife, one: ContainerLife, now: Instant) -> None:
@@ -209,8 +219,8 @@ class Containers:
 
     def _end(self, life: PodLife, now: Instant, *, one: ContainerLife) -> None:
         """A container's process exits: it is started again, or lets others start, or was the last."""
-        self._cancel(life, f"ready {one.name}", f"up {one.name}")
-        one.end(one.plan.exit_code, now, one.plan.reason)
+        self.cancel(life, f"ready {one.name}", f"up {one.name}")
+        one.exit(now)
         if one.role is Role.EPHEMERAL:
             self.report(life, now)
             return
@@ -233,7 +243,9 @@ class Containers:
     def _back_off(self, life: PodLife, one: ContainerLife, wait: Duration, now: Instant) -> None:
         namespace, _, name = life.key.partition("/")
         who = f"{name}_{namespace}({life.uid})"
-        one.wait("CrashLoopBackOff", f"back-off {_go_duration(wait)} restarting failed container={one.name} pod={who}")
+        one.wait(
+            "CrashLoopBackOff", f"back-off {format_duration(wait)} restarting failed container={one.name} pod={who}"
+        )
         message = f"Back-off restarting failed container {one.name} in pod {who}"
         self._tell_of(life, one, EventNote("Warning", "BackOff", message), now)
         restart = functools.partial(self._restart, one=one)
@@ -253,7 +265,7 @@ class Containers:
         life.message = "Pod was active on the node longer than the specified deadline"
         pod = self._store.get(POD, life.key)
         if pod is not None:
-            self._tell(pod, EventNote("Normal", life.reason, life.message), now)
+            self.tell(pod, EventNote("Normal", life.reason, life.message), now)
         self.end_all(life, now, KILLED)
         self.on_end(life, now)
 
@@ -267,10 +279,10 @@ class Containers:
     def stop(self, life: PodLife, due: Instant, stopped: LifeAction, now: Instant) -> None:
         """Tell the containers to end, which they will have done when `due`; nothing else happens to them until then."""
         if life.is_stopping:
-            self._cancel(life, "stopped")
+            self.cancel(life, "stopped")
         else:
             life.is_stopping = True
-            self._cancel(life, *[name for name in life.appointments if name != "stopped"])
+            self.cancel(life, *[name for name in life.appointments if name != "stopped"])
             for one in (*life.containers(), *life.ephemeral):
                 if one.stage is Stage.RUNNING:
                     self._tell_of(life, one, EventNote("Normal", "Killing", f"Stopping container {one.name}"), now)
@@ -283,7 +295,7 @@ class Containers:
 
     def release(self, life: PodLife) -> None:
         """Drop what was booked for the pod, and give back its address."""
-        self._cancel(life, *list(life.appointments))
+        self.cancel(life, *list(life.appointments))
         self._files.forget(pod_files(life.uid))
         if life.pod_ip and life.pod_ip != life.host_ip:
             self._addresses.give_back(life.pod_ip)
@@ -309,9 +321,10 @@ class Containers:
     def _tell_of(self, life: PodLife, one: ContainerLife, note: EventNote, now: Instant) -> None:
         pod = self._store.get(POD, life.key)
         if pod is not None:
-            self._tell(pod, note._replace(field_path=f"spec.{one.field}{{{one.name}}}"), now)
+            self.tell(pod, note._replace(field_path=f"spec.{one.field}{{{one.name}}}"), now)
 
-    def _tell(self, pod: KubeObject, note: EventNote, now: Instant) -> None:
+    def tell(self, pod: KubeObject, note: EventNote, now: Instant) -> None:
+        """Record an event of a pod, as its node's kubelet."""
         self._events.record(pod, POD, note._replace(host=node_of_pod(pod)), now)
 
     def book(self, life: PodLife, name: str, at: Instant, rank: Rank, action: LifeAction) -> None:
@@ -323,19 +336,9 @@ class Containers:
 
         life.appointments[name] = self._agenda.book(at, rank, act)
 
-    def _cancel(self, life: PodLife, *names: str) -> None:
+    def cancel(self, life: PodLife, *names: str) -> None:
+        """Drop what was booked for a pod under these names."""
         for name in names:
             number = life.appointments.pop(name, None)
             if number is not None:
                 self._agenda.cancel(number)
-
-
-def _address_of(node: KubeObject | None) -> str:
-    addresses = (node or {}).get("status", {}).get("addresses") or ()
-    return next((one["address"] for one in addresses if one["type"] == "InternalIP"), "")
-
-
-def _go_duration(length: Duration) -> str:
-    """Return a length as Go prints it: `10s`, `1m20s`."""
-    minutes, rest = divmod(length // seconds(1), 60)
-    return f"{minutes}m{rest}s" if minutes else f"{rest}s"

@@ -23,7 +23,7 @@ from batkube.cluster.mapping import POD
 from batkube.cluster.outcomes import FinalState
 from batkube.cluster.pods import TERMINAL_PHASES, is_finished, node_of_pod, phase_of
 from batkube.cluster.references import is_being_deleted
-from batkube.cluster.resources import demand_of
+from batkube.cluster.resources import spec_demand
 from batkube.cluster.store import ADDED, DELETED, Batch, Key, KubeObject
 from batkube.cluster.world import World
 from batkube.execution import host_ports
@@ -31,6 +31,7 @@ from batkube.execution.absent_nodes import AbsentNodes, Life
 from batkube.execution.latencies import Delays
 from batkube.execution.node_accounts import NodeAccounts
 from batkube.execution.pod_lives import PodLife
+from batkube.execution.pod_resizes import PodResizes
 from batkube.execution.pod_statuses import running_status
 from batkube.execution.stopping import stopped_at
 from batkube.kernel.agenda import Rank
@@ -72,6 +73,7 @@ class Kubelets:
         #: The pods that a kubelet knows and that are not gone.
         self.lives: dict[Key, Life] = {}
         self._absent = AbsentNodes(world, accounts, self)
+        self._resizes = None if containers is None else PodResizes(world, accounts, containers, self.lives)
         if conductor is not None:
             conductor.on_end = self._end_course
         if containers is not None:
@@ -125,8 +127,8 @@ class Kubelets:
             self._agenda.book(now, Rank.FINISH, functools.partial(self._stop, key))
         elif life is None and phase_of(pod) == "Pending":
             self.take_up(key, pod, now)
-        elif isinstance(life, PodLife) and not life.is_over:
-            self.containers.heed(life, pod, now)
+        elif isinstance(life, PodLife) and not life.is_over and self._resizes is not None:
+            self._resizes.heed(life, pod, now)
 
     # The pods of a course come up
 
@@ -149,7 +151,7 @@ class Kubelets:
             self.lives[key] = course
             course.nodes[rank] = node
             course.scheduled[rank] = now
-        self._tell_busy(now)
+        self._on_busy(self._accounts.busy_nodes, now)
         starts = {now: list(bound)} if self._delays is None else self._delays.starts(now, bound, pod)
         for up, some in starts.items():
             self._agenda.book(up, Rank.START, functools.partial(self._come_up, course, some))
@@ -197,7 +199,7 @@ class Kubelets:
         if course.is_owned:
             course.departures.update(dict.fromkeys(ranks, now))
         self._accounts.give_back(held, course.demand)
-        self._tell_busy(now)
+        self._on_busy(self._accounts.busy_nodes, now)
 
     # Any other pod
 
@@ -211,7 +213,8 @@ class Kubelets:
         if before is not None and before.has_begun and before.restart_policy == "Never":
             self.containers.lose(before, now)
             return
-        node, demand = node_of_pod(pod), tuple(demand_of(pod).items())
+        node = node_of_pod(pod)
+        demand = tuple(spec_demand(pod["spec"]).items()) if before is None else before.demand
         if node in self._absent:
             self._absent.wait(node, key)
             return
@@ -227,8 +230,10 @@ class Kubelets:
         life = self.lives[key] = PodLife(key, pod, demand, now)
         if before is not None:
             life.follow(before, now)
-        self._tell_busy(now)
+        self._on_busy(self._accounts.busy_nodes, now)
         self.containers.book(life, "admitted", now, Rank.START, self._start)
+        if self._resizes is not None:
+            self._resizes.compare(life, pod, now)
 
     def _start(self, life: PodLife, now: Instant) -> None:
         """Say that the pod was admitted, and book when it comes up."""
@@ -260,7 +265,7 @@ class Kubelets:
         self._accounts.give_back([life.node], life.demand)
         self._ports.give_back(life.node, life.key)
         self.containers.release(life)
-        self._tell_busy(now)
+        self._on_busy(self._accounts.busy_nodes, now)
 
     # Pods are deleted
 
@@ -317,6 +322,8 @@ class Kubelets:
             else:
                 del self.lives[key]
                 self._release_pod(life, now)
+                if self._resizes is not None:
+                    self._resizes.leave(life, now)
 
     def _break_off(self, course: Course, now: Instant) -> None:
         """End a course before its time: without one of its pods it cannot go on."""
@@ -339,6 +346,3 @@ class Kubelets:
         """Who runs what is in pods that have no part in a course, where there are any."""
         assert self._containers is not None, "such pods come with somebody who knows what they do"
         return self._containers
-
-    def _tell_busy(self, now: Instant) -> None:
-        self._on_busy(self._accounts.busy_nodes, now)

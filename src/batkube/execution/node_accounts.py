@@ -98,6 +98,25 @@ class NodeAccounts:
         accounts = self._accounts
         return [node for node in nodes if node not in accounts]
 
+    def offered(self, node: str, resource: str) -> int:
+        """Return how much of a resource a node has for pods."""
+        return self._accounts[node].offered[resource]
+
+    def exchange(self, node: str, old: Requests, new: Requests) -> Shortage | None:
+        """Let a pod hold `new` in the place of `old`; if its node has too little, leave it and say so."""
+        account, held = self._accounts[node], dict(old)
+        left = account.left
+        for resource, count in new:
+            rest = left[resource] + held.get(resource, 0)
+            if rest < count > held.get(resource, 0) and not self._lends(node, resource):
+                offered = account.offered[resource]
+                return Shortage(node, resource, count, offered - rest, offered)
+        for resource, count in old:
+            left[resource] += count
+        for resource, count in new:
+            left[resource] -= count
+        return None
+
     def take(self, nodes: Sequence[str], demand: Requests) -> Shortage | None:
         """Take `demand` from each of the nodes, named once per pod; if one has too little, take nothing and say so."""
         for number, node in enumerate(nodes):

@@ -9,6 +9,7 @@ import enum
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from batkube.cluster.references import Condition
 from batkube.cluster.store import Key, KubeObject
 from batkube.execution.container_plans import LOST, ContainerPlan, Role
 from batkube.execution.container_troubles import Trouble
@@ -45,8 +46,13 @@ class ContainerLife:
     def __init__(self, pod: KubeObject, spec: KubeObject, role: Role) -> None:
         self.name: str = spec["name"]
         self.image: str = spec.get("image", "")
-        #: How its latest run goes.
+        #: How its latest run goes, its limits aside.
         self.plan = ContainerPlan(None)
+        #: The resources that its node gives it, and those that it has: others, while it is being resized.
+        self.allocated: KubeObject = spec.get("resources") or {}
+        self.actual = self.allocated
+        #: How long its latest run had taken when it got those.
+        self.resized_after = Duration(0)
         self.role = role
         self.is_init = role is Role.INIT
         #: The field of the pod's spec that it stands in.
@@ -75,12 +81,17 @@ class ContainerLife:
 
     def start(self, plan: ContainerPlan, now: Instant) -> None:
         """Begin a run that goes as planned."""
-        self.plan = plan
+        self.plan, self.actual, self.resized_after = plan, self.allocated, Duration(0)
         if self.started is not None:
             self.restarts += 1
         self.stage, self.started, self.finished, self.message = Stage.RUNNING, now, None, ""
         self.is_up = self.started_after == 0
         self.is_ready = self.ready_after == 0
+
+    def exit(self, now: Instant) -> None:
+        """End the run as it was to end."""
+        plan = self.limited_plan
+        self.end(plan.exit_code, now, plan.reason)
 
     def end(self, exit_code: int, now: Instant, reason: str = "") -> None:
         """End the run, if there is one."""
@@ -98,6 +109,16 @@ class ContainerLife:
         if self.stage is Stage.TERMINATED:
             self.last_run = self.ended_run
         self.stage, self.waits_for, self.message = Stage.WAITING, reason, message
+
+    @property
+    def limited_plan(self) -> ContainerPlan:
+        """How its latest run goes within the limits that it has now."""
+        return self.plan.within(self.actual.get("limits") or {}, self.resized_after)
+
+    def resize(self, now: Instant) -> None:
+        """Let it have what is allocated to it, while it runs."""
+        assert self.started is not None
+        self.actual, self.resized_after = self.allocated, Duration(now - self.started)
 
     @property
     def ended_run(self) -> EndedRun:
@@ -125,6 +146,7 @@ class ContainerLife:
 
     def follow(self, old: ContainerLife, policy: str, now: Instant) -> None:
         """Take over from the container's life before its node failed."""
+        self.allocated = self.actual = old.allocated
         if old.started is None:
             return
         old.end(LOST, now)
@@ -173,6 +195,10 @@ class PodLife:
         self.know_ephemeral(pod)
         #: What of the pod it goes by.
         self.known = known_of(pod)
+        #: The resources of the containers that its spec asked for at last.
+        self.wanted = resources_in(pod)
+        #: How far a resize has come: its conditions, by type.
+        self.resize: dict[str, Condition] = {}
         #: After how long it is ended.
         self.deadline: Duration | None = None
         #: When the kubelet took the pod up (`status.startTime`).
@@ -201,6 +227,7 @@ class PodLife:
         self.accepted = before.accepted
         for one, old in zip(self.containers(), before.containers(), strict=True):
             one.follow(old, self.restart_policy, now)
+        self.wanted = [one.allocated for one in self.containers()]
 
     @property
     def has_begun(self) -> bool:
@@ -220,6 +247,12 @@ class PodLife:
                 return "Failed"
             return "Succeeded" if all(one.stage is Stage.TERMINATED for one in self.main) else "Failed"
         return "Running" if any(one.started is not None for one in self.main) else "Pending"
+
+
+def resources_in(pod: KubeObject) -> list[KubeObject]:
+    """Return the resources of all containers of a pod, in the order of `PodLife.containers`."""
+    spec = pod["spec"]
+    return [one.get("resources") or {} for one in (*(spec.get("initContainers") or ()), *spec["containers"])]
 
 
 def known_of(pod: KubeObject) -> tuple[object, ...]:

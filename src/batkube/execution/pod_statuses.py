@@ -14,8 +14,13 @@ from batkube.cluster.store import KubeObject
 from batkube.execution.pod_lives import ContainerLife, EndedRun, PodLife, Stage
 from batkube.kernel.instants import Instant, rfc3339
 
-#: The conditions that a kubelet keeps, in its order; others in a pod's status are not its own and stay.
-_KUBELETS_OWN = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled")
+#: The conditions of a pod that is given other resources, in the kubelet's order (`pod_resizes`).
+RESIZE_PENDING, RESIZE_IN_PROGRESS = "PodResizePending", "PodResizeInProgress"
+#: The conditions that a kubelet keeps; others in a pod's status are not its own and stay.
+_KUBELETS_OWN = (
+    *(RESIZE_PENDING, RESIZE_IN_PROGRESS),
+    *("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled"),
+)
 
 
 def status_of(pod: KubeObject, life: PodLife, now: Instant) -> KubeObject:
@@ -77,6 +82,9 @@ def _container_status(life: PodLife, one: ContainerLife) -> KubeObject:
     }
     if one.started is not None:
         status["containerID"] = _container_id(life.uid, one.name, one.restarts)
+        status["resources"] = one.actual if one.stage is Stage.RUNNING else one.allocated
+        if requests := one.allocated.get("requests"):
+            status["allocatedResources"] = requests
     return status
 
 
@@ -124,6 +132,8 @@ def _conditions(pod: KubeObject, life: PodLife, phase: str, now: Instant) -> lis
     ]
     generation = pod["metadata"].get("generation")
     result = [one for one in old if one["type"] not in _KUBELETS_OWN]
+    if not life.is_over:
+        result += [life.resize[name] for name in (RESIZE_PENDING, RESIZE_IN_PROGRESS) if name in life.resize]
     for new in made:
         earlier = [one for one in old if one["type"] == new["type"]]
         observed = {"observedGeneration": generation} if generation else {}

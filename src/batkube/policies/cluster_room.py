@@ -8,7 +8,7 @@ from dataclasses import replace
 from batkube.cluster.mapping import ResourceModel, kube_name
 from batkube.cluster.pods import node_of_pod
 from batkube.cluster.references import labels_of
-from batkube.cluster.resources import Amounts, add_amounts, allocatable_of, demand_of
+from batkube.cluster.resources import Amounts, add_amounts, allocatable_of, demand_of, may_be_resized
 from batkube.cluster.store import Key, KubeObject
 from batkube.kernel.quantities import CPU, MACHINE, PODS
 from batkube.platforms.model import Machine
@@ -48,9 +48,12 @@ class ClusterRoom:
 
     def occupy(self, key: Key, pod: KubeObject) -> bool:
         """Take note of a pod that others have bound; return whether it is news."""
-        if key in self._strangers:
+        if key in self._strangers and not may_be_resized(pod):
             return False
-        self._strangers[key] = node_of_pod(pod), demand_of(pod)
+        held = node_of_pod(pod), demand_of(pod)
+        if self._strangers.get(key) == held:
+            return False
+        self._strangers[key] = held
         self._generation = -1
         return True
 

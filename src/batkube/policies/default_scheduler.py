@@ -13,7 +13,7 @@ from batkube.cluster.client import Client
 from batkube.cluster.event_recorder import EventRecorder
 from batkube.cluster.mapping import NODE, POD
 from batkube.cluster.pods import priority_of
-from batkube.cluster.resources import Amounts, demand_of
+from batkube.cluster.resources import Amounts, demand_of, may_be_resized
 from batkube.cluster.scheduling_rules import rules_key
 from batkube.cluster.store import Batch, Key, KubeObject
 from batkube.cluster.world import World
@@ -55,7 +55,8 @@ class DefaultScheduler:
             if standing is not PodStanding.WAITS:
                 waiting.pop(key, None)
                 self._preemption.forget(key)
-                self._has_news |= standing is PodStanding.OVER
+                is_resized = may_be_resized(pod) and before is not None and demand_of(before) != demand_of(pod)
+                self._has_news |= is_resized or standing is PodStanding.OVER
             elif key not in waiting or (before is not None and before["spec"] != pod["spec"]):
                 waiting[key] = False
         self._wake_soon(now)

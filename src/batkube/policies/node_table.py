@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from batkube.cluster.mapping import POD
 from batkube.cluster.pods import is_finished, node_of_pod, pods_on
-from batkube.cluster.resources import Amounts, allocatable_of, demand_of
+from batkube.cluster.resources import Amounts, allocatable_of, demand_of, may_be_resized
 from batkube.cluster.scheduling_rules import NodeRules, rules_key
 from batkube.cluster.store import ADDED, DELETED, Batch, Key, KubeObject, Store
 from batkube.kernel.instants import Instant
@@ -96,8 +96,11 @@ class NodeTable(NodeColumns):
 
     def _place(self, key: Key, pod: KubeObject) -> None:
         column = self._column_of.get(node_of_pod(pod))
-        if column is not None and key not in self.holdings:
+        held = self.holdings.get(key)
+        if column is not None and (held is None or may_be_resized(pod)):
             demand = demand_of(pod)
+            if held is not None:
+                self._change(held.column, held.demand, -1)
             self.holdings[key] = Holding(column, demand)
             self._change(column, demand, 1)
 

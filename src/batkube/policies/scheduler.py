@@ -22,7 +22,7 @@ from batkube.cluster.decisions import Binding, Decision, Eviction, Rejection
 from batkube.cluster.event_recorder import EventRecorder
 from batkube.cluster.mapping import DEFAULT_SCHEDULER, NODE, POD, ResourceModel
 from batkube.cluster.pods import TERMINAL_PHASES
-from batkube.cluster.resources import demand_of
+from batkube.cluster.resources import demand_of, may_be_resized
 from batkube.cluster.store import ADDED, DELETED, Batch, Key, KubeObject
 from batkube.cluster.world import World
 from batkube.kernel.agenda import Rank
@@ -182,8 +182,10 @@ class PolicyScheduler:
                 self.view.end(known)
             return self._cluster_room.vacate(key) or known is not None
         if known is not None and known.nodes:
-            return False
-        if known is not None:
+            if not may_be_resized(pod) or known.job.requests == job_of_pod(key, pod).requests:
+                return False
+            self.view.end(known)  # What it holds now is not what the policy gave it: so it counts as a stranger.
+        elif known is not None:
             self.view.forget(known)
         is_stranger = standing is PodStanding.BOUND and self._cluster_room.occupy(key, pod)
         return is_stranger or known is not None

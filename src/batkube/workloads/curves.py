@@ -23,12 +23,12 @@ class Curve(NamedTuple):
         (start, low), (end, high) = before[-1], self.points[len(before)]
         return low + (high - low) * (age - start) // (end - start)
 
-    def exceeds(self, limit: int) -> Duration | None:
-        """Return the age at which the amount first goes beyond `limit`; None if it never does."""
-        if self.points[0][1] > limit:
-            return Duration(0)
+    def exceeds(self, limit: int, since: Duration) -> Duration | None:
+        """Return the age, from `since` on, at which the amount first goes beyond `limit`; None if it never does."""
+        if self.at(since) > limit:
+            return since
         for (start, low), (end, high) in itertools.pairwise(self.points):
-            if high > limit:
+            if end > since and high > limit:
                 # Rounded up to a nanosecond; `low` is not beyond the limit, or it would have been the end before.
                 return Duration(start - (low - limit) * (end - start) // (high - low))
         return None

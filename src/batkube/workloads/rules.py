@@ -33,6 +33,8 @@ class Subject(NamedTuple):
     pod: str | None
     labels: Mapping[str, str]
     is_init: bool = False
+    #: The words of its command and arguments; none where it does what its image does by itself.
+    command: str = ""
 
     def may_have(self, label: str, pattern: str) -> bool:
         """Return whether its pod has such a label; one that is to be made may still get it from its controller."""
@@ -51,6 +53,8 @@ class ContainerRule:
     namespace: str = ""
     pod: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
+    #: Unlike the others, an empty one matches only those that have none.
+    command: str | None = None
     #: In seconds.
     duration: Distribution | Literal["forever"] | None = None
     exit_code: Distribution | None = None
@@ -70,6 +74,7 @@ class ContainerRule:
         return (
             (not self.image or any(fnmatchcase(name, self.image) for name in _image_names(subject.image)))
             and _fits(self.container, subject.container)
+            and (self.command is None or fnmatchcase(subject.command, self.command))
             and _fits(self.namespace, subject.namespace)
             and (subject.pod is None or _fits(self.pod, subject.pod))
             and all(subject.may_have(key, value) for key, value in self.labels.items())
@@ -188,7 +193,13 @@ def _subject(
         pod=pod,
         labels=metadata.get("labels") or {},
         is_init=is_init,
+        command=" ".join((*_words(container.get("command")), *_words(container.get("args")))),
     )
+
+
+def _words(value: object) -> list[str]:
+    """Return the words of a command; manifests that nobody has checked yet may have anything in its place."""
+    return [str(word) for word in value] if isinstance(value, list) else []
 
 
 # Whether rules can have any effect

@@ -18,7 +18,8 @@ from batkube.workloads.rules import FOREVER, ContainerRule
 _PATTERNS = ("image", "container", "namespace", "pod")
 _LOAD = "cpu-load"
 _SAYINGS = ("duration", "exit-code", CPU, _LOAD, MEMORY, "pull")
-_KEYS = (*_PATTERNS, "labels", *_SAYINGS)
+_MATCHED = (*_PATTERNS, "labels", "command")
+_KEYS = (*_MATCHED, *_SAYINGS)
 #: What exit codes there are.
 _CODES = range(256)
 
@@ -37,7 +38,7 @@ def _rule(place: Place, entry: object) -> ContainerRule:
     for key in keys:
         if key not in _KEYS:
             (place / str(key)).refuse("is no key of a rule", f"known keys: {', '.join(_KEYS)}")
-    if not keys.keys() & {*_PATTERNS, "labels"}:
+    if not keys.keys() & set(_MATCHED):
         place.refuse("says of no container that it means it", 'write what it matches; image: "*" matches all')
     if not keys.keys() & set(_SAYINGS):
         place.refuse("says nothing of the containers it matches", f"add one of {', '.join(_SAYINGS)}")
@@ -47,6 +48,7 @@ def _rule(place: Place, entry: object) -> ContainerRule:
         place=f"{place.path}: {place.at}",
         **{key: take.text(place / key, keys[key]) for key in _PATTERNS if key in keys},
         labels=_labels(place / "labels", keys.get("labels", {})),
+        command=take.text(place / "command", keys["command"]) if "command" in keys else None,
         duration=_duration(place / "duration", keys["duration"]) if "duration" in keys else None,
         exit_code=_exit_code(place / "exit-code", keys["exit-code"]) if "exit-code" in keys else None,
         cpu=_use(place / CPU, CPU, keys[CPU]) if CPU in keys else None,

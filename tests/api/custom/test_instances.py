@@ -98,7 +98,7 @@ def test_recorded_creations_end_as_recorded(case: str) -> None:
         custom.default(value)
         custom.prepare_create(value)
 
-        found = custom.validate(value, None)
+        found = custom.validate(value, None, [])
 
         causes = response["body"]["details"]["causes"] if response["status"] == 422 else []
         assert found == [FieldError(cause["reason"], cause["field"], cause["message"]) for cause in causes]
@@ -157,7 +157,7 @@ def test_an_object_of_an_unknown_version_loses_all_that_its_schema_would_describ
     value = {**widget(spec={"size": 1}), "apiVersion": "example.com/v9"}
 
     assert kind().decode(value).unknown == ['unknown field "spec"']
-    assert [error.field for error in kind().validate(value, None)] == ["apiVersion"]
+    assert [error.field for error in kind().validate(value, None, [])] == ["apiVersion"]
 
 
 # Validation
@@ -201,8 +201,8 @@ def test_what_was_wrong_before_and_did_not_change_passes_an_update() -> None:
     )
     old, new = widget(spec={"a": "bad", "b": 1}), widget(spec={"a": "bad", "b": "bad"})
 
-    assert [error.field for error in custom.validate(new, old)] == ["spec.b"]
-    assert [error.field for error in custom.validate(new, None)] == ["spec.a", "spec.b"]
+    assert [error.field for error in custom.validate(new, old, [])] == ["spec.b"]
+    assert [error.field for error in custom.validate(new, None, [])] == ["spec.a", "spec.b"]
 
 
 def test_duplicates_in_sets_and_keyed_lists_are_found_once_each() -> None:

@@ -61,7 +61,7 @@ class CustomBehaviour:
     def validate_create(self, write: Write, value: KubeObject) -> list[FieldError]:
         """Judge a new object; a good one is brought into the version in which it is stored."""
         kind = self._customs.kind(write.resource)
-        problems = kind.validate(value, None)
+        problems = kind.validate(value, None, write.warnings)
         if not problems:
             write.warnings += kind.warnings(value, None)
             self._bring_into_stored_version(write, value)
@@ -71,7 +71,7 @@ class CustomBehaviour:
         """Judge a changed object; a good one is brought into the version in which it is stored."""
         kind, old = self._customs.kind(write.resource), self._customs.convert(old, write.resource)
         is_status = write.subresource == "status"
-        problems = kind.validate(value, old, status_only=is_status)
+        problems = kind.validate(value, old, write.warnings, status_only=is_status)
         if not problems:
             if not is_status:
                 write.warnings += kind.warnings(value, old)

@@ -173,8 +173,10 @@ class CustomKind:
 
     # Validation
 
-    def validate(self, value: KubeObject, old: KubeObject | None, *, status_only: bool = False) -> list[FieldError]:
-        """Judge an object that is created (no `old`) or updated."""
+    def validate(
+        self, value: KubeObject, old: KubeObject | None, warnings: list[str], *, status_only: bool = False
+    ) -> list[FieldError]:
+        """Judge an object that is created (no `old`) or updated; what it may keep all the same is a warning."""
         problems = Problems()
         if old is not None:
             check_common(value["metadata"], old["metadata"], self.resource.namespaced, problems)
@@ -195,7 +197,7 @@ class CustomKind:
             if any(problem.reason in _BLOCKING for problem in problems):
                 problems.append(field_errors.invalid(NOWHERE, None, _UNCHECKED))
             else:
-                problems += self.rules.errors(value, old)
+                problems += self.rules.errors(value, old, warnings=warnings)
         return problems
 
     def _type_errors(self, value: KubeObject) -> list[FieldError]:

@@ -78,13 +78,18 @@ class RuleSet:
         self._rules = self._compiled(schema, is_resource=is_resource)
         self.exist = self._rules is not None
 
-    def errors(self, value: Json, old: Json | None, path: str = "") -> list[FieldError]:
-        """Return the rules that a value breaks; rules about change are judged on updates only."""
+    def errors(
+        self, value: Json, old: Json | None, path: str = "", warnings: list[str] | None = None
+    ) -> list[FieldError]:
+        """Return the rules that a value breaks; rules about change are judged on updates only.
+
+        Those that it broke before, and that the update leaves as they were, are added to `warnings` instead.
+        """
         errors: list[FieldError] = []
         if self._rules is not None:
             place = _JudgedValue(value, UNKNOWN if old is None else old, path, within_unchanged=False)
             with contextlib.suppress(_Spent):
-                _Judgement(errors).judge(self._rules, place)
+                _Judgement(errors, [] if warnings is None else warnings).judge(self._rules, place)
         return errors
 
     def _compiled(self, schema: Structural, *, is_resource: bool) -> _Rules | None:
@@ -129,8 +134,9 @@ class _Spent(Exception):
 class _Judgement:
     """The rules of one object, judged one after the other as long as the budget lasts."""
 
-    def __init__(self, errors: list[FieldError]) -> None:
+    def __init__(self, errors: list[FieldError], warnings: list[str]) -> None:
         self._errors = errors
+        self._warnings = warnings
         self._budget = OBJECT_BUDGET
 
     def judge(self, rules: _Rules, place: _JudgedValue) -> None:
@@ -171,10 +177,13 @@ class _Judgement:
             if is_optional:
                 variables["oldSelf"] = Optional(True, before) if has_old else NONE
             error = self._broken(compiled, variables, field, kind)
-            if error is not None and (compiled.uses_old or not _is_held(rules, place)):
+            if error is not None and not compiled.uses_old and _is_held(rules, place):
+                self._warnings.append(f"{error.field}: {error.message}")
+            elif error is not None:
                 self._errors.append(error)
 
     def _broken(self, compiled: CompiledRule, variables: dict[str, Any], field: str, kind: str) -> FieldError | None:
+        """Return how a rule is broken; that it cannot be evaluated is an error in any case, and added to them."""
         rule = compiled.rule
         try:
             holds = compiled.program(variables)
@@ -185,8 +194,11 @@ class _Judgement:
             self._pay(compiled.program, field, kind)
             if str(problem).startswith(NO_OVERLOAD):
                 unfit = "call arguments did not match a supported operator, function or macro signature for rule"
-                return field_errors.invalid(field, kind, f"'{problem}': {unfit}: {_rule_text(rule)}")
-            return field_errors.invalid(field, kind, f"{problem} evaluating rule: {_rule_text(rule)}")
+                text = f"'{problem}': {unfit}: {_rule_text(rule)}"
+            else:
+                text = f"{problem} evaluating rule: {_rule_text(rule)}"
+            self._errors.append(field_errors.invalid(field, kind, text))
+            return None
         self._pay(compiled.program, field, kind)
         if holds is True:
             return None

@@ -18,7 +18,7 @@ from batkube.api.decoding.json_types import json_type
 from batkube.api.decoding.objects import DecodeError
 from batkube.api.patches.json_patches import Json, PatchError, json_patch, unknown_in_json_patch
 from batkube.api.patches.merge_patches import merge_patch
-from batkube.api.patches.restoring import restore_problem, with_whole_numbers
+from batkube.api.patches.restoring import Decode, restored
 from batkube.api.patches.strategic import strategic_patch
 from batkube.api.requests import statuses
 from batkube.api.requests.statuses import Failure
@@ -37,9 +37,6 @@ _NO_KIND = (
     'string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }}'
 )
 _REJECTED = "the server rejected our request due to an error in our request"
-
-Decode = Callable[[Json], tuple[KubeObject, list[str]]]
-"""Returns the canonical object and what strict decoding complains about; raises DecodeError."""
 
 
 class PatchedDocument:
@@ -87,20 +84,10 @@ class _StrategicallyPatched(PatchedDocument):
         # The Go type is given, so what the document says of its kind and version does not matter.
         document = {**self.value, "kind": resource.kind, "apiVersion": resource.api_version}
         try:
-            value, unknown = decode(document)
+            value, unknown = restored(document, resource.schema, decode)
         except DecodeError as problem:
-            words = restore_problem(document, resource.schema)
-            if words is not None:
-                raise self.unusable(words) from problem
-            value, unknown = self._decoded_again(with_whole_numbers(document, resource.schema), decode)
+            raise self.unusable(str(problem)) from problem
         return value, self.problems + sorted(unknown)
-
-    def _decoded_again(self, document: Json, decode: Decode) -> tuple[KubeObject, list[str]]:
-        try:
-            return decode(document)
-        except DecodeError as problem:
-            prefix = "error decoding from json: " if "base64" in str(problem) else ""
-            raise self.unusable(prefix + str(problem)) from problem
 
     def _text(self) -> str:
         return go_value(self._patch)

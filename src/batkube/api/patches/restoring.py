@@ -1,20 +1,41 @@
-"""What is wrong with the types of a patched object, in the words that only strategic merge patches get.
+"""What is wrong with the types of a patched object, in the words that only strategic merge patches and applies get.
 
-The real server turns the result of a strategic merge patch straight into Go structs, without JSON in between, and that
-converter complains in its own way (Kubernetes: apimachinery/pkg/runtime/converter.go, fromUnstructured). Decoding finds
-out whether there is a problem at all; this finds the words for it.
+The real server turns their results straight into Go structs, without JSON in between, and that converter complains in
+its own way, and takes numbers that JSON would refuse (Kubernetes: apimachinery/pkg/runtime/converter.go,
+fromUnstructured). Decoding finds out whether there is a problem at all; this finds the words for it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from batkube.api.decoding.json_types import json_type
+from batkube.api.decoding.objects import DecodeError
 from batkube.api.patches.json_patches import Json
 from batkube.cluster.schemas import Schema, Shape
+from batkube.cluster.store import KubeObject
 
 _KINDS = {str: "string", int: "int64", float: "float64", bool: "bool", dict: "map", list: "slice"}
 _SCALARS = {Shape.STRING: str, Shape.INTEGER: int, Shape.NUMBER: float, Shape.BOOLEAN: bool}
+
+
+Decode = Callable[[Json], tuple[KubeObject, list[str]]]
+"""Decodes an object, and lists the fields in it that its kind does not have."""
+
+
+def restored(document: Json, schema: Schema, decode: Decode) -> tuple[KubeObject, list[str]]:
+    """Return what the converter makes of an object; raises DecodeError with its words."""
+    try:
+        return decode(document)
+    except DecodeError as problem:
+        words = restore_problem(document, schema)
+        if words is not None:
+            raise DecodeError(words) from problem
+    try:
+        return decode(with_go_integers(document, schema))
+    except DecodeError as problem:
+        prefix = "error decoding from json: " if "base64" in str(problem) else ""
+        raise DecodeError(prefix + str(problem)) from problem
 
 
 def restore_problem(value: Json, schema: Schema) -> str | None:
@@ -34,6 +55,8 @@ def restore_problem(value: Json, schema: Schema) -> str | None:
         case Shape.TIME | Shape.MICRO_TIME | Shape.DURATION:
             return None if kind == "string" else _undecodable(value, "string")
         case Shape.INT_OR_STRING:
+            if type(value) is float or (type(value) is int and not -(2**31) <= value < 2**31):
+                return f"json: cannot unmarshal number {value} into Go value of type int32"
             return None if kind in ("string", "int64") else _undecodable(value, "int32")
         case _:
             return _scalar_problem(value, kind, schema)
@@ -81,17 +104,21 @@ def _go_kind(schema: Schema) -> str:
     return {Shape.STRING: "string", Shape.BOOLEAN: "bool", Shape.INTEGER: "int32"}.get(schema.shape, "float64")
 
 
-def with_whole_numbers(value: Json, schema: Schema) -> Json:
-    """Return `value` with whole numbers where its schema has integers: the converter takes `2.0` for 2."""
-    if type(value) is float and schema.shape is Shape.INTEGER and value.is_integer():
-        return int(value)
+def with_go_integers(value: Json, schema: Schema) -> Json:
+    """Return `value` with integers as the converter makes them: it takes `2.0` for 2, and of too many bits the last."""
+    if schema.shape is Shape.INTEGER:
+        if type(value) is float and value.is_integer():
+            value = int(value)
+        if type(value) is int and schema.go.removeprefix("*") == "int32":
+            return (value + 2**31) % 2**32 - 2**31
+        return value
     if isinstance(value, dict):
         fields = schema.fields
         if schema.shape is Shape.MAP and schema.items is not None:
-            return {key: with_whole_numbers(item, schema.items) for key, item in value.items()}
+            return {key: with_go_integers(item, schema.items) for key, item in value.items()}
         return {
-            key: with_whole_numbers(item, fields[key].schema) if key in fields else item for key, item in value.items()
+            key: with_go_integers(item, fields[key].schema) if key in fields else item for key, item in value.items()
         }
     if isinstance(value, list) and schema.items is not None:
-        return [with_whole_numbers(item, schema.items) for item in value]
+        return [with_go_integers(item, schema.items) for item in value]
     return value

@@ -15,7 +15,11 @@ from batkube.kernel.instants import Instant
 
 #: What `includeObject` may be; empty means Metadata.
 _INCLUDE = ("None", "Metadata", "Object", "")
-_TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
+#: Annotations in which a version of a kind keeps fields that it does not have, by how they begin.
+_FIELDS_AS_ANNOTATIONS = {
+    ("apps/v1", "DaemonSet"): "deprecated.daemonset.template.generation",
+    ("autoscaling/v1", "HorizontalPodAutoscaler"): "autoscaling.alpha.kubernetes.io/",
+}
 _INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
 
@@ -74,13 +78,15 @@ def _included(value: KubeObject, include_object: str, version: str) -> KubeObjec
     metadata = value["metadata"]
     if include_object == "None" and _INITIAL_EVENTS_END not in (metadata.get("annotations") or ()):
         return None
-    if value.get("kind") == "DaemonSet":
-        metadata = _without_annotation(metadata, _TEMPLATE_GENERATION)
+    return partial_of(value, version)
+
+
+def partial_of(value: KubeObject, version: str) -> KubeObject:
+    """Return the metadata of an object alone, as they are inside the real server: there some annotations are fields."""
+    metadata = value["metadata"]
+    prefix = _FIELDS_AS_ANNOTATIONS.get((value.get("apiVersion", ""), value.get("kind", "")))
+    if prefix is not None and "annotations" in metadata:
+        annotations = {name: text for name, text in metadata["annotations"].items() if not name.startswith(prefix)}
+        metadata = {name: field for name, field in metadata.items() if name != "annotations"}
+        metadata |= {"annotations": annotations} if annotations else {}
     return {"kind": "PartialObjectMetadata", "apiVersion": f"meta.k8s.io/{version}", "metadata": metadata}
-
-
-def _without_annotation(metadata: KubeObject, annotation: str) -> KubeObject:
-    """Return metadata as it is inside the real server, where this annotation is a field."""
-    annotations = {name: text for name, text in (metadata.get("annotations") or {}).items() if name != annotation}
-    rest = {name: value for name, value in metadata.items() if name != "annotations"}
-    return {**rest, "annotations": annotations} if annotations else rest

@@ -107,8 +107,7 @@ class ObjectView(msgspec.Struct):
         )
 
     def _partial(self, value: KubeObject) -> KubeObject:
-        version = self.form.version
-        return {"kind": PARTIAL, "apiVersion": f"meta.k8s.io/{version}", "metadata": value["metadata"]}
+        return tables.partial_of(value, self.form.version)
 
     def list(self, entries: Sequence[Entry], metadata: dict[str, Any], now: Instant) -> bytes:
         """Return a list of stored objects."""

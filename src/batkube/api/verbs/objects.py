@@ -318,7 +318,8 @@ class Objects:
         done = self._deleter.delete(call.resource, call.route.namespace, call.route.name, options, by)
         if done.gone and not done.whole:
             return self._plain(call, 200, deletion.status_of(call.resource, done))
-        return self._answer(call, 200, done.value)
+        # Only whoever asks for dependents to go as well, in the older way, is told that it has merely begun.
+        return self._answer(call, 202 if options.orphan is False and not done.gone else 200, done.value)
 
     def _delete_collection(self, call: Call) -> Response:
         chosen: ListOptions = list_options(call.request, call.resource, watch=False)

@@ -12,6 +12,7 @@ from batkube.api.groups.validation import validate_scale
 from batkube.api.managed_fields.applying import BadConfiguration, Conflicts, applied
 from batkube.api.managed_fields.typed_values import Unfit
 from batkube.api.patches.documents import patched_document
+from batkube.api.patches.restoring import restored
 from batkube.api.requests import statuses
 from batkube.api.requests.statuses import Failure
 from batkube.api.requests.writes import Write
@@ -86,14 +87,18 @@ class Patching:
 
     def _scaled(self, write: Write, live: KubeObject, scale: KubeObject) -> KubeObject:
         """Return the object with a patched Scale."""
-        problems = () if write.resource.custom else validate_scale(scale)
-        if problems:
-            raise statuses.invalid(self._served.scale_resource, write.name, problems)
+        self._check_scale(write, scale)
         handler, owners = self._served.scale(write.resource), self._served.scale_ownership(write.resource, live)
         value = handler.written(live, scale)
         entries = owners.updated(scale, handler.read_for_update(live), manager=write.options.manager, now=write.now)
         value["metadata"]["managedFields"] = entries
         return value
+
+    def _check_scale(self, write: Write, scale: KubeObject) -> None:
+        """Refuse a bad Scale of a built-in kind; that of a custom one is judged with its object."""
+        problems = () if write.resource.custom else validate_scale(scale)
+        if problems:
+            raise statuses.invalid(self._served.scale_resource, write.name, problems)
 
     def _apply(self, call: Call, write: Write) -> tuple[KubeObject, bool]:
         try:
@@ -114,11 +119,13 @@ class Patching:
             result, entries = self._applied(write, config, current, live)
             if write.subresource == "scale":
                 assert live is not None
-                value = self._served.scale(write.resource).written(live, self._settled_apply(write, result))
+                scale = self._settled_apply(write, result, config)
+                self._check_scale(write, scale)
+                value = self._served.scale(write.resource).written(live, scale)
             elif current is not None and result is current:
                 value = {**current, "metadata": dict(current["metadata"])}
             else:
-                value = self._settled_apply(write, result)
+                value = self._settled_apply(write, result, config)
             if entries:
                 value["metadata"]["managedFields"] = entries
             else:
@@ -129,12 +136,18 @@ class Patching:
             raise statuses.not_found(write.resource, write.name)
         return self._registry.update(write, produce, upsert=not write.subresource, applied=True)
 
-    def _settled_apply(self, write: Write, result: KubeObject) -> KubeObject:
+    def _settled_apply(self, write: Write, result: KubeObject, config: KubeObject) -> KubeObject:
         resource = self._schema_resource(write)
         try:
-            value, unknown = self._bodies.decoded(resource, result)
+            if resource.custom:
+                value, unknown = self._bodies.decoded(resource, result)
+            else:
+                value, unknown = restored(result, resource.schema, lambda each: self._bodies.decoded(resource, each))
         except DecodeError as problem:
-            raise statuses.internal_error(str(problem)) from problem
+            kind = f"{resource.group}/{resource.version}, Kind={resource.kind}"
+            place = f"{(config.get('metadata') or {}).get('namespace', '')}/{write.name}; {kind}"
+            words = f"to proper version: unable to convert unstructured object to {kind}: {problem}"
+            raise statuses.internal_error(f"failed to convert new object ({place}) {words}") from problem
         if write.options.validation == "Warn":
             write.warnings += unknown
         Registry.match_namespace(write, value)

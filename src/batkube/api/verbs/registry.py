@@ -60,10 +60,12 @@ def etcd_key(resource: Resource, key: Key) -> str:
     return f"/registry/{_ETCD_PREFIXES.get(resource.storage, resource.plural)}/{key}"
 
 
-def precondition_failed(resource: Resource, key: Key, name: str, problem: str) -> Failure:
-    """A uid or version given with a write is not that of the live object."""
+def precondition_failed(resource: Resource, key: Key, name: str, problem: str, *, is_dry: bool) -> Failure:
+    """A uid or version given with a write is not that of the live object; a dry run does not get as far as etcd."""
+    place = etcd_key(resource, key)
     text = (
-        f"StorageError: invalid object, Code: 4, Key: {etcd_key(resource, key)}, ResourceVersion: 0, "
+        f"StorageError: invalid object, Code: 4, Key: {place.removeprefix('/registry') if is_dry else place}, "
+        "ResourceVersion: 0, "
         f"AdditionalErrorMsg: Precondition failed: {problem}"
     )
     return statuses.conflict(resource, name, text)
@@ -207,7 +209,7 @@ class Registry:
         old, version = entry
         if uid and uid != old["metadata"]["uid"]:
             problem = f"UID in precondition: {uid}, UID in object meta: {old['metadata']['uid']}"
-            raise precondition_failed(write.resource, write.key, write.name, problem)
+            raise precondition_failed(write.resource, write.key, write.name, problem, is_dry=write.options.dry_run)
         current = with_version(old, version)
         value = produce(current)
         if not applied:
@@ -237,7 +239,7 @@ class Registry:
         """Create on update, for the kinds that allow it and for server-side apply."""
         if uid:
             problem = f"UID in precondition: {uid}, UID in object meta: "
-            raise precondition_failed(write.stored, write.key, write.name, problem)
+            raise precondition_failed(write.stored, write.key, write.name, problem, is_dry=write.options.dry_run)
         value["metadata"].pop("resourceVersion", None)
         if not applied:
             self.own(write, value, None)

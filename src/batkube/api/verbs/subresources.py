@@ -63,10 +63,10 @@ def _check_preconditions(write: Write, meta: KubeObject, pod: KubeObject, versio
     uid, wanted = meta.get("uid"), meta.get("resourceVersion")
     if uid and uid != pod["metadata"]["uid"]:
         problem = f"UID in precondition: {uid}, UID in object meta: {pod['metadata']['uid']}"
-        raise precondition_failed(write.stored, write.key, write.name, problem)
+        raise precondition_failed(write.stored, write.key, write.name, problem, is_dry=write.options.dry_run)
     if wanted and wanted != str(version):
         problem = f"ResourceVersion in precondition: {wanted}, ResourceVersion in object meta: {version}"
-        raise precondition_failed(write.stored, write.key, write.name, problem)
+        raise precondition_failed(write.stored, write.key, write.name, problem, is_dry=write.options.dry_run)
 
 
 def _binding_conflict(name: str, problem: str) -> Failure:

@@ -22,6 +22,11 @@ def create_daemon_set(daemon_set: dict[str, Any], _context: Context) -> None:
 def update_daemon_set(daemon_set: dict[str, Any], old: dict[str, Any], _context: Context) -> None:
     """Count changes of the template."""
     drop_from_template(daemon_set)
+    keep_template_number(daemon_set, old, _context)
+
+
+def keep_template_number(daemon_set: dict[str, Any], old: dict[str, Any], _context: Context) -> None:
+    """Keep the number of the template, counted on where that has changed, whatever the client says of it."""
     number = _number((old["metadata"].get("annotations") or {}).get(_TEMPLATE_GENERATION))
     if daemon_set["spec"].get("template") != old["spec"].get("template"):
         number += 1

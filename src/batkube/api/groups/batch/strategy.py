@@ -37,5 +37,11 @@ def create_job(job: dict[str, Any], _context: Context) -> None:
             metadata["labels"] = labels
         selector = spec.setdefault("selector", {})
         selector["matchLabels"] = {_JOB_UID_LABELS[1]: uid, **(selector.get("matchLabels") or {})}
-    if labels and not metadata.get("labels"):
-        metadata["labels"] = labels
+    label_as_template(job)
+
+
+def label_as_template(job: dict[str, Any], _old: object = None, _context: Context | None = None) -> None:
+    """Label a job without labels of its own as its pods are."""
+    labels = (job["spec"].get("template", {}).get("metadata") or {}).get("labels")
+    if labels and not job["metadata"].get("labels"):
+        job["metadata"]["labels"] = labels

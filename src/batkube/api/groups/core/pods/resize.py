@@ -46,10 +46,15 @@ def _refusal(new: Object, old: Object) -> str:
 
 
 def _node_resizes(pod: Object) -> bool:
-    for status in pod.get("status", {}).get("containerStatuses", ()):
+    """Return whether the kubelet of a pod tells what its containers have; of a workload's jobs it does not.
+
+    Kubernetes: isPodResizeRequestSupported, where there is no running pod without containers.
+    """
+    statuses = pod.get("status", {}).get("containerStatuses", ())
+    for status in statuses:
         if "running" in status.get("state", {}):
             return "resources" in status
-    return True
+    return bool(statuses) or pod.get("status", {}).get("phase") != "Running"
 
 
 def _same_containers(spec: Mapping[str, Any], before: Mapping[str, Any], problems: Problems) -> bool:

@@ -1,0 +1,277 @@
+"""Pods that are given other resources while they run, as their statuses, their nodes and schedulers show it.
+
+Reasons, messages and the order of steps are those of the kubelet's source (v1.34.4: pkg/kubelet/allocation).
+"""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+from tests.controllers.conftest import Cluster
+
+from batkube.cluster.store import KubeObject
+from batkube.kernel.instants import seconds
+from batkube.kernel.quantities import CPU
+from batkube.policies.catalogue import load_policy
+from batkube.policies.scheduler import PolicyChoice
+from batkube.workloads.curves import Curve
+from batkube.workloads.rules import ContainerRule
+
+MIB = 1 << 20
+
+
+def resize(world: Cluster, name: str = "a", *, limits: dict[str, str] | None = None, **requests: str) -> None:
+    """Ask for other requests, and limits, of the only container of a pod."""
+    (container,) = world.get("pods", f"default/{name}")["spec"]["containers"]
+    resources = {**container["resources"], "requests": {**container["resources"]["requests"], **requests}}
+    if limits is not None:
+        resources["limits"] = limits
+    world.change("pods", f"default/{name}", containers=[{**container, "resources": resources}])
+
+
+def pod(world: Cluster, name: str = "a", cpu: str = "1", **more: Any) -> KubeObject:  # noqa: ANN401
+    made = world.pod(name, cpu=cpu)
+    made["spec"]["containers"][0] |= more
+    return made
+
+
+def container(world: Cluster, name: str = "a") -> KubeObject:
+    found: KubeObject = world.get("pods", f"default/{name}")["status"]["containerStatuses"][0]
+    return found
+
+
+def pending(world: Cluster, name: str = "a") -> tuple[str, str] | None:
+    """Return the reason and the message of a resize that waits."""
+    for one in world.get("pods", f"default/{name}")["status"]["conditions"]:
+        if one["type"] == "PodResizePending":
+            return one["reason"], one["message"]
+    return None
+
+
+def phase(world: Cluster, name: str) -> str:
+    found: str = world.get("pods", f"default/{name}")["status"]["phase"]
+    return found
+
+
+def test_a_running_container_has_what_it_was_given(world: Cluster) -> None:
+    world.create("pods", pod(world))
+    world.run(1)
+    assert container(world)["resources"] == {"requests": {CPU: "1"}}
+    assert container(world)["allocatedResources"] == {CPU: "1"}
+
+
+def test_it_gets_more_while_it_runs_and_is_not_started_anew(world: Cluster) -> None:
+    world.create("pods", pod(world))
+    world.run(1)
+    started = container(world)["state"]
+    seen: list[list[str]] = []
+    world.store.listen(
+        "pods",
+        lambda batch, now: seen.extend([one["type"] for one in each["status"]["conditions"]] for each in batch.objects),
+    )
+
+    resize(world, cpu="2")
+    world.run(1)
+
+    assert container(world)["resources"]["requests"] == container(world)["allocatedResources"] == {CPU: "2"}
+    assert (container(world)["state"], container(world)["restartCount"]) == (started, 0)
+    assert any("PodResizeInProgress" in types for types in seen)
+    assert "PodResizeInProgress" not in seen[-1]
+    told = 'Pod resize completed: {"containers":[{"name":"app","resources":{"requests":{"cpu":"2"}}}]}'
+    assert world.events("ResizeCompleted") == [told]
+    assert world.get("pods", "default/a")["status"]["observedGeneration"] == 2
+
+
+def test_what_it_gives_up_others_may_have_and_what_it_gets_they_may_not(make_world: type[Cluster]) -> None:
+    world = make_world("1x4,16Gi")
+    world.create("pods", pod(world, "a", cpu="3"))
+    world.create("pods", pod(world, "b", cpu="3"))
+    world.run(1)
+    assert phase(world, "b") == "Pending"
+
+    resize(world, "a", cpu="1")
+    world.run(10)
+    assert phase(world, "b") == "Running"
+
+    resize(world, "b", cpu="2")
+    resize(world, "a", cpu="2")
+    world.run(1)
+    world.create("pods", pod(world, "c", cpu="1"))
+    world.run(10)
+    assert phase(world, "c") == "Pending"
+
+
+def test_without_room_it_waits_until_a_pod_has_left(make_world: type[Cluster]) -> None:
+    world = make_world("1x4,16Gi")
+    for name in ("a", "b"):
+        world.create("pods", pod(world, name, cpu="2"))
+    world.run(1)
+
+    resize(world, "a", cpu="3")
+    world.run(1)
+    message = "Node didn't have enough resource: cpu, requested: 3000, used: 2000, capacity: 4000"
+    assert pending(world) == ("Deferred", message)
+    assert container(world)["allocatedResources"] == {CPU: "2"}
+
+    world.delete("pods", "default/b")
+    world.run(1)
+    assert pending(world) is None
+    assert container(world)["allocatedResources"] == {CPU: "3"}
+
+
+def test_without_room_it_is_looked_at_again_when_another_shrinks(make_world: type[Cluster]) -> None:
+    world = make_world("1x4,16Gi")
+    for name in ("a", "b"):
+        world.create("pods", pod(world, name, cpu="2"))
+    world.run(1)
+
+    resize(world, "a", cpu="3")
+    world.run(1)
+    resize(world, "b", cpu="1")
+    world.run(1)
+
+    assert container(world)["allocatedResources"] == {CPU: "3"}
+
+
+def test_that_a_pod_has_ended_is_noticed_after_three_minutes(make_world: type[Cluster]) -> None:
+    world = make_world("1x4,16Gi")
+    world.create("pods", pod(world, "a", cpu="2"))
+    world.create("pods", world.pod("b", {"batkube.io/duration": "30s"}, cpu="2", restart="Never"))
+    world.run(1)
+
+    resize(world, "a", cpu="3")
+    world.run(170)
+    assert pending(world) is not None
+    world.run(15)
+    assert pending(world) is None
+
+
+def test_what_a_node_could_never_give_is_infeasible_and_schedulers_do_not_count_it(make_world: type[Cluster]) -> None:
+    world = make_world("1x4,16Gi")
+    world.create("pods", pod(world, "a", cpu="2"))
+    world.run(1)
+
+    resize(world, "a", cpu="5")
+    world.run(1)
+    assert pending(world) == ("Infeasible", "Node didn't have enough capacity: cpu, requested: 5000, capacity: 4000")
+
+    world.create("pods", pod(world, "b", cpu="2"))
+    world.run(1)
+    assert phase(world, "b") == "Running"
+
+
+def test_what_waits_for_room_is_kept_free_by_the_scheduler(make_world: type[Cluster]) -> None:
+    world = make_world("1x4,16Gi")
+    for name in ("a", "b"):
+        world.create("pods", pod(world, name, cpu="2"))
+    world.run(1)
+    resize(world, "a", cpu="4")
+    world.delete("pods", "default/b")
+    world.create("pods", pod(world, "c", cpu="1"))
+    world.run(20)
+
+    assert container(world)["allocatedResources"] == {CPU: "4"}
+    assert phase(world, "c") == "Pending"
+
+
+def test_a_resize_that_is_taken_back_waits_no_more(make_world: type[Cluster]) -> None:
+    world = make_world("1x4,16Gi")
+    world.create("pods", pod(world, "a", cpu="2"))
+    world.run(1)
+    resize(world, "a", cpu="5")
+    world.run(1)
+    resize(world, "a", cpu="2")
+    world.run(1)
+    assert pending(world) is None
+    assert world.events("ResizeCompleted") == []
+
+
+def test_the_more_important_is_given_first(make_world: type[Cluster]) -> None:
+    world = make_world("1x4,16Gi")
+    for name, priority in (("low", 0), ("high", 10), ("other", 0)):
+        made = pod(world, name, cpu="1")
+        made["spec"]["priority"] = priority
+        world.create("pods", made)
+    world.create("pods", pod(world, "last", cpu="1"))
+    world.run(1)
+    resize(world, "low", cpu="2")
+    world.run(1)
+    resize(world, "high", cpu="2")
+    world.run(1)
+
+    world.delete("pods", "default/other")
+    world.run(1)
+
+    assert pending(world, "high") is None
+    assert pending(world, "low") is not None
+
+
+def test_a_policy_that_wants_a_restart_gets_one(world: Cluster) -> None:
+    policy = [{"resourceName": "memory", "restartPolicy": "RestartContainer"}]
+    world.create("pods", pod(world, resizePolicy=policy))
+    world.run(1)
+
+    resize(world, cpu="2")
+    world.run(1)
+    assert container(world)["restartCount"] == 0
+    resize(world, memory="1Gi")
+    world.run(1)
+
+    assert container(world)["restartCount"] == 1
+    assert container(world)["resources"]["requests"] == {CPU: "2", "memory": "1Gi"}
+    assert world.events("Killing") == ["Container app resize requires restart"]
+
+
+LEAK = Curve(((seconds(0), 0), (seconds(100), 100 * MIB)))
+
+
+def test_a_higher_limit_in_time_saves_a_container_from_being_killed(make_world: type[Cluster]) -> None:
+    world = make_world("1x4,16Gi", rules=[ContainerRule("", image="app", memory=LEAK)])
+    resources = {"requests": {CPU: "1", "memory": "50Mi"}, "limits": {"memory": "50Mi"}}
+    world.create("pods", pod(world, resources=resources))
+    world.run(40)
+    resize(world, limits={"memory": "80Mi"})
+    world.run(30)
+    assert container(world)["restartCount"] == 0
+    world.run(20)
+    assert container(world)["lastState"]["terminated"]["reason"] == "OOMKilled"
+
+
+def test_a_limit_is_not_lowered_below_what_is_in_use(make_world: type[Cluster]) -> None:
+    falls = Curve(((seconds(0), 60 * MIB), (seconds(30), 60 * MIB), (seconds(30), 10 * MIB)))
+    world = make_world("1x4,16Gi", rules=[ContainerRule("", image="app", memory=falls)])
+    resources = {"requests": {CPU: "1"}, "limits": {"memory": "80Mi"}}
+    world.create("pods", pod(world, resources=resources))
+    world.run(10)
+
+    resize(world, limits={"memory": "50Mi"})
+    world.run(5)
+    progress = next(
+        one for one in world.get("pods", "default/a")["status"]["conditions"] if one["type"] == "PodResizeInProgress"
+    )
+    limit, use = 50 * MIB, 60 * MIB
+    assert progress["reason"] == "Error"
+    assert progress["message"] == (
+        f"cannot decrease memory limits: [attempting to set pod memory limit ({limit}) below current usage ({use}), "
+        f'attempting to set container "app" memory limit ({limit}) below current usage ({use})]'
+    )
+    assert container(world)["resources"]["limits"] == {"memory": "80Mi"}
+
+    world.run(30)
+    assert container(world)["resources"]["limits"] == {"memory": "50Mi"}
+    assert container(world)["restartCount"] == 0
+
+
+@pytest.mark.parametrize("wanted", ["1", "3"])
+def test_a_policy_of_ours_counts_what_a_pod_holds_after_a_resize(make_world: type[Cluster], wanted: str) -> None:
+    world = make_world("1x4,16Gi", scheduler=PolicyChoice(load_policy("first-fit", {}), random.Random(0)))
+    world.create("pods", pod(world, "a", cpu="2"))
+    world.run(1)
+    resize(world, "a", cpu=wanted)
+    world.run(1)
+    world.create("pods", pod(world, "b", cpu="3"))
+    world.create("pods", pod(world, "c", cpu="2"))
+    world.run(10)
+    assert [phase(world, "b"), phase(world, "c")] == (["Running", "Pending"] if wanted == "1" else ["Pending"] * 2)
