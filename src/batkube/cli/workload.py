@@ -199,6 +199,9 @@ def resample(
     input: Input,
     output: Output,
     window: Annotated[str | None, typer.Option(help="Draw a stretch of the trace: 7d, or 2000jobs.")] = None,
+    overlap: Annotated[
+        bool, typer.Option("--overlap/--no-overlap", help="Whether windows of different seeds may have jobs in common.")
+    ] = True,
     blocks: Annotated[
         str | None, typer.Option(help="Draw such parts of the trace (1d, 7d) with replacement, laid end to end.")
     ] = None,
@@ -216,6 +219,7 @@ def resample(
     words = {
         RESAMPLE: str(input),
         "window": window,
+        "overlap": None if overlap else False,
         "blocks": blocks,
         "length": length,
         "rate": rate,
