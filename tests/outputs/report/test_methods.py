@@ -92,6 +92,19 @@ def test_runs_that_a_seed_does_not_change_are_no_more_than_one(folder: Path) -> 
     assert "2 of them equal another to the byte and count once." in text
 
 
+def test_schedulers_that_decide_alike_are_no_copies_of_each_other(folder: Path) -> None:
+    """Jobs that never wait are started alike by everybody, and each scheduler's run counts in its own row."""
+    run(folder, "fcfs", "--scheduler", "policy:fcfs", "--platform", "64x4")
+    run(folder, "sjf", "--scheduler", "policy:sjf", "--platform", "64x4")
+    digests = {json.loads((folder / name / "manifest.json").read_bytes())["digest"] for name in ("fcfs", "sjf")}
+    text = answer_here(folder, "cite", "fcfs", "sjf").stdout
+
+    assert len(digests) == 1
+    assert "The schedulers were" in text
+    assert "count once" not in text
+    assert "counts once" not in text
+
+
 def test_an_experiment_is_told_whole_with_what_failed(folder: Path) -> None:
     axes = {"scheduler": ["policy:fcfs", "policy:lazy.py:Lazy"]}
     base = {"workload": {"generate": "lublin", "jobs": 20, "machines": 4}, "platform": "4x1"}

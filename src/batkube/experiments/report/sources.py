@@ -65,7 +65,9 @@ def method_section(findings: Findings) -> Section:
             "than two seeds are compared by Welch's interval, which does not suppose equal spreads. Two means are "
             "called different when the 95 % interval of their difference leaves out 0; among many comparisons one in "
             "twenty does so by chance, so the table of differences also tells which remain when all intervals of a "
-            "column are to hold at once (Bonferroni: each at 1 − 0.05/k for k of them). Windows drawn from a "
+            "column are to hold at once (Bonferroni: each at 1 − 0.05/k for k of them). Few "
+            "and skewed differences make wide intervals; the sign test asks only in how many pairs a row is lower, and "
+            "tells of a direction, not of a size. Windows drawn from a "
             "trace may overlap, and are then less independent than their number says; where they do, it stands below "
             "the table. Shares of runs have Wilson's interval."
         ),

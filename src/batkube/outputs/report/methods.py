@@ -7,6 +7,7 @@ all runs have in common is said once. Sentences have words of code between backt
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -71,7 +72,7 @@ def _sentences(runs: Sequence[RunTold], failed: int) -> Iterator[str]:
     yield f"{what} simulated with Batkube {versions}{_CITED} (Python {pythons})."
     if failed:
         yield f"{failed:,} more run{'s' * (failed != 1)} failed and {'has' if failed == 1 else 'have'} no results."
-    copies = len(runs) - len({run.manifest.get("digest") for run in runs})
+    copies = len(runs) - len({_observation(run) for run in runs})
     if copies:
         yield f"{copies:,} of them equal{'s' * (copies == 1)} another to the byte and count{'s' * (copies == 1)} once."
     yield from _said("The scheduler was {}.", "The schedulers were {}.", runs, _scheduler)
@@ -83,6 +84,15 @@ def _sentences(runs: Sequence[RunTold], failed: int) -> Iterator[str]:
     yield from _said("{}.", "Runs differed in their options: {}.", runs, _options, parting="; ")
     yield from _repeatable(runs)
     yield from _notes(runs)
+
+
+def _observation(run: RunTold) -> tuple[str, str]:
+    """Return what runs have in common that count once: another seed at most, and all results.
+
+    Two schedulers that decide alike are two observations, one of each.
+    """
+    scenario = {key: value for key, value in run.scenario.items() if key != "seed"}
+    return json.dumps(scenario, sort_keys=True, default=str), str(run.manifest.get("digest"))
 
 
 def _said(
