@@ -76,6 +76,13 @@ class Terminal:
         ("batkube run --no-det\t", "batkube run --no-deterministic "),
         ("batkube -v workload gen\t", "batkube -v workload generate "),
         ("batkube run --workload tra\t", "batkube run --workload trace.swf "),
+        ("batkube report --format=pd\t", "batkube report --format=pdf "),
+        ("batkube chart qu\t", "batkube chart queue "),
+        ("batkube chart --width column qu\t", "batkube chart --width column queue "),
+        ("batkube chart queue tra\t", "batkube chart queue trace.swf "),
+        ("batkube workload generate lu\t", "batkube workload generate lublin "),
+        ("batkube schedulers build volc\t", "batkube schedulers build volcano"),
+        ("batkube run --scheduler policy:easy --no-det\t", "policy:easy --no-deterministic "),
     ],
 )
 def test_bash_completes_what_is_typed(script: Path, tmp_path: Path, keys: str, completed: str) -> None:
@@ -88,27 +95,85 @@ def test_bash_completes_what_is_typed(script: Path, tmp_path: Path, keys: str, c
         terminal.close()
 
 
+def test_bash_offers_the_choices_of_an_argument_and_no_files(script: Path, tmp_path: Path) -> None:
+    (tmp_path / "trace.swf").write_text(SWF)
+    terminal = Terminal(["bash", "--norc", "--noprofile", "-i"], tmp_path)
+    try:
+        terminal.type(f"source {script / 'bash'}; echo rea''dy\n", "ready")
+        shown = terminal.type("batkube chart \t\t", "states")
+        none = terminal.type("\x15batkube chart tra\t\techo no''ne\n", "none")
+    finally:
+        terminal.close()
+
+    assert re.search(r"free\s+queue\s+states", shown)
+    assert "trace.swf" not in shown + none
+
+
 @pytest.mark.skipif(shutil.which("fish") is None, reason="needs fish")
-def test_fish_completes_what_is_typed(script: Path, tmp_path: Path) -> None:
-    lines = {"batkube workload s": "show", "batkube report --format pd": "pdf", "batkube run --no-d": "--no-det"}
-    for line, expected in lines.items():
-        command = ["fish", "-N", "-c", f"source {script / 'fish'}; complete -C '{line}'"]
-        told = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
-        assert told.startswith(expected)
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("batkube workload s", ["show"]),
+        ("batkube report --format pd", ["pdf"]),
+        ("batkube report --format ", ["pdf", "pgf", "png", "svg"]),
+        ("batkube run --no-d", ["--no-deterministic"]),
+        ("batkube chart ", ["free", "queue", "states"]),
+        ("batkube chart --width column ", ["free", "queue", "states"]),
+        ("batkube chart states tra", ["trace.swf"]),
+        ("batkube completion ", ["bash", "fish", "zsh"]),
+        ("batkube workload generate ", ["burst", "lublin", "poisson", "spaced"]),
+        ("batkube policies ", []),
+        ("batkube run tra", ["trace.swf"]),
+        ("batkube run --scheduler tra", ["trace.swf"]),
+        ("batkube run --scheduler policy:eas", ["policy:easy"]),
+    ],
+)
+def test_fish_offers_what_is_possible_and_nothing_else(
+    script: Path, tmp_path: Path, line: str, offered: list[str]
+) -> None:
+    (tmp_path / "trace.swf").write_text(SWF)
+    command = ["fish", "-N", "-c", f"source {script / 'fish'}; complete -C '{line}'"]
+    told = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+
+    assert sorted(row.partition("\t")[0] for row in told.splitlines()) == offered
 
 
 @pytest.mark.skipif(shutil.which("zsh") is None, reason="needs zsh")
 @pytest.mark.parametrize(
     ("keys", "completed"),
-    [("batkube workload sh\t", "batkube workload show"), ("batkube report --format pd\t", "--format pdf")],
+    [
+        ("batkube workload sh\t", "batkube workload show"),
+        ("batkube report --format pd\t", "--format pdf"),
+        ("batkube chart qu\t", "batkube chart queue"),
+        ("batkube chart --width column qu\t", "batkube chart --width column queue"),
+        ("batkube chart queue tra\t", "batkube chart queue trace.swf"),
+        ("batkube run --scheduler tra\t", "batkube run --scheduler trace.swf"),
+        ("batkube run --scheduler policy:eas\t", "batkube run --scheduler policy:easy"),
+    ],
 )
 def test_zsh_completes_what_is_typed(script: Path, tmp_path: Path, keys: str, completed: str) -> None:
+    (tmp_path / "trace.swf").write_text(SWF)
     terminal = Terminal(["zsh", "-f", "-i"], tmp_path)
     try:
         terminal.type(f"autoload -U compinit; compinit -u -D; source {script / 'zsh'}; echo rea''dy\n", "ready")
         assert completed in terminal.type(keys, completed)
     finally:
         terminal.close()
+
+
+@pytest.mark.skipif(shutil.which("zsh") is None, reason="needs zsh")
+def test_zsh_offers_the_choices_of_an_argument_and_no_files(script: Path, tmp_path: Path) -> None:
+    (tmp_path / "trace.swf").write_text(SWF)
+    terminal = Terminal(["zsh", "-f", "-i"], tmp_path)
+    try:
+        terminal.type(f"autoload -U compinit; compinit -u -D; source {script / 'zsh'}; echo rea''dy\n", "ready")
+        shown = terminal.type("batkube chart \t\t", "states")
+        none = terminal.type("\x15batkube chart tra\t\x15echo no''ne\n", "none")
+    finally:
+        terminal.close()
+
+    assert re.search(r"free\s+queue\s+states", shown)
+    assert "trace.swf" not in shown + none
 
 
 def test_every_command_and_option_is_in_every_script(script: Path) -> None:

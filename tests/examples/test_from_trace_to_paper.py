@@ -14,27 +14,38 @@ import pytest
 from tests.conftest import REPOSITORY
 
 PAGE = (REPOSITORY / "docs" / "how-to" / "from-trace-to-paper.md").read_text(encoding="utf-8")
-TRACE, PLATFORM = "KTH-SP2-1996-2.swf", "100x1"
+HEAD, _, REST = PAGE.partition("\n## ")
+#: What the page says of each trace, by its name.
+SECTIONS = {text.partition("\n")[0]: text for text in REST.split("\n## ")}
 
 
-def block(language: str) -> str:
-    match = re.search(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
+def block(language: str, text: str) -> str:
+    match = re.search(rf"```{language}\n(.*?)```", text, re.DOTALL)
     assert match is not None
     return match[1]
 
 
-def do(folder: Path, trace: str, platform: str, besides: str = "") -> list[subprocess.CompletedProcess[str]]:
-    """Write the two files of the page, and run its commands on another trace; LaTeX only where there is one."""
-    assert TRACE in block("sh")
-    assert PLATFORM in block("yaml")
-    (folder / "paper.yaml").write_text(block("yaml").replace(PLATFORM, platform), encoding="utf-8")
-    (folder / "paper.tex").write_text(block("latex"), encoding="utf-8")
+def description(section: str) -> str:
+    """Return paper.yaml as the page has it, with the lines that a section has otherwise."""
+    text = block("yaml", HEAD)
+    for line in block("yaml", section).splitlines() if "```yaml" in section else ():
+        key = line.partition(":")[0]
+        text, count = re.subn(rf"^{key}:.*$", line, text, flags=re.MULTILINE)
+        assert count == 1, line
+    return text
+
+
+def do(folder: Path, section: str, experiment: str = "") -> list[subprocess.CompletedProcess[str]]:
+    """Write the two files of the page, unless one is given, and run a section's commands; LaTeX where there is one."""
+    commands = block("sh", section)
+    assert len(commands.splitlines()) == 5
+    (folder / "paper.yaml").write_text(experiment or description(section), encoding="utf-8")
+    (folder / "paper.tex").write_text(block("latex", HEAD), encoding="utf-8")
     results = []
-    for line in block("sh").replace(TRACE, trace).splitlines():
+    for line in commands.splitlines():
         words = shlex.split(line)
         if words[0] == "batkube":
             words[:1] = [sys.executable, "-m", "batkube"]
-            words += shlex.split(besides) if "convert" in words else []
         elif shutil.which(words[0]) is None:
             continue
         result = subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=500, check=False)
@@ -61,30 +72,35 @@ def check(folder: Path) -> None:
 
 
 def test_five_commands_lead_from_a_generated_trace_to_a_table(tmp_path: Path) -> None:
-    assert len(block("sh").splitlines()) == 5
-    words = "workload generate lublin --jobs 2000 --machines 64 --seed 1 -o trace.swf"
+    words = "workload generate lublin --jobs 1200 --machines 100 --seed 1 -o trace.swf"
     command = [sys.executable, "-m", "batkube", *shlex.split(words)]
     subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, timeout=100)
+    section = SECTIONS["KTH-SP2"].replace("--shift", "--shift --walltime-from-runtime 1.5")
+    smaller = description(section).replace("400 jobs", "100 jobs")
 
-    results = do(tmp_path, "trace.swf", "64x1", "--walltime-from-runtime 1.5")
+    results = do(tmp_path, section.replace("KTH-SP2-1996-2.swf", "trace.swf"), smaller)
 
-    assert re.search(r"machine size\s+64", results[0].stdout)
+    assert re.search(r"machine size\s+100", results[0].stdout)
     check(tmp_path)
+    assert "have jobs in common" not in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
-    ("name", "platform", "besides"),
+    ("section", "name", "counts"),
     [
-        (TRACE, PLATFORM, ""),
-        ("SDSC-SP2-1998-first5000lines.swf", "128x1", ""),
-        ("HPC2N-2002-2.1-cln.swf.gz", "240x1", "--first 20000"),
+        ("KTH-SP2", "KTH-SP2-1996-2.swf", ["513 jobs"]),
+        ("SDSC-SP2", "SDSC-SP2-1998-first5000lines.swf", ["355", "1,081", "4,606"]),
+        ("HPC2N", "HPC2N-2002-2.1-cln.swf.gz", ["202,876"]),
     ],
 )
 def test_five_commands_lead_from_a_trace_of_the_archive_to_a_table(
-    name: str, platform: str, besides: str, shared_data: Path, tmp_path: Path
+    section: str, name: str, counts: list[str], shared_data: Path, tmp_path: Path
 ) -> None:
     (tmp_path / name).symlink_to(shared_data / "swf" / name)
 
-    do(tmp_path, name, platform, besides)
+    shown = do(tmp_path, SECTIONS[section])[0]
 
     check(tmp_path)
+    for count in counts:
+        assert count in SECTIONS[section]
+        assert count in shown.stdout + shown.stderr

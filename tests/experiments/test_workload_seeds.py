@@ -83,3 +83,31 @@ def test_a_report_tells_how_far_windows_of_a_trace_overlap(tmp_path: Path) -> No
     told = f"{sum(count > 0 for count in common)} of 6 pairs of windows of"
     assert told in page
     assert f"have jobs in common, up to {max(common) * 5} % of them" in page
+
+
+def test_windows_that_may_not_overlap_have_no_job_in_common_and_seeds_beyond_them_count_once(tmp_path: Path) -> None:
+    """Sixty jobs are three windows of twenty: three seeds have one each, the fourth the same as the first."""
+    (tmp_path / "trace.swf").write_text(
+        "".join(f"{n} {n * 60} 0 100 1 -1 -1 1 200 -1 1 1 1 1 1 1 -1 -1\n" for n in range(1, 61)), encoding="utf-8"
+    )
+    for window in ("20jobs", "19min"):
+        recipe = {"resample": str(tmp_path / "trace.swf"), "window": window, "overlap": False}
+        found = batkube.experiment(
+            {"base": {"workload": recipe, "platform": "1x1"}, "seeds": {"from": 7, "to": 10}}, tmp_path / window, jobs=1
+        )
+        windows = [set(found.run(run["run"]).jobs["job_id"]) for run in found.runs]
+        page = found.report().read_text(encoding="utf-8")
+
+        assert windows[0] == windows[3]
+        assert not any(one & other for one, other in itertools.combinations(windows[:3], 2))
+        assert "have jobs in common" not in page
+        assert "3 of 4 runs count" in page
+
+
+def test_a_report_says_what_its_numbers_are(tmp_path: Path) -> None:
+    base = {"workload": {"generate": "lublin", "jobs": 30, "machines": 16}, "platform": "16x1"}
+    page = batkube.experiment({"base": base, "seeds": 2}, tmp_path / "out", jobs=1).report().read_text(encoding="utf-8")
+
+    assert "bounded slowdown is max(1, (wait + run time) / max(run time, τ)), with τ = 10 s" in page
+    assert "Utilisation is the share of machines" in page
+    assert "Fairness by user is" not in page  # these jobs have no users

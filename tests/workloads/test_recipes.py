@@ -16,7 +16,13 @@ from batkube.kernel.streams import Streams
 from batkube.workloads.generators import lublin
 from batkube.workloads.model import Workload
 from batkube.workloads.recipes import Wording, read_recipe
-from batkube.workloads.resampling import blocks_in_a_row, window_in_time, window_of_jobs
+from batkube.workloads.resampling import (
+    blocks_in_a_row,
+    separate_window_in_time,
+    separate_window_of_jobs,
+    window_in_time,
+    window_of_jobs,
+)
 from batkube.workloads.writing import write_workload
 
 _FILE = Wording("scenario.yaml")
@@ -102,6 +108,17 @@ def test_windows_of_jobs_reach_every_part_of_the_trace() -> None:
     assert 130 < sum(firsts) / len(firsts) < 171  # the mean of 1 … 301 is 151, its standard error 3.5
 
 
+def test_separate_windows_are_all_of_the_trace_before_one_comes_again() -> None:
+    by_jobs = [separate_window_of_jobs(_TRACE, 50, seed) for seed in range(100, 108)]
+    in_time = [separate_window_in_time(_BUSY, Duration(4 * _HOUR), seed) for seed in range(11)]
+
+    assert sorted(int(job.name) for one in by_jobs for job in one.jobs) == list(range(1, 401))
+    assert [int(one.jobs[0].name) for one in by_jobs] != list(range(1, 401, 50))
+    names = [job.name for one in in_time for job in one.jobs]
+    assert len(names) == len(set(names)) == 11 * 240  # the last four hours of the two days are no whole window
+    assert all(one.jobs[0].submit == 0 for one in [*by_jobs, *in_time])
+
+
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
@@ -118,6 +135,8 @@ def test_windows_of_jobs_reach_every_part_of_the_trace() -> None:
         ({"resample": "t.swf", "blocks": "1d"}, "go together"),
         ({"resample": "t.swf", "window": "1d", "rate": "-1"}, "workload.rate: must be larger than 0"),
         ({"resample": 5, "window": "1d"}, "is not the path of a trace"),
+        ({"resample": "t.swf", "window": "1d", "overlap": "no way"}, "workload.overlap: 'no way' is neither true nor"),
+        ({"resample": "t.swf", "blocks": "1d", "length": "7d", "overlap": False}, "workload.overlap: is about windows"),
     ],
 )
 def test_a_wrong_recipe_is_refused_with_its_place(words: dict[str, object], problem: str) -> None:
@@ -133,6 +152,11 @@ def test_a_wrong_recipe_is_refused_with_its_place(words: dict[str, object], prob
     [
         (lambda rng: window_in_time(_TRACE, Duration(10**6 * _HOUR), rng), "the window is"),
         (lambda rng: window_of_jobs(_TRACE, 401, rng), "has 400 jobs, fewer than the window of 401"),
+        (lambda _: separate_window_of_jobs(_TRACE, 201, 0), "has no two windows of 201 jobs that do not overlap"),
+        (
+            lambda _: separate_window_in_time(_BUSY, Duration(25 * _HOUR), 0),
+            "has no two windows of 1 d 1 h that do not",
+        ),
         (lambda rng: blocks_in_a_row(_TRACE, Duration(10**6 * _HOUR), _HOUR, rng), "fewer than two blocks"),
         (lambda rng: blocks_in_a_row(_TRACE, _HOUR, Duration(1), rng), "is less than a block"),
     ],

@@ -13,6 +13,7 @@ from batkube.workloads import swf
 from batkube.workloads.model import Delay, Workload
 from batkube.workloads.reading import read_workload
 from batkube.workloads.walltimes import OVERRUN
+from batkube.workloads.writing import write_workload
 
 FIELDS = ("number", "submit", "wait", "run", "allocated", "cpu", "memory", "requested", "time", "mem", "status", "user")
 
@@ -97,6 +98,17 @@ def test_what_a_run_will_not_show_is_noted(tmp_path: Path) -> None:
     trace = read(tmp_path, line(1, status=5), line(2, run=20, time=10), line(3, preceding=1))
 
     assert trace.notes == ((swf.CANCELLED, 1), (OVERRUN, 1), (swf.DEPENDENT, 1))
+
+
+def test_a_written_trace_tells_where_it_is_from_and_what_was_done_to_it(tmp_path: Path) -> None:
+    trace = read(tmp_path, line(1), line(2, run=-1), line(3, run=-1))
+    write_workload(trace, tmp_path / "clean.swf")
+    header = [row for row in (tmp_path / "clean.swf").read_text().splitlines() if row.startswith(";")]
+
+    assert "; Note: from trace.swf" in header
+    assert "; Note: a job of the trace has no run time and is left out (2 times)" in header
+    assert str(tmp_path) not in "".join(header)
+    assert [job.name for job in read_workload(tmp_path / "clean.swf").jobs] == ["1"]
 
 
 def test_unsorted_lines_are_sorted_and_ties_keep_their_order(tmp_path: Path) -> None:

@@ -15,7 +15,10 @@ from typing import Annotated, Any, get_args, get_type_hints
 import typer
 import typer.main
 
-from batkube.cli.completion_scripts import SCRIPTS, CommandPlace, OptionShape
+from batkube.cli.completion_scripts import SCRIPTS, Choices, CommandPlace, OptionShape
+
+#: The option whose value is a word, or the path of a program.
+_MAY_BE_A_FILE = "--scheduler"
 
 
 class Shell(enum.StrEnum):
@@ -50,8 +53,8 @@ def places(command: Any, words: tuple[str, ...] = ()) -> Iterator[CommandPlace]:
     yield CommandPlace(
         words=words,
         commands={name: one.get_short_help_str(200) for name, one in below.items()},
-        options=[*options, OptionShape(("-h", "--help"), "Show this message and exit.", takes_value=False)],
-        has_arguments=any(not one.opts[0].startswith("-") for one in parameters),
+        options=[*options, OptionShape(("-h", "--help"), "Show this message and exit.")],
+        arguments=[_argument(one, hints) for one in parameters if not one.opts[0].startswith("-")],
     )
     for name, one in below.items():
         yield from places(one, (*words, name))
@@ -59,18 +62,22 @@ def places(command: Any, words: tuple[str, ...] = ()) -> Iterator[CommandPlace]:
 
 def _option(parameter: Any, hints: Mapping[str, Any]) -> OptionShape:  # noqa: ANN401
     names = (*parameter.opts, *parameter.secondary_opts)
-    is_flag = bool(parameter.is_flag or parameter.count)
     summary = (parameter.help or "").partition("\n")[0]
-    choices = _choices(names[0], hints.get(parameter.name))
-    return OptionShape(names, summary, takes_value=not is_flag, choices=() if is_flag else choices)
+    is_flag = bool(parameter.is_flag or parameter.count)
+    return OptionShape(names, summary, None if is_flag else _choices(names[0], hints.get(parameter.name)))
 
 
-def _choices(name: str, hint: object) -> tuple[str, ...]:
+def _argument(parameter: Any, hints: Mapping[str, Any]) -> Choices:  # noqa: ANN401
+    metavar = str(parameter.metavar or "")
+    return Choices(tuple(metavar.split("|"))) if "|" in metavar else _choices(metavar, hints.get(parameter.name))
+
+
+def _choices(name: str, hint: object) -> Choices:
     """Return what the values of an option may be, as far as there are only some, or some that are worth offering."""
     for kind in (hint, *get_args(hint)):
         if isinstance(kind, type) and issubclass(kind, enum.StrEnum):
-            return tuple(kind)
-    return tuple(_known_values().get(name, ()))
+            return Choices(tuple(kind))
+    return Choices(tuple(_known_values().get(name, ())), or_files=name == _MAY_BE_A_FILE)
 
 
 @functools.cache
@@ -83,7 +90,8 @@ def _known_values() -> dict[str, list[str]]:
 
     programs = [name for name, entry in read_catalogue().items() if entry.virtual]
     return {
-        "--scheduler": [*(f"policy:{name}" for name, _ in policy_names()), *programs],
+        "NAME[@VERSION]": [*read_catalogue()],
+        _MAY_BE_A_FILE: [*(f"policy:{name}" for name, _ in policy_names()), *programs],
         "--time": [*TimeMode],
         "--resources": [*scenario.Resources],
         "--on-eviction": [*scenario.OnEviction],

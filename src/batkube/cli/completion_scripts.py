@@ -1,14 +1,28 @@
 """Scripts that complete a command line, for bash, zsh and fish, from a list of its commands.
 
-All three do the same: the words so far lead to a command; after an option that takes a value come its choices, or
-files; a word that begins with a dash becomes an option; after a group come its commands; anything else is a file.
+All three do the same: the words so far lead to a command, and to so many of its arguments; after an option that takes a
+value come its choices, or files; a word that begins with a dash becomes an option; after a group come its commands; an
+argument is one of its choices, or a file. Files are offered beside choices only where both are possible.
 """
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """What a value may be: some words, or files, or either."""
+
+    words: tuple[str, ...] = ()
+    or_files: bool = False
+
+    @property
+    def has_files(self) -> bool:
+        """True where a file is possible."""
+        return self.or_files or not self.words
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,8 +31,8 @@ class OptionShape:
 
     names: tuple[str, ...]
     summary: str
-    takes_value: bool
-    choices: tuple[str, ...] = ()
+    #: What its value may be; None for a flag.
+    value: Choices | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +43,8 @@ class CommandPlace:
     #: The commands of a group by name, with a summary each.
     commands: Mapping[str, str]
     options: Sequence[OptionShape]
-    has_arguments: bool
+    #: What its arguments may be, in their order; further ones are files.
+    arguments: Sequence[Choices] = ()
 
     @property
     def name(self) -> str:
@@ -42,12 +57,20 @@ def _steps(places: Sequence[CommandPlace]) -> list[tuple[str, str]]:
     return [(f"{' '.join(place.words[:-1])}/{place.words[-1]}", place.name) for place in places if place.words]
 
 
-def _values(places: Sequence[CommandPlace]) -> Iterator[tuple[list[str], tuple[str, ...]]]:
+def _values(places: Sequence[CommandPlace]) -> Iterator[tuple[list[str], Choices]]:
     """Yield `place option` for each option that takes a value, with its choices."""
     for place in places:
         for option in place.options:
-            if option.takes_value:
-                yield [f"{place.name} {name}" for name in option.names], option.choices
+            if option.value is not None:
+                yield [f"{place.name} {name}" for name in option.names], option.value
+
+
+def _arguments(places: Sequence[CommandPlace]) -> Iterator[tuple[list[str], Choices]]:
+    """Yield `place number` for each argument that has choices, with them; the first one's number is 0."""
+    for place in places:
+        yield from (
+            ([f"{place.name} {number}"], choices) for number, choices in enumerate(place.arguments) if choices.words
+        )
 
 
 def _names(place: CommandPlace) -> list[str]:
@@ -56,34 +79,52 @@ def _names(place: CommandPlace) -> list[str]:
 
 def bash(places: Sequence[CommandPlace]) -> str:
     """Return the script for bash."""
-    steps = "\n".join(f"            {shlex.quote(step)}) place={shlex.quote(name)} ;;" for step, name in _steps(places))
-    values = "\n".join(
-        f"        {'|'.join(map(shlex.quote, keys))}) values={shlex.quote(' '.join(choices))}; is_value=1 ;;"
-        for keys, choices in _values(places)
+    steps = "\n".join(
+        f"            {shlex.quote(step)}) place={shlex.quote(name)} count=0 ;;" for step, name in _steps(places)
     )
     words = "\n".join(
         f"        {shlex.quote(place.name)}) options={shlex.quote(' '.join(_names(place)))}; "
-        f"commands={shlex.quote(' '.join(place.commands))}; has_arguments={'1' if place.has_arguments else ''} ;;"
+        f"commands={shlex.quote(' '.join(place.commands))}; has_arguments={'1' if place.arguments else ''} ;;"
         for place in places
     )
     return f"""# Completes batkube in bash; made by `batkube completion bash`.
 _batkube() {{
-    local current="${{COMP_WORDS[COMP_CWORD]}}" previous="${{COMP_WORDS[COMP_CWORD-1]}}" head="" place="" word
-    local values="" is_value="" options="" commands="" has_arguments=""
-    # Bash parts words at colons: policy:ea is three of them, and only the last one is replaced.
+    local current="${{COMP_WORDS[COMP_CWORD]}}" head="" place="" word joined="" count=0 last=$COMP_CWORD
+    local values="" is_value="" files="" options="" commands="" has_arguments=""
+    # Bash parts words at colons and equals signs: policy:ea is three of them, and only the last one is replaced.
     if [[ $current == : ]]; then
-        head="$previous:" current="" previous="${{COMP_WORDS[COMP_CWORD-2]}}"
-    elif [[ $previous == : ]]; then
-        head="${{COMP_WORDS[COMP_CWORD-2]}}:" previous="${{COMP_WORDS[COMP_CWORD-3]}}"
+        head="${{COMP_WORDS[COMP_CWORD-1]}}:" current="" last=$((COMP_CWORD-1))
+    elif [[ ${{COMP_WORDS[COMP_CWORD-1]}} == : ]]; then
+        head="${{COMP_WORDS[COMP_CWORD-2]}}:" last=$((COMP_CWORD-2))
+    elif [[ $current == = ]]; then
+        current=""
     fi
-    for word in "${{COMP_WORDS[@]:1:COMP_CWORD-1}}"; do
+    for word in "${{COMP_WORDS[@]:1:last-1}}"; do
+        [[ $word == = ]] && continue
+        if [[ $joined || $word == : ]]; then
+            [[ $word == : ]] && joined=1 || joined=""
+            continue
+        fi
+        # What came before was an option, and this is its value.
+        if [[ $is_value ]]; then
+            is_value="" values=""
+            continue
+        fi
+        case "$place $word" in
+{_bash_cases(_values(places), "            ")}
+        esac
+        [[ $is_value ]] && continue
         case "$place/$word" in
 {steps}
+            */-*) ;;
+            *) count=$((count+1)) ;;
         esac
     done
-    case "$place $previous" in
-{values}
-    esac
+    if [[ ! $is_value && $current != -* ]]; then
+        case "$place $count" in
+{_bash_cases(_arguments(places), "            ")}
+        esac
+    fi
     case "$place" in
 {words}
     esac
@@ -91,6 +132,7 @@ _batkube() {{
     if [[ $is_value ]]; then
         COMPREPLY=($(compgen -W "$values" -- "$head$current"))
         COMPREPLY=("${{COMPREPLY[@]#"$head"}}")
+        [[ $files ]] || compopt +o bashdefault +o default
     elif [[ $current == -* || ( ! $commands && ! $has_arguments ) ]]; then
         COMPREPLY=($(compgen -W "$options" -- "$current"))
     elif [[ $commands ]]; then
@@ -101,34 +143,56 @@ complete -o bashdefault -o default -F _batkube batkube
 """
 
 
+def _bash_cases(known: Iterable[tuple[list[str], Choices]], indent: str) -> str:
+    return "\n".join(
+        f"{indent}{'|'.join(map(shlex.quote, keys))}) values={shlex.quote(' '.join(choices.words))}; is_value=1; "
+        f"files={'1' if choices.has_files else ''} ;;"
+        for keys, choices in known
+    )
+
+
 def zsh(places: Sequence[CommandPlace]) -> str:
     """Return the script for zsh."""
     steps = "\n".join(
-        f"            ({shlex.quote(step)}) place={shlex.quote(name)} ;;" for step, name in _steps(places)
-    )
-    values = "\n".join(
-        f"        ({'|'.join(map(shlex.quote, keys))}) {_zsh_values(choices)}; return ;;"
-        for keys, choices in _values(places)
+        f"            ({shlex.quote(step)}) place={shlex.quote(name)} count=0 ;;" for step, name in _steps(places)
     )
     words = "\n".join(
         f"        ({shlex.quote(place.name)})\n            options=({_zsh_options(place)})\n"
         f"            commands=({' '.join(_zsh_word(*pair) for pair in place.commands.items())})\n"
-        f"            has_arguments={'1' if place.has_arguments else ''} ;;"
+        f"            has_arguments={'1' if place.arguments else ''} ;;"
         for place in places
     )
     return f"""#compdef batkube
 # Completes batkube in zsh; made by `batkube completion zsh`.
 _batkube() {{
-    local place="" word has_arguments=""
-    local -a options commands
+    local place="" word has_arguments="" is_value="" files="" count=0
+    local -a options commands values
     for word in "${{(@)words[2,CURRENT-1]}}"; do
+        # What came before was an option, and this is its value.
+        if [[ -n $is_value ]]; then
+            is_value="" values=()
+            continue
+        fi
+        case "$place $word" in
+{_zsh_cases(_values(places))}
+        esac
+        [[ -n $is_value ]] && continue
         case "$place/$word" in
 {steps}
+            (*/-*) ;;
+            (*) count=$((count+1)) ;;
         esac
     done
-    case "$place ${{words[CURRENT-1]}}" in
-{values}
-    esac
+    if [[ -z $is_value && $PREFIX != -* ]]; then
+        case "$place $count" in
+{_zsh_cases(_arguments(places))}
+        esac
+    fi
+    if [[ -n $is_value ]]; then
+        (( $#values )) && compadd -a values
+        [[ -n $files ]] && _files
+        return
+    fi
     case "$place" in
 {words}
     esac
@@ -148,9 +212,12 @@ fi
 """
 
 
-def _zsh_values(choices: tuple[str, ...]) -> str:
-    # Schedulers, platforms and the like may be files as well.
-    return f"compadd -- {' '.join(map(shlex.quote, choices))}; _files" if choices else "_files"
+def _zsh_cases(known: Iterable[tuple[list[str], Choices]]) -> str:
+    return "\n".join(
+        f"            ({'|'.join(map(shlex.quote, keys))}) values=({' '.join(map(shlex.quote, choices.words))}) "
+        f"is_value=1 files={'1' if choices.has_files else ''} ;;"
+        for keys, choices in known
+    )
 
 
 def _zsh_options(place: CommandPlace) -> str:
@@ -164,36 +231,64 @@ def _zsh_word(name: str, summary: str) -> str:
 def fish(places: Sequence[CommandPlace]) -> str:
     """Return the script for fish."""
     steps = "\n".join(
-        f"            case {shlex.quote(step)}\n                set place {shlex.quote(name)}"
+        f"            case {shlex.quote(step)}\n                set place {shlex.quote(name)}; set count 0"
         for step, name in _steps(places)
     )
+    valued = " ".join(_fish_quote(key) for keys, _ in _values(places) for key in keys)
     lines = "\n".join(line for place in places for line in _fish_lines(place))
     return f"""# Completes batkube in fish; made by `batkube completion fish`.
+# Says whether the words so far lead to a command and, if a number is given as well, to that many of its arguments.
 function __batkube_at
     set -l place ''
+    set -l count 0
+    set -l is_value ''
     for word in (commandline -opc)[2..-1]
+        if test -n "$is_value"
+            set is_value ''
+            continue
+        end
+        if contains -- "$place $word" {valued}
+            set is_value 1
+            continue
+        end
         switch "$place/$word"
 {steps}
+            case '*/-*'
+            case '*'
+                set count (math $count + 1)
         end
     end
-    test "$place" = "$argv[1]"
+    test "$place" = "$argv[1]"; and begin
+        test (count $argv) -eq 1; or test $count = "$argv[2]"
+    end
 end
 {lines}
 """
 
 
 def _fish_lines(place: CommandPlace) -> Iterator[str]:
-    here = f"complete -c batkube -n {_fish_quote(f'__batkube_at {_fish_quote(place.name)}')}"
-    for name, summary in place.commands.items():
-        yield f"{here} -f -a {_fish_quote(name)} -d {_fish_quote(summary)}"
+    name = _fish_quote(place.name)
+    here = f"complete -c batkube -n {_fish_quote(f'__batkube_at {name}')}"
+    for command, summary in place.commands.items():
+        yield f"{here} -f -a {_fish_quote(command)} -d {_fish_quote(summary)}"
+    if not place.commands and not place.arguments:
+        yield f"{here} -f"
+    for number, choices in enumerate(place.arguments):
+        if choices.words:
+            there = f"complete -c batkube -n {_fish_quote(f'__batkube_at {name} {number}')}"
+            yield f"{there} {_fish_value(choices, '-f')}"
     for option in place.options:
         kinds = " ".join(
             f"-l {name.removeprefix('--')}" if name.startswith("--") else f"-s {name.removeprefix('-')}"
             for name in option.names
         )
-        value = " -r" if option.takes_value else ""
-        choices = f" -a {_fish_quote(' '.join(option.choices))}" if option.choices else ""
-        yield f"{here} {kinds}{value}{choices} -d {_fish_quote(option.summary)}"
+        value = "" if option.value is None else f" {_fish_value(option.value, '-x')}"
+        yield f"{here} {kinds}{value} -d {_fish_quote(option.summary)}"
+
+
+def _fish_value(choices: Choices, no_files: str) -> str:
+    words = f" -a {_fish_quote(' '.join(choices.words))}" if choices.words else ""
+    return f"{'-r' if choices.has_files else no_files}{words}"
 
 
 def _fish_quote(text: str) -> str:

@@ -43,7 +43,7 @@ from batkube.kernel.quantities import CPU
 from batkube.workloads import conversions, option_values
 from batkube.workloads.model import Workload
 from batkube.workloads.reading import format_of, read_workload
-from batkube.workloads.recipes import GENERATE, RESAMPLE, Wording, read_recipe
+from batkube.workloads.recipes import GENERATE, RESAMPLE, WORDS_OF_KIND, Wording, read_recipe
 from batkube.workloads.summary import SPREAD_COLUMNS, Summary, facts, spreads, summarise
 from batkube.workloads.utilisation import find_period, offered_stays, recorded_stays
 from batkube.workloads.writing import write_workload
@@ -151,7 +151,7 @@ def convert(
 
 @app.command()
 def generate(
-    kind: Annotated[str, typer.Argument(help="burst, spaced, poisson or lublin.")],
+    kind: Annotated[str, typer.Argument(metavar="|".join(WORDS_OF_KIND), help="Which kind of workload.")],
     output: Output,
     jobs: Annotated[int, typer.Option(min=1, help="How many jobs.")] = 200,
     seed: Annotated[int, typer.Option(help="Seed of everything that is drawn.")] = 0,
@@ -199,6 +199,9 @@ def resample(
     input: Input,
     output: Output,
     window: Annotated[str | None, typer.Option(help="Draw a stretch of the trace: 7d, or 2000jobs.")] = None,
+    overlap: Annotated[
+        bool, typer.Option("--overlap/--no-overlap", help="Whether windows of different seeds may have jobs in common.")
+    ] = True,
     blocks: Annotated[
         str | None, typer.Option(help="Draw such parts of the trace (1d, 7d) with replacement, laid end to end.")
     ] = None,
@@ -216,6 +219,7 @@ def resample(
     words = {
         RESAMPLE: str(input),
         "window": window,
+        "overlap": None if overlap else False,
         "blocks": blocks,
         "length": length,
         "rate": rate,

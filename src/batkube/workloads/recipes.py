@@ -33,11 +33,12 @@ WORDS_OF_KIND = {
     "lublin": ("machines", "by-type"),
 }
 _OF_ALL: tuple[str, ...] = (GENERATE, "jobs", "seed")
-_OF_RESAMPLING: tuple[str, ...] = (RESAMPLE, "window", "blocks", "length", "rate", "machines", "seed")
+_OF_RESAMPLING: tuple[str, ...] = (RESAMPLE, "window", "overlap", "blocks", "length", "rate", "machines", "seed")
 #: How a recipe says that its seed is the run's; the same as saying nothing.
 RUN_SEED = "${seed}"
 _JOBS = re.compile(r"([1-9]\d*)\s*jobs?")
 _MACHINES = 128
+_STREAM = "workload.resampling"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +101,7 @@ class Recipe:
             case "poisson":
                 return generators.poisson(count, self._rate, self._shape, seed, name)
             case _:
-                by_type = self.words.get("by-type", False)
-                if not isinstance(by_type, bool):
-                    raise InputError(self.place("by-type"), problem=f"{by_type!r} is neither true nor false")
+                by_type = self._flag("by-type", default=False)
                 return generators.lublin(count, self._machines or _MACHINES, by_type=by_type, seed=seed, name=name)
 
     @property
@@ -154,15 +153,25 @@ class Recipe:
         if (blocks is None) != (length is None):
             problem = "blocks and the length that they fill go together"
             raise InputError(self.place("length"), problem=problem, remedy="such as blocks of 1d and a length of 7d")
-        stream = "workload.resampling"
         if window is not None:
-            if match := _JOBS.fullmatch(window.strip()):
-                jobs = int(match[1])
-                return lambda trace, streams: resampling.window_of_jobs(trace, jobs, streams.named(stream))
-            span = self._length("window", window)
-            return lambda trace, streams: resampling.window_in_time(trace, span, streams.named(stream))
+            return self._window_checked(window)
+        if "overlap" in self.words:
+            problem = "is about windows; blocks are drawn with replacement"
+            raise InputError(self.place("overlap"), problem=problem, remedy="leave it out, or ask for a window")
         block, whole = self._length("blocks", str(blocks)), self._length("length", str(length))
-        return lambda trace, streams: resampling.blocks_in_a_row(trace, block, whole, streams.named(stream))
+        return lambda trace, streams: resampling.blocks_in_a_row(trace, block, whole, streams.named(_STREAM))
+
+    def _window_checked(self, window: str) -> Callable[[Workload, Streams], Workload]:
+        overlap = self._flag("overlap", default=True)
+        if match := _JOBS.fullmatch(window.strip()):
+            jobs = int(match[1])
+            if overlap:
+                return lambda trace, streams: resampling.window_of_jobs(trace, jobs, streams.named(_STREAM))
+            return lambda trace, streams: resampling.separate_window_of_jobs(trace, jobs, streams.seed)
+        span = self._length("window", window)
+        if overlap:
+            return lambda trace, streams: resampling.window_in_time(trace, span, streams.named(_STREAM))
+        return lambda trace, streams: resampling.separate_window_in_time(trace, span, streams.seed)
 
     @property
     def _rate_factor(self) -> Fraction | None:
@@ -182,6 +191,12 @@ class Recipe:
         if length <= 0:
             raise InputError(self.place(word), problem="must be longer than 0")
         return length
+
+    def _flag(self, word: str, *, default: bool) -> bool:
+        value = self.words.get(word, default)
+        if not isinstance(value, bool):
+            raise InputError(self.place(word), problem=f"{value!r} is neither true nor false")
+        return value
 
     def _text(self, word: str) -> str | None:
         value = self.words.get(word)

@@ -4,6 +4,7 @@ A trace is one sample, and running it ten times is still one observation. Two wa
 
 * *windows*: a stretch of the trace, drawn uniformly in time or by jobs. Everything within it is as recorded, bursts and
   sessions of users included; windows overlap where the trace is short, and then are not independent of each other.
+  *Separate* ones do not: the trace is cut into windows once, and seeds that follow each other stand for different ones.
 * *blocks*: the trace cut into whole days or weeks, of which so many are drawn with replacement and laid end to end
   (a block bootstrap: H. R. Künsch, Annals of Statistics 17 (1989) 1217-1241). Blocks of whole days keep the daily
   cycle, of whole weeks the weekly one; what lasts longer than a block is lost. More on resampling workloads:
@@ -20,6 +21,7 @@ from msgspec.structs import replace as replace_fields
 
 from batkube.kernel.errors import InputError
 from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Duration, Instant, human
+from batkube.kernel.streams import Streams
 from batkube.workloads.model import Job, Workload
 
 #: A window is drawn so often until there is a job in it.
@@ -48,6 +50,36 @@ def window_of_jobs(workload: Workload, count: int, rng: random.Random) -> Worklo
     begin = rng.randint(0, len(workload.jobs) - count)
     jobs = workload.jobs[begin : begin + count]
     return _moved(workload, jobs, jobs[0].submit)
+
+
+def separate_window_in_time(workload: Workload, length: Duration, seed: int) -> Workload:
+    """Return the jobs of one of the windows of `length` that the trace is cut into; those without jobs do not count."""
+    first, last = _span(workload)
+    _check_length(workload, length, last - first)
+    windows: dict[int, list[Job]] = {}
+    for job in workload.jobs:
+        windows.setdefault((job.submit - first) // length, []).append(job)
+    windows.pop((last - first) // length)  # the rest of the trace, which is no whole window
+    place = _place(workload, sorted(windows), human(length), seed)
+    return _moved(workload, windows[place], first + place * length)
+
+
+def separate_window_of_jobs(workload: Workload, count: int, seed: int) -> Workload:
+    """Return one of the windows of `count` jobs that the trace is cut into; its first job is submitted at 0."""
+    begin = count * _place(workload, range(len(workload.jobs) // count), f"{count:,} jobs", seed)
+    jobs = workload.jobs[begin : begin + count]
+    return _moved(workload, jobs, jobs[0].submit)
+
+
+def _place(workload: Workload, places: Sequence[int], length: str, seed: int) -> int:
+    """Return the place of the window that a seed stands for: all are drawn before one is drawn again."""
+    if len(places) < 2:
+        problem = f"has no two windows of {length} that do not overlap"
+        raise InputError(workload.source, problem=problem, remedy="ask for a smaller window, or let them overlap")
+    drawn = list(places)
+    # The same order for every seed, or two of them could draw the same place.
+    Streams(0).named("workload.resampling.places").shuffle(drawn)
+    return drawn[seed % len(drawn)]
 
 
 def blocks_in_a_row(workload: Workload, block: Duration, length: Duration, rng: random.Random) -> Workload:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 from batkube.kernel.errors import InputError
 from batkube.kernel.instants import NANOSECONDS_PER_SECOND
@@ -16,6 +17,7 @@ def swf_text(workload: Workload) -> Iterator[str]:
     processors = workload.size_machines or max(job.size for job in workload.jobs)
     yield "; Version: 2.2\n; Conversion: Batkube\n"
     yield f"; MaxJobs: {len(workload.jobs)}\n; MaxRecords: {len(workload.jobs)}\n; MaxProcs: {processors}\n"
+    yield from _origin(workload)
     keep_names = all(_is_number(job.name) for job in workload.jobs)
     if not keep_names:
         yield "; Note: jobs are numbered in the order of their submission; their names were not numbers\n"
@@ -42,6 +44,16 @@ def swf_text(workload: Workload) -> Iterator[str]:
             f"{name} {exact_seconds(job.submit)} -1 {exact_seconds(run)} {job.size} -1 -1 "
             f"{job.size} {walltime} -1 1 {user} -1 -1 {queue} {partitions.get(job.partition, '-1')} -1 -1\n"
         )
+
+
+def _origin(workload: Workload) -> Iterator[str]:
+    """Yield what a reader of the file has no other way to learn: where its jobs are from, and what was done to them."""
+    yield f"; Note: from {_line(Path(workload.source).name)}\n"
+    yield from (f"; Note: {_line(note.message)} ({count:,} times)\n" for note, count in workload.notes)
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
 
 
 def has_parts_of_seconds(job: Job) -> bool:

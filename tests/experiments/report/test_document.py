@@ -150,7 +150,7 @@ def test_a_seed_counts_as_a_pair_if_it_changes_one_of_both(tmp_path: Path) -> No
     page = told(write_experiment(tmp_path, {"scheduler": ["a", "b", "c"]}, runs))
 
     # t is 4.303 of one comparison, and 6.205 when both are to hold.
-    assert page.tables[1][1:] == [["b", "a", "3", "+2.0 ± 2.5"], ["c", "b", "3", "-12.0 ± 2.5*"]]
+    assert page.tables[1][1:] == [["b", "a", "3", "+2.0 ± 2.5"], ["c", "b", "3", "−12.0 ± 2.5*"]]
 
 
 def test_failures_come_first_with_the_last_words_of_the_scheduler(tmp_path: Path) -> None:

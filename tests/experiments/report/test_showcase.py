@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 import batkube
 from batkube.cli.app import command_line
 from batkube.experiments.results.findings import read_findings
+from batkube.outputs.measures.intervals import paired_difference_of
 from batkube.outputs.measures.number_columns import column_of
 
 POLICIES = {"FCFS": "policy:fcfs", "EASY": "policy:easy", "conservative": "policy:conservative"}
@@ -86,6 +87,9 @@ def test_every_difference_is_scipys_alone_and_among_all(tables: Path) -> None:
         told = [float(row[name]) for name in ("difference", "low", "high")]
         assert told == pytest.approx([values.mean(), interval.low, interval.high], rel=1e-9)
         assert [int(row[name]) for name in ("pairs", "lower", "higher")] == [10, (values < 0).sum(), (values > 0).sum()]
+        unlike = int((values != 0).sum())
+        by_sign = stats.binomtest(int((values < 0).sum()), unlike).pvalue if unlike else 1.0
+        assert float(row["sign_test_p"]) == pytest.approx(by_sign, rel=1e-9)
         # Six comparisons in each column: Bonferroni's p-value is six times that of one.
         assert int(row["is_clear"]) == int(test.pvalue < 0.05)
         assert int(row["is_clear_among_all"]) == int(6 * test.pvalue < 0.05)
@@ -122,3 +126,18 @@ def test_latex_rounds_what_the_csv_says(tables: Path) -> None:
 
 def _decimals(value: float) -> int:
     return len(repr(value).partition(".")[2])
+
+
+def test_pairs_that_agree_are_marked_even_where_the_interval_is_wide(tables: Path) -> None:
+    """One workload of ten with a huge difference makes the interval hold 0; nine others say which one is lower."""
+    latex = (tables / "tables" / "differences.tex").read_text()
+    rows = rows_of(tables / "tables" / "differences.csv")
+    agreeing = sum(float(row["sign_test_p"]) < 0.05 for row in rows)
+
+    assert 0 < agreeing < len(rows)
+    assert latex.count(r"\S$") == agreeing + 1  # and what it means
+    page = (tables / "report.html").read_text()
+    assert "§ where pairs agree in which one is lower" in page
+    difference = paired_difference_of([900.0, *range(10, 19)], [100.0, *range(1, 10)])
+    assert difference is not None
+    assert (difference.lower, difference.is_clear, difference.has_one_sign) == (10, False, True)

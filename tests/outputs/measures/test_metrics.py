@@ -92,6 +92,21 @@ def test_a_run_counts_from_its_first_submission(make_run: MakeRun) -> None:
     assert (metrics.measured_from_s, metrics.measured_until_s) == (year, year + 20)
 
 
+def test_throughput_counts_what_ends_in_the_window_and_not_what_comes(make_run: MakeRun) -> None:
+    """Jobs that came in time and end long after say nothing of how fast a scheduler is: they come alike for all."""
+    late = [(str(n), 10 * n, 100 + 10 * n, 110 + 10 * n, "0") for n in range(10)]
+    soon = [(str(n), 10 * n, 10 * n, 10 * n + 5, "0") for n in range(10)]
+
+    slow, fast = (
+        Results(make_run(jobs, name=name).path, cool_down="0").metrics
+        for name, jobs in {"slow": late, "fast": soon}.items()
+    )
+
+    assert slow.measured == fast.measured == 10
+    assert slow.throughput_per_h == 0
+    assert fast.throughput_per_h == pytest.approx(9 / 90 * 3600)
+
+
 def test_the_tail_of_a_real_trace_is_as_busy_as_over_its_span(shared_data: Path, tmp_path: Path) -> None:
     """SDSC-SP2 from its 4,500th line on, times as they are: it begins on day 52, and before that nothing could run."""
     lines = (shared_data / "swf" / "SDSC-SP2-1998-first5000lines.swf").read_text(encoding="utf-8").splitlines()

@@ -64,7 +64,7 @@ def test_a_run_is_told_with_versions_hashes_and_options(folder: Path) -> None:
     assert "Jobs took whole machines." in text
     assert "The seed of all random streams was 7." in text
     assert "Latencies of pods were pull lognormal:2.5,0.4 and start " in text
-    assert f"(s) (SHA-256 {hash_of(folder / 'latencies.yaml')}) and means leave out the first 10%." in text
+    assert f"(s) (SHA-256 {hash_of(folder / 'latencies.yaml')}); means leave out the first 10% of the jobs." in text
     assert f"Repeated, it gives the same results to the byte (digest {digest})." in text
     assert text.endswith(f"\n\n{reference()}\n")
 
@@ -92,6 +92,19 @@ def test_runs_that_a_seed_does_not_change_are_no_more_than_one(folder: Path) -> 
     assert "2 of them equal another to the byte and count once." in text
 
 
+def test_schedulers_that_decide_alike_are_no_copies_of_each_other(folder: Path) -> None:
+    """Jobs that never wait are started alike by everybody, and each scheduler's run counts in its own row."""
+    run(folder, "fcfs", "--scheduler", "policy:fcfs", "--platform", "64x4")
+    run(folder, "sjf", "--scheduler", "policy:sjf", "--platform", "64x4")
+    digests = {json.loads((folder / name / "manifest.json").read_bytes())["digest"] for name in ("fcfs", "sjf")}
+    text = answer_here(folder, "cite", "fcfs", "sjf").stdout
+
+    assert len(digests) == 1
+    assert "The schedulers were" in text
+    assert "count once" not in text
+    assert "counts once" not in text
+
+
 def test_an_experiment_is_told_whole_with_what_failed(folder: Path) -> None:
     axes = {"scheduler": ["policy:fcfs", "policy:lazy.py:Lazy"]}
     base = {"workload": {"generate": "lublin", "jobs": 20, "machines": 4}, "platform": "4x1"}
@@ -106,9 +119,36 @@ def test_an_experiment_is_told_whole_with_what_failed(folder: Path) -> None:
     assert "All 3 runs were simulated" in text
     assert "count once" not in text  # each seed draws a workload of its own
     assert "3 more runs failed and have no results." in text
-    drawn = "a synthetic workload of the model lublin (jobs 20, machines 4) drawn from the run's seed with 20 jobs"
+    drawn = "a synthetic workload of the model lublin (jobs 20, machines 4), drawn by the run's seed"
     assert f"The workload was {drawn}." in text
     assert "The seeds of the random streams were 0 to 2." in text
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ({"window": "20jobs"}, "a window of 20 jobs of trace.swf (SHA-256 {}), drawn by the run's seed."),
+        (
+            {"window": "10 jobs", "overlap": False, "rate": 2},
+            "a window of 10 jobs of trace.swf (SHA-256 {}) (rate 2), drawn by the run's seed such that no two overlap.",
+        ),
+        ({"window": "30min"}, "a window of 30min of trace.swf (SHA-256 {}), drawn by the run's seed. It had 30 jobs."),
+        (
+            {"blocks": "20min", "length": "1h", "seed": 4},
+            "1h of trace.swf (SHA-256 {}) (seed 4) in blocks of 20min, drawn by its own seed with replacement.",
+        ),
+    ],
+)
+def test_it_is_told_how_a_workload_was_drawn_from_a_trace(folder: Path, words: dict[str, object], told: str) -> None:
+    lines = [f"{n} {n * 60} 0 100 1 -1 -1 1 200 -1 1 1 1 1 1 1 -1 -1\n" for n in range(1, 121)]
+    (folder / "trace.swf").write_text("".join(lines))
+    base = {"workload": {"resample": "trace.swf", **words}, "platform": "4x1", "cool-down": "5jobs"}
+    (folder / "e.yaml").write_text(yaml.safe_dump({"base": base, "seeds": 2}))
+    answer_here(folder, "experiment", "e.yaml", "--out", "study", "--no-report", "--quiet", "--jobs", "1")
+    text = answer_here(folder, "cite", "study").stdout
+
+    assert f"The workload was {told.format(hash_of(folder / 'trace.swf'))}" in text
+    assert "Pods started and ended without latency; means leave out the last 5 jobs." in text
 
 
 @pytest.mark.parametrize(

@@ -31,8 +31,8 @@ _FEW_ROWS = 60
 _EACH_WITH_EACH = 4
 #: No columns of this table: what to know of runs beforehand, and what they cost, in which a busy machine shows.
 _UNTOLD = (*TROUBLES, *TIMINGS)
-#: What marks a difference that is clear among all comparisons of its column.
-_SURE = "*"
+#: What marks a difference that is clear among all comparisons of its column, and one of which most pairs agree.
+SURE, ONE_SIGN = "*", "§"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +69,11 @@ def differences_section(findings: Findings) -> Section | None:
         cells.append(Cell(row.pairs or "–"))
         cells += [_cell(*one) for one in zip(row.differences, columns, counts, strict=True)]
         rows.append(cells)
-    legend = " ".join((_LEGEND, _LEGEND_OF_MANY.format(count=max(counts)) if max(counts) > 1 else ""))
+    legend = [_LEGEND, _LEGEND_OF_MANY.format(count=max(counts)) if max(counts) > 1 else "", _LEGEND_OF_SIGNS]
     content = folded_if_long(f"All {len(rows):,} differences", table(heads, rows), count=len(rows), few=_FEW_ROWS)
-    return Section("differences", "Differences", join((content, paragraph(legend, class_="note"))))
+    return Section(
+        "differences", "Differences", join((content, paragraph(" ".join(filter(None, legend)), class_="note")))
+    )
 
 
 _LEGEND = (
@@ -80,8 +82,18 @@ _LEGEND = (
     "samples (Welch). Who did what no cluster allows, or ran fewer jobs than others, is left out."
 )
 _LEGEND_OF_MANY = (
-    f"{_SURE} where the interval leaves out 0 even when all {{count}} of its column are to hold at once (Bonferroni)."
+    f"{SURE} where the interval leaves out 0 even when all {{count}} of its column are to hold at once (Bonferroni)."
 )
+_LEGEND_OF_SIGNS = (
+    f"{ONE_SIGN} where pairs agree in which one is lower: the exact sign test has p < 0.05, however differences are "
+    "distributed."
+)
+
+
+def signs_of(difference: Difference, count: int) -> str:
+    """Return the marks of a difference among `count` of its column."""
+    is_sure = count > 1 and difference.is_clear_among(count)
+    return SURE * is_sure + ONE_SIGN * difference.has_one_sign
 
 
 def _rows(group: Sequence[GridPoint], columns: Sequence[Column]) -> list[DifferenceRow]:
@@ -112,8 +124,6 @@ def _cell(difference: Difference | None, column: Column, count: int) -> Cell:
     if difference is None:
         return Cell("–")
     mean, spread = mean_and_spread(difference.sample, column)
-    sign = _SURE if count > 1 and difference.is_clear_among(count) else ""
-    text: Markup | str = join(
-        (f"+{mean}" if difference.value > 0 else mean, element("span", f" {spread}", class_="spread"), sign)
-    )
+    signed = f"+{mean}" if difference.value > 0 else mean.replace("-", "−")
+    text: Markup | str = join((signed, element("span", f" {spread}", class_="spread"), signs_of(difference, count)))
     return Cell(element("strong", text) if difference.is_clear else text, difference.value)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from batkube.experiments.description.columns import number_columns
 from batkube.experiments.figures.numbers import mean_and_spread
-from batkube.experiments.report.differences import comparisons, differences_of
+from batkube.experiments.report.differences import ONE_SIGN, SURE, comparisons, differences_of, signs_of
 from batkube.experiments.report.grid_points import ALIKE, BEST, best_of, grid_points, standings_of
 from batkube.experiments.report.results import columns_with_numbers
 from batkube.experiments.results.findings import Findings, read_findings
@@ -25,9 +25,9 @@ from batkube.outputs.pages.latex import SIGNS, escaped, explained, number, tabul
 
 #: Real times are of no interest in a paper's table of results, unless they are asked for.
 _UNASKED = ("real_s",)
-#: Columns of differences.csv: in how many pairs it is lower, or higher, and whether the interval leaves out 0, looked
-#: at by itself, and among all of its column.
-_PAIRS, _CLEAR = ("pairs", "lower", "higher"), ("is_clear", "is_clear_among_all")
+#: Columns of differences.csv: in how many pairs it is lower, or higher, and how likely that is by chance; whether the
+#: interval leaves out 0, looked at by itself, and among all of its column.
+_PAIRS, _CLEAR = ("pairs", "lower", "higher", "sign_test_p"), ("is_clear", "is_clear_among_all")
 _DIFFERENCE = ("less", "column", *_PAIRS, "difference", "low", "high", *_CLEAR)
 
 
@@ -56,14 +56,18 @@ def _heading(column: Column) -> str:
     return escaped(column.label) + unit
 
 
-def _mean(sample: Sample | None, column: Column, *, sign: str = "", plus: bool = False) -> str:
-    """Return a mean and its interval as LaTeX, with a sign that takes no room, so that numbers stay in line."""
+def _mean(sample: Sample | None, column: Column, *, signs: str = "", plus: bool = False) -> str:
+    """Return a mean and its interval as LaTeX, with signs that take no room, so that numbers stay in line."""
     if sample is None:
         return "--"
     mean, spread = mean_and_spread(sample, column)
     mean = f"+{mean}" if plus and sample.mean > 0 else mean
     words = " ".join("$\\pm$" if word == "±" else number(word) for word in spread.split())
-    return number(mean) + (f" {words}" if words else "") + (rf"\rlap{{{SIGNS[sign]}}}" if sign else "")
+    return (
+        number(mean)
+        + (f" {words}" if words else "")
+        + (rf"\rlap{{{''.join(SIGNS[one] for one in signs)}}}" if signs else "")
+    )
 
 
 def _results_latex(findings: Findings, columns: Sequence[Column]) -> str:
@@ -75,7 +79,7 @@ def _results_latex(findings: Findings, columns: Sequence[Column]) -> str:
     for place, point in enumerate(points):
         cells = [escaped(point.labels[axis]) for axis in axes]
         cells.append(str(point.runs - point.failed - point.copies))
-        cells += [_mean(point.samples.get(column.name), column, sign=best[column.name][place]) for column in columns]
+        cells += [_mean(point.samples.get(column.name), column, signs=best[column.name][place]) for column in columns]
         rows.append(cells)
     meanings = {BEST: "the best mean", ALIKE: "no clear difference to the best"}
     meanings |= {one.sign: one.meaning for one in unfair(standings_of(points))}
@@ -113,20 +117,24 @@ def _differences_latex(findings: Findings, columns: Sequence[Column]) -> str:
         return ""
     axes = list(findings.axes)
     heads = [*(escaped(axis.replace("_", " ")) for axis in axes), "less", "pairs", *map(_heading, chosen)]
-    rows = []
+    rows, marks = [], [""]
     counts = comparisons(found)
     for row in found:
         cells = [*map(escaped, row.labels.values()), escaped(row.less), str(row.pairs or "--")]
         for column, difference, count in zip(chosen, row.differences, counts, strict=True):
-            is_sure = count > 1 and difference is not None and difference.is_clear_among(count)
-            sign = "*" if is_sure else ""
-            text = _mean(None if difference is None else difference.sample, column, sign=sign, plus=True)
-            cells.append(rf"\boldmath {text}" if difference is not None and difference.is_clear else text)
+            if difference is None:
+                cells.append("--")
+                continue
+            marks.append(signs := signs_of(difference, count))
+            text = _mean(difference.sample, column, signs=signs, plus=True)
+            cells.append(rf"\boldmath {text}" if difference.is_clear else text)
         rows.append(cells)
     remark = "Mean of the differences seed by seed, with half its 95 % confidence interval."
     notes = ["bold: the interval leaves out 0"]
     if max(counts) > 1:
-        notes.append(explained("*", f"also where all {max(counts)} of a column are to hold at once (Bonferroni)"))
+        notes.append(explained(SURE, f"also where all {max(counts)} of a column are to hold at once (Bonferroni)"))
+    if any(ONE_SIGN in signs for signs in marks):
+        notes.append(explained(ONE_SIGN, "pairs agree in which one is lower (exact sign test, p < 0.05)"))
     return tabular(heads, rows, texts=len(axes) + 1, remark=remark, notes=notes)
 
 
@@ -143,7 +151,8 @@ def _differences_csv(findings: Findings, columns: Sequence[Column]) -> str:
             if difference is not None:
                 ends = (difference.value, difference.value - difference.half, difference.value + difference.half)
                 numbers = [repr(one / column.factor) for one in ends]
-                pairs = (difference.pairs, difference.lower, difference.higher) if difference.pairs else ("", "", "")
+                counted = (difference.pairs, difference.lower, difference.higher, repr(difference.sign_p))
+                pairs = counted if difference.pairs else ("",) * len(_PAIRS)
                 clear = [int(difference.is_clear), int(difference.is_clear_among(count))]
                 writer.writerow([*row.labels.values(), row.less, column.name, *pairs, *numbers, *clear])
     return out.getvalue()

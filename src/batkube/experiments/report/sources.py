@@ -9,7 +9,9 @@ from typing import Any
 
 from batkube.experiments.figures.data import without_copies
 from batkube.experiments.report.methods import methods_fold
+from batkube.experiments.report.results import columns_with_numbers
 from batkube.experiments.results.findings import Findings
+from batkube.outputs.measures.explanations import explanations
 from batkube.outputs.pages.markup import element, join
 from batkube.outputs.pages.page import Section, definitions, fold, paragraph, verbatim
 from batkube.outputs.report.notes import inputs_table, programs_table
@@ -44,6 +46,7 @@ def method_section(findings: Findings) -> Section:
     """Return how the numbers are computed."""
     counted = len(without_copies(findings.frame[findings.frame["state"] == "done"], list(findings.axes)))
     parts = [
+        paragraph(" ".join(explanations(column.name for column in columns_with_numbers(findings)))),
         paragraph(
             "The interval of a mean is m ± t·s/√n: s is the standard deviation of the n runs (divided by n − 1), t the "
             "97.5 % quantile of Student's distribution with n − 1 degrees of freedom (12.71 for two runs, 2.78 for "
@@ -62,7 +65,9 @@ def method_section(findings: Findings) -> Section:
             "than two seeds are compared by Welch's interval, which does not suppose equal spreads. Two means are "
             "called different when the 95 % interval of their difference leaves out 0; among many comparisons one in "
             "twenty does so by chance, so the table of differences also tells which remain when all intervals of a "
-            "column are to hold at once (Bonferroni: each at 1 − 0.05/k for k of them). Windows drawn from a "
+            "column are to hold at once (Bonferroni: each at 1 − 0.05/k for k of them). Few "
+            "and skewed differences make wide intervals; the sign test asks only in how many pairs a row is lower, and "
+            "tells of a direction, not of a size. Windows drawn from a "
             "trace may overlap, and are then less independent than their number says; where they do, it stands below "
             "the table. Shares of runs have Wilson's interval."
         ),

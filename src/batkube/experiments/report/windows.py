@@ -26,7 +26,9 @@ def remark_on_windows(findings: Findings, points: Sequence[GridPoint]) -> str:
 
 def _overlap(findings: Findings, point: GridPoint) -> str:
     """Compare the windows of one point's seeds; other schedulers had the same ones."""
-    runs = {seed: str(row["run"]) for (seed, _), row in point.done.items()}
+    # Runs that are the same to the byte count once, and have nothing in common with themselves.
+    by_seed = {seed: row for (seed, _), row in point.done.items()}
+    runs = {row["digest"] or seed: str(row["run"]) for seed, row in by_seed.items()}
     traces = {run: _trace(findings, run) for run in runs.values()}
     try:
         windows = [frozenset(findings.results(run).jobs["job_id"]) for run, trace in traces.items() if trace]

@@ -86,7 +86,7 @@ def summary_of(
         "nb_jobs_failed": sum(outcome.state is FinalState.FAILED for outcome in outcomes),
         "nb_jobs_rejected": sum(outcome.state is FinalState.REJECTED for outcome in outcomes),
         "nb_evictions": sum(outcome.evictions for outcome in outcomes),
-        "throughput": _decimal(_per_hour(len(measured), window.until(makespan) - window.begin)),
+        "throughput": _decimal(_throughput(ran, window.begin, window.until(makespan))),
         **{name: _decimal(value) for name, value in measures.items()},
         **_utilisations(ran, machines, whole_machines, window, makespan),
     }
@@ -104,8 +104,10 @@ def _measured_jobs(ran: Iterable[Outcome]) -> Iterator[MeasuredJob]:
             )
 
 
-def _per_hour(count: int, length_ns: int) -> float | None:
-    return count * 3600 * NANOSECONDS_PER_SECOND / length_ns if length_ns > 0 else None
+def _throughput(ran: Iterable[Outcome], begin: Instant, end: Instant) -> float | None:
+    """Return how many jobs ended in the window, whenever they came, per hour of it."""
+    count = sum(outcome.finished is not None and begin <= outcome.finished <= end for outcome in ran)
+    return count * 3600 * NANOSECONDS_PER_SECOND / (end - begin) if end > begin else None
 
 
 def _decimal(value: float | None) -> str:

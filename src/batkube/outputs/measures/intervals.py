@@ -78,6 +78,22 @@ class Difference:
         """True when the interval leaves out zero: chance alone rarely makes such a difference."""
         return self.is_clear_among(1)
 
+    @property
+    def sign_p(self) -> float:
+        """How likely pairs agree so well in which of the two is lower if neither tends to be: the exact sign test.
+
+        It supposes nothing of how the differences are distributed, and one huge difference cannot hide nine others in
+        a wide interval. Pairs without a difference do not count; 1 where nothing is paired.
+        """
+        unlike = self.lower + self.higher
+        extreme = sum(math.comb(unlike, count) for count in range(min(self.lower, self.higher) + 1))
+        return min(1.0, 2 * extreme / 2**unlike)
+
+    @property
+    def has_one_sign(self) -> bool:
+        """True when so many pairs agree that chance alone rarely makes it so."""
+        return self.sign_p < 1 - CONFIDENCE
+
     def is_clear_among(self, comparisons: int) -> bool:
         """True when the interval leaves out zero even if it is so wide that all of so many intervals hold at once.
 

@@ -67,7 +67,8 @@ def metrics_of(results: RunFiles, window: Window) -> Metrics:
     evictions = int(jobs["evictions"].fillna(0).sum())
     lost = float(jobs["work_lost"].sum()) if jobs["work_lost"].notna().any() else None
     share = utilisation(results, window)
-    throughput = len(done) / (end - begin) * 3600 if end > begin else None
+    ended = int(finished_jobs(jobs)["finish_time"].between(begin, end).sum())
+    throughput = ended / (end - begin) * 3600 if end > begin else None
     columns: dict[str, float | None] = {
         "nb_jobs": len(jobs),
         "nb_jobs_finished": len(finished_jobs(jobs)),

@@ -34,7 +34,15 @@ _SPECIAL = {
     "−": "$-$",
 }
 #: Marks of tables, as they stand after what they mark.
-SIGNS = {"": "", "*": "$^*$", "★": r"$^\star$", "≈": r"$^\approx$", "✗": r"$^\dagger$", "‡": r"$^\ddagger$"}
+SIGNS = {
+    "": "",
+    "*": "$^*$",
+    "★": r"$^\star$",
+    "≈": r"$^\approx$",
+    "✗": r"$^\dagger$",
+    "‡": r"$^\ddagger$",
+    "§": r"$^\S$",
+}
 _CHARACTERS = re.compile("|".join(re.escape(character) for character in _SPECIAL))
 _NUMBER = re.compile(r"([+-]?)(\d[\d,]*(?:\.\d+)?)")
 

@@ -7,6 +7,7 @@ all runs have in common is said once. Sentences have words of code between backt
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -71,17 +72,27 @@ def _sentences(runs: Sequence[RunTold], failed: int) -> Iterator[str]:
     yield f"{what} simulated with Batkube {versions}{_CITED} (Python {pythons})."
     if failed:
         yield f"{failed:,} more run{'s' * (failed != 1)} failed and {'has' if failed == 1 else 'have'} no results."
-    copies = len(runs) - len({run.manifest.get("digest") for run in runs})
+    copies = len(runs) - len({_observation(run) for run in runs})
     if copies:
         yield f"{copies:,} of them equal{'s' * (copies == 1)} another to the byte and count{'s' * (copies == 1)} once."
     yield from _said("The scheduler was {}.", "The schedulers were {}.", runs, _scheduler)
     yield from _said("The workload was {}.", "The workloads were {}.", runs, _workload)
+    yield from _drawn_jobs(runs)
     yield from _said("The cluster had {}.", "The clusters had {}.", runs, _platform)
     yield from _resources(runs)
     yield f"{_seeds(runs)}."
     yield from _said("{}.", "Runs differed in their options: {}.", runs, _options, parting="; ")
     yield from _repeatable(runs)
     yield from _notes(runs)
+
+
+def _observation(run: RunTold) -> tuple[str, str]:
+    """Return what runs have in common that count once: another seed at most, and all results.
+
+    Two schedulers that decide alike are two observations, one of each.
+    """
+    scenario = {key: value for key, value in run.scenario.items() if key != "seed"}
+    return json.dumps(scenario, sort_keys=True, default=str), str(run.manifest.get("digest"))
 
 
 def _said(
@@ -142,10 +153,29 @@ def _one_scheduler(text: str, builds: Mapping[str, Mapping[str, Any]], run: RunT
 
 
 def _workload(run: RunTold) -> str:
-    sources = run.scenario["workload"]
-    texts = [_one_workload(source, run) for source in (sources if isinstance(sources, list) else [sources])]
+    sources = _sources(run)
     jobs = run.manifest.get("jobs")
-    return f"{_listed(texts)} with {jobs:,} job{'s' * (jobs != 1)}" if isinstance(jobs, int) else _listed(texts)
+    is_counted = isinstance(jobs, int) and not any(isinstance(source, Mapping) for source in sources)
+    text = _listed([_one_workload(source, run) for source in sources])
+    return f"{text} with {jobs:,} job{'s' * (jobs != 1)}" if is_counted else text
+
+
+def _sources(run: RunTold) -> list[object]:
+    sources = run.scenario["workload"]
+    return sources if isinstance(sources, list) else [sources]
+
+
+def _drawn_jobs(runs: Sequence[RunTold]) -> Iterator[str]:
+    """Say how many jobs were drawn, where nobody had said how many it should be."""
+    counts = [
+        int(run.manifest.get("jobs") or 0)
+        for run in runs
+        for source in _sources(run)
+        if isinstance(source, Mapping) and "jobs" not in source and "job" not in str(source.get("window"))
+    ]
+    if counts:
+        least, most = min(counts), max(counts)
+        yield f"It had {least:,} job{'s' * (least != 1)}." if least == most else f"It had {least:,} to {most:,} jobs."
 
 
 def _one_workload(source: object, run: RunTold) -> str:
@@ -153,12 +183,27 @@ def _one_workload(source: object, run: RunTold) -> str:
         return f"`{Path(str(source)).name}`{_hash_of(run, source)}"
     words = {str(key): value for key, value in source.items()}
     seed = "its own seed" if "seed" in words and words["seed"] != "${seed}" else "the run's seed"
-    trace, kind = words.pop("resample", None), words.pop("generate", None)
+    trace, kind, overlap = words.pop("resample", None), words.pop("generate", None), words.pop("overlap", True)
+    if trace is None:
+        return f"a synthetic workload of the model `{kind}`{_beside(words)}, drawn by {seed}"
+    file = f"`{Path(str(trace)).name}`{_hash_of(run, trace)}"
+    if window := words.pop("window", None):
+        apart = "" if overlap else " such that no two overlap"
+        return f"a window of {_amount(window)} of {file}{_beside(words)}, drawn by {seed}{apart}"
+    blocks, length = words.pop("blocks", None), words.pop("length", None)
+    return f"{length} of {file}{_beside(words)} in blocks of {blocks}, drawn by {seed} with replacement"
+
+
+def _beside(words: Mapping[str, object]) -> str:
+    """Return in brackets what else a recipe says."""
     options = ", ".join(f"{key} {value}" for key, value in words.items() if value != "${seed}")
-    beside = f" ({options})" if options else ""
-    if trace is not None:
-        return f"a sample of `{Path(str(trace)).name}`{_hash_of(run, trace)}{beside} drawn from {seed}"
-    return f"a synthetic workload of the model `{kind}`{beside} drawn from {seed}"
+    return f" ({options})" if options else ""
+
+
+def _amount(text: object) -> str:
+    """Return how much a window or a trim takes, for a sentence: `500 jobs`, `5% of the jobs`, `2d`."""
+    words = re.sub(r"(?<=\d)(?=jobs?$)", " ", str(text).strip())
+    return f"{words} of the jobs" if words.endswith("%") else words
 
 
 def _platform(run: RunTold) -> str:
@@ -218,11 +263,13 @@ def _options(run: RunTold) -> str:
     if scenario.get("until"):
         texts.append(f"runs ended after {human(seconds(scenario['until']))}")
     trims = [
-        f"{words} {scenario[key]}" for key, words in (("warm-up", "first"), ("cool-down", "last")) if scenario.get(key)
+        f"the {words} {_amount(scenario[key])}"
+        for key, words in (("warm-up", "first"), ("cool-down", "last"))
+        if scenario.get(key)
     ]
     if trims:
-        texts.append(f"means leave out the {_listed(trims)}")
-    return _listed(texts)
+        texts.append(f"means leave out {_listed(trims)}")
+    return "; ".join(texts)
 
 
 #: Keys of a scenario with what they are unless said, and what to say otherwise.
@@ -253,7 +300,7 @@ def _repeatable(runs: Sequence[RunTold]) -> Iterator[str]:
     elif len(runs) == 1:
         yield f"Repeated, it gives the same results to the byte (digest `{runs[0].manifest['digest']}`)."
     else:
-        yield "Repeated, they give the same results to the byte; digests are in their manifests."
+        yield "Repeated, the runs give the same results to the byte; their digests are in their manifests."
 
 
 def _notes(runs: Sequence[RunTold]) -> Iterator[str]:
