@@ -57,15 +57,16 @@ metadata:
     helm.sh/hook: pre-install,pre-upgrade
     helm.sh/hook-delete-policy: before-hook-creation
 spec:
+  backoffLimit: 0
   template:
-    metadata: {annotations: {batkube.io/duration: 100ms}}
+    metadata: {annotations: {batkube.io/duration: 100ms, batkube.io/exit-code: "{{ .Values.hookCode }}"}}
     spec: {restartPolicy: Never, containers: [{name: c, image: "demo:{{ .Values.tag }}"}]}
 ---
 apiVersion: v1
 kind: Pod
 metadata:
   name: "{{ .Release.Name }}-test"
-  annotations: {helm.sh/hook: test, batkube.io/duration: 1s}
+  annotations: {helm.sh/hook: test, batkube.io/duration: 1s, batkube.io/exit-code: "{{ .Values.testCode }}"}
 spec: {restartPolicy: Never, containers: [{name: t, image: demo}]}
 """
 IMAGE = "jsonpath={.spec.template.spec.containers[0].image}"
@@ -82,7 +83,7 @@ class Helm:
         for folder in ("templates", "crds"):
             (self.chart / folder).mkdir(parents=True)
         (self.chart / "Chart.yaml").write_text(CHART)
-        (self.chart / "values.yaml").write_text("replicas: 2\ntag: '1'\ncpu: 1\n")
+        (self.chart / "values.yaml").write_text("replicas: 2\ntag: '1'\ncpu: 1\nhookCode: 0\ntestCode: 0\n")
         (self.chart / "crds" / "widgets.yaml").write_text(DEFINITION)
         (self.chart / "templates" / "all.yaml").write_text(TEMPLATES)
 
@@ -191,3 +192,15 @@ def test_an_upgrade_whose_pods_fit_nowhere_is_taken_back(helm: Helm, kubectl: Ku
     assert "has been rolled back" in said
     assert kubectl("get", "deployment", "one", "-o", IMAGE) == "demo:1"
     assert "Rollback to 1" in helm("history", "one")
+
+
+def test_a_test_and_a_hook_that_fail_are_told(helm: Helm, kubectl: Kubectl) -> None:
+    helm("install", "one", helm.chart, "--wait", "--set", "testCode=3")
+
+    tested = helm("test", "one", code=1)
+    upgraded = helm("upgrade", "one", helm.chart, "--set", "tag=2,hookCode=1", "--timeout", "30s", code=1)
+
+    assert "pod one-test failed" in tested
+    assert "pre-upgrade hooks failed" in upgraded
+    assert "BackoffLimitExceeded" in upgraded
+    assert kubectl("get", "deployment", "one", "-o", IMAGE) == "demo:1"

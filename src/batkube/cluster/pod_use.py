@@ -1,6 +1,6 @@
 """What pods use: what `kubectl top` shows and what autoscalers go by.
 
-Nothing really runs, so a running container uses exactly what it requests, and nothing of what it does not; a rule that
+Nothing really runs, so a running container uses exactly the requests that it has, and nothing of what it does not; a rule that
 matches it may tell otherwise (`workloads.rules`), and before it the annotations `batkube.io/cpu-usage` and
 `batkube.io/memory-usage` on its pod. A rule may also bring a load, which the ready containers that it matches share
 alike, as behind a Service: the more there are, the less each has to do.
@@ -48,7 +48,7 @@ class PodUse:
         for container in pod["spec"]["containers"]:
             status = statuses.get(container["name"], {})
             if "running" in status.get("state", {}):
-                requests = (container.get("resources") or {}).get("requests") or {}
+                requests = (status.get("resources") or container.get("resources") or {}).get("requests") or {}
                 texts = {**requests, **self._by_rule(pod, container, status, now), **annotated}
                 usages[container["name"]] = {name: _quantity(texts.get(name, "0")) for name in (CPU, MEMORY)}
         return usages
