@@ -313,7 +313,7 @@ class Maker:
         ranks = self._random.choice((size, size, size + 1, 1))
         files = []
         for rank in range(ranks):
-            file = f"{name}.{rank}.txt".replace(" ", "_")
+            file = f"{name}_{rank}.txt".replace(" ", "_")
             steps = [
                 f"{rank} m_usage {self._amount(0, 0.1, 0.5, 1)} {self._amount(0, 1e9, 2.5e9):.0f}"
                 for _ in range(self._random.randint(1, 4))

@@ -227,8 +227,8 @@ def test_jobs_that_are_left_behind_are_told_and_the_command_ends_as_batsim_does(
     assert "warning: nothing more is due at 0 s, and the scheduler left 3 jobs" in output
 
 
-def test_a_simulation_that_breaks_off_before_any_job_has_ended_has_used_nothing(tmp_path: Path) -> None:
-    """The schedule's energy is that from the first submission to the last end of a job, and there is none."""
+def test_a_simulation_that_breaks_off_before_any_job_has_ended_has_used_less_than_nothing(tmp_path: Path) -> None:
+    """The schedule's energy is that from the first submission (9 s of 4 x 30 W) to the last end of a job, or -1."""
     watts = '<prop id="wattage_per_state" value="30:30:100"/>'
     late = [{"profile": "wait", "subtime": 9}]
 
@@ -245,7 +245,7 @@ def test_a_simulation_that_breaks_off_before_any_job_has_ended_has_used_nothing(
         run_batsim(arguments, scheduler=Scheduler(reject_nobody))
 
     header, row = read_table(tmp_path / "out_schedule.csv")
-    assert row[header.index("consumed_joules")] == "0.000000"
+    assert row[header.index("consumed_joules")] == "-1081.000000"
 
 
 @pytest.mark.parametrize(("text", "limit"), [("0", None), ("-3", None), ("7", 7)])

@@ -92,13 +92,13 @@ def test_actors_do_not_see_in_their_round_what_others_put_into_a_mailbox() -> No
     scene, mailbox, seen = Scene(), Mailbox(), []
 
     def sender() -> Script:
-        yield mailbox.put("first")
-        yield mailbox.put("second")
+        yield from mailbox.put("first")
+        yield from mailbox.put("second")
 
     def receiver() -> Script:
         for _ in range(2):
-            message = yield mailbox.get()
-            seen.append((message, mailbox.is_empty))
+            message = yield from mailbox.get()
+            seen.append((message, (yield from mailbox.is_empty())))
 
     scene.enter(sender(), "here")
     scene.enter(receiver(), "here")
@@ -128,11 +128,11 @@ def test_messages_between_hosts_take_their_time_one_after_the_other() -> None:
     scene, mailbox, arrivals = Scene(lambda source, target: Duration(600)), Mailbox(), []
 
     def sender() -> Script:
-        yield mailbox.put("news")
+        yield from mailbox.put("news")
 
     def receiver() -> Script:
         for _ in range(3):
-            yield mailbox.get()
+            yield from mailbox.get()
             arrivals.append(scene.now)
 
     for number in range(3):

@@ -144,6 +144,40 @@ def test_a_job_that_is_killed_before_its_message_is_taken_has_said_nothing(play:
     assert [kind for _, kind, _ in events if "JOB" in kind] == ["JOB_SUBMITTED", "JOB_COMPLETED", "JOB_KILLED"]
 
 
+def test_so_has_one_that_is_killed_after_another_since_a_message_needs_a_mailbox_first(play: Play) -> None:
+    """The killer stops the first job in one round and the second in the next, in which its message would be taken."""
+
+    def react(kind: str, data: Mapping[str, Any]) -> list[Decision]:
+        if data.get("job_id") != "w0!1" or kind != "JOB_SUBMITTED":
+            return on_first_machines(kind, data)
+        kill: Decision = ("KILL_JOB", {"job_ids": ["w0!0", "w0!1"]})
+        return [("EXECUTE_JOB", {"job_id": "w0!1", "alloc": "1"}), kill]
+
+    say = {"type": "send", "msg": {"a": 1}}
+    events = play([{"profile": "delay"}, {"profile": "say", "subtime": 1}], {"delay": DELAY, "say": say}, react=react)
+
+    assert kinds_at(events, 1)[-3:] == ["JOB_COMPLETED", "JOB_COMPLETED", "JOB_KILLED"]
+    assert "FROM_JOB_MSG" not in kinds_at(events, 1)
+
+
+def test_a_call_that_comes_after_the_end_of_the_world_may_be_asked_for(play: Play) -> None:
+    """batsched's `energy_bf` asks so where a job has no walltime; ours comes after 292 years."""
+    events = play([{"profile": "delay"}], {"delay": DELAY}, react=and_call(1e19))
+
+    assert play.failure == ""
+    assert [kind for at, kind, _ in events if at > 9e9] == ["REQUESTED_CALL", "SIMULATION_ENDS"]
+    assert play.rows[0]["finish_time"] == "3.000000"
+
+
+def test_the_parts_of_a_sequence_follow_each_other_without_a_gap(play: Play) -> None:
+    """3000 thirds of a second; whole nanoseconds each would be a microsecond less."""
+    third = {"type": "parallel_homogeneous", "cpu": 1e9 / 3, "com": 0}
+
+    play([{"profile": "seq"}], {"seq": {"type": "composed", "seq": ["third"], "repeat": 3000}, "third": third})
+
+    assert play.rows[0]["finish_time"] == "1000.000000"
+
+
 def test_a_job_that_goes_on_with_what_it_heard_cannot_be_killed(play: Play) -> None:
     def react(kind: str, data: Mapping[str, Any]) -> list[Decision]:
         if kind == "REQUESTED_CALL":
@@ -288,3 +322,17 @@ def test_energy_is_a_joule_more_where_no_file_submits_a_job(play: Play) -> None:
     play([], {}, "--enable-dynamic-jobs", "-E", react=lambda kind, _: decisions if kind == "SIMULATION_BEGINS" else [])
 
     assert play.joules == "361.000000"
+
+
+def test_energy_is_a_joule_less_than_nothing_where_no_job_ends(play: Play) -> None:
+    """What was read at the last end is -1 as well."""
+    play.platform = silent_platform(play.platform.parent, 4, inside=WATTS)
+
+    play(
+        [{"profile": "delay"}],
+        {"delay": DELAY},
+        "-E",
+        react=lambda kind, data: [("REJECT_JOB", {"job_id": data["job_id"]})] if kind == "JOB_SUBMITTED" else [],
+    )
+
+    assert play.joules == "-1.000000"

@@ -39,6 +39,23 @@ def test_a_task_alone_takes_its_work_divided_by_the_scarcest_capacity_after_its_
     assert play(Flow(), [(3, task)]) == {"t": 10 + 5 * SECOND}
 
 
+def test_what_is_rounded_off_one_task_is_handed_on_to_the_next() -> None:
+    """Three thirds of a second are a second, though each ends at a whole nanosecond, and one of them slows down."""
+    flow, cores, now, lag = Flow(), Supply("cores", 3.0), Instant(0), 0.0
+    for rate in (3.0, 2.0, 3.0):
+        task = Task("third", [(cores, 1.0)])
+        task.lag = lag
+        flow.begin(task, now)
+        flow.set_capacity(cores, rate, now)
+        flow.settle(now)
+        now = flow.due() or now
+        assert flow.advance(now) == [task]
+        lag = task.lag
+
+    assert now + lag == pytest.approx((1 / 3 + 1 / 2 + 1 / 3) * SECOND, abs=1e-6)
+    assert now == 1_166_666_667
+
+
 def test_tasks_on_one_host_share_it_and_go_faster_once_others_are_through() -> None:
     """The figures of four tasks of 20 s that begin 5 s apart: the run `sharing` of the real Batsim."""
     cores = Supply("cores", 1.0)

@@ -281,7 +281,7 @@ class _Cast:
         assert isinstance(outcome, Outcome)
         self._finish(live, outcome.state)
         if live.state is not JobState.KILLED:
-            yield self._mailbox.put(functools.partial(self.server.completed, live))
+            yield from self._mailbox.put(functools.partial(self.server.completed, live))
 
     def stop(self, live: LiveJob) -> Script:
         """Have the cluster stop a job: its pods are deleted at this instant, so that it has ended.
@@ -309,26 +309,26 @@ class _Cast:
     # Where jobs and events come from
 
     def _source(self) -> Script:
-        yield self._mailbox.put(hello)
+        yield from self._mailbox.put(hello)
         while self._open:
             jobs = yield self._arrivals
             assert isinstance(jobs, list)
             self._open -= len(jobs)
-            yield self._mailbox.put(functools.partial(self.server.submitted, jobs))
-        yield self._mailbox.put(functools.partial(self.server.goodbye, JOBS, NOTICES[JOBS]))
+            yield from self._mailbox.put(functools.partial(self.server.submitted, jobs))
+        yield from self._mailbox.put(functools.partial(self.server.goodbye, JOBS, NOTICES[JOBS]))
 
     def _herald(self) -> Script:
         while True:
             events = yield self._happenings
             assert isinstance(events, list)
-            yield self._mailbox.put(functools.partial(self.server.happened, events))
+            yield from self._mailbox.put(functools.partial(self.server.happened, events))
 
     def _mouthpiece(self) -> Script:
         while True:
             speech = yield self._words
             assert isinstance(speech, tuple)
             live, message = speech
-            yield self._mailbox.put(functools.partial(self.server.spoken, live, message))
+            yield from self._mailbox.put(functools.partial(self.server.spoken, live, message))
 
 
 def _present(machines: Sequence[Machine]) -> int:

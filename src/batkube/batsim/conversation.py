@@ -69,4 +69,4 @@ class Conversation:
     def _pass_on(self, at: Instant, news: News) -> Script:
         if at > self._scene.now:
             yield Sleep(Duration(at - self._scene.now), moments=-self._scene.moment)
-        yield self._mailbox.put(news)
+        yield from self._mailbox.put(news)

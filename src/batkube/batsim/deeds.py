@@ -201,7 +201,7 @@ class Deeds:
                 if live.progress is not None:
                     progress[live.id] = live.progress.tree(self._scene.now)
                 yield from self._executor.stop(live)
-        yield self._mailbox.put(functools.partial(self._killed, targets, progress))
+        yield from self._mailbox.put(functools.partial(self._killed, targets, progress))
 
     def _killed(self, targets: Iterable[LiveJob], progress: Mapping[str, JsonObject]) -> Script:
         for live in targets:
@@ -226,7 +226,7 @@ class Deeds:
     def _waiter(self, at: Instant) -> Script:
         if at > self._scene.now:
             yield Sleep(max(Duration(at - self._scene.now), _SHORTEST_WAIT), moments=-self._scene.moment)
-        yield self._mailbox.put(self._waited)
+        yield from self._mailbox.put(self._waited)
 
     def _waited(self) -> Script:
         self._server.tell(RequestedCall(at=self._scene.now))

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Protocol
 
-from batkube.batsim.actors import ActorWish, Leave, Scene, Script, Sleep, Work
+from batkube.batsim.actors import ActorWish, Leave, Pause, Scene, Script, Sleep, Work
 from batkube.batsim.jobs import JobState, LiveJob, Workloads
 from batkube.batsim.machines import Machines
 from batkube.batsim.mailboxes import Mailbox
@@ -41,6 +41,8 @@ class Allowance:
     def __init__(self, left: Duration | None) -> None:
         #: None without limit.
         self.left = left
+        #: What was rounded off the end of the job's last task, in nanoseconds.
+        self.lag = 0.0
 
 
 class Tasks(Protocol):
@@ -86,7 +88,7 @@ class JobExecutor:
         """Carry a job out, and have the server told of its end, if it is to be, unless it is killed."""
         yield from self._carry_out(live, execution)
         if is_told and live.state is not JobState.KILLED:
-            yield self._mailbox.put(functools.partial(self._server.completed, live))
+            yield from self._mailbox.put(functools.partial(self._server.completed, live))
         if self._tasks is not None:
             self._tasks.release(live)
 
@@ -128,6 +130,8 @@ class JobExecutor:
         """Stop a job: what computes is cancelled and ends by itself, whatever else it does is cut off."""
         cancellation = None if self._tasks is None else self._tasks.cancel(live)
         if cancellation is not None:
+            # Before, the kernel is asked how far it has come (SimGrid: Exec::get_remaining_ratio).
+            yield Pause()
             yield cancellation
             return
         if self._tasks is not None:
@@ -146,7 +150,7 @@ class JobExecutor:
             case Composed():
                 code = yield from self._sequence(profile, live, execution, allowance, progress)
             case Foreign(kind="send"):
-                yield self._mailbox.put(functools.partial(self._server.spoken, live, profile.fields.get("msg")))
+                yield from self._mailbox.put(functools.partial(self._server.spoken, live, profile.fields.get("msg")))
                 code = yield from self._wait(_time(profile.fields, "sleeptime", _SEND_TIME), allowance)
             case Foreign(kind="recv"):
                 code = yield from self._receive(profile, live, execution, allowance, progress)

@@ -2,13 +2,17 @@
 
 A message takes a *transfer*, which begins when one actor puts and another gets, and ends in a later round, even where
 it takes no time. Both sides then go on, in the order in which they came to the mailbox.
+
+A mailbox is found by its name, which costs whoever looks for it a round (SimGrid 3.32:
+Engine::mailbox_by_name_or_create); so a killer may come before the message that a job is about to send.
 """
 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Generator
 
-from batkube.batsim.actors import Actor, Scene
+from batkube.batsim.actors import Actor, ActorWish, Pause, Scene, Script
 from batkube.kernel.instants import Duration, Instant
 
 
@@ -19,18 +23,20 @@ class Mailbox:
         self._puts: deque[tuple[Actor, object]] = deque()
         self._gets: deque[Actor] = deque()
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether nobody waits to be rid of a message; one that is on its way does not count."""
+    def is_empty(self) -> Generator[ActorWish, object, bool]:
+        """Find out whether nobody waits to be rid of a message; one that is on its way does not count."""
+        yield Pause()
         return not self._puts
 
-    def put(self, message: object) -> Put:
-        """Return the wish to be rid of a message."""
-        return Put(self, message)
+    def put(self, message: object) -> Script:
+        """Be rid of a message."""
+        yield Pause()
+        yield Put(self, message)
 
-    def get(self) -> Get:
-        """Return the wish for a message."""
-        return Get(self)
+    def get(self) -> Generator[ActorWish, object, object]:
+        """Have a message."""
+        yield Pause()
+        return (yield Get(self))
 
     def offer(self, scene: Scene, sender: Actor, message: object) -> None:
         """Somebody came with a message."""

@@ -97,7 +97,7 @@ class MachinePower:
         yield Pause(lambda: self._arrive(machine, state, self._scene.now))
         now = self._scene.now
         self._machines.change(machine, arrival, now)
-        yield self._mailbox.put(functools.partial(self._arrived, machine, state))
+        yield from self._mailbox.put(functools.partial(self._arrived, machine, state))
 
     def _arrived(self, machine: LiveMachine, state: int) -> Script:
         self._settle(machine, state, at_once=False)

@@ -38,13 +38,15 @@ from batkube.batsim.messages import (
     SimulationEnds,
     ToJobMessage,
 )
-from batkube.kernel.instants import Instant, seconds
+from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Instant, seconds
 from batkube.kernel.intervals import parse_intervals
 
 #: Decimals are kept as written: through a float, a date far from the start would lose nanoseconds.
 _DECODER = msgspec.json.Decoder(float_hook=Decimal)
 #: Sets of ids are integers of as many bits: a text cannot ask for more of them than any platform has.
 _LARGEST_ID_DIGITS = 7
+#: The last date for which a call can be asked: days before a run must end, so that what follows has its time.
+_LAST_S = 9_223_000_000
 
 
 class Nonsense(ValueError):
@@ -140,6 +142,16 @@ class _Data:
     def date(self, key: str) -> Instant:
         return _instant(self.members, key, self._whose)
 
+    def date_or_last(self, key: str) -> Instant:
+        """Return a date, and for one that no run reaches the last that it could.
+
+        Whoever means "never" asks so: batsched's `energy_bf` for 1e19 s.
+        """
+        value = self.members.get(key)
+        if isinstance(value, int | Decimal) and value > _LAST_S:
+            return Instant(_LAST_S * NANOSECONDS_PER_SECOND)
+        return self.date(key)
+
     def machines(self, key: str) -> int:
         """Return a set of machines that is not empty."""
         text = self.text(key)
@@ -166,7 +178,7 @@ def _read_kill(data: _Data, at: Instant) -> Event:
 
 def _read_call(data: _Data, at: Instant) -> Event:
     data.sized(1)
-    return CallMeLater(at=at, call_at=data.date("timestamp"))
+    return CallMeLater(at=at, call_at=data.date_or_last("timestamp"))
 
 
 def _read_query(data: _Data, at: Instant) -> Event:

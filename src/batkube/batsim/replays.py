@@ -50,6 +50,7 @@ class TraceReplay:
 
     def _play(self, script: Script) -> actors.Work:
         """Ask for what the script waits for, one thing after the other, and return its exit code."""
+        lag = 0.0
         while True:
             try:
                 wait = next(script)
@@ -62,7 +63,9 @@ class TraceReplay:
                 case Mail():
                     yield _Reading(self._readers, wait)
                 case Task():
+                    wait.lag = lag
                     yield from self._work(wait)
+                    lag = wait.lag
                 case Speech():
                     pass  # What is replayed says nothing: messages are sent where profiles are executed.
                 case _ if wait > 0:

@@ -107,10 +107,10 @@ class BatsimServer:
         self.tell(SimulationBegins(at=self._scene.now, description=beginning))
         yield from self._send()
         while not self._is_over:
-            news = yield self._mailbox.get()
+            news = yield from self._mailbox.get()
             assert callable(news)
             yield from news()
-            if not self._is_ready or self._is_over or not self._mailbox.is_empty:
+            if not self._is_ready or self._is_over or not (yield from self._mailbox.is_empty()):
                 continue
             if self._events:
                 yield from self._send()
@@ -183,7 +183,7 @@ class BatsimServer:
         """A job has ended by itself, or at its walltime."""
         waiting = self._callbacks.pop(live.id, None)
         if waiting is not None:
-            yield waiting.put(live)
+            yield from waiting.put(live)
         self.end(live)
 
     def end(self, live: LiveJob) -> None:

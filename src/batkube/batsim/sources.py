@@ -69,13 +69,13 @@ def _source(
     date: Callable[[_Item], Instant],
     news: Callable[[Sequence[_Item]], Telling],
 ) -> Script:
-    yield mailbox.put(hello)
+    yield from mailbox.put(hello)
     reached, moment = scene.now, scene.moment
     batch: list[_Item] = []
     for at, due in itertools.groupby(items, key=date):
         if at > reached:
             if batch:
-                yield mailbox.put((yield from news(batch)))
+                yield from mailbox.put((yield from news(batch)))
                 batch = []
             # The sleep is as long as the dates are apart, whenever the last message was through: Batsim does not
             # look at the clock again before it sleeps, only after.
@@ -83,5 +83,5 @@ def _source(
             reached, moment = scene.now, scene.moment
         batch += due
     if batch:
-        yield mailbox.put((yield from news(batch)))
-    yield mailbox.put(functools.partial(server.goodbye, kind, NOTICES[kind]))
+        yield from mailbox.put((yield from news(batch)))
+    yield from mailbox.put(functools.partial(server.goodbye, kind, NOTICES[kind]))

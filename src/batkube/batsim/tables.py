@@ -97,9 +97,9 @@ class Tables(AbstractContextManager["Tables"]):
 
     def _joules(self) -> float:
         """Return what all machines used from the first submission to the last end of a job."""
-        last = 0.0 if self.book is None else self.book.last_job_joules
-        first = _NOT_READ if self._first_joules is None else self._first_joules
-        return last - first if last else 0.0
+        last = None if self.book is None else self.book.last_job_joules
+        first = self._first_joules
+        return (_NOT_READ if last is None else last) - (_NOT_READ if first is None else first)
 
     def _write_schedule(self) -> None:
         totals, times, book = self._totals, self._machines.times, self.book

@@ -99,11 +99,13 @@ class FluidTasks:
         else:
             shape = self._shape(profile, live, execution, progress.beside)
             task = self.platform.task(f"{live.id} {profile.name}", *shape)
+            task.lag = allowance.lag
             yield from _prepared()
             progress.begin_task(task.progress)
             self._tasks[live.id] = task
             yield Pause(functools.partial(self._begin, task))
             code = yield _Await(self, task, allowance.left)
+            allowance.lag = task.lag
             if code != WALLTIME_REACHED:
                 del self._tasks[live.id]
         if allowance.left is not None:

@@ -29,7 +29,7 @@ def source_of_tasks(
     scene: Scene, mailbox: Mailbox, server: BatsimServer, workloads: Workloads, workflow: Workflow, limit: int
 ) -> Script:
     """Submit the tasks of a workflow, of which no more than `limit` run or wait at once; 0 for any number."""
-    yield mailbox.put(hello)
+    yield from mailbox.put(hello)
     calls = Mailbox()
     ready = deque(task for task in workflow.tasks.values() if not task.parents)
     waits = {task.id: task.parents for task in workflow.tasks.values()}
@@ -41,15 +41,15 @@ def source_of_tasks(
             live = workloads.add(*_described(workflow.name, count, task, scene.now))
             count += 1
             server.call_back(live, calls)
-            yield mailbox.put(functools.partial(server.submitted, [live]))
+            yield from mailbox.put(functools.partial(server.submitted, [live]))
             submitted[live.id] = task
-        ended = yield calls.get()
+        ended = yield from calls.get()
         assert isinstance(ended, LiveJob)
         for child in submitted.pop(ended.id).children:
             waits[child] -= 1
             if not waits[child]:
                 ready.append(workflow.tasks[child])
-    yield mailbox.put(functools.partial(server.goodbye, JOBS, NOTICES[JOBS], is_workflow=True))
+    yield from mailbox.put(functools.partial(server.goodbye, JOBS, NOTICES[JOBS], is_workflow=True))
 
 
 def _described(

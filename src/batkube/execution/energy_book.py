@@ -71,9 +71,9 @@ class EnergyBook:
         self._read("p", now)
 
     @property
-    def last_job_joules(self) -> float:
-        """What all machines had used when the last job ended (Batsim: consumed_joules)."""
-        return next((reading.joules for reading in reversed(self.readings) if reading.event == "e"), 0.0)
+    def last_job_joules(self) -> float | None:
+        """What all machines had used when the last job ended (Batsim: consumed_joules); None if none has."""
+        return next((reading.joules for reading in reversed(self.readings) if reading.event == "e"), None)
 
     def _read(self, event: str, now: Instant) -> None:
         self.readings.append(Reading(now, self.meters.total(now), event, self.meters.lowest_watts))

@@ -24,13 +24,15 @@ OnEnd = Callable[[int, Instant], None]
 class _Actor:
     """A script that waits; for `task`, for an `appointment` or for mail."""
 
-    __slots__ = ("appointment", "job", "on_end", "others", "script", "task")
+    __slots__ = ("appointment", "job", "lag", "on_end", "others", "script", "task")
 
     def __init__(self, script: Script, on_end: OnEnd, job: Job | None = None) -> None:
         self.script = script
         self.on_end = on_end
         self.job = job
         self.task: Task | None = None
+        #: What was rounded off the end of its last task, in nanoseconds.
+        self.lag = 0.0
         self.appointment: int | None = None
         #: The scripts that it began, and that may not be through.
         self.others: list[_Actor] = []
@@ -124,7 +126,7 @@ class ProfileRunner:
             self._go_on(self._readers.pop(mail), now)
 
     def _begin_task(self, actor: _Actor, task: Task, now: Instant) -> None:
-        actor.task = task
+        actor.task, task.lag = task, actor.lag
         self._actors[task] = actor
         if self.meters is not None:
             self.meters.begin_task(task, now)
@@ -167,7 +169,7 @@ class ProfileRunner:
         while due is not None and due <= now:
             for task in self._flow.advance(now, on_through=self._end_task):
                 actor = self._actors.pop(task)
-                actor.task = None
+                actor.task, actor.lag = None, task.lag
                 self._go_on(actor, now)
             due = self._flow.due()
         self.change(now)

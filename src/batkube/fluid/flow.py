@@ -1,10 +1,10 @@
 """Tasks that come and go in time.
 
 Time is integer nanoseconds outside. Inside, work is a float from 0 to 1 and rates are per second; when a task will be
-done is rounded to the nearest nanosecond, and at that instant it is done. A change (a task comes, goes or has paid its
-latency, a resource gets another capacity) is felt by those tasks that share a resource with it, directly or by others:
-the rates of these are computed anew at the end of the instant, once, so that the order of what happens in one instant
-does not matter. Nothing else is touched, idle resources in particular.
+done is rounded to the nearest nanosecond, and at that instant it is done (its `lag` is what was rounded off). A change
+(a task comes, goes or has paid its latency, a resource gets another capacity) is felt by those tasks that share a
+resource with it, directly or by others: the rates of these are computed anew at the end of the instant, once, so that
+the order of what happens in one instant does not matter. Nothing else is touched, idle resources in particular.
 """
 
 from __future__ import annotations
@@ -92,6 +92,8 @@ class Flow:
                 continue
             if on_through is not None:
                 on_through(task, instant)
+            if task.rate > 0:
+                task.lag += task.remaining / task.rate * _SECOND - (instant - task.since)
             task.remaining, task.since = 0.0, instant
             self._take_away(task)
             through.append(task)
@@ -118,12 +120,13 @@ class Flow:
 
     def _keep_account(self, task: Task, now: Instant) -> None:
         """Note what is left of a task, before it goes on at another rate."""
-        task.remaining = max(0.0, task.remaining - task.rate * (now - task.since) / _SECOND)
-        task.since = now
+        if now > task.since:
+            task.remaining = max(0.0, task.remaining - task.rate * (now - task.since - task.lag) / _SECOND)
+            task.since, task.lag = now, 0.0
 
     def _expect_end(self, task: Task) -> None:
         if task.rate > 0:
-            self._expect(task, Instant(task.since + round(task.remaining / task.rate * _SECOND)))
+            self._expect(task, Instant(task.since + round(task.lag + task.remaining / task.rate * _SECOND)))
         else:
             task.due = None
             task.turn += 1

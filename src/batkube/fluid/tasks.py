@@ -39,7 +39,7 @@ class Supply:
 class Task:
     """A piece of work on several resources at once."""
 
-    __slots__ = ("bound", "due", "is_flowing", "latency", "name", "rate", "remaining", "since", "turn", "uses")
+    __slots__ = ("bound", "due", "is_flowing", "lag", "latency", "name", "rate", "remaining", "since", "turn", "uses")
 
     def __init__(
         self,
@@ -61,6 +61,9 @@ class Task:
         self.remaining = 1.0 if self.uses else 0.0
         self.rate = 0.0
         self.since = Instant(0)
+        #: How much later than `since` that is, a fraction of a nanosecond. Whoever does one task after the other
+        #: hands it on to the next, so that three thirds of a second are a second.
+        self.lag = 0.0
         #: Whether its latency is over, and it is not.
         self.is_flowing = False
         #: When its latency or its work will end, as far as is known; None when it is over, or nothing moves it.
@@ -73,4 +76,4 @@ class Task:
 
     def progress(self, now: Instant) -> float:
         """Return how much of it is done, from 0 to 1."""
-        return 1.0 - max(0.0, self.remaining - self.rate * (now - self.since) / 1e9)
+        return 1.0 - min(1.0, max(0.0, self.remaining - self.rate * (now - self.since - self.lag) / 1e9))

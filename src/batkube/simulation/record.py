@@ -73,7 +73,7 @@ class Record:
         joules_of = None if energy is None else energy.joules_of
         write_jobs(folder.file("jobs.csv"), outcomes, self._gang_columns(), joules_of)
         if energy is not None:
-            summary["consumed_joules"] = f"{energy.last_job_joules:.6f}"
+            summary["consumed_joules"] = f"{energy.last_job_joules or 0.0:.6f}"
             summary["nb_grouped_switches"], summary["nb_machine_switches"] = energy.requests, energy.switches
             write_consumed_energy(folder.file("consumed_energy.csv"), energy.readings)
             write_pstate_changes(folder.file("pstate_changes.csv"), energy.pstate_changes)
