@@ -60,7 +60,7 @@ def test_show_says_what_was_left_out(tmp_path: Path) -> None:
     path = tmp_path / "t.swf"
     path.write_text("1 0 -1 5 1" + " -1" * 13 + "\n2 0 -1 -1 1" + " -1" * 13 + "\n")
 
-    assert "no run time and is left out (1 times)" in batkube_workload("show", path).stderr
+    assert "no run time and is left out (once)" in batkube_workload("show", path).stderr
 
 
 def test_convert_applies_its_options_in_the_order_of_the_help(trace: Path, tmp_path: Path) -> None:
@@ -303,7 +303,7 @@ def test_sizes_are_clipped_and_walltimes_raised_and_both_are_told(trace: Path, t
     assert [jobs[name].size for name in "1234"] == [3, 3, 2, 1]
     assert [jobs[name].walltime for name in "1234"] == [seconds(51), seconds(50), seconds(600), None]
     assert "got that much (2 times)" in result.output
-    assert "was raised above it (1 times)" in result.output
+    assert "was raised above it (once)" in result.output
     assert "here it is killed" not in result.output
 
 

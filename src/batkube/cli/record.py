@@ -59,7 +59,7 @@ def record(
 
     replay = watch(request, announce)
     for note, count in replay.notes:
-        typer.echo(f"note: {note.message} ({count:,} times)", err=True)
+        typer.echo(f"note: {note.told(count)}", err=True)
     if not quiet and replay.jobs:
         typer.echo(f"recorded: jobs {len(replay.jobs):,}, nodes {len(replay.nodes):,}; replay them with:")
         typer.echo(f"batkube run --workload {out / WORKLOAD} --platform {out / PLATFORM} --out replayed")

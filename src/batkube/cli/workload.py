@@ -344,4 +344,4 @@ def _write(workload: Workload, output: Path, format: str | None, force: bool) ->
 def _print_notes(notes: Iterable[tuple[FidelityNote, int]], about: str | Path) -> None:
     """Say on standard error what was left out or assumed, and in which file."""
     for note, count in notes:
-        typer.echo(f"note: {about}: {note.message} ({count:,} times)", err=True)
+        typer.echo(f"note: {about}: {note.told(count)}", err=True)

@@ -26,6 +26,10 @@ class FidelityNote:
     message: str
     severity: Severity = Severity.WARNING
 
+    def told(self, count: int) -> str:
+        """Return the message with how often it was so, for people."""
+        return f"{self.message} ({'once' if count == 1 else f'{count:,} times'})"
+
 
 class FidelityNotes:
     """The notes of one run, each with how often it was made and the first example."""

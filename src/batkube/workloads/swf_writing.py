@@ -49,7 +49,7 @@ def swf_text(workload: Workload) -> Iterator[str]:
 def _origin(workload: Workload) -> Iterator[str]:
     """Yield what a reader of the file has no other way to learn: where its jobs are from, and what was done to them."""
     yield f"; Note: from {_line(Path(workload.source).name)}\n"
-    yield from (f"; Note: {_line(note.message)} ({count:,} times)\n" for note, count in workload.notes)
+    yield from (f"; Note: {_line(note.told(count))}\n" for note, count in workload.notes)
 
 
 def _line(text: str) -> str:

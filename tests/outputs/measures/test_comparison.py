@@ -82,6 +82,22 @@ def test_other_jobs_or_submissions_are_warned_of(make_run: MakeRun) -> None:
     ]
 
 
+def test_a_trace_that_one_run_has_shifted_is_told_in_plain_numbers_and_its_instants_have_no_percentage(
+    make_run: MakeRun,
+) -> None:
+    start = 867110510
+    shifted = make_run([("1", 1, 1, 11, "0"), ("2", 5, 5, 8, "1")], name="a")
+    plain = make_run([("1", start, start, start + 10, "0"), ("2", start + 4, start + 4, start + 7, "1")], name="b")
+
+    found = compare_runs([shifted, plain])
+
+    assert found.warnings == ["b submits 2 of 2 jobs at other times than a, by up to 867,110,509 s"]
+    changes = {row.column.name: found.change(1, number) for number, row in enumerate(found.rows[1])}
+    assert changes["measured_from"] is None
+    assert changes["measured_until"] is None
+    assert changes["mean_turnaround_time"] == 0
+
+
 def test_other_machines_are_warned_of_only_when_both_runs_state_them(make_run: MakeRun, packed: Packed) -> None:
     rows = [("1", 0, 0, 1, "0")]
     two = make_run(rows, name="two", manifest=packed(1000, 2))

@@ -24,6 +24,8 @@ from batkube.outputs.measures.standings import Standing, standings, unfair
 
 #: jobs.csv has six decimals, and two programs may round the last one differently: less than this is no difference.
 _RESOLUTION_S = 1.5e-6
+#: Points in time: how much later one is in percent means nothing.
+_INSTANTS = ("measured_from", "measured_until")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +100,8 @@ class Comparison:
             return None
         if value == base:
             return 0.0
-        return (value - base) / abs(base) if base else None
+        is_instant = self.rows[run][row].column.name in _INSTANTS
+        return (value - base) / abs(base) if base and not is_instant else None
 
     def bar(self, run: int, row: int) -> str:
         """Return the sign of why a run is not compared with the baseline; empty where it is."""
@@ -267,7 +270,7 @@ def _workload_warnings(base_label: str, label: str, base: pd.DataFrame, other: p
     if moved:
         warnings.append(
             f"{label} submits {moved} of {len(common)} jobs at other times than {base_label}, "
-            f"by up to {shift.max():g} s"
+            f"by up to {f'{shift.max():,.6f}'.rstrip('0').rstrip('.')} s"
         )
     return warnings
 

@@ -16,7 +16,7 @@ _SENTENCES = {
     "slowdown": "A job's slowdown is (wait + run time) / run time.",
     UTILISATION_OF: "The utilisation of a resource is the share that jobs had of what all machines have of it.",
     "utilisation": "Utilisation is the share of machines, or of cpu where jobs share machines, that jobs had; "
-    "work that was lost to evictions and failures does not count.",
+    "attempts that were lost and tried again do not count.",
     "fairness_by_user": "Fairness by user is Jain's index of the users' mean bounded slowdowns: 1 where all fared "
     "alike, be it badly, and 1/U at worst among U users.",
     "work_lost": "Work lost is that of attempts which were thrown away, by evictions and failures of nodes.",

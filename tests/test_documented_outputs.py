@@ -1,0 +1,80 @@
+"""What pages show below a command is what the command prints: the tutorial's run, and the how-tos' figures."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from tests.commands import answer_here
+from tests.conftest import REPOSITORY
+
+from batkube.experiments.results.reading import read_results
+
+DOCS = REPOSITORY / "docs"
+
+
+def blocks(page: str) -> list[str]:
+    """Return a page's blocks of commands and what they print: those that name no language."""
+    text = (DOCS / page).read_text(encoding="utf-8")
+    found = re.findall(r"^```(\w*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    return [block for language, block in found if not language]
+
+
+def lines_of(text: str) -> list[str]:
+    """Return the lines of a text with single spaces, as tables are wider here and there."""
+    return [" ".join(line.split()) for line in text.splitlines() if line.strip() and line.strip() != "…"]
+
+
+def run(folder: Path, command: str) -> str:
+    result = answer_here(folder, *shlex.split(command)[1:])
+    assert result.returncode == 0, f"{command}\n{result.stderr}"
+    return str(result.stdout + result.stderr)
+
+
+def test_the_tutorials_numbers_are_those_of_its_commands(tmp_path: Path) -> None:
+    shown = blocks("tutorial.md")
+    first = next(number for number, one in enumerate(shown) if "workload generate" in one)
+    workload, command, table = shown[first : first + 3]
+    comparison = next(one for one in shown if "compare fcfs easy" in one)
+    printed, compared = (
+        "".join(run(tmp_path, line) for line in commands.splitlines()) for commands in (workload + command, comparison)
+    )
+
+    assert [line for line in lines_of(table) if line not in lines_of(printed)] == []
+    change = re.search(r"mean wait +s .* (-[\d.]+)", compared)
+    assert change is not None
+    assert 60 < -float(change[1]) < 67  # "almost two thirds"
+
+
+@pytest.mark.parametrize("page", ["how-to/prepare-a-workload.md", "how-to/compare-runs.md"])
+def test_what_is_shown_of_a_real_trace_is_so(page: str, tmp_path: Path, shared_data: Path) -> None:
+    """Commands with a dollar are shown with what they print; those before them make what they need."""
+    (tmp_path / "KTH-SP2-1996-2.swf").symlink_to(shared_data / "swf" / "KTH-SP2-1996-2.swf")
+    if page.endswith("compare-runs.md"):
+        week = next(one for one in blocks("how-to/prepare-a-workload.md") if "-o week.json" in one)
+        run(tmp_path, week.splitlines()[0].removeprefix("$ "))
+        for policy in ("fcfs", "easy"):
+            run(
+                tmp_path,
+                f"batkube run --workload week.json --platform 100x1 --scheduler policy:{policy} --out out/{policy}",
+            )
+    shown = [one for one in blocks(page) if one.startswith("$ batkube") and "\n" in one.strip()]
+    shown = [one for one in shown if "KTH" in one or "compare out" in one]
+
+    assert shown
+    for block in shown:
+        command, _, told = block.partition("\n")
+        printed = lines_of(run(tmp_path, command.removeprefix("$ ")))
+        assert [line for line in lines_of(told) if line not in printed] == []
+
+
+def test_the_frame_of_an_experiment_is_the_one_shown(tmp_path: Path) -> None:
+    examples = REPOSITORY / "examples" / "experiments"
+    run(tmp_path, f"batkube experiment {examples / 'backfilling.yaml'} --out {tmp_path / 'out'} --no-report --quiet")
+    frame = read_results(tmp_path / "out")
+    pivot = frame.pivot_table(index="machines", columns="scheduler", values="mean_waiting_time")
+
+    shown = next(one for one in blocks("how-to/run-an-experiment.md") if one.startswith("scheduler"))
+    assert lines_of(shown) == lines_of(str(pivot))
