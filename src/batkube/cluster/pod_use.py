@@ -1,7 +1,7 @@
 """What pods use: what `kubectl top` shows and what autoscalers go by.
 
-Nothing really runs, so a running container uses exactly the requests that it has, and nothing of what it does not; a rule that
-matches it may tell otherwise (`workloads.rules`), and before it the annotations `batkube.io/cpu-usage` and
+Nothing really runs, so a running container uses exactly the requests that it has, and nothing of what it has none of; a
+rule that matches it may tell otherwise (`workloads.rules`), and before it the annotations `batkube.io/cpu-usage` and
 `batkube.io/memory-usage` on its pod. A rule may also bring a load, which the ready containers that it matches share
 alike, as behind a Service: the more there are, the less each has to do.
 """

@@ -87,7 +87,7 @@ class Difference:
         """
         unlike = self.lower + self.higher
         extreme = sum(math.comb(unlike, count) for count in range(min(self.lower, self.higher) + 1))
-        return min(1.0, 2 * extreme / 2**unlike)
+        return min(1.0, math.ldexp(extreme, 1 - unlike))
 
     @property
     def has_one_sign(self) -> bool:
