@@ -1,7 +1,7 @@
 """What `batkube run` costs with schedulers of gangs on virtual time; see README.md.
 
 python benchmarks/gangs.py quiet [--seconds 1000000]     long runs with few jobs: what the programs' own timers cost
-python benchmarks/gangs.py many [--gangs 10000]          gangs of 1 to 64 pods, one a second, on 1,000 nodes, with Volcano
+python benchmarks/gangs.py many [--gangs 10000]          gangs of 1 to 64 pods, one a second, 1,000 nodes, Volcano
 python benchmarks/gangs.py plane [--gangs 1000]          the same on a real control plane, in real time
 """
 
