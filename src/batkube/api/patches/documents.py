@@ -16,7 +16,7 @@ from batkube.api.decoding.json_syntax import ParseError
 from batkube.api.decoding.json_text import parse_json
 from batkube.api.decoding.json_types import json_type
 from batkube.api.decoding.objects import DecodeError
-from batkube.api.patches.json_patches import Json, PatchError, json_patch, unknown_in_json_patch
+from batkube.api.patches.json_patches import Json, PatchError, json_patch, unknown_in_json_patch, unshared
 from batkube.api.patches.merge_patches import merge_patch
 from batkube.api.patches.restoring import Decode, restored
 from batkube.api.patches.strategic import strategic_patch
@@ -107,6 +107,9 @@ def patched_document(kind: str, live: KubeObject, body: bytes, resource: Resourc
 def _json_patched(live: KubeObject, body: bytes, resource: Resource, checks: bool) -> PatchedDocument:
     patch, problems = _parsed(body, "error decoding patch: " if checks else "")
     value = json_patch(live, patch, checks)
+    if resource.custom:
+        # What was moved is still a part of the live object, and is pruned and defaulted in place at its new one.
+        value = unshared(value)
     if not checks:
         return PatchedDocument(value, [])
     return PatchedDocument(value, [f"json patch {problem}" for problem in problems] + unknown_in_json_patch(patch))

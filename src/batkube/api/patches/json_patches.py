@@ -160,6 +160,13 @@ def _child(value: Json, part: str) -> Json:
     return value.get(part) if isinstance(value, dict) else value[_index(part, len(value))]
 
 
+def unshared(value: Json) -> Json:
+    """Return a copy of JSON in which no two places are the same container."""
+    if isinstance(value, dict):
+        return {key: unshared(item) for key, item in value.items()}
+    return [unshared(item) for item in value] if isinstance(value, list) else value
+
+
 class _Document:
     """The object while it is patched.
 
