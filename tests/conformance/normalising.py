@@ -25,6 +25,8 @@ _PLAIN = (
     (re.compile(r"kube-api-access-[a-z0-9]{5}\b"), "kube-api-access-"),
     (re.compile(r'Invalid value: "\{.*\}": ', re.DOTALL), 'Invalid value: "{object}": '),
     (re.compile(r"goroutine .*", re.DOTALL), "goroutine"),
+    # What a table in YAML says of its columns, which ours knows only where Kubernetes' source is.
+    (re.compile(r"^- description: .*?\n  format:", re.DOTALL | re.MULTILINE), "- format:"),
 )
 
 
