@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
 from batkube.cluster.kubeconfigs import kubeconfig
 from batkube.cluster.mapping import DEFAULT_SCHEDULER
 from batkube.kernel.private_files import write_private
-from batkube.programs.extenders import Extenders
 from batkube.programs.program import OutsideScheduler
 from batkube.schedulers.programs import fill_all
+
+if TYPE_CHECKING:
+    # With it come http.client and TLS, several megabytes that a run of policies has no use for.
+    from batkube.programs.extenders import Extenders
 
 _SECOND_LOOPBACK = "127.0.0.2"
 #: The folder of a program's certificates, within that of its files.
