@@ -55,6 +55,16 @@ def phase(world: Cluster, name: str) -> str:
     return found
 
 
+@pytest.fixture
+def full_cluster(make_world: type[Cluster]) -> Cluster:
+    """A node of four cpus, with two pods, a and b, that have two each."""
+    world = make_world("1x4,16Gi")
+    for name in ("a", "b"):
+        world.create("pods", pod(world, name, cpu="2"))
+    world.run(1)
+    return world
+
+
 def test_a_running_container_has_what_it_was_given(world: Cluster) -> None:
     world.create("pods", pod(world))
     world.run(1)
@@ -103,36 +113,26 @@ def test_what_it_gives_up_others_may_have_and_what_it_gets_they_may_not(make_wor
     assert phase(world, "c") == "Pending"
 
 
-def test_without_room_it_waits_until_a_pod_has_left(make_world: type[Cluster]) -> None:
-    world = make_world("1x4,16Gi")
-    for name in ("a", "b"):
-        world.create("pods", pod(world, name, cpu="2"))
-    world.run(1)
-
-    resize(world, "a", cpu="3")
-    world.run(1)
+def test_without_room_it_waits_until_a_pod_has_left(full_cluster: Cluster) -> None:
+    resize(full_cluster, "a", cpu="3")
+    full_cluster.run(1)
     message = "Node didn't have enough resource: cpu, requested: 3000, used: 2000, capacity: 4000"
-    assert pending(world) == ("Deferred", message)
-    assert container(world)["allocatedResources"] == {CPU: "2"}
+    assert pending(full_cluster) == ("Deferred", message)
+    assert container(full_cluster)["allocatedResources"] == {CPU: "2"}
 
-    world.delete("pods", "default/b")
-    world.run(1)
-    assert pending(world) is None
-    assert container(world)["allocatedResources"] == {CPU: "3"}
+    full_cluster.delete("pods", "default/b")
+    full_cluster.run(1)
+    assert pending(full_cluster) is None
+    assert container(full_cluster)["allocatedResources"] == {CPU: "3"}
 
 
-def test_without_room_it_is_looked_at_again_when_another_shrinks(make_world: type[Cluster]) -> None:
-    world = make_world("1x4,16Gi")
-    for name in ("a", "b"):
-        world.create("pods", pod(world, name, cpu="2"))
-    world.run(1)
+def test_without_room_it_is_looked_at_again_when_another_shrinks(full_cluster: Cluster) -> None:
+    resize(full_cluster, "a", cpu="3")
+    full_cluster.run(1)
+    resize(full_cluster, "b", cpu="1")
+    full_cluster.run(1)
 
-    resize(world, "a", cpu="3")
-    world.run(1)
-    resize(world, "b", cpu="1")
-    world.run(1)
-
-    assert container(world)["allocatedResources"] == {CPU: "3"}
+    assert container(full_cluster)["allocatedResources"] == {CPU: "3"}
 
 
 def test_that_a_pod_has_ended_is_noticed_after_three_minutes(make_world: type[Cluster]) -> None:
@@ -162,18 +162,14 @@ def test_what_a_node_could_never_give_is_infeasible_and_schedulers_do_not_count_
     assert phase(world, "b") == "Running"
 
 
-def test_what_waits_for_room_is_kept_free_by_the_scheduler(make_world: type[Cluster]) -> None:
-    world = make_world("1x4,16Gi")
-    for name in ("a", "b"):
-        world.create("pods", pod(world, name, cpu="2"))
-    world.run(1)
-    resize(world, "a", cpu="4")
-    world.delete("pods", "default/b")
-    world.create("pods", pod(world, "c", cpu="1"))
-    world.run(20)
+def test_what_waits_for_room_is_kept_free_by_the_scheduler(full_cluster: Cluster) -> None:
+    resize(full_cluster, "a", cpu="4")
+    full_cluster.delete("pods", "default/b")
+    full_cluster.create("pods", pod(full_cluster, "c", cpu="1"))
+    full_cluster.run(20)
 
-    assert container(world)["allocatedResources"] == {CPU: "4"}
-    assert phase(world, "c") == "Pending"
+    assert container(full_cluster)["allocatedResources"] == {CPU: "4"}
+    assert phase(full_cluster, "c") == "Pending"
 
 
 def test_a_resize_that_is_taken_back_waits_no_more(make_world: type[Cluster]) -> None:

@@ -86,8 +86,7 @@ def read_column_words(version: str, cache: Path) -> Descriptions:
 
 def printed_columns(modules: Path, version: str) -> dict[str, list[PrintedColumn]]:
     """Return the columns of every kind that has a printer; `modules` has those of k8s.io. Raises OSError."""
-    source = _Source(modules, version)
-    return source.by_resource()
+    return _Source(modules, version).by_resource()
 
 
 class _Source:
