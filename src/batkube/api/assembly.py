@@ -58,14 +58,14 @@ from batkube.kernel.instants import Instant
 from batkube.kernel.streams import Streams
 
 
-class Parlance(NamedTuple):
+class WordSources(NamedTuple):
     """Where Kubernetes' own words come from, for types and for the columns of tables; asked when first needed."""
 
     types: Describe = lambda _: {}
     columns: Describe = lambda _: {}
 
 
-_SPEECHLESS = Parlance()
+_NO_WORDS = WordSources()
 
 
 class Api:
@@ -84,14 +84,14 @@ class Api:
         specials: dict[str, Special] | None = None,
         notes: FidelityNotes | None = None,
         more_versions: Sequence[str] = (),
-        parlance: Parlance = _SPEECHLESS,
+        words: WordSources = _NO_WORDS,
         ask: Ask | None = None,
         breaking: tuple[Breaks, Apart] | None = None,
     ) -> None:
         """`bare`: as the real server alone, without service accounts for pods.
 
         `use` tells what pods use; without it there are no metrics. `more_versions` are served as well: some of the past
-        (`policy/v1beta1`), some that are off by default. `parlance` finds the words that clients may ask for. `ask`
+        (`policy/v1beta1`), some that are off by default. `words` finds the words that clients may ask for. `ask`
         calls webhooks; without it they are stored only. With `breaking`, components that may be broken off do not hold
         up others meanwhile.
         """
@@ -110,7 +110,7 @@ class Api:
         custom = CustomKinds(table, store, notes, outside.conversions)
         parts = (store, admitting, PolicyParameters(store, table, authorizer))
         behaviours = BuiltIn(*parts), OfDefinitions(*parts), CustomBehaviour(custom, admitting.admit)
-        self._served = served = Served(table, custom, *behaviours, parlance.columns)
+        self._served = served = Served(table, custom, *behaviours, words.columns)
         self._registry = Registry(
             store, served.behaviour, served, admitting.review, streams.named("api identities"), self._inquiries
         )
@@ -123,7 +123,7 @@ class Api:
         bodies = Bodies(served)
         self.watches = Watches(store, timers, now)
         counters = Counters()
-        documents = OpenApi(table, custom.openapi_schema, parlance.types)
+        documents = OpenApi(table, custom.openapi_schema, words.types)
         self._paths = Paths(table, documents, counters, self._gauges, _verbs(custom))
         special = Specials(
             served, bodies, Reviews(authenticator, authorizer), TokenRequests(store, tokens), self._registry

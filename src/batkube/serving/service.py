@@ -17,7 +17,7 @@ from pathlib import Path
 from batkube.api.access.authentication import read_token_file
 from batkube.api.access.certificates import make_credentials
 from batkube.api.admission.usage import usage_by_storage
-from batkube.api.assembly import Api, Parlance
+from batkube.api.assembly import Api, WordSources
 from batkube.api.connections.http import LoopTimers
 from batkube.api.connections.listening import DualListener, listen_both
 from batkube.api.connections.outside_calls import ask, do_apart
@@ -176,7 +176,7 @@ class ServedCluster:
             specials={} if is_bare else {"pods/log": Logs(world.store).answer},
             notes=world.notes,
             more_versions=service.api,
-            parlance=Parlance(
+            words=WordSources(
                 types=functools.partial(read_descriptions, cache=cache_folder()),
                 columns=functools.partial(read_column_words, cache=cache_folder()),
             ),
