@@ -3,7 +3,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batkube.cluster.courses import Course, Courses, Past
+from batkube.cluster.courses import Course, Courses
+from batkube.cluster.outcomes import Past
 from batkube.cluster.store import Key
 from batkube.kernel.instants import Duration, Instant
 from batkube.workloads.model import Delay, Job

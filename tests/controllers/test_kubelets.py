@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from tests.controllers.conftest import Cluster
 
-from batkube.execution.container_plans import ContainerPlan, plan_of
+from batkube.execution.container_plans import plan_of
+from batkube.execution.container_runs import ContainerPlan
 from batkube.execution.latencies import Delays, Latencies
 from batkube.kernel.distributions import parse_distribution
 from batkube.kernel.instants import instant_of, seconds

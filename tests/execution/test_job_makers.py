@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from batkube.cluster.courses import Past
 from batkube.cluster.mapping import POD, ResourceModel
+from batkube.cluster.outcomes import Past
 from batkube.cluster.references import controller_reference
 from batkube.cluster.store import Key, KubeObject
 from batkube.cluster.submission_forms import DIALECTS, SubmissionForm, object_name

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 from tests.execution.random_scripts import random_script
 
-from batkube.execution.container_plans import ContainerPlan, plan_of
+from batkube.execution.container_plans import plan_of
+from batkube.execution.container_runs import ContainerPlan
 from batkube.execution.scripts.running import ScriptOutcome, run_script
 from batkube.execution.scripts.surroundings import Environment, Files, Mounts
 from batkube.execution.scripts.words import NotUnderstood

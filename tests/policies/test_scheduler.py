@@ -288,7 +288,7 @@ def test_a_running_job_whose_pods_others_delete_is_queued_again_and_its_machines
     yard.until(30)
 
     outcome = yard.outcomes["wide"]
-    assert (outcome.started, outcome.evictions) == (Instant(seconds(4)), 1)
+    assert (outcome.started, outcome.past.evictions) == (Instant(seconds(4)), 1)
 
 
 def test_a_pod_that_is_deleted_while_it_waits_leaves_the_queue() -> None:

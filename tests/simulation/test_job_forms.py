@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from batkube.cluster.courses import Past
 from batkube.cluster.mapping import POD, ResourceModel
+from batkube.cluster.outcomes import Past
 from batkube.cluster.store import KubeObject
 from batkube.cluster.store_client import StoreClient
 from batkube.cluster.submission_forms import DIALECTS, Dialect, SubmissionForm

@@ -9,25 +9,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
-from batkube.cluster.outcomes import FinalState
+from batkube.cluster.outcomes import ONCE, FinalState, Past
 from batkube.cluster.store import Key
 from batkube.kernel.instants import Instant
 from batkube.kernel.quantities import CPU, MACHINE
 from batkube.workloads.model import Job, Requests
-
-
-class Past(NamedTuple):
-    """What became of a job's earlier attempts, which were thrown away."""
-
-    #: How often it was placed.
-    attempts: int = 0
-    #: How often it was stopped to make room.
-    evictions: int = 0
-    #: Their work: thousandths of a machine, or of a core where pods share machines, times nanoseconds.
-    work: int = 0
-
 
 #: Of all courses whose pods no controller makes: a long trace has many.
 _NO_DEPARTURES: dict[int, Instant] = {}
@@ -106,8 +94,8 @@ class Course:
     @property
     def completed(self) -> Past:
         """The job's past once this course has ended for what it was meant to be."""
-        attempts, evictions, work = self.past
-        return Past(attempts + self.was_placed, evictions, work)
+        past = self.past._replace(attempts=self.past.attempts + self.was_placed)
+        return ONCE if past == ONCE else past
 
     def thrown_away(self, now: Instant) -> Past:
         """Return the job's past if this course, too, comes to nothing: with what its pods did until it broke."""

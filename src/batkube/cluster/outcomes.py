@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import msgspec
 
@@ -25,6 +26,24 @@ class FinalState(enum.StrEnum):
     REJECTED = "REJECTED"
 
 
+class Past(NamedTuple):
+    """A job's attempts, and what became of those that were thrown away."""
+
+    #: How often it was placed, or, of a Job that was an object, how many of its pods were.
+    attempts: int = 0
+    #: How often it was stopped to make room.
+    evictions: int = 0
+    #: The work that was lost with attempts, because it was stopped or a node failed: thousandths of a machine, or of a
+    #: core where pods share machines, times nanoseconds.
+    work: int = 0
+    #: How many pods were made for it; None for those of all its attempts.
+    tries: int | None = None
+
+
+ONCE = Past(attempts=1)
+"""Of jobs that were placed and ran to their end: nearly all of a trace, which share it."""
+
+
 class Outcome(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """How one job ended. The times are None when the job never got that far."""
 
@@ -37,15 +56,7 @@ class Outcome(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     finished: Instant | None = None
     #: The machines it used, as an interval set.
     machines: int = 0
-    #: How often it was stopped to make room.
-    evictions: int = 0
-    #: How often it was placed, or, of a Job that was an object, how many of its pods were; and the work of those
-    #: attempts that were thrown away, because it was stopped or a node failed: thousandths of a machine, or of a core
-    #: where pods share machines, times nanoseconds.
-    attempts: int = 1
-    work_lost: int = 0
-    #: How many pods were made for it; None for those of all its attempts.
-    tries: int | None = None
+    past: Past = ONCE
 
 
 class PodsRecord(msgspec.Struct, frozen=True, kw_only=True):

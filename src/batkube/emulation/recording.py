@@ -12,7 +12,7 @@ from typing import TextIO
 import msgspec
 
 from batkube.cluster.mapping import NAMESPACE
-from batkube.cluster.outcomes import Outcome, PodsRecord
+from batkube.cluster.outcomes import ONCE, Outcome, PodsRecord
 from batkube.cluster.store import Key
 from batkube.emulation.preparing import ClusterNodes
 from batkube.emulation.settings import Emulation
@@ -126,7 +126,7 @@ class Recorder:
             started=max(started) if has_run else None,
             finished=max(ends) if has_run else None,
             machines=machines,
-            evictions=sum(pod.is_lost for pod in story.pods.values()),
+            past=ONCE._replace(evictions=sum(pod.is_lost for pod in story.pods.values())),
         )
 
     def _start(self, pod: PodStory) -> Instant | None:

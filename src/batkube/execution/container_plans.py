@@ -8,68 +8,27 @@ Nothing is executed. In this order:
 3. the command, where it is understood (`scripts`): `sleep 30`, `true`, `false`, and shell scripts of such commands;
 4. otherwise a container of a pod that always restarts runs for ever, an init container ends at once, and any other
    ends after `DEFAULT_LENGTH`, successfully.
-
-A container whose memory, by a rule, goes beyond its limit is killed then (exit code 137, OOMKilled); the limit may
-change while it runs, so that is not part of its plan (`ContainerPlan.within`).
 """
 
 from __future__ import annotations
 
-import enum
 import re
 from typing import NamedTuple
 
 from batkube.cluster.pods import time_in
 from batkube.cluster.references import annotations_of
 from batkube.cluster.store import KubeObject
+from batkube.execution.container_runs import ContainerPlan, Role
 from batkube.execution.scripts.running import run_program, run_script
 from batkube.execution.scripts.surroundings import Environment, Files, Mounts, environment_of, expanded
 from batkube.execution.scripts.words import NotUnderstood
 from batkube.kernel.instants import Duration, Instant, seconds
-from batkube.kernel.quantities import MEMORY, amount
 from batkube.workloads.annotations import DURATION, EXIT_CODE
-from batkube.workloads.curves import Curve
 from batkube.workloads.rules import FOREVER, Conduct
 
 RUN_TIME = "batkube.io/run-time"
 DEFAULT_LENGTH: Duration = seconds(10)
-#: 128 and the number of the signal, as shells count.
-KILLED, TERMINATED = 137, 143
-#: What a container runtime says of a process whose end it did not see, because the machine went down (containerd).
-LOST = 255
-OUT_OF_MEMORY = "OOMKilled"
-
 _SHELLS = ("sh", "bash", "ash", "dash")
-
-
-class Role(enum.Enum):
-    """What a container is in its pod; the field of the pod's spec that it stands in."""
-
-    INIT = "initContainers"
-    MAIN = "containers"
-    #: Added to a running pod, to look at it.
-    EPHEMERAL = "ephemeralContainers"
-
-
-class ContainerPlan(NamedTuple):
-    """How one run of a container goes; `length` is None when it never ends by itself."""
-
-    length: Duration | None
-    exit_code: int = 0
-    #: Why it ended, as its status says; "" for what the exit code says.
-    reason: str = ""
-    #: Why this is only a guess, or "".
-    doubt: str = ""
-    #: How much memory it uses, where a rule says that.
-    memory: Curve | None = None
-
-    def within(self, limits: KubeObject, since: Duration) -> ContainerPlan:
-        """Return the plan of a container that is killed when its memory exceeds a limit that it has from an age on."""
-        limit = limits.get(MEMORY)
-        age = None if limit is None or self.memory is None else self.memory.exceeds(amount(MEMORY, limit), since)
-        if age is None or (self.length is not None and self.length <= age):
-            return self
-        return self._replace(length=age, exit_code=KILLED, reason=OUT_OF_MEMORY)
 
 
 _FOR_EVER = ContainerPlan(None)

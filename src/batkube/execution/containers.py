@@ -20,7 +20,8 @@ from batkube.cluster.store import Key, KubeObject
 from batkube.cluster.world import World
 from batkube.execution.addresses import AddressPool, address_of
 from batkube.execution.config_sources import ConfigSources
-from batkube.execution.container_plans import KILLED, LOST, TERMINATED, Role, plan_of
+from batkube.execution.container_plans import plan_of
+from batkube.execution.container_runs import KILLED, LOST, TERMINATED, Role
 from batkube.execution.container_troubles import Trouble, trouble_of
 from batkube.execution.pod_lives import ContainerLife, PodLife, Stage, known_of
 from batkube.execution.pod_statuses import rejected_status, status_of

@@ -11,8 +11,9 @@ import re
 from collections.abc import Callable, Sequence
 
 from batkube.cluster.client import Client, unless_gone
-from batkube.cluster.courses import Course, Past
+from batkube.cluster.courses import Course
 from batkube.cluster.mapping import NAMESPACE, POD, PodFactory, ResourceModel, pod_requests
+from batkube.cluster.outcomes import Past
 from batkube.cluster.pods import eviction_of, is_active, phase_of
 from batkube.cluster.references import annotations_of, controller_of, has_condition, labels_of
 from batkube.cluster.store import ADDED, Batch, Key, KubeObject

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from batkube.cluster.references import Condition
 from batkube.cluster.store import Key, KubeObject
-from batkube.execution.container_plans import LOST, ContainerPlan, Role
-from batkube.execution.container_troubles import Trouble
+from batkube.execution.container_runs import LOST, ContainerPlan, Role
 from batkube.kernel.instants import Duration, Instant, seconds
 from batkube.workloads.model import Requests
+
+if TYPE_CHECKING:
+    from batkube.execution.container_troubles import Trouble
 
 #: The pause before a container is restarted grows from the first to the longest, and begins anew after a run of twice
 #: the longest (Kubernetes: kubelet's container back-off, MaxContainerBackOff).

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from batkube.cluster.client import Refused
-from batkube.cluster.courses import Past
+from batkube.cluster.outcomes import Past
 from batkube.cluster.world import World
 from batkube.execution.job_makers import JobMaker
 from batkube.execution.latencies import Delays

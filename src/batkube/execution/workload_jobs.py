@@ -17,10 +17,10 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from batkube.cluster.courses import Course, Past
+from batkube.cluster.courses import Course
 from batkube.cluster.decisions import Binding
 from batkube.cluster.mapping import NODE_LOST, POD, node_names
-from batkube.cluster.outcomes import FinalState, Outcome, OutcomeListener, PodsListener, PodsRecord
+from batkube.cluster.outcomes import FinalState, Outcome, OutcomeListener, Past, PodsListener, PodsRecord
 from batkube.cluster.pods import TERMINAL_PHASES, is_finished, node_of_pod
 from batkube.cluster.references import is_being_deleted
 from batkube.cluster.store import ADDED, DELETED, Batch, KubeObject
@@ -255,9 +255,7 @@ class WorkloadJobs:
                 started=began,
                 finished=finished if began is not None else None,
                 machines=mask_of([number for number in course.machine_ids if number is not None]),
-                evictions=past.evictions,
-                attempts=past.attempts,
-                work_lost=past.work,
+                past=past,
             )
         )
 
@@ -278,7 +276,7 @@ class WorkloadJobs:
         """A job could not even be submitted: the API does not take it."""
         self._journal.append(now, "refuse", job=job.key, reason=why)
         self._notes.add(_REFUSED, example=f"job {job.key}: {why}")
-        self._on_outcome(Outcome(job=job, state=FinalState.REJECTED, attempts=0))
+        self._on_outcome(Outcome(job=job, state=FinalState.REJECTED, past=Past()))
 
     def tell_the_rest(self) -> None:
         """Tell of the pods that the end of the run has met alive; those of a job that has not begun wait for others."""

@@ -5,6 +5,7 @@ Times are seconds. A number that the jobs cannot tell is None. The names are col
 
 from __future__ import annotations
 
+import itertools
 import math
 from array import array
 from collections.abc import Iterable, Sequence
@@ -50,18 +51,23 @@ def measures_of(jobs: Iterable[MeasuredJob]) -> dict[str, float | None]:
     for job in jobs:
         by_user.setdefault(job.user, array("d")).append(job.bounded_slowdown)
         by_class[job.kind].append(job.wait_s)
-    waits = sorted(wait for of_class in by_class.values() for wait in of_class)
-    slowdowns = sorted(slowdown for of_user in by_user.values() for slowdown in of_user)
     return {
-        "median_waiting_time": percentile(waits, 50),
-        **{f"p{rank}_waiting_time": percentile(waits, rank) for rank in PERCENTILES},
-        "mean_bounded_slowdown": mean(slowdowns),
-        "p95_bounded_slowdown": percentile(slowdowns, 95),
+        **_waits(sorted(itertools.chain.from_iterable(by_class.values()))),
+        **_slowdowns(sorted(itertools.chain.from_iterable(by_user.values()))),
         **{f"mean_waiting_time_{kind}": mean(of_class) for kind, of_class in by_class.items()},
         "fairness_by_user": jain_index(values)
         if len(values := [math.fsum(one) / len(one) for one in by_user.values()]) > 1
         else None,
     }
+
+
+def _waits(ordered: Sequence[float]) -> dict[str, float | None]:
+    percentiles = {f"p{rank}_waiting_time": percentile(ordered, rank) for rank in PERCENTILES}
+    return {"median_waiting_time": percentile(ordered, 50), **percentiles}
+
+
+def _slowdowns(ordered: Sequence[float]) -> dict[str, float | None]:
+    return {"mean_bounded_slowdown": mean(ordered), "p95_bounded_slowdown": percentile(ordered, 95)}
 
 
 def mean(values: Sequence[float]) -> float | None:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from batkube.kernel.errors import InputError
-from batkube.platforms.manifests import parse_manifests
 from batkube.platforms.model import Platform
-from batkube.platforms.network import Network
-from batkube.platforms.openb import parse_openb_nodes
 from batkube.platforms.shorthand import is_shorthand, parse_shorthand
-from batkube.platforms.simgrid import parse_simgrid
-from batkube.platforms.simgrid_network import parse_network
+
+if TYPE_CHECKING:
+    from batkube.platforms.network import Network
 
 _FILE_KINDS = (".xml", ".yaml", ".yml", ".json", ".csv")
 _REMEDY = (
@@ -34,19 +33,30 @@ def read_platform(spec: str) -> Platform:
             return parse_shorthand(spec)
         raise InputError(spec or "(nothing)", problem="not a platform", remedy=_REMEDY)
     content = _content(path)
+    # Of those who read files only that which is needed is imported: the others would take memory for nothing.
     if kind == ".xml":
+        from batkube.platforms.simgrid import parse_simgrid
+
         return parse_simgrid(path, content)
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InputError(path, at=f"byte {error.start}", problem="not UTF-8 text", remedy="save it as UTF-8") from None
-    return parse_openb_nodes(path, text) if kind == ".csv" else parse_manifests(path, text)
+    if kind == ".csv":
+        from batkube.platforms.openb import parse_openb_nodes
+
+        return parse_openb_nodes(path, text)
+    from batkube.platforms.manifests import parse_manifests
+
+    return parse_manifests(path, text)
 
 
 def read_network(path: Path) -> Network:
     """Return the hosts and links of a SimGrid platform file. Raises InputError."""
     if path.suffix.lower() != ".xml":
         raise InputError(path, problem="is no SimGrid platform, which has hosts and links", remedy="give an .xml file")
+    from batkube.platforms.simgrid_network import parse_network
+
     return parse_network(path, _content(path))
 
 

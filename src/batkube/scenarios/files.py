@@ -11,7 +11,6 @@ from batkube.kernel.spelling import nearest
 from batkube.platforms.reading import names_file
 from batkube.scenarios.keys import KEYS, as_list, split_scheduler
 from batkube.scenarios.scenario import POLICY_PREFIX, policy_file
-from batkube.workloads.happening_files import with_resolved_files
 from batkube.workloads.recipes import RESAMPLE
 
 
@@ -60,6 +59,8 @@ def _with_resolved_paths(content: dict[str, object], path: Path) -> dict[str, ob
         if content.get(key) is not None:
             resolved[key] = str(folder / str(content[key]))
     if content.get("events"):
+        from batkube.workloads.happening_files import with_resolved_files
+
         resolved["events"] = with_resolved_files(content["events"], folder)
     scheduler = content.get("scheduler")
     if isinstance(scheduler, str) and policy_file(scheduler) is not None:

@@ -30,9 +30,9 @@ from batkube.scenarios.scenario import (
     Resources,
     Scenario,
 )
-from batkube.timing.coordinator import PATIENCE, WATCHDOG
 from batkube.timing.costs import ZERO, parse_cost
 from batkube.timing.paced_text import TimeMode, TimeRules, WrongTime, parse_time
+from batkube.timing.patience import PATIENCE, WATCHDOG
 from batkube.workloads.recipes import Recipe, Wording, read_recipe
 
 _Choice = TypeVar("_Choice", bound=enum.StrEnum)

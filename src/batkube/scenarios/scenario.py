@@ -15,9 +15,9 @@ from batkube.cluster.submission_forms import SubmissionForm
 from batkube.kernel.instants import Duration, format_seconds
 from batkube.kernel.windows import NO_TRIM, Trim
 from batkube.platforms.reading import names_file
-from batkube.timing.coordinator import PATIENCE, WATCHDOG
 from batkube.timing.costs import ZERO
 from batkube.timing.paced_text import EXACT, TimeRules
+from batkube.timing.patience import PATIENCE, WATCHDOG
 from batkube.workloads.recipes import Recipe
 
 #: What a run writes unless told otherwise, and can do without. What is left is its results: jobs.csv, schedule.csv,

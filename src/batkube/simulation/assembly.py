@@ -15,7 +15,6 @@ from batkube.cluster.store import Store
 from batkube.cluster.world import World
 from batkube.components.cluster import KubeletSetup, start_cluster, start_scheduler
 from batkube.execution.admissions import Admissions
-from batkube.execution.gang_watch import GangWatch
 from batkube.execution.latencies import Delays
 from batkube.execution.leases import Leases
 from batkube.execution.node_accounts import NodeAccounts, UnguardedAccounts
@@ -31,7 +30,6 @@ from batkube.kernel.streams import Streams
 from batkube.outputs.files.streams import MachineStatesWriter, PodsWriter
 from batkube.pacing.tally import Tally
 from batkube.policies.scheduler import PolicyChoice
-from batkube.programs.observer import Observer
 from batkube.programs.program import WARM_UP, NoPrograms, OutsideRun, ProgramSetup, RunServer
 from batkube.scenarios.scenario import CONTROLLER_MANAGER, OnDeadlock
 from batkube.simulation.batsim_link import outcome_listener, partner_link
@@ -51,8 +49,10 @@ if TYPE_CHECKING:
     from batkube.components.controllers import ControllerContext
     from batkube.execution.course_work import Workplace
     from batkube.execution.energy_book import EnergyBook
+    from batkube.execution.gang_watch import GangWatch
     from batkube.policies.scheduler import PolicyScheduler
     from batkube.programs.conflicts import SchedulerConflicts
+    from batkube.programs.observer import Observer
     from batkube.simulation.auditing import RunAuditor
 
 
@@ -108,7 +108,7 @@ def assemble(
     world, outcomes, names = _world(inputs, journal), list[Outcome](), node_names(machines)
     loop, rules = Loop(world), ContainerRules(inputs.rules, world.streams)
     states = MachineStatesWriter(states_file, len(machines))
-    observer = Observer(world) if inputs.outside else None
+    observer = _observer(world) if inputs.outside else None
     pods = PodsWriter(pods_file, names, None if observer is None else observer.story)
     accounts = NodeAccounts(world.store) if scenario.time.refuses_pods else UnguardedAccounts(world)
     server = _server(world, inputs, rules)
@@ -193,11 +193,19 @@ def _workload_jobs(
     return jobs
 
 
+def _observer(world: World) -> Observer:
+    from batkube.programs.observer import Observer
+
+    return Observer(world)
+
+
 def _watch_gangs(world: World, inputs: Inputs) -> GangWatch | None:
     """Return the watch for jobs that are started in part; None where no program places pods one by one."""
     jobs = inputs.jobs
     if not inputs.outside or not inputs.scenario.time.refuses_pods or all(job.size == 1 for job in jobs):
         return None
+    from batkube.execution.gang_watch import GangWatch
+
     names = [program.name.rpartition("/")[2].partition("@")[0] for program in inputs.outside]
     return GangWatch(
         world,

@@ -14,19 +14,18 @@ from batkube.cluster.timetable import Happening, Timetable
 from batkube.cluster.world import World
 from batkube.execution.happenings import Happenings
 from batkube.execution.node_accounts import NodeAccounts
-from batkube.execution.power_switches import PowerSwitches, SleepCounts
 from batkube.kernel.fidelity import FidelityNote, FidelityNotes
 from batkube.kernel.instants import Instant
 from batkube.outputs.files.streams import MachineStatesWriter
 from batkube.platforms.model import Platform
 from batkube.programs.program import RunServer
 from batkube.workloads.fields import Place
-from batkube.workloads.happening_files import parse_events, read_events
 from batkube.workloads.happenings import Deed, Manifest, Scaling
 from batkube.workloads.model import ObjectManifest
 
 if TYPE_CHECKING:
     from batkube.api.manifests import Manifests
+    from batkube.execution.power_switches import PowerSwitches, SleepCounts
 
 _AT_ONCE = FidelityNote(
     "events", "no controllers watch over nodes, so that a node failed, and which jobs it ran, was known at once"
@@ -37,6 +36,8 @@ _NOT_BEGUN = FidelityNote("events", "were still to come when the run was over, w
 
 def read_timetable(events: Path | Sequence[object], source: str, platform: Platform) -> Timetable:
     """Return what is to happen to a platform by an events file, or by its entries in `source`. Raises InputError."""
+    from batkube.workloads.happening_files import parse_events, read_events
+
     if isinstance(events, Path):
         return Timetable(read_events(events), platform)
     return Timetable(parse_events(list(events), Place(Path(source)) / "events", Path()), platform)

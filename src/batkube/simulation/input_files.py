@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 from batkube.scenarios.relocation import files_in_texts
 from batkube.scenarios.scenario import Scenario
-from batkube.workloads.happening_files import files_in, files_named
 from batkube.workloads.named_files import files_named_by
 from batkube.workloads.recipes import Recipe
 
@@ -37,16 +36,22 @@ def files_of(scenario: Scenario) -> list[InputFile]:
     """
     commands = (scenario.scheduler, *scenario.more_schedulers, *scenario.attach, scenario.controllers or "")
     named = [*scenario.input_files, *files_in_texts([*commands, *scenario.scheduler_args.values()])]
-    if not isinstance(scenario.events, Path):
-        named += files_in(scenario.events)
+    if scenario.events and not isinstance(scenario.events, Path):
+        named += _files_in_events(scenario.events)
     groups: dict[Path, list[Path]] = {path: [] for path in named if path.is_file()}
     for source in scenario.workloads:
         owner = source.trace if isinstance(source, Recipe) else source
         if owner is not None and owner in groups:
             groups[owner] += files_named_by(owner)
     if isinstance(scenario.events, Path) and scenario.events in groups:
-        groups[scenario.events] += files_named(scenario.events)
+        groups[scenario.events] += _files_in_events(scenario.events)
     return _placed(groups)
+
+
+def _files_in_events(events: Path | tuple[object, ...]) -> list[Path]:
+    from batkube.workloads.happening_files import files_in, files_named
+
+    return files_named(events) if isinstance(events, Path) else files_in(events)
 
 
 def _placed(groups: dict[Path, list[Path]]) -> list[InputFile]:

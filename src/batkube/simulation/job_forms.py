@@ -8,8 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from batkube.cluster.client import Client
-from batkube.cluster.courses import Course, Past
+from batkube.cluster.courses import Course
 from batkube.cluster.mapping import NAMESPACE, PodFactory, ResourceModel
+from batkube.cluster.outcomes import Past
 from batkube.cluster.store import Key, KubeObject
 from batkube.cluster.submission_forms import (
     DEFAULT_QUEUE,

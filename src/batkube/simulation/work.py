@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING
 from batkube.cluster.outcomes import Outcome, PodListener
 from batkube.cluster.store import Key
 from batkube.cluster.world import World
-from batkube.execution.gang_watch import GangWatch
 from batkube.kernel.agenda import Rank
 from batkube.kernel.instants import Duration, Instant
 from batkube.outputs.files.object_records import ObjectRecords
-from batkube.programs.observer import Observer
 from batkube.simulation.objects import ObjectSubmission, never_ends
 from batkube.workloads.model import ObjectManifest
 
 if TYPE_CHECKING:
     from batkube.api.manifests import Manifests
+    from batkube.execution.gang_watch import GangWatch
+    from batkube.programs.observer import Observer
 
 
 class Work:

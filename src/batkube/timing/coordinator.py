@@ -21,10 +21,9 @@ from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Duration, Instant, a
 from batkube.kernel.stopwatch import Stopwatch
 from batkube.timing.costs import DecisionCost
 from batkube.timing.garbage import Garbage
+from batkube.timing.patience import WATCHDOG
 from batkube.timing.processes import AttachedProcess
 
-#: In virtual time: when nothing is due and nothing happens for so long, a run is given up.
-PATIENCE = Duration(3600 * NANOSECONDS_PER_SECOND)
 #: How long to wait for an idle report before probing again, at first and at most: one can get lost (a thread that spins
 #: at the wrong moment), but a program that is long at work is not asked all the time. Each time those who wait to
 #: be accepted are seen to, so that no crowd of strangers keeps the program from connecting.
@@ -32,8 +31,6 @@ _FIRST_PATIENCE_S, _LAST_PATIENCE_S = 0.002, 0.008
 #: How long a grant lasts beyond the first timer. A program that jumps from timer to timer does not say how much garbage
 #: it leaves, and does not collect any.
 _GRANT = Duration(60 * NANOSECONDS_PER_SECOND)
-#: A program that does not become idle for so long, in real time, is stuck.
-WATCHDOG = Duration(120 * NANOSECONDS_PER_SECOND)
 #: A Go program takes up its clock before anything else; one that has not after so long was not built for it.
 _ATTACH_S = 5.0
 #: For how long bytes may be on their way over the loopback before the kernel is asked whether they are.

@@ -2,46 +2,30 @@
 
 from __future__ import annotations
 
+import importlib
 import itertools
 import re
 from collections.abc import Callable, Collection
 from pathlib import Path
+from typing import cast
 
 from batkube.kernel.errors import InputError
-from batkube.workloads.audit_logs import GROUP, read_audit_log
-from batkube.workloads.batsim import read_batsim
 from batkube.workloads.files import lines, opened
-from batkube.workloads.manifests import read_manifests
 from batkube.workloads.model import Workload
-from batkube.workloads.openb import read_openb
-from batkube.workloads.pod_lists import read_pod_list
-from batkube.workloads.sacct import read_sacct
 from batkube.workloads.sacct_rows import REMEDY, delimiter_of
-from batkube.workloads.swf import FIELDS, read_swf
 
-
-def _read_alibaba(path: Path, name: str) -> Workload:
-    from batkube.workloads.alibaba import read_alibaba
-
-    return read_alibaba(path, name)
-
-
-def _read_google(path: Path, name: str) -> Workload:
-    from batkube.workloads.google import read_google
-
-    return read_google(path, name)
-
-
-_READERS: dict[str, Callable[[Path, str], Workload]] = {
-    "batsim": read_batsim,
-    "swf": read_swf,
-    "manifests": read_manifests,
-    "openb": read_openb,
-    "sacct": read_sacct,
-    "pods": read_pod_list,
-    "audit": read_audit_log,
-    "alibaba": _read_alibaba,
-    "google": _read_google,
+#: The module and the function that read each format. Only that of a run's workload is imported: the others would take
+#: memory for nothing.
+_READERS = {
+    "batsim": ("batsim", "read_batsim"),
+    "swf": ("swf", "read_swf"),
+    "manifests": ("manifests", "read_manifests"),
+    "openb": ("openb", "read_openb"),
+    "sacct": ("sacct", "read_sacct"),
+    "pods": ("pod_lists", "read_pod_list"),
+    "audit": ("audit_logs", "read_audit_log"),
+    "alibaba": ("alibaba", "read_alibaba"),
+    "google": ("google", "read_google"),
 }
 FORMATS = tuple(_READERS)
 _FORMAT_OF_SUFFIX = {".json": "batsim", ".swf": "swf", ".yaml": "manifests", ".yml": "manifests", ".csv": "openb"}
@@ -50,6 +34,8 @@ _FORMATS_SHOWN = (
     "audit (kube-apiserver's log), alibaba (batch_task, batch_instance), google (task_events, instance_events); "
     "each may be gzipped (.gz)"
 )
+#: In every line of kube-apiserver's log.
+_AUDIT_GROUP = "audit.k8s.io"
 #: So many characters at the beginning of a file tell what it is of those formats that have no extension of their own.
 _HEAD = 4096
 
@@ -74,14 +60,18 @@ def read_workload(
     chosen = format or _guess(path)
     if chosen not in _READERS:
         raise InputError(path, problem=f"there is no workload format {chosen!r}", remedy=f"formats: {_FORMATS_SHOWN}")
+    reader = _reader(chosen)
     if statuses:
         if chosen != "swf":
             problem = "only traces in the Standard Workload Format tell how jobs ended"
             raise InputError(path, problem=problem, remedy="leave out --status")
-        return read_swf(path, name, statuses)
-    if with_objects and chosen == "manifests":
-        return read_manifests(path, name, with_objects=True)
-    return _READERS[chosen](path, name)
+        return reader(path, name, statuses)
+    return reader(path, name, with_objects=True) if with_objects and chosen == "manifests" else reader(path, name)
+
+
+def _reader(format: str) -> Callable[..., Workload]:
+    module, function = _READERS[format]
+    return cast(Callable[..., Workload], getattr(importlib.import_module(f"batkube.workloads.{module}"), function))
 
 
 def format_of(path: Path) -> str | None:
@@ -115,7 +105,7 @@ def _format_by_content(path: Path) -> str | None:
     first = head.partition("\n")[0]
     if delimiter_of(first) is not None:
         return "sacct"
-    if first.startswith("{") and GROUP in first:
+    if first.startswith("{") and _AUDIT_GROUP in first:
         return "audit"
     if (cloud := _cloud_format(first)) is not None:
         return cloud
@@ -148,6 +138,8 @@ _ACCOUNTING = re.compile(r'^\s*\{\s*"(?:meta"\s*:\s*\{\s*"plugin"|jobs"\s*:\s*\[
 
 def _looks_like_swf(path: Path) -> bool:
     """Say whether the first line that is no comment has the 18 numbers of a job."""
+    from batkube.workloads.swf import FIELDS
+
     with lines(path) as text:
         for line in itertools.islice(text, 1000):
             fields = line.split()

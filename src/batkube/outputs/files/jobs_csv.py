@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -63,14 +64,16 @@ def write_jobs(
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(BATSIM_COLUMNS + OWN_COLUMNS + more.names)
-        ordered = sorted(outcomes, key=lambda outcome: (outcome.job.workload, outcome.job.name))
+        # Twice, and not by pairs, which a long trace would have many of.
+        ordered = sorted(outcomes, key=attrgetter("job.name"))
+        ordered.sort(key=attrgetter("job.workload"))
         for outcome, row in zip(ordered, _rows(ordered, joules_of), strict=True):
             writer.writerow([*row, *more.cells_of(outcome.job)])
 
 
 def _rows(outcomes: Iterable[Outcome], joules_of: Mapping[str, float] | None) -> Iterator[list[str | int]]:
     for outcome in outcomes:
-        job = outcome.job
+        job, past = outcome.job, outcome.past
         walltime = "-1.000000" if job.walltime is None else format_seconds(job.walltime)
         cpu_milli = dict(job.requests).get(CPU)
         yield [
@@ -90,11 +93,11 @@ def _rows(outcomes: Iterable[Outcome], joules_of: Mapping[str, float] | None) ->
             job.priority,
             job.scheduler,
             "" if outcome.scheduled is None else format_seconds(outcome.scheduled),
-            outcome.evictions,
+            past.evictions,
             "" if cpu_milli is None else f"{cpu_milli // 1000}.{cpu_milli % 1000:03d}",
-            job.size * max(1, outcome.attempts) if outcome.tries is None else outcome.tries,
-            outcome.attempts,
-            format_seconds(outcome.work_lost // 1000),
+            job.size * max(1, past.attempts) if past.tries is None else past.tries,
+            past.attempts,
+            format_seconds(past.work // 1000),
         ]
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from batkube.cluster.courses import work_milli
 from batkube.cluster.mapping import NAMESPACE, NODE, POD
-from batkube.cluster.outcomes import OBJECT_PROFILE, FinalState, Outcome, PodListener, PodRecord
+from batkube.cluster.outcomes import OBJECT_PROFILE, FinalState, Outcome, Past, PodListener, PodRecord
 from batkube.cluster.pods import is_finished, node_of_pod, phase_of
 from batkube.cluster.references import annotations_of, condition_of, controller_of, has_condition, namespace_of
 from batkube.cluster.resources import demand_of
@@ -295,8 +295,5 @@ def _outcome(key: Key, job: KubeObject, life: _JobLife, state: FinalState, now: 
         started=life.started,
         finished=now if life.started is not None else None,
         machines=mask_of(list(life.machine_ids)),
-        evictions=life.evictions,
-        attempts=life.attempts,
-        work_lost=life.work_lost,
-        tries=life.tries,
+        past=Past(life.attempts, life.evictions, life.work_lost, life.tries),
     )

@@ -7,6 +7,7 @@ for byte; the manifest has them.
 from __future__ import annotations
 
 import csv
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -46,8 +47,8 @@ def summary_of(
     window = window_of([outcome.job.submit for outcome in outcomes], warm_up, cool_down)
     measured = [outcome for outcome in ran if window.has(outcome.job.submit)]
     measures = measures_of(_measured_jobs(measured))
-    waits = [outcome.started - outcome.job.submit for outcome in measured if outcome.started is not None]
-    turnarounds = [outcome.finished - outcome.job.submit for outcome in measured if outcome.finished is not None]
+    waits = _lengths(one.started - one.job.submit for one in measured if one.started is not None)
+    turnarounds = _lengths(one.finished - one.job.submit for one in measured if one.finished is not None)
     slowdowns = _slowdowns(measured)
     succeeded = sum(outcome.state is FinalState.SUCCESS for outcome in outcomes)
     idle_ns = len(machines) * max(makespan, busy_until) - busy_machine_ns - absent_machine_ns - sum(asleep_machine_ns)
@@ -79,13 +80,13 @@ def summary_of(
         "time_switching_on": switching_on,
         "mean_utilisation": _decimal(_utilisation(ran, machines, whole_machines, window, makespan)),
         "time_unavailable": format_seconds(absent_machine_ns),
-        "work_lost": format_seconds(sum(outcome.work_lost for outcome in outcomes) // 1000),
+        "work_lost": format_seconds(sum(outcome.past.work for outcome in outcomes) // 1000),
         "measured_from": format_seconds(window.begin),
         "measured_until": format_seconds(window.until(makespan)),
         "nb_jobs_measured": len(measured),
         "nb_jobs_failed": sum(outcome.state is FinalState.FAILED for outcome in outcomes),
         "nb_jobs_rejected": sum(outcome.state is FinalState.REJECTED for outcome in outcomes),
-        "nb_evictions": sum(outcome.evictions for outcome in outcomes),
+        "nb_evictions": sum(outcome.past.evictions for outcome in outcomes),
         "throughput": _decimal(_throughput(ran, window.begin, window.until(makespan))),
         **{name: _decimal(value) for name, value in measures.items()},
         **_utilisations(ran, machines, whole_machines, window, makespan),
@@ -122,6 +123,11 @@ def write_schedule(path: Path, summary: dict[str, str | int]) -> None:
         writer.writerow(summary.values())
 
 
+def _lengths(lengths_ns: Iterable[int]) -> Sequence[int]:
+    """Return nanoseconds, kept in a quarter of the memory that a list takes: a trace has many jobs."""
+    return array("q", lengths_ns)
+
+
 def _seconds(measure: Callable[[Sequence[int]], int], lengths_ns: Sequence[int]) -> str:
     """Return a measure of some lengths in seconds; of none it is unknown, and not 0, which would look good."""
     return format_seconds(measure(lengths_ns)) if lengths_ns else ""
@@ -131,13 +137,16 @@ def _mean(values: Sequence[int]) -> int:
     return round(sum(values) / len(values))
 
 
-def _slowdowns(ran: Iterable[Outcome]) -> list[float]:
+def _slowdowns(ran: Iterable[Outcome]) -> Sequence[float]:
     """Return turnaround / execution of each job that took any time."""
-    return [
-        (outcome.finished - outcome.job.submit) / (outcome.finished - outcome.started)
-        for outcome in ran
-        if outcome.finished is not None and outcome.started is not None and outcome.finished > outcome.started
-    ]
+    return array(
+        "d",
+        (
+            (outcome.finished - outcome.job.submit) / (outcome.finished - outcome.started)
+            for outcome in ran
+            if outcome.finished is not None and outcome.started is not None and outcome.finished > outcome.started
+        ),
+    )
 
 
 def _utilisation(
