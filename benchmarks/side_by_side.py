@@ -1,7 +1,9 @@
 """What traces cost with this source and with that of an earlier commit, in turn, on one machine; see README.md.
 
 A machine that others use is faster and slower from minute to minute, so a figure of yesterday says little. Here the two
-take turns, the least CPU time of each counts, and whether both wrote the same is part of the table.
+take turns, the least CPU time of each counts, and whether both wrote the same is part of the table. With
+`--instructions` it is not time that counts but instructions, which are the same on a busy machine: valgrind counts
+them, and takes some thirty times as long.
 """
 
 from __future__ import annotations
@@ -10,6 +12,8 @@ import argparse
 import io
 import json
 import os
+import re
+import shutil
 import statistics
 import subprocess
 import sys
@@ -26,7 +30,11 @@ from recording import record, subject_of_now
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "side_by_side.md"
 COLUMNS = ("workload", "policy", "CPU s then", "CPU s now", "ratio", "peak MiB then", "peak MiB now", "same schedule")
+COUNTED = ("workload", "policy", "10⁹ instructions then", "now", "ratio")
 LIMIT_S = 3600.0
+#: What is said of a run's instructions, the system's own aside.
+_COUNT = re.compile(r"I\s+refs:\s+([\d,]+)")
+_VALGRIND = ("valgrind", "--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null")
 
 
 def source_of(commit: str, folder: Path) -> Path:
@@ -43,6 +51,7 @@ def source_of(commit: str, folder: Path) -> Path:
 
 def run_once(source: Path, case: Case, policy: str, out: Path) -> tuple[Cost, str]:
     """Run a case with the modules of `source`; return what it cost and the digest of what happened."""
+    shutil.rmtree(out, ignore_errors=True)
     with mock.patch.dict(os.environ, {"PYTHONPATH": str(source)}):
         cost = measure(run_command(case, policy, out), LIMIT_S)
     return cost, json.loads((out / "manifest.json").read_text())["digest"]
@@ -61,13 +70,38 @@ def row(case: Case, policy: str, sources: Sequence[Path], rounds: int, folder: P
     return f"| {' | '.join([*cells, *(f'{peak:.1f}' for peak in memory), 'yes' if len(digests) == 1 else 'no'])} |"
 
 
-def table(cases: Sequence[Case], sources: Sequence[Path], rounds: int, folder: Path) -> Iterator[str]:
+def counted_row(case: Case, policy: str, sources: Sequence[Path], folder: Path) -> str:
+    """Return a line of the table of instructions: one run with each of two sources."""
+    then, now = (instructions(source, case, policy, folder / f"out-{number}") for number, source in enumerate(sources))
+    return f"| {case.name} | {policy} | {then / 1e9:.2f} | {now / 1e9:.2f} | {now / then:.3f} |"
+
+
+def instructions(source: Path, case: Case, policy: str, out: Path) -> int:
+    """Return how many instructions a run takes; the modules are compiled before, and no hash is drawn by lot."""
+    run_once(source, case, policy, out)
+    shutil.rmtree(out)
+    environment = {**os.environ, "PYTHONPATH": str(source), "PYTHONHASHSEED": "0"}
+    command = [*_VALGRIND, *run_command(case, policy, out)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    match = _COUNT.search(done.stderr)
+    if done.returncode or match is None:
+        sys.exit(f"valgrind could not count: {done.stderr.strip()[-300:]}")
+    return int(match[1].replace(",", ""))
+
+
+def table(
+    cases: Sequence[Case], sources: Sequence[Path], rounds: int, folder: Path, *, is_counted: bool
+) -> Iterator[str]:
     """Yield the lines of the table as they come."""
-    yield f"| {' | '.join(COLUMNS)} |"
-    yield "|---" * len(COLUMNS) + "|"
+    columns = COUNTED if is_counted else COLUMNS
+    yield f"| {' | '.join(columns)} |"
+    yield "|---" * len(columns) + "|"
     for case in cases:
         for policy in POLICIES:
-            yield row(case, policy, sources, rounds, folder)
+            if is_counted:
+                yield counted_row(case, policy, sources, folder)
+            else:
+                yield row(case, policy, sources, rounds, folder)
 
 
 def main() -> None:
@@ -77,14 +111,17 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5, help="runs of each source per line (default 5)")
     parser.add_argument("--jobs", type=int, help="only so many jobs of each trace")
     parser.add_argument("--trace", action="append", help="only the traces of these names")
+    parser.add_argument("--instructions", action="store_true", help="count instructions (needs valgrind; slow)")
     parser.add_argument("--no-record", action="store_true", help="do not append to the results")
     options = parser.parse_args()
+    if options.instructions and shutil.which(_VALGRIND[0]) is None:
+        sys.exit("--instructions needs valgrind, which is not on the PATH: apt-get install valgrind")
     subject, lines = f"{subject_of_now()} beside {options.commit}", []
     with tempfile.TemporaryDirectory(prefix="batkube-bench-") as name:
         folder = Path(name)
         sources = (source_of(options.commit, folder / "then"), HERE.parent / "src")
         cases = [case for case in trace_cases(folder, options.jobs) if case.name in (options.trace or [case.name])]
-        for line in table(cases, sources, options.rounds, folder):
+        for line in table(cases, sources, options.rounds, folder, is_counted=options.instructions):
             print(line, flush=True)
             lines.append(line)
     if not options.no_record:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
+from typing import Protocol, cast
 
-from batkube.cluster.outcomes import ONCE, FinalState, Past
+from batkube.cluster.outcomes import NEVER, ONCE, FinalState, Past
 from batkube.cluster.store import Key
 from batkube.kernel.instants import Instant
 from batkube.kernel.quantities import CPU, MACHINE
@@ -82,9 +82,7 @@ class Course:
     @property
     def began(self) -> Instant | None:
         """When the last pod came up; None while some have not."""
-        if self.running < len(self.started):
-            return None
-        return max([instant for instant in self.started if instant is not None])
+        return None if None in self.started else max(cast(list[Instant], self.started))
 
     @property
     def was_placed(self) -> bool:
@@ -94,8 +92,9 @@ class Course:
     @property
     def completed(self) -> Past:
         """The job's past once this course has ended for what it was meant to be."""
-        past = self.past._replace(attempts=self.past.attempts + self.was_placed)
-        return ONCE if past == ONCE else past
+        if not self.was_placed:
+            return self.past
+        return ONCE if self.past is NEVER else self.past._replace(attempts=self.past.attempts + 1)
 
     def thrown_away(self, now: Instant) -> Past:
         """Return the job's past if this course, too, comes to nothing: with what its pods did until it broke."""
@@ -120,6 +119,9 @@ class Conductor(Protocol):
 
     def begin(self, course: Course, now: Instant) -> Instant | None:
         """All pods of the course run: return when its work ends, and settle how; None when that is to be seen."""
+
+    def over(self, course: Course, now: Instant) -> None:
+        """All pods of the course have ended with it, where nobody reads that from their status."""
 
     def broken(self, course: Course, now: Instant) -> None:
         """The course was broken off, and its work with it."""
@@ -150,8 +152,9 @@ class Courses:
 
     def remove(self, course: Course) -> None:
         """Forget a course whose pods are gone."""
+        forget = self._places.pop
         for key in course.keys:
-            self._places.pop(key, None)
+            forget(key, None)
 
     def live(self) -> list[Course]:
         """Return the courses that have pods, in the order in which they were taken up."""

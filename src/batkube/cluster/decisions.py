@@ -136,7 +136,8 @@ class DecisionLog:
         for whose, positions in self._parties(decision.keys):
             match decision:
                 case Binding():
-                    nodes = [decision.nodes[position] for position in positions]
+                    is_whole = len(positions) == len(decision.nodes)
+                    nodes = decision.nodes if is_whole else [decision.nodes[position] for position in positions]
                     self._journal.append(now, "bind", **whose, **self._places(whose, nodes))
                 case Eviction():
                     why = {"reason": decision.reason} if decision.reason else {}
@@ -164,5 +165,5 @@ class DecisionLog:
     def _places(self, whose: Mapping[str, str], nodes: Sequence[str]) -> dict[str, str]:
         if "pod" in whose:
             return {"node": nodes[0]}
-        known = [self._machine_ids[node] for node in nodes if node in self._machine_ids]
+        known = [number for number in map(self._machine_ids.get, nodes) if number is not None]
         return {"machines": format_intervals(mask_of(known))}

@@ -14,6 +14,7 @@ import hashlib
 import itertools
 import re
 from collections.abc import Iterable, Iterator
+from typing import cast
 
 from batkube.cluster.store import Key, KubeObject
 from batkube.kernel.instants import Instant, rfc3339
@@ -176,7 +177,8 @@ class PodFactory:
             # The names first: whatever is drawn beyond them would be a number lost.
             for name, number in zip(names, self._numbers, strict=False)
         ]
-        return [Key(f"{NAMESPACE}/{name}") for name in names], pods
+        # Not `Key(…)`, which is a call for each.
+        return cast(list[Key], [f"{NAMESPACE}/{name}" for name in names]), pods
 
     def labels_of(self, job: Job) -> dict[str, str]:
         """Return the labels that the pods of `job` share."""

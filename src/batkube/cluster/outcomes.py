@@ -40,8 +40,8 @@ class Past(NamedTuple):
     tries: int | None = None
 
 
-ONCE = Past(attempts=1)
-"""Of jobs that were placed and ran to their end: nearly all of a trace, which share it."""
+NEVER, ONCE = Past(), Past(attempts=1)
+"""Of jobs that were not placed yet, and of those that were and ran to their end: all those of a trace share them."""
 
 
 class Outcome(msgspec.Struct, frozen=True, gc=False, kw_only=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from batkube.cluster.references import (
     annotations_of,
@@ -72,6 +72,13 @@ def disrupted_status(pod: KubeObject, reason: str, message: str, now: Instant) -
 def is_finished(pod: KubeObject) -> bool:
     """Return whether the pod's containers have ended and will not start again."""
     return phase_of(pod) in TERMINAL_PHASES
+
+
+def finished_among(pods: Sequence[KubeObject], status: KubeObject | None) -> Sequence[KubeObject]:
+    """Return those pods of a batch that have ended; it is enough to look at the `status` that all were given, if so."""
+    if status is None:
+        return [pod for pod in pods if pod["status"]["phase"] in TERMINAL_PHASES]
+    return pods if status["phase"] in TERMINAL_PHASES else ()
 
 
 def is_active(pod: KubeObject) -> bool:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import enum
 import itertools
+import operator
 import secrets
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -58,6 +59,7 @@ class Change(NamedTuple):
 
 Entry = tuple[KubeObject, int]
 """A live object and the version of its latest change."""
+_VALUE: Callable[[Entry], KubeObject] = operator.itemgetter(0)
 
 
 class Batch(msgspec.Struct, frozen=True):
@@ -75,6 +77,13 @@ class Batch(msgspec.Struct, frozen=True):
     previous: Sequence[Entry] = ()
     #: What the change means, where a scheduler made it: a Decision (`cluster.decisions`).
     decision: object = None
+    #: The status that all of them were given, where that is the change.
+    status: KubeObject | None = None
+
+    def at(self, positions: Sequence[int]) -> Sequence[KubeObject]:
+        """Return the objects that stand at these places: the very list when they are all."""
+        objects = self.objects
+        return objects if len(positions) == len(objects) else [objects[position] for position in positions]
 
     def changes(self) -> Iterator[Change]:
         """Yield the changes one by one."""
@@ -161,20 +170,19 @@ class Store:
 
     def objects(self, kind: str, keys: Sequence[Key]) -> list[KubeObject]:
         """Return the live objects at `keys`, all of which must exist."""
-        return [entry[0] for entry in self._entries_of(kind, keys)]
+        return list(map(_VALUE, self._entries_of(kind, keys)))
 
     def _entries_of(self, kind: str, keys: Sequence[Key]) -> list[Entry]:
         live = self._live.get(kind, {})
         try:
-            return [live[key] for key in keys]
+            return list(map(live.__getitem__, keys))
         except KeyError as missing:
             raise Bug(f"there is no {kind} {missing}") from missing
 
     def existing(self, kind: str, keys: Sequence[Key]) -> Sequence[Key]:
         """Return those of `keys` that are live: the very same sequence when all are."""
         live = self._live.get(kind, {})
-        there = [key for key in keys if key in live]
-        return keys if len(there) == len(keys) else there
+        return keys if all(map(live.__contains__, keys)) else [key for key in keys if key in live]
 
     def all(self, kind: str) -> dict[Key, KubeObject]:
         """Return every live object of `kind` by key, oldest first."""
@@ -286,14 +294,14 @@ class Store:
         """Give live objects a new `status`, which they share, and leave the rest of them, as the sub-resource does."""
         previous = self._entries_of(kind, keys)
         changed = [{**value, "status": status} for value, _ in previous]
-        self._commit(MODIFIED, kind, keys, changed, previous, now, author, decision)
+        self._commit(MODIFIED, kind, keys, changed, previous, now, author, decision, status)
 
     def delete(
         self, kind: str, keys: Sequence[Key], now: Instant, author: object = None, decision: object = None
     ) -> None:
         """Remove live objects."""
         previous = self._entries_of(kind, keys)
-        self._commit(DELETED, kind, keys, [entry[0] for entry in previous], previous, now, author, decision)
+        self._commit(DELETED, kind, keys, list(map(_VALUE, previous)), previous, now, author, decision)
 
     def _commit(
         self,
@@ -305,6 +313,7 @@ class Store:
         now: Instant,
         author: object,
         decision: object = None,
+        status: KubeObject | None = None,
     ) -> None:
         """Take a batch into the live objects and the history, and tell the listeners: the one door."""
         if self._committing:
@@ -318,7 +327,7 @@ class Store:
         else:
             live.update(zip(keys, zip(objects, itertools.count(first)), strict=True))
         self.version += len(keys)
-        batch = Batch(kind, change, first, self.version, keys, objects, previous, decision)
+        batch = Batch(kind, change, first, self.version, keys, objects, previous, decision, status)
         if self._history_limit:
             self._remember(batch)
         self._committing = True

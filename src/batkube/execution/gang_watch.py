@@ -119,9 +119,7 @@ class GangWatch:
             for course, positions, _ in self._courses.among(batch.keys):
                 if isinstance(batch.decision, Binding):
                     self._hear_binding(course, now)
-                elif course in self._halves and (
-                    batch.type is DELETED or _is_broken([batch.objects[position] for position in positions])
-                ):
+                elif course in self._halves and (batch.type is DELETED or _is_broken(batch.at(positions))):
                     self._leave(course, now)
         if batch.type is not DELETED and not isinstance(batch.decision, Binding):
             return

@@ -19,6 +19,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from batkube.cluster.courses import Conductor, Course
+from batkube.cluster.decisions import Binding
 from batkube.cluster.mapping import POD
 from batkube.cluster.outcomes import FinalState
 from batkube.cluster.pods import TERMINAL_PHASES, is_finished, node_of_pod, phase_of
@@ -59,7 +60,7 @@ class Kubelets:
         delays: Delays | None = None,
         on_busy: BusyListener = lambda count, now: None,
     ) -> None:
-        """Without `containers` every pod has part in a course, and nobody watches: that it runs is not written."""
+        """Without `containers` every pod has part in a course, and nobody watches: how far it is is not written."""
         self._store = world.store
         self._agenda = world.agenda
         self._notes = world.notes
@@ -73,11 +74,11 @@ class Kubelets:
         #: The pods that a kubelet knows and that are not gone.
         self.lives: dict[Key, Life] = {}
         self._absent = AbsentNodes(world, accounts, self)
-        self._resizes = None if containers is None else PodResizes(world, accounts, containers, self.lives)
         if conductor is not None:
             conductor.on_end = self._end_course
         if containers is not None:
             containers.on_end = self._end_containers
+            self._resizes = PodResizes(world, accounts, containers, self.lives)
         world.store.listen(POD, self._hear, author=self)
 
     # What they hear
@@ -93,9 +94,10 @@ class Kubelets:
         for course, positions, ranks in self._courses.among(batch.keys):
             known += len(positions)
             if batch.type is not ADDED:
-                is_whole = len(positions) == len(batch.keys)
-                pods = batch.objects if is_whole else [batch.objects[position] for position in positions]
-                self._hear_of_course(course, ranks, pods, now)
+                if isinstance(batch.decision, Binding) and len(ranks) == len(batch.keys):
+                    self._admit(course, dict(zip(ranks, batch.decision.nodes, strict=True)), batch.objects[0], now)
+                else:
+                    self._hear_of_course(course, ranks, batch.at(positions), now)
         if known < len(batch.keys):
             for key, pod in zip(batch.keys, batch.objects, strict=True):
                 if node_of_pod(pod) and self._courses.place(key) is None:
@@ -127,7 +129,7 @@ class Kubelets:
             self._agenda.book(now, Rank.FINISH, functools.partial(self._stop, key))
         elif life is None and phase_of(pod) == "Pending":
             self.take_up(key, pod, now)
-        elif isinstance(life, PodLife) and not life.is_over and self._resizes is not None:
+        elif isinstance(life, PodLife) and not life.is_over:
             self._resizes.heed(life, pod, now)
 
     # The pods of a course come up
@@ -147,8 +149,8 @@ class Kubelets:
             self._notes.add(shortage.note, example=f"job {course.job.key} on {shortage.node}")
             self._refuse(keys, f"OutOf{shortage.resource}", now)
             return
-        for rank, key, node in zip(bound, keys, nodes, strict=True):
-            self.lives[key] = course
+        self.lives.update(dict.fromkeys(keys, course))
+        for rank, node in bound.items():
             course.nodes[rank] = node
             course.scheduled[rank] = now
         self._on_busy(self._accounts.busy_nodes, now)
@@ -184,11 +186,13 @@ class Kubelets:
 
     def _conclude(self, course: Course, ranks: Sequence[int], now: Instant) -> None:
         """Say how a course ended for some of its pods, unless they are gone; their nodes are free, and forget them."""
-        keys = course.keys
         there = [rank for rank in ranks if course.nodes[rank] is not None]
         self._release(course, there, now)
-        over = keys if len(there) == len(keys) else [keys[rank] for rank in there]
-        self.write(over, {"phase": "Succeeded" if course.state is FinalState.SUCCESS else "Failed"}, now)
+        if self._containers is None and len(there) == len(course.keys):
+            self.conductor.over(course, now)
+            return
+        status = {"phase": "Succeeded" if course.state is FinalState.SUCCESS else "Failed"}
+        self.write([course.keys[rank] for rank in there], status, now)
 
     def _release(self, course: Course, ranks: Sequence[int], now: Instant) -> None:
         """Give back what pods of a course held of their nodes, and forget them."""
@@ -232,8 +236,7 @@ class Kubelets:
             life.follow(before, now)
         self._on_busy(self._accounts.busy_nodes, now)
         self.containers.book(life, "admitted", now, Rank.START, self._start)
-        if self._resizes is not None:
-            self._resizes.compare(life, pod, now)
+        self._resizes.compare(life, pod, now)
 
     def _start(self, life: PodLife, now: Instant) -> None:
         """Say that the pod was admitted, and book when it comes up."""
@@ -322,8 +325,7 @@ class Kubelets:
             else:
                 del self.lives[key]
                 self._release_pod(life, now)
-                if self._resizes is not None:
-                    self._resizes.leave(life, now)
+                self._resizes.leave(life, now)
 
     def _break_off(self, course: Course, now: Instant) -> None:
         """End a course before its time: without one of its pods it cannot go on."""

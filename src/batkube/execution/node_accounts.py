@@ -147,8 +147,8 @@ class NodeAccounts:
                 continue
             left, offered = account.left, account.offered
             for resource, count in demand:
-                left[resource] += count
-                if left[resource] > offered[resource]:
+                rest = left[resource] = left[resource] + count
+                if rest > offered[resource]:
                     raise Bug(f"node {node} was given back more {resource} than was taken")
             account.pods -= 1
             if account.pods == 0:

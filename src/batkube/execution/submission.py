@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from batkube.cluster.client import Refused
-from batkube.cluster.outcomes import Past
+from batkube.cluster.outcomes import NEVER, Past
 from batkube.cluster.world import World
 from batkube.execution.job_makers import JobMaker
 from batkube.execution.latencies import Delays
@@ -55,7 +55,7 @@ class Submission:
 
     def _submit_one(self, job: Job, now: Instant) -> None:
         self._journal.append(now, "submit", job=job.key)
-        self._spawn(job, now, Past())
+        self._spawn(job, now, NEVER)
 
     def resubmit(self, job: Job, past: Past, now: Instant) -> None:
         """Queue a job again whose pods were stopped or lost, at the end of the queue."""

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING
 from batkube.cluster.courses import Course
 from batkube.cluster.decisions import Binding
 from batkube.cluster.mapping import NODE_LOST, POD, node_names
-from batkube.cluster.outcomes import FinalState, Outcome, OutcomeListener, Past, PodsListener, PodsRecord
-from batkube.cluster.pods import TERMINAL_PHASES, is_finished, node_of_pod
+from batkube.cluster.outcomes import NEVER, FinalState, Outcome, OutcomeListener, Past, PodsListener, PodsRecord
+from batkube.cluster.pods import finished_among, is_finished, node_of_pod
 from batkube.cluster.references import is_being_deleted
 from batkube.cluster.store import ADDED, DELETED, Batch, KubeObject
 from batkube.cluster.world import World
@@ -88,10 +88,14 @@ class WorkloadJobs:
 
     def bound(self, course: Course, ranks: Sequence[int], nodes: Sequence[str], now: Instant) -> None:
         """Record where pods of a job were put."""
-        known = [self._machine_ids[node] for node in nodes if node in self._machine_ids]
-        if len(known) == len(ranks):
-            for rank, number in zip(ranks, known, strict=True):
-                course.machine_ids[rank] = number
+        known = list(map(self._machine_ids.get, nodes))
+        if None in known:
+            return
+        if len(known) == len(course.machine_ids):
+            course.machine_ids = known
+            return
+        for rank, number in zip(ranks, known, strict=True):
+            course.machine_ids[rank] = number
 
     def begin(self, course: Course, now: Instant) -> Instant | None:
         """All pods run: the profile begins, and its end is known, unless it depends on what others do."""
@@ -113,6 +117,10 @@ class WorkloadJobs:
         course.state = state
         assert self.on_end is not None, "courses come with somebody who looks after their pods"
         self.on_end(course, now)
+
+    def over(self, course: Course, now: Instant) -> None:
+        """All pods have ended together: so has the job."""
+        self._count(course, len(course.keys), now)
 
     def broken(self, course: Course, now: Instant) -> None:
         """Give up work whose pods are being taken away."""
@@ -137,8 +145,8 @@ class WorkloadJobs:
             if batch.type is DELETED:
                 self._pods_gone(course, now)
                 continue
-            pods = [batch.objects[position] for position in positions]
-            if over := [pod for pod in pods if pod["status"]["phase"] in TERMINAL_PHASES]:
+            pods = batch.at(positions)
+            if over := finished_among(pods, batch.status):
                 self._pods_over(course, over, now)
             elif course.ended is None and is_being_deleted(pods[0]):
                 self._seal(course, None, why_stopped(course), now)
@@ -267,16 +275,16 @@ class WorkloadJobs:
             pods = zip(alive, self._store.objects(POD, alive), strict=True)
             self._store.set_status(POD, [key for key, pod in pods if not is_finished(pod)], status, now, author=self)
         self._tell(course, phase, reason, finished)
+        self._store.delete(POD, alive, now, author=self)
         self._courses.remove(course)
         self._fates.pop(course, None)
         self._over.pop(course, None)
-        self._store.delete(POD, alive, now, author=self)
 
     def refuse(self, job: Job, why: str, now: Instant) -> None:
         """A job could not even be submitted: the API does not take it."""
         self._journal.append(now, "refuse", job=job.key, reason=why)
         self._notes.add(_REFUSED, example=f"job {job.key}: {why}")
-        self._on_outcome(Outcome(job=job, state=FinalState.REJECTED, past=Past()))
+        self._on_outcome(Outcome(job=job, state=FinalState.REJECTED, past=NEVER))
 
     def tell_the_rest(self) -> None:
         """Tell of the pods that the end of the run has met alive; those of a job that has not begun wait for others."""

@@ -7,16 +7,17 @@ Format: Batsim documentation, "Interval sets"; canonical form is disjoint, maxim
 
 from __future__ import annotations
 
+import functools
 import itertools
+import operator
 from collections.abc import Iterable, Iterator
+
+_ONE = 1
 
 
 def mask_of(ids: Iterable[int]) -> int:
     """Return the set holding `ids`."""
-    mask = 0
-    for number in ids:
-        mask |= 1 << number
-    return mask
+    return functools.reduce(operator.or_, map(_ONE.__lshift__, ids), 0)
 
 
 def members(mask: int) -> Iterator[int]:

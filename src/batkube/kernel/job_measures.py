@@ -32,25 +32,17 @@ class MeasuredJob(NamedTuple):
     size: float
     user: str
 
-    @property
-    def bounded_slowdown(self) -> float:
-        """max(1, turnaround / max(execution, τ))."""
-        return max(1.0, self.turnaround_s / max(self.execution_s, BOUND_S))
-
-    @property
-    def kind(self) -> str:
-        """Which of the `CLASSES` it belongs to."""
-        length = "short" if self.execution_s <= SHORT_S else "long"
-        return f"{length}_{'narrow' if self.size <= NARROW else 'wide'}"
-
 
 def measures_of(jobs: Iterable[MeasuredJob]) -> dict[str, float | None]:
     """Return the measures by column. Jobs are gone through once and not kept: long traces have many."""
     by_user: dict[str, array[float]] = {}
     by_class = {kind: array("d") for kind in CLASSES}
-    for job in jobs:
-        by_user.setdefault(job.user, array("d")).append(job.bounded_slowdown)
-        by_class[job.kind].append(job.wait_s)
+    narrow, wide = [(by_class[f"short_{width}"], by_class[f"long_{width}"]) for width in ("narrow", "wide")]
+    for wait_s, turnaround_s, execution_s, size, user in jobs:
+        # The bounded slowdown: max(1, turnaround / max(execution, τ)).
+        slowdown = max(1.0, turnaround_s / max(execution_s, BOUND_S))
+        by_user.setdefault(user, array("d")).append(slowdown)
+        (narrow if size <= NARROW else wide)[execution_s > SHORT_S].append(wait_s)
     return {
         **_waits(sorted(itertools.chain.from_iterable(by_class.values()))),
         **_slowdowns(sorted(itertools.chain.from_iterable(by_user.values()))),

@@ -21,7 +21,7 @@ from batkube.cluster.client import Client
 from batkube.cluster.decisions import Binding, Decision, Eviction, Rejection
 from batkube.cluster.event_recorder import EventRecorder
 from batkube.cluster.mapping import DEFAULT_SCHEDULER, NODE, POD, ResourceModel
-from batkube.cluster.pods import TERMINAL_PHASES
+from batkube.cluster.pods import finished_among, is_finished
 from batkube.cluster.resources import demand_of, may_be_resized
 from batkube.cluster.store import ADDED, DELETED, Batch, Key, KubeObject
 from batkube.cluster.world import World
@@ -137,9 +137,11 @@ class PolicyScheduler:
         if batch.type is ADDED:
             return self._gather(keys)
         if batch.type is not DELETED:
-            pods = zip(keys, batch.objects, strict=True)
-            over = [key for key, pod in pods if pod["status"]["phase"] in TERMINAL_PHASES]
-            keys = keys if len(over) == len(keys) else over
+            over = finished_among(batch.objects, batch.status)
+            if not over:
+                return False
+            if len(over) < len(keys):
+                keys = [key for key, pod in zip(keys, batch.objects, strict=True) if is_finished(pod)]
         has_ended = False
         for course, _, ranks in self._courses.among(keys):
             known = self.view.known.get(course.job.key)

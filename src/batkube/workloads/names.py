@@ -16,5 +16,6 @@ REMEDY = "use printable characters only"
 
 def unfit(name: str) -> str | None:
     """Return what is wrong with a name that holds a control character; None when nothing is."""
-    match = _UNFIT.search(name)
+    # Most are digits, which a search would take five times as long for.
+    match = None if name.isalnum() else _UNFIT.search(name)
     return None if match is None else f"is {name!r}, which holds the control character {match[0]!r}"

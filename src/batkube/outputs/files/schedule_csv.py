@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import csv
 from array import array
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from operator import attrgetter
 from pathlib import Path
 
-from batkube.cluster.outcomes import FinalState, Outcome
+from batkube.cluster.outcomes import ONCE, FinalState, Outcome
 from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Instant, as_float_s, format_seconds
 from batkube.kernel.job_measures import UTILISATION_OF, MeasuredJob, mean, measures_of
 from batkube.kernel.quantities import CPU
@@ -50,7 +52,9 @@ def summary_of(
     waits = _lengths(one.started - one.job.submit for one in measured if one.started is not None)
     turnarounds = _lengths(one.finished - one.job.submit for one in measured if one.finished is not None)
     slowdowns = _slowdowns(measured)
-    succeeded = sum(outcome.state is FinalState.SUCCESS for outcome in outcomes)
+    states = Counter(map(attrgetter("state"), outcomes))
+    succeeded = states[FinalState.SUCCESS]
+    setbacks = [outcome.past for outcome in outcomes if outcome.past is not ONCE]
     idle_ns = len(machines) * max(makespan, busy_until) - busy_machine_ns - absent_machine_ns - sum(asleep_machine_ns)
     sleeping, switching_on, switching_off = map(format_seconds, asleep_machine_ns)
     return {
@@ -67,7 +71,7 @@ def summary_of(
         "nb_grouped_switches": 0,
         "nb_jobs": job_count,
         "nb_jobs_finished": len(ran),
-        "nb_jobs_killed": sum(outcome.state in _KILLED for outcome in outcomes),
+        "nb_jobs_killed": sum(states[state] for state in _KILLED),
         "nb_jobs_success": succeeded,
         "nb_machine_switches": 0,
         "scheduling_time": "",
@@ -80,13 +84,13 @@ def summary_of(
         "time_switching_on": switching_on,
         "mean_utilisation": _decimal(_utilisation(ran, machines, whole_machines, window, makespan)),
         "time_unavailable": format_seconds(absent_machine_ns),
-        "work_lost": format_seconds(sum(outcome.past.work for outcome in outcomes) // 1000),
+        "work_lost": format_seconds(sum(past.work for past in setbacks) // 1000),
         "measured_from": format_seconds(window.begin),
         "measured_until": format_seconds(window.until(makespan)),
         "nb_jobs_measured": len(measured),
-        "nb_jobs_failed": sum(outcome.state is FinalState.FAILED for outcome in outcomes),
-        "nb_jobs_rejected": sum(outcome.state is FinalState.REJECTED for outcome in outcomes),
-        "nb_evictions": sum(outcome.past.evictions for outcome in outcomes),
+        "nb_jobs_failed": states[FinalState.FAILED],
+        "nb_jobs_rejected": states[FinalState.REJECTED],
+        "nb_evictions": sum(past.evictions for past in setbacks),
         "throughput": _decimal(_throughput(ran, window.begin, window.until(makespan))),
         **{name: _decimal(value) for name, value in measures.items()},
         **_utilisations(ran, machines, whole_machines, window, makespan),

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TextIO
 
 from batkube.cluster.mapping import NAMESPACE
@@ -62,19 +63,19 @@ class PodsWriter:
         owner = f"{_quoted(job.name)},{_quoted(job.workload)}"
         created = format_seconds(record.created)
         end = f"{_time_or_nothing(record.finished)},{record.phase}"
-        moments = list(zip(record.scheduled, record.started, strict=True))
-        courses = {pair: ",".join(map(_time_or_nothing, pair)) for pair in dict.fromkeys(moments)}
-        nodes = self._node_names
-        rest = f"{_quoted(record.reason)},{record.owner}"
-        name_at = len(NAMESPACE) + 1
         if self._story is not None:
             self._write_stories(record, owner, created, end, self._story)
             return
+        rest = f"{_quoted(record.reason)},{record.owner}"
+        times: Iterable[str] = map(_moments, record.scheduled, record.started)
+        if _are_equal(record.scheduled) and _are_equal(record.started):
+            times = itertools.repeat(next(iter(times)), len(record.keys))
+        nodes, name_at = self._node_names, len(NAMESPACE) + 1
         self._file.writelines(
-            f"{key[name_at:]},{owner},,,{created},{courses[pair]},{end},0,{rest}\n"
+            f"{key[name_at:]},{owner},,,{created},{moments},{end},0,{rest}\n"
             if number is None
-            else f"{key[name_at:]},{owner},{nodes[number]},{number},{created},{courses[pair]},{end},1,{rest}\n"
-            for key, number, pair in zip(record.keys, record.machine_ids, moments, strict=True)
+            else f"{key[name_at:]},{owner},{nodes[number]},{number},{created},{moments},{end},1,{rest}\n"
+            for key, number, moments in zip(record.keys, record.machine_ids, times, strict=True)
         )
 
     def _write_stories(self, record: PodsRecord, owner: str, created: str, end: str, story: Story) -> None:
@@ -83,7 +84,7 @@ class PodsWriter:
         ):
             failures, why = story(key)
             place = "," if number is None else f"{self._node_names[number]},{number}"
-            course = f"{_time_or_nothing(scheduled)},{_time_or_nothing(started)}"
+            course = _moments(scheduled, started)
             attempts = failures + (number is not None)
             reason = _quoted(record.reason or why)
             name = key[len(NAMESPACE) + 1 :]
@@ -101,6 +102,14 @@ class PodsWriter:
             f"{name},{_quoted(record.job)},{_quoted(record.workload)},{place},{times},{record.phase},"
             f"{attempts},{reason},{record.owner}\n"
         )
+
+
+def _are_equal(instants: Sequence[Instant | None]) -> bool:
+    return instants.count(instants[0]) == len(instants)
+
+
+def _moments(scheduled: Instant | None, started: Instant | None) -> str:
+    return f"{_time_or_nothing(scheduled)},{_time_or_nothing(started)}"
 
 
 def _time_or_nothing(instant: Instant | None) -> str:
