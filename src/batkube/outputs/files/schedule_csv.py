@@ -48,12 +48,10 @@ def summary_of(
     makespan = max((outcome.finished for outcome in ran if outcome.finished is not None), default=Instant(0))
     window = window_of([outcome.job.submit for outcome in outcomes], warm_up, cool_down)
     measured = [outcome for outcome in ran if window.has(outcome.job.submit)]
-    measures = measures_of(_measured_jobs(measured))
     waits = _lengths(one.started - one.job.submit for one in measured if one.started is not None)
     turnarounds = _lengths(one.finished - one.job.submit for one in measured if one.finished is not None)
     slowdowns = _slowdowns(measured)
     states = Counter(map(attrgetter("state"), outcomes))
-    succeeded = states[FinalState.SUCCESS]
     setbacks = [outcome.past for outcome in outcomes if outcome.past is not ONCE]
     idle_ns = len(machines) * max(makespan, busy_until) - busy_machine_ns - absent_machine_ns - sum(asleep_machine_ns)
     sleeping, switching_on, switching_off = map(format_seconds, asleep_machine_ns)
@@ -72,11 +70,11 @@ def summary_of(
         "nb_jobs": job_count,
         "nb_jobs_finished": len(ran),
         "nb_jobs_killed": sum(states[state] for state in _KILLED),
-        "nb_jobs_success": succeeded,
+        "nb_jobs_success": states[FinalState.SUCCESS],
         "nb_machine_switches": 0,
         "scheduling_time": "",
         "simulation_time": "",
-        "success_rate": f"{succeeded / max(1, job_count):.6f}",
+        "success_rate": f"{states[FinalState.SUCCESS] / max(1, job_count):.6f}",
         "time_computing": format_seconds(busy_machine_ns),
         "time_idle": format_seconds(max(0, idle_ns)),
         "time_sleeping": sleeping,
@@ -92,7 +90,7 @@ def summary_of(
         "nb_jobs_rejected": states[FinalState.REJECTED],
         "nb_evictions": sum(past.evictions for past in setbacks),
         "throughput": _decimal(_throughput(ran, window.begin, window.until(makespan))),
-        **{name: _decimal(value) for name, value in measures.items()},
+        **{name: _decimal(value) for name, value in measures_of(_measured_jobs(measured)).items()},
         **_utilisations(ran, machines, whole_machines, window, makespan),
     }
 
