@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import gzip
+import random
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
 from batkube.kernel.errors import InputError
-from batkube.kernel.instants import seconds
-from batkube.workloads import swf
+from batkube.kernel.fidelity import FidelityNote
+from batkube.kernel.instants import Duration, seconds
+from batkube.workloads import conversions, swf
 from batkube.workloads.model import Delay, Workload
 from batkube.workloads.reading import read_workload
+from batkube.workloads.resampling import blocks_in_a_row, separate_window_of_jobs
 from batkube.workloads.walltimes import OVERRUN
 from batkube.workloads.writing import write_workload
 
@@ -109,6 +113,86 @@ def test_a_written_trace_tells_where_it_is_from_and_what_was_done_to_it(tmp_path
     assert "; Note: a job of the trace has no run time and is left out (2 times)" in header
     assert str(tmp_path) not in "".join(header)
     assert [job.name for job in read_workload(tmp_path / "clean.swf").jobs] == ["1"]
+
+
+HEADER = """\
+; Computer: IBM SP2
+; Installation: SDSC
+; UnixStartTime: 893466664
+; TimeZoneString: US/Pacific
+; MaxProcs: 128
+; Queue: 1 express
+; Queue:  2   high   priority
+; Partition: 7 batch
+"""
+
+
+def headers(workload: Workload, folder: Path) -> list[str]:
+    """Return the comments of a workload that is written as SWF, but for notes and counts."""
+    write_workload(workload, folder / "written.swf", force=True)
+    rows = (folder / "written.swf").read_text().splitlines()
+    known = ("; Version", "; Conversion", "; Max", "; Note")
+    return [row for row in rows if row.startswith(";") and not row.startswith(known)]
+
+
+def test_a_trace_written_again_keeps_its_dates_its_origin_and_what_its_numbers_stand_for(tmp_path: Path) -> None:
+    trace = read(tmp_path, HEADER, line(1, queue=2, partition=7), line(2, queue=1, partition=7), line(3, queue=9))
+
+    expected = [
+        "; Computer: IBM SP2",
+        "; Installation: SDSC",
+        "; TimeZoneString: US/Pacific",
+        "; UnixStartTime: 893466664",
+        "; Queue: 2 high priority",
+        "; Queue: 1 express",
+        "; Partition: 7 batch",
+    ]
+    assert headers(trace, tmp_path) == expected
+    assert headers(read_workload(tmp_path / "written.swf"), tmp_path) == expected
+
+
+def test_the_date_of_a_trace_is_that_of_its_instant_0(tmp_path: Path) -> None:
+    trace = read(tmp_path, HEADER, line(1, submit=100), line(2, submit=86_500))
+    rng = random.Random(1)
+
+    def dates(workload: Workload) -> list[str]:
+        return [row for row in headers(workload, tmp_path) if "UnixStartTime" in row]
+
+    assert dates(conversions.shift_to_zero(trace)) == ["; UnixStartTime: 893466764"]
+    assert dates(conversions.first_jobs(trace, 1)) == ["; UnixStartTime: 893466664"]
+    assert dates(separate_window_of_jobs(trace, 1, 1))[0] in (
+        "; UnixStartTime: 893466764",
+        "; UnixStartTime: 893553164",
+    )
+    assert dates(conversions.scale_arrival_rate(trace, Fraction(2))) == []
+    assert dates(blocks_in_a_row(trace, Duration(seconds(3600)), Duration(seconds(86_400)), rng)) == []
+
+
+@pytest.mark.parametrize("said", ["; UnixStartTime: 0\n", "; UnixStartTime: -1\n", "; UnixStartTime: unknown\n", ""])
+def test_a_trace_that_does_not_know_its_date_says_none(tmp_path: Path, said: str) -> None:
+    assert headers(conversions.shift_to_zero(read(tmp_path, said, line(1, submit=5))), tmp_path) == []
+
+
+def test_queues_and_partitions_are_chosen_by_number_or_name(tmp_path: Path) -> None:
+    trace = read(tmp_path, HEADER, line(1, queue=1), line(2, queue=2), line(3, partition=7), line(4, queue=3))
+
+    def names(**wanted: list[str]) -> list[str]:
+        return [job.name for job in conversions.selected_jobs(trace, **wanted).jobs]  # type: ignore[arg-type]
+
+    assert names(queues=["express"]) == names(queues=["1"]) == ["1"]
+    assert names(queues=["3", "high priority"]) == ["2", "4"]
+    assert names(partitions=["batch"]) == ["3"]
+
+
+def test_jobs_that_reach_their_walltimes_are_counted_among_those_that_are_kept(tmp_path: Path) -> None:
+    trace = read(tmp_path, *(line(number, run=60, time=60, queue=number % 3) for number in range(9)))
+
+    def killed(workload: Workload) -> dict[FidelityNote, int]:
+        return dict(conversions.recount_overruns(workload).notes)
+
+    assert killed(trace) == {OVERRUN: 9}
+    assert killed(conversions.selected_jobs(trace, queues=["1"])) == {OVERRUN: 3}
+    assert killed(conversions.scale_walltimes(trace, Fraction(2))) == {}
 
 
 def test_unsorted_lines_are_sorted_and_ties_keep_their_order(tmp_path: Path) -> None:

@@ -119,6 +119,15 @@ def test_jobs_may_take_their_walltimes_instead_and_too_large_ones_are_left_out(t
     assert ["more than the platform has" in note.message for note, _ in workload.notes] == [True, False, False]
 
 
+def test_walltimes_are_raised_above_what_takes_them_whole(tmp_path: Path) -> None:
+    batsim(tmp_path, "dps", walltime=100)
+    fit = ("--for", "4x1", "--cannot-run", "walltime", "--raise-walltime")
+    result = answer_here(tmp_path, "workload", "convert", "w.json", "-o", "o.json", *fit)
+
+    assert result.returncode == 0, result.stderr
+    assert [job["walltime"] for job in json.loads((tmp_path / "o.json").read_text())["jobs"]] == [100, 101, 101]
+
+
 @pytest.mark.parametrize(
     ("options", "problem"),
     [

@@ -96,9 +96,11 @@ def convert(
     min_size: MinSize = None,
     max_size: MaxSize = None,
     user: Annotated[list[str] | None, typer.Option(help="Keep the jobs of this user; may be repeated.")] = None,
-    queue: Annotated[list[str] | None, typer.Option(help="Keep the jobs of this queue; may be repeated.")] = None,
+    queue: Annotated[
+        list[str] | None, typer.Option(help="Keep the jobs of this queue (number or name); may be repeated.")
+    ] = None,
     partition: Annotated[
-        list[str] | None, typer.Option(help="Keep the jobs of this partition; may be repeated.")
+        list[str] | None, typer.Option(help="Keep the jobs of this partition (number or name); may be repeated.")
     ] = None,
     drop_zero: Annotated[bool, typer.Option("--drop-zero", help="Leave out jobs with run time 0.")] = False,
     first: Annotated[int | None, typer.Option(min=1, help="Keep the first N jobs of what is left.")] = None,
@@ -110,12 +112,12 @@ def convert(
     cores_per_machine: CoresPerMachine = None,
     cpu_norm: CpuNorm = None,
     cpu_max: Annotated[str | None, typer.Option(help="With --cpu-norm: the most cpu a pod may get.")] = None,
+    platform: For = None,
+    cannot_run: CannotRun = None,
     no_walltime: Annotated[bool, typer.Option("--no-walltime", help="Remove all walltimes.")] = False,
     walltime_factor: Annotated[str | None, typer.Option(help="Multiply walltimes by this.")] = None,
     walltime_from_runtime: WalltimeFromRunTime = None,
     raise_walltime: RaiseWalltime = False,
-    platform: For = None,
-    cannot_run: CannotRun = None,
     scheduler: Annotated[str | None, typer.Option(help="Let every job ask for the scheduler of this name.")] = None,
 ) -> None:
     """Convert a workload, changing it on the way. Changes are made in the order of the options in this help."""
@@ -140,13 +142,13 @@ def convert(
     if clip_size is not None:
         workload = conversions.clip_sizes(workload, clip_size)
     workload = _resized(workload, cores_per_machine, cpu_norm, cpu_max)
+    workload = _fitted(workload, platform, cannot_run)
     workload = _limited(workload, no_walltime, walltime_factor, walltime_from_runtime)
     if raise_walltime:
         workload = conversions.raise_walltimes(workload)
-    workload = _fitted(workload, platform, cannot_run)
     if scheduler is not None:
         workload = conversions.with_scheduler(workload, scheduler)
-    _write(workload, output, output_format, force)
+    _write(conversions.recount_overruns(workload), output, output_format, force)
 
 
 @app.command()

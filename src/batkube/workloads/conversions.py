@@ -31,7 +31,8 @@ TERMS_LOST = FidelityNote("workload", "a job has another size now, and its min_m
 def shift_to_zero(workload: Workload) -> Workload:
     """Let the first job be submitted at 0 and keep the distances."""
     first = workload.jobs[0].submit
-    return _each(workload, lambda job: replace_fields(job, submit=Instant(job.submit - first)))
+    moved = _each(workload, lambda job: replace_fields(job, submit=Instant(job.submit - first)))
+    return replace(moved, header=workload.header.moved(first))
 
 
 def window(workload: Workload, begin: Instant, end: Instant | None) -> Workload:
@@ -53,16 +54,20 @@ def selected_jobs(
     queues: Collection[str] = (),
     partitions: Collection[str] = (),
 ) -> Workload:
-    """Keep the jobs whose size is in a range (None: no bound), and which are of these users, … (none: of all)."""
+    """Keep the jobs whose size is in a range (None: no bound), and which are of these users, … (none: of all).
+
+    Queues and partitions that have numbers may be called by the names that the trace's header gives them.
+    """
     least, most = sizes
+    queue_names, partition_names = workload.header.queue_names, workload.header.partition_names
     kept = [
         job
         for job in workload.jobs
         if (least is None or job.size >= least)
         and (most is None or job.size <= most)
         and (not users or job.user in users)
-        and (not queues or job.queue in queues)
-        and (not partitions or job.partition in partitions)
+        and (not queues or job.queue in queues or queue_names.get(job.queue) in queues)
+        and (not partitions or job.partition in partitions or partition_names.get(job.partition) in partitions)
     ]
     return _with_jobs(workload, kept, "has such a size, user, queue and partition")
 
@@ -91,6 +96,18 @@ def raise_walltimes(workload: Workload) -> Workload:
         return replace_fields(job, walltime=Duration(_timed(above)))
 
     return _noted(_without(_each(workload, raise_one), OVERRUN), RAISED, short)
+
+
+def recount_overruns(workload: Workload) -> Workload:
+    """Count those jobs that are killed at their walltimes among the ones there are now, with what they have now.
+
+    A trace's reader counts the jobs of the whole trace; a selection of them, or other walltimes, have another number.
+    """
+    if not any(note == OVERRUN for note, _ in workload.notes):
+        return workload
+    lengths = ((run_time(job.profile), job.walltime) for job in workload.jobs)
+    count = sum(run is not None and walltime is not None and run >= walltime for run, walltime in lengths)
+    return _noted(_without(workload, OVERRUN), OVERRUN, count)
 
 
 def drop_zero_run_times(workload: Workload) -> Workload:
@@ -124,9 +141,10 @@ def scale_arrival_rate(workload: Workload, factor: Fraction) -> Workload:
     """Let jobs arrive `factor` times as fast, counted from the first one; run times stay."""
     _refuse_unless_positive(workload, factor, "arrival rate")
     first = workload.jobs[0].submit
-    return _each(
+    scaled = _each(
         workload, lambda job: replace_fields(job, submit=Instant(_timed(first + (job.submit - first) / factor)))
     )
+    return replace(scaled, header=workload.header.undated())
 
 
 def compress_time(workload: Workload, factor: Fraction) -> Workload:

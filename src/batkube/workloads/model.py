@@ -6,14 +6,14 @@ collector's care (they hold no cycles), and what many jobs have in common (profi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import msgspec
 
 from batkube.kernel.fidelity import FidelityNote
-from batkube.kernel.instants import Duration, Instant, human
+from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Duration, Instant, human
 from batkube.kernel.quantities import format_amount
 
 Requests = tuple[tuple[str, int], ...]
@@ -156,6 +156,29 @@ class ObjectManifest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True, slots=True)
+class TraceHeader:
+    """What a trace says beside its jobs, and has a place in when it is written again (SWF: the header)."""
+
+    #: When the instant 0 was, in seconds since 1970; None when nobody says, or when jobs do not arrive as recorded.
+    unix_start_s: int | None = None
+    #: What is meant by the numbers that stand for queues and partitions.
+    queue_names: Mapping[str, str] = field(default_factory=dict)
+    partition_names: Mapping[str, str] = field(default_factory=dict)
+    #: Whose machine it was, in which time zone, whom to thank: labels and texts.
+    remarks: tuple[tuple[str, str], ...] = ()
+
+    def moved(self, by: int) -> TraceHeader:
+        """Return the header for jobs whose instant 0 is so many nanoseconds later; it counts whole seconds."""
+        if self.unix_start_s is None:
+            return self
+        return replace(self, unix_start_s=self.unix_start_s + by // NANOSECONDS_PER_SECOND)
+
+    def undated(self) -> TraceHeader:
+        """Return the header for jobs that arrive at other times than recorded, so that no date is theirs."""
+        return replace(self, unix_start_s=None)
+
+
+@dataclass(frozen=True, slots=True)
 class Workload:
     """Jobs in the order of their submission, and objects in the order in which they are applied."""
 
@@ -170,3 +193,5 @@ class Workload:
     notes: tuple[tuple[FidelityNote, int], ...] = field(default=())
     #: Ascending by `at`; ties are in the order of the file, what defines other objects first.
     objects: Sequence[ObjectManifest] = ()
+    #: What the file says beside the jobs.
+    header: TraceHeader = TraceHeader()

@@ -109,7 +109,7 @@ def blocks_in_a_row(workload: Workload, block: Duration, length: Duration, rng: 
         jobs += [replace_fields(job, name=f"{place + 1}.{job.name}") for job in moved if job.submit < length]
     if not jobs:
         raise InputError(workload.source, problem="no job is in the blocks drawn", remedy="take longer blocks")
-    return replace(workload, jobs=jobs, objects=())
+    return replace(workload, jobs=jobs, objects=(), header=workload.header.undated())
 
 
 def _span(workload: Workload) -> tuple[Instant, Instant]:
@@ -126,4 +126,4 @@ def _check_length(workload: Workload, length: Duration, span: int) -> None:
 
 def _moved(workload: Workload, jobs: Sequence[Job], begin: int) -> Workload:
     moved = [replace_fields(job, submit=Instant(job.submit - begin)) for job in jobs]
-    return replace(workload, jobs=moved, objects=())
+    return replace(workload, jobs=moved, objects=(), header=workload.header.moved(begin))

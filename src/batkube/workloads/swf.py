@@ -10,7 +10,6 @@ read once and shared.
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator
 from decimal import Decimal, InvalidOperation
@@ -20,11 +19,11 @@ from pathlib import Path
 from batkube.kernel.errors import InputError
 from batkube.kernel.fidelity import FidelityNote
 from batkube.kernel.instants import Duration, Instant, TooLong, seconds
-from batkube.kernel.numbers import int_of
 from batkube.workloads.delays import DelayProfiles
 from batkube.workloads.files import lines
 from batkube.workloads.model import Delay, Job, Workload
 from batkube.workloads.names import REMEDY, unfit
+from batkube.workloads.swf_header import header_labels, machine_size, trace_header
 from batkube.workloads.walltimes import ENDLESS, OVERRUN
 
 FIELDS = 18
@@ -64,8 +63,6 @@ PARTIAL = FidelityNote("workload", "a line tells a part of a preempted job (stat
 CANCELLED = FidelityNote("workload", "a job was cancelled in the trace (status 5); it runs for its recorded run time")
 DEPENDENT = FidelityNote("workload", "a job of the trace follows another (field 17); here it is submitted at its time")
 
-_HEADER_SIZE = re.compile(r";\s*(MaxProcs|MaxNodes)\s*:\s*([0-9]+)")
-
 
 def records(path: Path, text: Iterable[str]) -> Iterator[tuple[int, list[str]]]:
     """Yield (line number, fields) for every job line of `text`, the lines of the trace at `path`."""
@@ -81,19 +78,6 @@ def records(path: Path, text: Iterable[str]) -> Iterator[tuple[int, list[str]]]:
                 remedy="give each job 18 numbers, -1 for what is not known; comments start with ';'",
             )
         yield number, fields
-
-
-def header_size(path: Path) -> int | None:
-    """Return the processors (MaxProcs), or else the nodes (MaxNodes), that the header states; None if it does not."""
-    sizes: dict[str, int] = {}
-    with lines(path) as text:
-        for line in text:
-            if not line.startswith(";") and line.strip():
-                break
-            match = _HEADER_SIZE.match(line)
-            if match and (size := int_of(match[2])) is not None:
-                sizes.setdefault(match[1], size)
-    return sizes.get("MaxProcs") or sizes.get("MaxNodes") or None
 
 
 def time_field(path: Path, number: int, fields: list[str], position: int) -> Duration:
@@ -219,12 +203,14 @@ class _Trace:
             if not left_out:
                 raise InputError(self._path, problem="holds no job: every line is blank or a comment")
             raise InputError(self._path, problem=f"holds no job that can run ({left_out} lines were left out)")
+        labels = header_labels(self._path)
         return Workload(
             name=self._name,
             source=str(self._path),
             jobs=self._jobs,
-            size_machines=header_size(self._path),
+            size_machines=machine_size(labels),
             notes=tuple(self._notes.items()),
+            header=trace_header(labels),
         )
 
     def _note(self, note: FidelityNote) -> None:

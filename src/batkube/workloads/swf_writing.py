@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from batkube.kernel.errors import InputError
@@ -10,12 +10,14 @@ from batkube.kernel.instants import NANOSECONDS_PER_SECOND
 from batkube.workloads.delays import exact_seconds
 from batkube.workloads.model import Job, Workload
 from batkube.workloads.run_times import run_time
+from batkube.workloads.swf_header import header_text
 
 
 def swf_text(workload: Workload) -> Iterator[str]:
     """Yield the lines of `workload`: a header, then 18 fields per job."""
     processors = workload.size_machines or max(job.size for job in workload.jobs)
     yield "; Version: 2.2\n; Conversion: Batkube\n"
+    yield from header_text(workload.header)
     yield f"; MaxJobs: {len(workload.jobs)}\n; MaxRecords: {len(workload.jobs)}\n; MaxProcs: {processors}\n"
     yield from _origin(workload)
     keep_names = all(_is_number(job.name) for job in workload.jobs)
@@ -26,8 +28,9 @@ def swf_text(workload: Workload) -> Iterator[str]:
     users = _numbers(job.user for job in workload.jobs)
     queues = _numbers(job.queue for job in workload.jobs)
     partitions = _numbers(job.partition for job in workload.jobs)
-    for word, numbers in (("Note: user {} is", users), ("Queue: {}", queues), ("Partition: {}", partitions)):
-        yield from (f"; {word.format(number)} {name}\n" for name, number in numbers.items() if name != number)
+    yield from _names("Note: user {} is", users, {})
+    yield from _names("Queue: {}", queues, workload.header.queue_names)
+    yield from _names("Partition: {}", partitions, workload.header.partition_names)
     for number, job in enumerate(workload.jobs, 1):
         run = run_time(job.profile)
         if run is None:
@@ -44,6 +47,14 @@ def swf_text(workload: Workload) -> Iterator[str]:
             f"{name} {exact_seconds(job.submit)} -1 {exact_seconds(run)} {job.size} -1 -1 "
             f"{job.size} {walltime} -1 1 {user} -1 -1 {queue} {partitions.get(job.partition, '-1')} -1 -1\n"
         )
+
+
+def _names(word: str, numbers: dict[str, str], known: Mapping[str, str]) -> Iterator[str]:
+    """Yield what the numbers stand for: the name that had to be numbered, or the one `known` for a number."""
+    for name, number in numbers.items():
+        meaning = known.get(name, name)
+        if meaning != number:
+            yield f"; {word.format(number)} {_line(meaning)}\n"
 
 
 def _origin(workload: Workload) -> Iterator[str]:

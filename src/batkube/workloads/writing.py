@@ -42,8 +42,8 @@ _LOSSES: dict[str, tuple[tuple[FidelityNote, Callable[[Job], bool]], ...]] = {
     ),
     "manifests": (
         (
-            FidelityNote("workload", "Jobs have no queue, min_member or min_resources: a job's are lost"),
-            lambda job: bool(job.queue) or job.gang != WHOLE,
+            FidelityNote("workload", "manifests have no min_member and min_resources: a job's are lost"),
+            lambda job: job.gang != WHOLE,
         ),
         (
             FidelityNote("workload", "a job's name is not allowed in Kubernetes and was changed"),
