@@ -137,6 +137,22 @@ def test_what_differs_is_told_with_the_first_line_that_does(home: Path, monkeypa
     assert ", and is 99.0" in result.stdout
 
 
+def test_a_file_that_was_changed_after_the_run_is_not_called_the_same(home: Path) -> None:
+    ran(home)
+    jobs = home / "out" / "jobs.csv"
+    first, second, *others = jobs.read_text().splitlines(keepends=True)
+    jobs.write_text("".join([first, second.replace("COMPLETED", "IMPROVED"), *others]))
+    (home / "out" / "pods.csv").unlink()  # what is gone claims nothing
+
+    result = answer_here(home, "rerun", "out")
+
+    assert result.returncode == 1
+    assert result.stdout.startswith("differs, though the digest is the same: ")
+    assert "  jobs.csv is not what the run wrote: it was changed since, first in line 2\n    was: " in result.stdout
+    assert "IMPROVED" in result.stdout
+    assert "pods.csv differs" not in result.stdout
+
+
 def test_a_failed_run_that_fails_again_is_the_same(home: Path) -> None:
     (home / "lazy.py").write_text(LAZY)
     assert answer_here(home, *RUN, "--scheduler", "policy:lazy.py:Lazy").returncode == 1

@@ -62,6 +62,8 @@ def record(
         typer.echo(f"note: {note.told(count)}", err=True)
     if not quiet and replay.jobs:
         typer.echo(f"recorded: jobs {len(replay.jobs):,}, nodes {len(replay.nodes):,}; replay them with:")
-        typer.echo(f"batkube run --workload {out / WORKLOAD} --platform {out / PLATFORM} --out replayed")
+        # First-fit passes over what does not fit, as Kubernetes' own scheduler does; first come, first served waits.
+        inputs = f"--workload {out / WORKLOAD} --platform {out / PLATFORM}"
+        typer.echo(f"batkube run {inputs} --scheduler policy:first-fit --out replayed")
     elif not quiet:
         typer.echo(f"recorded: no job that can be replayed yet; go on with: --resume -o {out}")

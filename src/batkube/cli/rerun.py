@@ -69,7 +69,8 @@ def _told(repetition: Repetition) -> Iterator[str]:
         yield "  it {}, and now it {}".format(*("failed" if one else "completed" for one in repetition.failures))
     for difference in repetition.differences:
         where = f", first in line {difference.line}" if difference.line else ""
-        yield f"  {difference.name} differs{where}"
+        how = "is not what the run wrote: it was changed since" if difference.is_altered else "differs"
+        yield f"  {difference.name} {how}{where}"
         if difference.line:
             yield f"    was: {difference.before}"
             yield f"    is:  {difference.now}"

@@ -39,9 +39,11 @@ _SHOWN_CHARACTERS = 160
 
 @dataclass(frozen=True, slots=True)
 class FileDifference:
-    """A file that came out otherwise; the lines are empty where they are not known."""
+    """A file that came out otherwise than it is; the lines are empty where they are not known."""
 
     name: str
+    #: Whether it is not what the run wrote: then the run may well have come out the same, but not this file of it.
+    is_altered: bool = False
     line: int = 0
     before: str = ""
     now: str = ""
@@ -188,14 +190,13 @@ def _compared(folder: Path, before: Mapping[str, Any], target: Path, scenario: S
     then, new = listing_in(before) or Listing({}), listing_in(now) or Listing({})
     both = [name for name in then.files if name in new.files and not name.startswith(_NOT_COMPARED)]
     stamped = [name for name in both if then.files[name] is not None]
-    changed = [name for name in stamped if then.files[name] != new.files[name]]
-    damaged = then.damaged(folder) if changed else []
+    altered = then.altered(folder)
+    changed = [name for name in stamped if name in altered or then.files[name] != new.files[name]]
     return Repetition(
         digests=(str(before["digest"]), str(now["digest"])),
         same_files=[name for name in stamped if name not in changed],
         differences=[
-            FileDifference(name) if name in damaged else _first_difference(name, folder / name, target / name)
-            for name in changed
+            _first_difference(name, folder / name, target / name, is_altered=name in altered) for name in changed
         ],
         surroundings=list(_surroundings(before, now)),
         excuse=_excuse(scenario),
@@ -203,14 +204,19 @@ def _compared(folder: Path, before: Mapping[str, Any], target: Path, scenario: S
     )
 
 
-def _first_difference(name: str, before: Path, now: Path) -> FileDifference:
+def _first_difference(name: str, before: Path, now: Path, *, is_altered: bool) -> FileDifference:
+    """Return the first line in which two files differ; none where the older one was removed, or is no plain file."""
+    if before.is_symlink() or not before.is_file():
+        return FileDifference(name, is_altered)
     with before.open(encoding="utf-8", errors="replace") as old, now.open(encoding="utf-8", errors="replace") as new:
         for number, (one, other) in enumerate(itertools.zip_longest(old, new, fillvalue=""), start=1):
             if one != other:
-                return FileDifference(
-                    name, number, one.rstrip()[:_SHOWN_CHARACTERS], other.rstrip()[:_SHOWN_CHARACTERS]
-                )
-    return FileDifference(name)
+                return FileDifference(name, is_altered, number, *(_shown(line) for line in (one, other)))
+    return FileDifference(name, is_altered)
+
+
+def _shown(line: str) -> str:
+    return line.rstrip()[:_SHOWN_CHARACTERS]
 
 
 def _surroundings(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
