@@ -70,11 +70,13 @@ def test_a_run_is_told_with_versions_hashes_and_options(folder: Path) -> None:
 
 
 def test_runs_share_a_paragraph_and_violations_are_not_passed_over(folder: Path) -> None:
-    run(folder, "a", "--seed", "1")
+    run(folder, "a", "--seed", "1", "--warm-up", "10%")
     run(folder, "b", "--seed", "2", "--scheduler", "policy:greedy.py:Greedy")
     text = answer_here(folder, "cite", "a", "b").stdout
 
-    assert "All 2 runs were simulated" in text
+    assert "Both runs were simulated" in text
+    options = "Runs differed in their options: means leave out the first 10% of the jobs (in 1 of 2 runs)."
+    assert f"Pods started and ended without latency. {options}" in text
     greedy = f"our policy Greedy of greedy.py (SHA-256 {hash_of(folder / 'greedy.py')})"
     assert f"The schedulers were Batkube's policy fcfs and {greedy}." in text
     assert "The seeds of the random streams were 1 and 2." in text

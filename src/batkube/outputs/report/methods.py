@@ -68,7 +68,7 @@ def _prose(text: str) -> str:
 def _sentences(runs: Sequence[RunTold], failed: int) -> Iterator[str]:
     versions = _listed(sorted({str(run.manifest["batkube"]) for run in runs}))
     pythons = _listed(sorted({str((run.manifest.get("real") or {}).get("python", "?")) for run in runs}))
-    what = "The run was" if len(runs) == 1 else f"All {len(runs):,} runs were"
+    what = {1: "The run was", 2: "Both runs were"}.get(len(runs), f"All {len(runs):,} runs were")
     yield f"{what} simulated with Batkube {versions}{_CITED} (Python {pythons})."
     if failed:
         yield f"{failed:,} more run{'s' * (failed != 1)} failed and {'has' if failed == 1 else 'have'} no results."
@@ -81,7 +81,7 @@ def _sentences(runs: Sequence[RunTold], failed: int) -> Iterator[str]:
     yield from _said("The cluster had {}.", "The clusters had {}.", runs, _platform)
     yield from _resources(runs)
     yield f"{_seeds(runs)}."
-    yield from _said("{}.", "Runs differed in their options: {}.", runs, _options, parting="; ")
+    yield from _options(runs)
     yield from _repeatable(runs)
     yield from _notes(runs)
 
@@ -95,16 +95,13 @@ def _observation(run: RunTold) -> tuple[str, str]:
     return json.dumps(scenario, sort_keys=True, default=str), str(run.manifest.get("digest"))
 
 
-def _said(
-    one: str, several: str, runs: Sequence[RunTold], tell: Callable[[RunTold], str], parting: str = ", "
-) -> Iterator[str]:
+def _said(one: str, several: str, runs: Sequence[RunTold], tell: Callable[[RunTold], str]) -> Iterator[str]:
     """Yield a sentence about what runs have: the same, or different things; nothing if there is nothing to say."""
     texts = list(dict.fromkeys(text for run in runs if (text := tell(run))))
     if len(texts) == 1:
-        text = one.format(texts[0])
-        yield text[:1].upper() + text[1:]
+        yield one.format(texts[0])
     elif texts:
-        yield several.format(_listed(texts, parting))
+        yield several.format(_listed(texts))
 
 
 def _listed(texts: Sequence[str], parting: str = ", ") -> str:
@@ -245,7 +242,22 @@ def _seeds(runs: Sequence[RunTold]) -> str:
     return f"The seeds of the random streams were {text}"
 
 
-def _options(run: RunTold) -> str:
+def _options(runs: Sequence[RunTold]) -> Iterator[str]:
+    """Say first which options all runs had, then of each other one how many had it: it may be what made them differ."""
+    of_each = [_options_of(run) for run in runs]
+    having = Counter(text for texts in of_each for text in texts)
+    if common := "; ".join(text for text, count in having.items() if count == len(runs)):
+        yield f"{common[:1].upper()}{common[1:]}."
+    others = [f"{text} ({_share(count, runs)})" for text, count in having.items() if count < len(runs)]
+    if others:
+        yield f"Runs differed in their options: {_listed(others, '; ')}."
+
+
+def _share(count: int, runs: Sequence[RunTold]) -> str:
+    return f"in {count:,} of {len(runs):,} runs"
+
+
+def _options_of(run: RunTold) -> list[str]:
     """Say what of the model is not as it is unless said."""
     scenario = run.scenario
     texts = [words.format(scenario[key]) for key, (default, words) in _WORDS.items() if scenario.get(key) != default]
@@ -269,7 +281,7 @@ def _options(run: RunTold) -> str:
     ]
     if trims:
         texts.append(f"means leave out {_listed(trims)}")
-    return "; ".join(texts)
+    return texts
 
 
 #: Keys of a scenario with what they are unless said, and what to say otherwise.
@@ -320,7 +332,7 @@ def _notes(runs: Sequence[RunTold]) -> Iterator[str]:
         (Severity.WARNING, "To be kept in mind"),
     ):
         texts = [
-            f"{subject}: {message} ({counts[key]:,}×{f' in {touched[key]:,} runs' if len(runs) > 1 else ''})"
+            f"{subject}: {message} ({counts[key]:,}×{f' {_share(touched[key], runs)}' if len(runs) > 1 else ''})"
             for key in counts
             for level, subject, message in [key]
             if level == severity
