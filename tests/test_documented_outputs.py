@@ -78,3 +78,52 @@ def test_the_frame_of_an_experiment_is_the_one_shown(tmp_path: Path) -> None:
 
     shown = next(one for one in blocks("how-to/run-an-experiment.md") if one.startswith("scheduler"))
     assert lines_of(shown) == lines_of(str(pivot))
+
+
+def test_a_job_that_is_tried_again_is_the_one_shown(tmp_path: Path) -> None:
+    run(tmp_path, f"batkube run {REPOSITORY / 'examples' / 'anything' / 'scenario.yaml'} --out out --quiet")
+    shown = next(one for one in blocks("how-to/run-anything.md") if "grep flaky" in one)
+    pods = (tmp_path / "out" / "pods.csv").read_text(encoding="utf-8").splitlines()
+
+    assert lines_of(shown)[2:] == [line for line in pods if "flaky" in line]
+
+
+#: The runs that a page's Python finds, by the folder: those that the page itself, or its reader, has made before.
+RUNS = {
+    "tutorial.md": (),
+    "how-to/compare-runs.md": ("out/fcfs", "out/easy"),
+    "how-to/compare-with-a-real-cluster.md": ("real", "simulated"),
+    "how-to/use-from-python.md": ("out/fcfs",),
+    "reference/cli-compare.md": ("out/fcfs", "out/easy"),
+    "reference/cli-gantt.md": ("out", "fcfs"),
+    "reference/cli-report.md": ("out",),
+    "reference/outputs.md": ("out",),
+    "reference/platforms.md": (),
+}
+
+
+@pytest.fixture
+def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the workloads that pages speak of, in which we are."""
+    for name in ("trace.swf", "workload.json"):
+        run(tmp_path, f"batkube workload generate lublin --jobs 30 --machines 32 -o {name}")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("page", RUNS)
+def test_the_python_of_a_page_runs(page: str, workplace: Path) -> None:
+    for folder in RUNS[page]:
+        policy = "easy" if folder.endswith("easy") else "fcfs"
+        run(workplace, f"batkube run --workload trace.swf --platform 100x1 --scheduler policy:{policy} --out {folder}")
+    if "study" in (text := (DOCS / page).read_text(encoding="utf-8")):
+        base, axes = "{workload: trace.swf, platform: 100x1}", "{scheduler: [policy:fcfs, policy:sjf]}"
+        (workplace / "e.yaml").write_text(f"base: {base}\naxes: {axes}\n")
+        run(workplace, "batkube experiment e.yaml --out study --no-report --quiet --jobs 1")
+    shown = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    world: dict[str, object] = {"__name__": "__main__"}
+
+    assert shown
+    for block in shown:
+        if "evalys" not in block:  # which has a test of its own
+            exec(compile(block, page, "exec"), world)

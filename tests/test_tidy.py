@@ -115,6 +115,28 @@ def test_the_readme_is_short_and_links_lead_somewhere() -> None:
                 assert (page.parent / target).exists(), f"{page.relative_to(ROOT)} links to {target}"
 
 
+def anchors_of(page: Path) -> set[str]:
+    """Return what links may name behind a `#`: the headings, as GitHub writes them."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading).strip().lower().replace(" ", "-") for heading in headings}
+
+
+def test_links_to_a_heading_find_it() -> None:
+    for page in [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]:
+        for target, anchor in re.findall(r"\]\(([^)#\s]*)#([^)]*)\)", page.read_text(encoding="utf-8")):
+            if not target.startswith("http"):
+                there = (page.parent / target).resolve() if target else page
+                assert anchor in anchors_of(there), f"{page.relative_to(ROOT)} links to {target}#{anchor}"
+
+
+def test_tables_of_pages_are_whole() -> None:
+    """A row behind an empty line is no row any more, and is shown with its bars."""
+    for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
+        text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+        for block in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE):
+            assert re.match(r".*\n\|[\s:|-]+\|\n", block), f"{page.relative_to(ROOT)}: {block[:100]}"
+
+
 def test_the_readme_names_the_tests_that_show_its_tables() -> None:
     """Those that are marked `headline`: a line that nobody tells of would fail in CI, skipped, for nothing."""
     named = set(re.findall(r"test_\w+\.py", (ROOT / "README.md").read_text(encoding="utf-8")))

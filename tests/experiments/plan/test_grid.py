@@ -111,6 +111,8 @@ def test_lists_and_switches_have_labels_too() -> None:
     labels = [axis.labels for axis in read_experiment({"axes": axes}).axes]
 
     assert labels == [["a+b", "c"], ["true", "false"], ["none", "l.yaml"]]
+    switch = {"key": "energy", "values": {True: True, False: False}}  # what YAML makes of the words `on` and `off`
+    assert read_experiment({"axes": {"metered": switch}}).axes[0].labels == ["true", "false"]
 
 
 def test_a_file_and_a_mapping_mean_the_same(tmp_path: Path) -> None:

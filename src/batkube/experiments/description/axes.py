@@ -79,7 +79,7 @@ class AxisReader:
     def _values(self, content: object) -> Iterator[Value]:
         if isinstance(content, Mapping):
             for label, settings in content.items():
-                yield self._labelled(str(label), settings)
+                yield self._labelled(label_of(label), settings)
             return
         if not isinstance(content, list | tuple):
             raise self._error(f"{content!r} is not a list of values", f"write [{content}]")
