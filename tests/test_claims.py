@@ -101,3 +101,10 @@ def test_the_readme_counts_recorded_runs_and_answers() -> None:
     assert f"{len(ours.NOT_REPEATED)} use what is refused by name" in readme
     assert f"answers of the API, {len(list(case_files(CASES)))} recorded cases" in readme
     assert f"but for [{len(accepted)} messages]" in readme
+
+
+def test_the_page_on_security_counts_the_answers_about_rights() -> None:
+    cases = [msgspec.json.decode(path.read_bytes()) for path in case_files(CASES) if path.parent.name == "auth"]
+    page = (EXPLANATION / "security.md").read_text(encoding="utf-8")
+
+    assert f"{sum(len(case['steps']) for case in cases)} of its answers were recorded for this alone" in page

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
@@ -86,6 +87,33 @@ def test_a_job_that_is_tried_again_is_the_one_shown(tmp_path: Path) -> None:
     pods = (tmp_path / "out" / "pods.csv").read_text(encoding="utf-8").splitlines()
 
     assert lines_of(shown)[2:] == [line for line in pods if "flaky" in line]
+
+
+def columns_of(file: str) -> list[str]:
+    """Return the columns that the page of outputs tells of a file; `…` stands for what the one before has, too."""
+    page = (DOCS / "reference" / "outputs.md").read_text(encoding="utf-8")
+    section = page.partition(f"\n## {file}\n")[2].partition("\n## ")[0]
+    cells = re.findall(r"^\| (`[^|]+) \|", section, re.MULTILINE)
+    return [name for cell in cells for name in re.findall(r"`([^`]+)`", cell)]
+
+
+@pytest.mark.parametrize("file", ["jobs.csv", "schedule.csv", "machine_states.csv", "pods.csv"])
+def test_the_columns_of_outputs_are_those_of_the_page(file: str, tmp_path: Path) -> None:
+    run(tmp_path, "batkube workload generate burst --jobs 2 -o w.json")
+    run(tmp_path, "batkube run --workload w.json --platform 2x1 --out out --quiet")
+    written = (tmp_path / "out" / file).read_text(encoding="utf-8").splitlines()[0].split(",")
+    told = columns_of(file)
+
+    assert [name for name in written if not any(fnmatch(name, one.replace("…", "*")) for one in told)] == []
+    # What only some runs have: gangs and what resources are shared by.
+    sometimes = {"submitted_as", "admitted_time", "member_wait"}
+    assert [
+        one
+        for one in told
+        if one not in sometimes
+        and not one.startswith("utilisation_")
+        and not any(fnmatch(name, one.replace("…", "*")) for name in written)
+    ] == []
 
 
 #: The runs that a page's Python finds, by the folder: those that the page itself, or its reader, has made before.
