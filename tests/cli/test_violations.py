@@ -1,4 +1,4 @@
-"""A scheduler that does what no cluster allows, or leaves jobs out, looks good nowhere: in no script or report."""
+"""A scheduler that does what no cluster allows, leaves jobs out or breaks down looks good nowhere, in no report."""
 
 from __future__ import annotations
 
@@ -39,9 +39,17 @@ class Picky(Policy):
 """
 
 
+#: Never lets anybody wait, and gives up where somebody would have to.
+FRAIL = PICKY.replace("Picky", "Frail").replace('Reject(job, "busy")', "1 / 0")
+
+
 def batkube(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "batkube", *arguments]
     return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+
+
+def table(path: Path) -> list[dict[str, str]]:
+    return list(csv.DictReader(path.read_text().splitlines()))
 
 
 @pytest.fixture
@@ -112,11 +120,38 @@ def test_an_experiment_does_not_call_it_the_best(folder: Path) -> None:
     for sign, meaning in (("✗", "did what no cluster allows"), ("‡", "ran fewer jobs than others")):
         assert f"{sign} {meaning}, so its means are not compared" in page
         assert page.count(sign) > 1
-    rows = csv.DictReader((folder / "out/results.csv").read_text().splitlines())
-    waits = {row["scheduler"]: row["mean_waiting_time"] for row in rows}
+    waits = {row["scheduler"]: row["mean_waiting_time"] for row in table(folder / "out/results.csv")}
     assert waits["policy:picky.py:Picky"] == "0.000000"
     batkube("report", "out", "--tables", "tables", "--columns", "makespan,mean_waiting_time", cwd=folder)
     assert r"\star" not in (folder / "tables/results.tex").read_text()
+
+
+def test_a_scheduler_that_fails_on_hard_workloads_is_not_the_best_by_the_easy_ones(folder: Path) -> None:
+    """Those of its runs complete in which nobody has to wait: a mean wait of 0."""
+    (folder / "frail.py").write_text(FRAIL)
+    (folder / "e.yaml").write_text(
+        "base: {workload: {generate: poisson, jobs: 8, interval: 60s, run-time: 'choice:1,400'}, platform: 4x1}\n"
+        "axes: {scheduler: [policy:fcfs, policy:frail.py:Frail]}\n"
+        "seeds: 12\n"
+        "figures: [{kind: bar, x: scheduler, y: mean_waiting_time}]\n"
+    )
+
+    result = batkube("experiment", "e.yaml", "--out", "out", "--quiet", cwd=folder)
+    batkube("report", "out", "--tables", "tables", "--columns", "mean_waiting_time", cwd=folder)
+
+    assert result.returncode == 1
+    rows = [row for row in table(folder / "out/results.csv") if "frail" in row["scheduler"]]
+    completed = [row for row in rows if row["state"] == "done"]
+    assert 0 < len(completed) < len(rows)
+    page = (folder / "out" / "report.html").read_text()
+    assert "¶ failed in runs that others completed, so its means are of other workloads and not compared" in page
+    assert "policy:frail.py:Frail ¶" in page  # in the figure
+    latex = (folder / "tables/results.tex").read_text()
+    assert r"\star" not in latex
+    assert rf"{len(completed)} of 12 & $0.00$" in latex
+    standings = {row["scheduler"]: row["standing"] for row in table(folder / "tables/results.csv")}
+    assert standings == {"policy:fcfs": "fair", "policy:frail.py:Frail": "partial"}
+    assert not (folder / "tables/differences.csv").exists()  # there is nobody else to compare with
 
 
 def test_a_comparison_says_of_neither_that_it_is_better(folder: Path) -> None:

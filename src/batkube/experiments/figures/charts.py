@@ -75,12 +75,17 @@ class _Charting:
         """Return which labels of an axis may be compared, where not all of them are alike in that."""
         if axis not in self._axes:
             return {}
-        there, done = self._present(axis), self._frame[self._frame["state"] == "done"]
+        there = self._present(axis)
         same = [*(name for name in self._axes if name != axis), "seed", "repeat"]
         runs: dict[str, dict[object, pd.Series[Any]]] = {label: {} for label in there}
-        for _, row in done.iterrows():
-            runs[row[axis]][tuple(row[name] for name in same)] = row
-        found = dict(zip(there, standings_among(list(runs.values())), strict=True))
+        failures: dict[str, list[object]] = {label: [] for label in there}
+        for _, row in self._frame.iterrows():
+            key = tuple(row[name] for name in same)
+            if row["state"] == "done":
+                runs[row[axis]][key] = row
+            else:
+                failures[row[axis]].append(key)
+        found = dict(zip(there, standings_among(list(runs.values()), list(failures.values())), strict=True))
         return found if len(set(found.values())) > 1 else {}
 
     def _present(self, axis: str) -> list[str]:

@@ -79,7 +79,8 @@ def differences_section(findings: Findings) -> Section | None:
 _LEGEND = (
     "Each row less another with the same workload and platform, seed by seed, ± half the 95 % confidence interval of "
     "the mean difference. In bold where the interval leaves out 0. Rows without pairs are compared as independent "
-    "samples (Welch). Who did what no cluster allows, or ran fewer jobs than others, is left out."
+    "samples (Welch). Who did what no cluster allows, ran fewer jobs than others, or failed where others completed, is "
+    "left out."
 )
 _LEGEND_OF_MANY = (
     f"{SURE} where the interval leaves out 0 even when all {{count}} of its column are to hold at once (Bonferroni)."

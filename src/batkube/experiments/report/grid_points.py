@@ -35,7 +35,8 @@ class GridPoint:
 
     labels: Mapping[str, str]
     runs: int
-    failed: int
+    #: Seeds and repeats of the runs that failed.
+    failures: Sequence[tuple[int, int]]
     #: Runs that are the same to the byte as an earlier one.
     copies: int
     #: What its runs were to do; only points with the same task can be better or worse than each other.
@@ -43,6 +44,16 @@ class GridPoint:
     samples: Mapping[str, Sample]
     #: The runs that completed, by seed and repeat: digest and numbers.
     done: Runs
+
+    @property
+    def count(self) -> int:
+        """How many runs count."""
+        return self.runs - len(self.failures) - self.copies
+
+    @property
+    def count_told(self) -> str:
+        """How many runs count, and of how many where not all do."""
+        return f"{self.count}" if self.count == self.runs else f"{self.count} of {self.runs}"
 
 
 def grid_points(findings: Findings, columns: Sequence[Column]) -> list[GridPoint]:
@@ -68,7 +79,8 @@ def standings_of(points: Sequence[GridPoint]) -> list[Standing]:
     """Return which points may be called better or worse than others of the same task."""
     found = [Standing.FAIR] * len(points)
     for group in by_task(points):
-        for number, one in zip(group, standings_among([points[number].done for number in group]), strict=True):
+        done, failures = zip(*((points[number].done, points[number].failures) for number in group), strict=True)
+        for number, one in zip(group, standings_among(done, failures), strict=True):
             found[number] = one
     return found
 
@@ -96,7 +108,7 @@ def difference_between(first: GridPoint, second: GridPoint, column: Column) -> D
 def best_of(points: Sequence[GridPoint], column: Column) -> list[str]:
     """Return a mark for each point: ★ (the best), ≈ (no clear difference to it), that of its standing, or none.
 
-    A scheduler that gives away what is not there, or leaves jobs out, wins easily, so it does not take part.
+    A scheduler that gives away what is not there, leaves jobs out or breaks down wins easily, so it takes no part.
     """
     marks = [standing.sign if column.better else "" for standing in standings_of(points)]
     for group in by_task(points) if column.better else ():
@@ -126,12 +138,17 @@ def _point(labels: Mapping[str, str], rows: pd.DataFrame, columns: Sequence[Colu
     return GridPoint(
         labels=labels,
         runs=len(rows),
-        failed=len(rows) - len(done),
+        failures=[_key(row) for _, row in rows[rows["state"] != "done"].iterrows()],
         copies=len(done) - len(without_copies(done, axes)),
         task=_task(findings, str(rows["run"].iloc[0]), labels) if len(rows) else "",
         samples=samples,
-        done={(int(row["seed"]), int(row["repeat"])): row for _, row in done.iterrows()},
+        done={_key(row): row for _, row in done.iterrows()},
     )
+
+
+def _key(row: pd.Series[Any]) -> tuple[int, int]:
+    """Return what tells the runs of one point apart."""
+    return int(row["seed"]), int(row["repeat"])
 
 
 def _task(findings: Findings, run: str, labels: Mapping[str, str]) -> str:

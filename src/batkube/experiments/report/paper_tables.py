@@ -78,7 +78,7 @@ def _results_latex(findings: Findings, columns: Sequence[Column]) -> str:
     rows = []
     for place, point in enumerate(points):
         cells = [escaped(point.labels[axis]) for axis in axes]
-        cells.append(str(point.runs - point.failed - point.copies))
+        cells.append(point.count_told)
         cells += [_mean(point.samples.get(column.name), column, signs=best[column.name][place]) for column in columns]
         rows.append(cells)
     meanings = {BEST: "the best mean", ALIKE: "no clear difference to the best"}

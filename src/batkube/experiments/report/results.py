@@ -34,7 +34,7 @@ def results_section(findings: Findings) -> Section:
     rows: list[list[Cell | Any]] = []
     for number, point in enumerate(points):
         cells: list[Any] = [Cell(point.labels[name], kind="label") for name in axes] or ["all runs"]
-        cells.append(Cell(_count(point), float(point.runs - point.failed - point.copies)))
+        cells.append(Cell(point.count_told, float(point.count)))
         cells += [mean_cell(point.samples.get(column.name), column, best[column.name][number]) for column in columns]
         rows.append(cells)
     means = folded_if_long(
@@ -70,12 +70,6 @@ def runs_section(findings: Findings) -> Section:
     same = _remark_on_copies(findings)
     content = join((paragraph(same) if same else None, fold(f"All {len(rows):,} runs", table(heads, rows))))
     return Section("runs", "Every run", content)
-
-
-def _count(point: GridPoint) -> str:
-    """Return how many runs count, and of how many."""
-    counted = point.runs - point.failed - point.copies
-    return f"{counted}" if counted == point.runs else f"{counted} of {point.runs}"
 
 
 def _legend(points: Sequence[GridPoint], columns: Sequence[Column]) -> str:

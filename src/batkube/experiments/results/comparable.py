@@ -1,8 +1,11 @@
-"""Which sets of an experiment's runs may be compared: those that did nothing impossible, and ran the same jobs."""
+"""Which sets of an experiment's runs may be compared: those that did nothing impossible, and ran the same jobs.
+
+A run that failed has no numbers. Where others completed it, the means of the two are of different workloads.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from batkube.experiments.description.columns import OVERALLOCATIONS, VIOLATIONS
@@ -15,10 +18,11 @@ if TYPE_CHECKING:
 Runs: TypeAlias = "Mapping[Any, pd.Series[Any]]"
 
 
-def standings_among(sets: Sequence[Runs]) -> list[Standing]:
+def standings_among(sets: Sequence[Runs], failures: Sequence[Collection[Any]]) -> list[Standing]:
     """Return how each of several sets of runs stands; runs with the same key had the same to do.
 
-    One violation makes a whole set void. Jobs that were never run are counted key by key: other workloads have others.
+    `failures` are the keys of those runs of each set that failed. One violation makes a whole set void. Jobs that were
+    never run are counted key by key: other workloads have others.
     """
     violations = [sum(bool(row[OVERALLOCATIONS] > 0 or row[VIOLATIONS] > 0) for row in runs.values()) for runs in sets]
     found = [Standing.VOID if broken else Standing.FAIR for broken in violations]
@@ -28,4 +32,8 @@ def standings_among(sets: Sequence[Runs]) -> list[Standing]:
         of_key = standings([violations[number] for number in there], never_run)
         for number, one in zip(there, of_key, strict=True):
             found[number] = one if found[number] is Standing.FAIR else found[number]
-    return found
+    possible = {key for runs, one in zip(sets, found, strict=True) if one is not Standing.VOID for key in runs}
+    return [
+        Standing.PARTIAL if one is Standing.FAIR and not possible.isdisjoint(keys) else one
+        for one, keys in zip(found, failures, strict=True)
+    ]

@@ -1,8 +1,9 @@
 """Which runs may be called better or worse than others, and what to put beside those that may not.
 
-Two ways to good numbers are none: to give away what is not there, and to leave jobs out. A job that never ran has no
-wait, so whoever turns away all that would have to wait has a mean wait of 0. Numbers of such runs are shown, with a
-sign, and compared with nobody's. The same signs stand in tables, figures and papers.
+Three ways to good numbers are none: to give away what is not there, to leave jobs out, and to break down where it is
+hard. A job that never ran has no wait, so whoever turns away all that would have to wait has a mean wait of 0; and of
+a scheduler that fails under load, the runs that completed are those of the easy workloads. Numbers of such runs are
+shown, with a sign, and compared with nobody's. The same signs stand in tables, figures and papers.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ class Standing(enum.Enum):
     FAIR = ""
     #: It never ran jobs that another one of the same task ran.
     SHORT = "‡"
+    #: Some runs of it failed that others completed, so that its means are of other workloads.
+    PARTIAL = "¶"
     #: Its scheduler did what no cluster allows.
     VOID = "✗"
 
@@ -38,6 +41,7 @@ class Standing(enum.Enum):
 _MEANINGS = {
     Standing.FAIR: "",
     Standing.SHORT: "ran fewer jobs than others, so its means are not compared",
+    Standing.PARTIAL: "failed in runs that others completed, so its means are of other workloads and not compared",
     Standing.VOID: "did what no cluster allows, so its means are not compared",
 }
 
@@ -54,4 +58,4 @@ def standings(violations: Sequence[float], never_run: Sequence[float]) -> list[S
 
 def unfair(those: Sequence[Standing]) -> list[Standing]:
     """Return those of the standings that need a word of explanation, each once."""
-    return [one for one in (Standing.SHORT, Standing.VOID) if one in those]
+    return [one for one in (Standing.SHORT, Standing.PARTIAL, Standing.VOID) if one in those]

@@ -29,6 +29,7 @@ _SPECIAL = {
     "★": r"$\star$",
     "✗": r"$\dagger$",
     "‡": r"$\ddagger$",
+    "¶": r"\P{}",
     "…": r"\dots{}",
     "–": "--",
     "−": "$-$",
@@ -41,6 +42,7 @@ SIGNS = {
     "≈": r"$^\approx$",
     "✗": r"$^\dagger$",
     "‡": r"$^\ddagger$",
+    "¶": r"$^\P$",
     "§": r"$^\S$",
 }
 _CHARACTERS = re.compile("|".join(re.escape(character) for character in _SPECIAL))
