@@ -195,6 +195,18 @@ def test_jobs_that_reach_their_walltimes_are_counted_among_those_that_are_kept(t
     assert killed(conversions.scale_walltimes(trace, Fraction(2))) == {}
 
 
+def test_what_was_noted_of_a_trace_is_not_said_of_a_part_of_it(tmp_path: Path) -> None:
+    trace = read(tmp_path, *(line(number, status=5, user=number % 2) for number in range(6)), line(7, run=-1))
+    part = conversions.first_jobs(conversions.selected_jobs(trace, users=["1"]), 2)
+
+    assert conversions.first_jobs(trace, 6).notes == trace.notes == ((swf.CANCELLED, 6), (swf.NO_RUN_TIME, 1))
+    whole = "in the whole trace, of which a part was taken:"
+    assert [(note.message, count) for note, count in part.notes] == [
+        (f"6 times {whole} {swf.CANCELLED.message}", 1),
+        (f"once {whole} {swf.NO_RUN_TIME.message}", 1),
+    ]
+
+
 def test_unsorted_lines_are_sorted_and_ties_keep_their_order(tmp_path: Path) -> None:
     trace = read(tmp_path, line(1, submit=9), line(10, submit=5), line(9, submit=5), line(2, submit=0))
 

@@ -25,6 +25,8 @@ NOT_COMPRESSED = FidelityNote("workload", "a job's run time depends on the machi
 CLIPPED = FidelityNote("workload", "a job asked for more than --clip-size and got that much")
 RAISED = FidelityNote("workload", "a job's walltime was not above its run time and was raised above it")
 NO_WALLTIME_MADE = FidelityNote("workload", "a job's run time depends on the machines: it got no walltime from it")
+#: What begins a note on a trace of which a part is left; how often it is so there stands before it.
+_IN_THE_WHOLE = " in the whole trace, of which a part was taken: "
 TERMS_LOST = FidelityNote("workload", "a job has another size now, and its min_member and min_resources are gone")
 
 
@@ -108,6 +110,21 @@ def recount_overruns(workload: Workload) -> Workload:
     lengths = ((run_time(job.profile), job.walltime) for job in workload.jobs)
     count = sum(run is not None and walltime is not None and run >= walltime for run, walltime in lengths)
     return _noted(_without(workload, OVERRUN), OVERRUN, count)
+
+
+def about_the_whole(workload: Workload) -> Workload:
+    """Say of what was noted when a trace was read that it is of all its jobs, where only some of them are left.
+
+    Which of them it was is not known any more, and to count 1,081 cancelled jobs among 300 would be wrong.
+    """
+
+    def told(note: FidelityNote, count: int) -> tuple[FidelityNote, int]:
+        if note == OVERRUN or _IN_THE_WHOLE in note.message:
+            return note, count
+        how_often = "once" if count == 1 else f"{count:,} times"
+        return FidelityNote(note.subject, f"{how_often}{_IN_THE_WHOLE}{note.message}", note.severity), 1
+
+    return replace(workload, notes=tuple(told(note, count) for note, count in workload.notes))
 
 
 def drop_zero_run_times(workload: Workload) -> Workload:
@@ -269,7 +286,8 @@ def _with_jobs(workload: Workload, jobs: Iterable[Job], wanted: str) -> Workload
             remedy=f"its {len(workload.jobs)} jobs are submitted from "
             f"{workload.jobs[0].submit // NANOSECONDS_PER_SECOND} s to {last_s} s",
         )
-    return replace(workload, jobs=kept)
+    part = replace(workload, jobs=kept)
+    return part if len(kept) == len(workload.jobs) else about_the_whole(part)
 
 
 def _noted(workload: Workload, note: FidelityNote, count: int) -> Workload:

@@ -141,7 +141,7 @@ class Recipe:
         draw = self._draw_checked()
         if self._machines is not None:
             workload = replace(workload, size_machines=self._machines)
-        drawn = conversions.recount_overruns(draw(workload, Streams(seed)))
+        drawn = conversions.about_the_whole(conversions.recount_overruns(draw(workload, Streams(seed))))
         return drawn if self._rate_factor is None else conversions.scale_arrival_rate(drawn, self._rate_factor)
 
     def _draw_checked(self) -> Callable[[Workload, Streams], Workload]:
