@@ -109,7 +109,8 @@ def test_schedulers_that_decide_alike_are_no_copies_of_each_other(folder: Path) 
 
 def test_an_experiment_is_told_whole_with_what_failed(folder: Path) -> None:
     axes = {"scheduler": ["policy:fcfs", "policy:lazy.py:Lazy"]}
-    base = {"workload": {"generate": "lublin", "jobs": 20, "machines": 4}, "platform": "4x1"}
+    workload = {"generate": "poisson", "jobs": 20, "interval": "10s", "size": "choice:1,2"}
+    base = {"workload": workload, "platform": "4x1"}
     (folder / "e.yaml").write_text(yaml.safe_dump({"base": base, "axes": axes, "seeds": 3}))
     lazy = GREEDY.replace("Greedy", "Lazy").replace("list(view.queue)", "[]")
     (folder / "lazy.py").write_text(lazy)
@@ -121,7 +122,8 @@ def test_an_experiment_is_told_whole_with_what_failed(folder: Path) -> None:
     assert "All 3 runs were simulated" in text
     assert "count once" not in text  # each seed draws a workload of its own
     assert "3 more runs failed and have no results." in text
-    drawn = "a synthetic workload of the model lublin (jobs 20, machines 4), drawn by the run's seed"
+    recipe = "interval 10s; jobs 20; size choice:1,2"
+    drawn = f"a synthetic workload of the model poisson ({recipe}), drawn by the run's seed"
     assert f"The workload was {drawn}." in text
     assert "The seeds of the random streams were 0 to 2." in text
 

@@ -193,8 +193,9 @@ def _one_workload(source: object, run: RunTold) -> str:
 
 def _beside(words: Mapping[str, object]) -> str:
     """Return in brackets what else a recipe says."""
-    options = ", ".join(f"{key} {value}" for key, value in words.items() if value != "${seed}")
-    return f" ({options})" if options else ""
+    options = [f"{key} {value}" for key, value in words.items() if value != "${seed}"]
+    parting = "; " if any("," in option for option in options) else ", "
+    return f" ({parting.join(options)})" if options else ""
 
 
 def _amount(text: object) -> str:
