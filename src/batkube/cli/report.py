@@ -35,7 +35,9 @@ def report(
         Path | None,
         typer.Option(metavar="FOLDER", help="Also write each figure of an experiment there, a file each."),
     ] = None,
-    kind: Annotated[FigureFormat, typer.Option("--format", help="What those files are.")] = FigureFormat.SVG,
+    kind: Annotated[
+        FigureFormat | None, typer.Option("--format", help="What those files are; svg unless said.")
+    ] = None,
     width: Annotated[
         FigureWidth | None,
         typer.Option(help="For print: as wide as a column (3.5 in) or a page (7.16 in) of a paper, without titles."),
@@ -66,7 +68,8 @@ def report(
             problem="is neither a run's output folder nor an experiment's: it holds no jobs.csv and no experiment.json",
             remedy="give the --out of `batkube run` or of `batkube experiment`",
         )
-    _refuse_idle(out, is_experiment, {"--figures": figures, "--tables": tables, "--columns": columns, "--width": width})
+    of_figures = {"--figures": figures, "--width": width, "--format": kind}
+    _refuse_idle(out, is_experiment, {**of_figures, "--tables": tables, "--columns": columns})
     from batkube.outputs.pages.page import page_place
 
     target = out or page_place(folder.parent if folder.is_file() else folder)
@@ -83,7 +86,7 @@ def report(
         from batkube.experiments.figures.gallery import save_figures
 
         width_in = None if width is None else WIDTHS_IN[width]
-        for path in save_figures(folder, figures, kind.value, width_in):
+        for path in save_figures(folder, figures, kind or FigureFormat.SVG, width_in):
             typer.echo(f"wrote {path}")
     if tables is not None:
         from batkube.experiments.report.paper_tables import write_paper_tables
@@ -105,6 +108,6 @@ def _refuse_idle(out: Path | None, is_experiment: bool, options: Mapping[str, ob
     for option, remedy in remedies.items():
         if options[option] is not None and not is_experiment:
             raise InputError(option, problem="is for experiments, and this is a run", remedy=remedy)
-    for option, needed in (("--columns", "--tables"), ("--width", "--figures")):
+    for option, needed in (("--columns", "--tables"), ("--width", "--figures"), ("--format", "--figures")):
         if options[option] is not None and options[needed] is None:
             raise InputError(option, problem=f"means nothing without {needed}")

@@ -81,6 +81,17 @@ def test_means_come_with_intervals_and_counts_and_the_best_is_marked(tmp_path: P
     assert rows == [["a", "3", "101.0 ± 2.5★"], ["b", "3", "201.0 ± 2.5"], ["c", "3", "102.7 ± 6.3≈"]]
 
 
+def test_rows_of_different_seeds_are_said_to_be_so(tmp_path: Path) -> None:
+    """Where seeds were left out, or are still to be run: a mean of the easy half may look better."""
+    seeds = "Not all rows of one workload have the same seeds"
+    equal = told(
+        write_experiment(tmp_path / "a", {"scheduler": ["a", "b"]}, runs_of("a", [1, 2]) + runs_of("b", [1, 2]))
+    )
+    other = told(write_experiment(tmp_path / "b", {"scheduler": ["a", "b"]}, runs_of("a", [1, 2]) + runs_of("b", [1])))
+
+    assert (seeds in equal.text, seeds in other.text) == (False, True)
+
+
 def test_the_best_is_sought_among_runs_with_the_same_task_only(tmp_path: Path) -> None:
     axes = {"scheduler": ["a", "b"], "workload": ["small", "large"]}
     runs = [
