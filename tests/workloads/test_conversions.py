@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from batkube.kernel.errors import InputError
 from batkube.kernel.instants import Instant, seconds
-from batkube.workloads import conversions
+from batkube.workloads import conversions, selection
 from batkube.workloads.delays import DelayProfiles
 from batkube.workloads.model import WHOLE, Composed, Delay, GangTerms, Job, ParallelHomogeneous, Profile, Workload
 from batkube.workloads.run_times import run_time
@@ -38,15 +38,15 @@ def test_shifting_lets_the_first_job_arrive_at_zero(delays_at: MakeWorkload) -> 
 def test_a_window_holds_its_begin_but_not_its_end(delays_at: MakeWorkload) -> None:
     workload = delays_at((0, 1, 1), (10, 1, 1), (15, 1, 1), (20, 1, 1))
 
-    inside = conversions.window(workload, Instant(seconds(10)), Instant(seconds(20)))
-    onwards = conversions.window(workload, Instant(seconds(10)), None)
+    inside = selection.window(workload, Instant(seconds(10)), Instant(seconds(20)))
+    onwards = selection.window(workload, Instant(seconds(10)), None)
 
     assert (submits_s(inside), submits_s(onwards)) == ([10, 15], [10, 15, 20])
 
 
 def test_an_empty_window_is_refused_with_what_there_is(delays_at: MakeWorkload) -> None:
     with pytest.raises(InputError, match="no job is submitted in the time window") as caught:
-        conversions.window(delays_at((5, 1, 1), (90, 1, 1)), Instant(seconds(10)), Instant(seconds(20)))
+        selection.window(delays_at((5, 1, 1), (90, 1, 1)), Instant(seconds(10)), Instant(seconds(20)))
 
     assert caught.value.remedy == "its 2 jobs are submitted from 5 s to 90 s"
 
@@ -54,19 +54,19 @@ def test_an_empty_window_is_refused_with_what_there_is(delays_at: MakeWorkload) 
 def test_the_first_jobs_are_kept(delays_at: MakeWorkload) -> None:
     workload = delays_at((0, 1, 1), (1, 2, 1), (2, 3, 1))
 
-    assert [job.name for job in conversions.first_jobs(workload, 2).jobs] == ["0", "1"]
-    assert conversions.first_jobs(workload, 9).jobs == workload.jobs
+    assert [job.name for job in selection.first_jobs(workload, 2).jobs] == ["0", "1"]
+    assert selection.first_jobs(workload, 9).jobs == workload.jobs
 
 
 def test_jobs_that_do_not_run_are_dropped(delays_at: MakeWorkload) -> None:
-    kept = conversions.drop_zero_run_times(delays_at((0, 0, 1), (1, 2, 1), (2, 0, 1)))
+    kept = selection.drop_zero_run_times(delays_at((0, 0, 1), (1, 2, 1), (2, 0, 1)))
 
     assert [job.name for job in kept.jobs] == ["1"]
 
 
 def test_a_workload_of_nothing_but_zero_run_times_is_refused(delays_at: MakeWorkload) -> None:
     with pytest.raises(InputError, match="no job has a run time above 0"):
-        conversions.drop_zero_run_times(delays_at((0, 0, 1)))
+        selection.drop_zero_run_times(delays_at((0, 0, 1)))
 
 
 def test_trimming_shortens_profiles_and_keeps_their_names_and_sharing(delays_at: MakeWorkload) -> None:
@@ -233,8 +233,8 @@ def test_a_window_and_its_complement_hold_every_job(workload: Workload, at: int)
     if begin == end:
         return
 
-    before = conversions.window(workload, begin, middle)
-    after = conversions.window(workload, middle, None)
+    before = selection.window(workload, begin, middle)
+    after = selection.window(workload, middle, None)
 
     assert [*before.jobs, *after.jobs] == list(workload.jobs)
 

@@ -12,7 +12,7 @@ import pytest
 from batkube.kernel.errors import InputError
 from batkube.kernel.fidelity import FidelityNote
 from batkube.kernel.instants import Duration, seconds
-from batkube.workloads import conversions, swf
+from batkube.workloads import conversions, selection, swf
 from batkube.workloads.model import Delay, Workload
 from batkube.workloads.reading import read_workload
 from batkube.workloads.resampling import blocks_in_a_row, separate_window_of_jobs
@@ -159,7 +159,7 @@ def test_the_date_of_a_trace_is_that_of_its_instant_0(tmp_path: Path) -> None:
         return [row for row in headers(workload, tmp_path) if "UnixStartTime" in row]
 
     assert dates(conversions.shift_to_zero(trace)) == ["; UnixStartTime: 893466764"]
-    assert dates(conversions.first_jobs(trace, 1)) == ["; UnixStartTime: 893466664"]
+    assert dates(selection.first_jobs(trace, 1)) == ["; UnixStartTime: 893466664"]
     assert dates(separate_window_of_jobs(trace, 1, 1))[0] in (
         "; UnixStartTime: 893466764",
         "; UnixStartTime: 893553164",
@@ -177,29 +177,35 @@ def test_queues_and_partitions_are_chosen_by_number_or_name(tmp_path: Path) -> N
     trace = read(tmp_path, HEADER, line(1, queue=1), line(2, queue=2), line(3, partition=7), line(4, queue=3))
 
     def names(**wanted: list[str]) -> list[str]:
-        return [job.name for job in conversions.selected_jobs(trace, **wanted).jobs]  # type: ignore[arg-type]
+        return [job.name for job in selection.selected_jobs(trace, **wanted).jobs]  # type: ignore[arg-type]
 
     assert names(queues=["express"]) == names(queues=["1"]) == ["1"]
     assert names(queues=["3", "high priority"]) == ["2", "4"]
     assert names(partitions=["batch"]) == ["3"]
+    noted = selection.selected_jobs(trace, queues=["1", "expres"]).notes
+    assert [(note.message, count) for note, count in noted] == [("no job is of the queue 'expres'", 1)]
+    with pytest.raises(InputError, match=r"queues are 1 \(express\), 2 \(high priority\), 3; sizes are 1 to 1"):
+        selection.selected_jobs(trace, queues=["expres"], sizes=(1, 4))
+    with pytest.raises(InputError, match="no job has a user"):
+        selection.selected_jobs(trace, users=["ann"])
 
 
 def test_jobs_that_reach_their_walltimes_are_counted_among_those_that_are_kept(tmp_path: Path) -> None:
     trace = read(tmp_path, *(line(number, run=60, time=60, queue=number % 3) for number in range(9)))
 
     def killed(workload: Workload) -> dict[FidelityNote, int]:
-        return dict(conversions.recount_overruns(workload).notes)
+        return dict(selection.recount_overruns(workload).notes)
 
     assert killed(trace) == {OVERRUN: 9}
-    assert killed(conversions.selected_jobs(trace, queues=["1"])) == {OVERRUN: 3}
+    assert killed(selection.selected_jobs(trace, queues=["1"])) == {OVERRUN: 3}
     assert killed(conversions.scale_walltimes(trace, Fraction(2))) == {}
 
 
 def test_what_was_noted_of_a_trace_is_not_said_of_a_part_of_it(tmp_path: Path) -> None:
     trace = read(tmp_path, *(line(number, status=5, user=number % 2) for number in range(6)), line(7, run=-1))
-    part = conversions.first_jobs(conversions.selected_jobs(trace, users=["1"]), 2)
+    part = selection.first_jobs(selection.selected_jobs(trace, users=["1"]), 2)
 
-    assert conversions.first_jobs(trace, 6).notes == trace.notes == ((swf.CANCELLED, 6), (swf.NO_RUN_TIME, 1))
+    assert selection.first_jobs(trace, 6).notes == trace.notes == ((swf.CANCELLED, 6), (swf.NO_RUN_TIME, 1))
     whole = "in the whole trace, of which a part was taken:"
     assert [(note.message, count) for note, count in part.notes] == [
         (f"6 times {whole} {swf.CANCELLED.message}", 1),

@@ -40,7 +40,7 @@ from batkube.kernel.errors import InputError
 from batkube.kernel.fidelity import FidelityNote
 from batkube.kernel.instants import Instant, human
 from batkube.kernel.quantities import CPU
-from batkube.workloads import conversions, option_values
+from batkube.workloads import conversions, option_values, selection
 from batkube.workloads.model import Workload
 from batkube.workloads.reading import format_of, read_workload
 from batkube.workloads.recipes import GENERATE, RESAMPLE, WORDS_OF_KIND, Wording, read_recipe
@@ -129,13 +129,13 @@ def convert(
     else:
         _refuse_without("--utilisation", {"--period": period, "--variation": variation, "--pick": pick})
     workload = _window(workload, begin, end)
-    workload = conversions.selected_jobs(
+    workload = selection.selected_jobs(
         workload, sizes=(min_size, max_size), users=user or (), queues=queue or (), partitions=partition or ()
     )
     if drop_zero:
-        workload = conversions.drop_zero_run_times(workload)
+        workload = selection.drop_zero_run_times(workload)
     if first is not None:
-        workload = conversions.first_jobs(workload, first)
+        workload = selection.first_jobs(workload, first)
     if shift:
         workload = conversions.shift_to_zero(workload)
     workload = _timed(workload, rate, compress, trim)
@@ -148,7 +148,7 @@ def convert(
         workload = conversions.raise_walltimes(workload)
     if scheduler is not None:
         workload = conversions.with_scheduler(workload, scheduler)
-    _write(conversions.recount_overruns(workload), output, output_format, force)
+    _write(selection.recount_overruns(workload), output, output_format, force)
 
 
 @app.command()
@@ -272,7 +272,7 @@ def _utilisation_window(
     kind = "recorded" if recorded else "offered (no starts are recorded)"
     where = f"period {human(match.begin)} to {human(match.end)} of the trace"
     typer.echo(f"{where}, mean utilisation {match.utilisation:.4f}, {kind}", err=True)
-    return conversions.window(workload, match.begin, match.end)
+    return selection.window(workload, match.begin, match.end)
 
 
 def _window(workload: Workload, begin: str | None, end: str | None) -> Workload:
@@ -284,7 +284,7 @@ def _window(workload: Workload, begin: str | None, end: str | None) -> Workload:
         raise InputError(
             "--from", problem=f"{begin} is later than --to {end}", remedy=f"swap them: --from {end} --to {begin}"
         )
-    return conversions.window(workload, Instant(since), None if until is None else Instant(until))
+    return selection.window(workload, Instant(since), None if until is None else Instant(until))
 
 
 def _timed(workload: Workload, rate: str | None, compress: str | None, trim: str | None) -> Workload:

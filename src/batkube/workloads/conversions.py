@@ -6,7 +6,7 @@ shared between jobs. Numbers that scale are exact fractions, so that the order o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 
@@ -25,8 +25,6 @@ NOT_COMPRESSED = FidelityNote("workload", "a job's run time depends on the machi
 CLIPPED = FidelityNote("workload", "a job asked for more than --clip-size and got that much")
 RAISED = FidelityNote("workload", "a job's walltime was not above its run time and was raised above it")
 NO_WALLTIME_MADE = FidelityNote("workload", "a job's run time depends on the machines: it got no walltime from it")
-#: What begins a note on a trace of which a part is left; how often it is so there stands before it.
-_IN_THE_WHOLE = " in the whole trace, of which a part was taken: "
 TERMS_LOST = FidelityNote("workload", "a job has another size now, and its min_member and min_resources are gone")
 
 
@@ -37,48 +35,11 @@ def shift_to_zero(workload: Workload) -> Workload:
     return replace(moved, header=workload.header.moved(first))
 
 
-def window(workload: Workload, begin: Instant, end: Instant | None) -> Workload:
-    """Keep the jobs submitted from `begin` on and before `end` (None: to the last)."""
-    kept = [job for job in workload.jobs if begin <= job.submit and (end is None or job.submit < end)]
-    return _with_jobs(workload, kept, "is submitted in the time window")
-
-
-def first_jobs(workload: Workload, count: int) -> Workload:
-    """Keep the first `count` jobs."""
-    return _with_jobs(workload, workload.jobs[:count], f"is among the first {count}")
-
-
-def selected_jobs(
-    workload: Workload,
-    *,
-    sizes: tuple[int | None, int | None] = (None, None),
-    users: Collection[str] = (),
-    queues: Collection[str] = (),
-    partitions: Collection[str] = (),
-) -> Workload:
-    """Keep the jobs whose size is in a range (None: no bound), and which are of these users, … (none: of all).
-
-    Queues and partitions that have numbers may be called by the names that the trace's header gives them.
-    """
-    least, most = sizes
-    queue_names, partition_names = workload.header.queue_names, workload.header.partition_names
-    kept = [
-        job
-        for job in workload.jobs
-        if (least is None or job.size >= least)
-        and (most is None or job.size <= most)
-        and (not users or job.user in users)
-        and (not queues or job.queue in queues or queue_names.get(job.queue) in queues)
-        and (not partitions or job.partition in partitions or partition_names.get(job.partition) in partitions)
-    ]
-    return _with_jobs(workload, kept, "has such a size, user, queue and partition")
-
-
 def clip_sizes(workload: Workload, most: int) -> Workload:
     """Let no job ask for more than `most` machines; its run time stays."""
     larger = sum(job.size > most for job in workload.jobs)
     clipped = _resized(workload, lambda job: replace_fields(job, size=most) if job.size > most else job)
-    return _noted(clipped, CLIPPED, larger)
+    return noted(clipped, CLIPPED, larger)
 
 
 def raise_walltimes(workload: Workload) -> Workload:
@@ -97,39 +58,7 @@ def raise_walltimes(workload: Workload) -> Workload:
         above = (length // NANOSECONDS_PER_SECOND + 1) * NANOSECONDS_PER_SECOND
         return replace_fields(job, walltime=Duration(_timed(above)))
 
-    return _noted(_without(_each(workload, raise_one), OVERRUN), RAISED, short)
-
-
-def recount_overruns(workload: Workload) -> Workload:
-    """Count those jobs that are killed at their walltimes among the ones there are now, with what they have now.
-
-    A trace's reader counts the jobs of the whole trace; a selection of them, or other walltimes, have another number.
-    """
-    if not any(note == OVERRUN for note, _ in workload.notes):
-        return workload
-    lengths = ((run_time(job.profile), job.walltime) for job in workload.jobs)
-    count = sum(run is not None and walltime is not None and run >= walltime for run, walltime in lengths)
-    return _noted(_without(workload, OVERRUN), OVERRUN, count)
-
-
-def about_the_whole(workload: Workload) -> Workload:
-    """Say of what was noted when a trace was read that it is of all its jobs, where only some of them are left.
-
-    Which of them it was is not known any more, and to count 1,081 cancelled jobs among 300 would be wrong.
-    """
-
-    def told(note: FidelityNote, count: int) -> tuple[FidelityNote, int]:
-        if note == OVERRUN or _IN_THE_WHOLE in note.message:
-            return note, count
-        how_often = "once" if count == 1 else f"{count:,} times"
-        return FidelityNote(note.subject, f"{how_often}{_IN_THE_WHOLE}{note.message}", note.severity), 1
-
-    return replace(workload, notes=tuple(told(note, count) for note, count in workload.notes))
-
-
-def drop_zero_run_times(workload: Workload) -> Workload:
-    """Leave out the jobs that run for no time at all."""
-    return _with_jobs(workload, [job for job in workload.jobs if run_time(job.profile) != 0], "has a run time above 0")
+    return noted(without(_each(workload, raise_one), OVERRUN), RAISED, short)
 
 
 def trim_run_times(workload: Workload, longest: Duration) -> Workload:
@@ -151,7 +80,7 @@ def trim_run_times(workload: Workload, longest: Duration) -> Workload:
             shorter = trimmed[id(profile)] = replace_fields(profile, duration=longest)
         return replace_fields(job, profile=shorter)
 
-    return _noted(_each(workload, trim), NOT_TRIMMED, untrimmed)
+    return noted(_each(workload, trim), NOT_TRIMMED, untrimmed)
 
 
 def scale_arrival_rate(workload: Workload, factor: Fraction) -> Workload:
@@ -185,7 +114,7 @@ def compress_time(workload: Workload, factor: Fraction) -> Workload:
             shorter[id(profile)] = replace_fields(profile, duration=length)
         return replace_fields(job, profile=shorter[id(profile)])
 
-    return _noted(_each(compressed, compress), NOT_COMPRESSED, untouched)
+    return noted(_each(compressed, compress), NOT_COMPRESSED, untouched)
 
 
 def pack_machines(workload: Workload, cores: int) -> Workload:
@@ -244,12 +173,12 @@ def walltimes_from_run_times(workload: Workload, factor: Fraction) -> Workload:
             return job
         return replace_fields(job, walltime=Duration(_timed(length * factor) or NANOSECONDS_PER_SECOND))
 
-    return _noted(_without(_each(workload, limit), OVERRUN), NO_WALLTIME_MADE, unknown)
+    return noted(without(_each(workload, limit), OVERRUN), NO_WALLTIME_MADE, unknown)
 
 
 def without_walltimes(workload: Workload) -> Workload:
     """Let every job run to its end."""
-    return _without(_each(workload, lambda job: replace_fields(job, walltime=None)), OVERRUN)
+    return without(_each(workload, lambda job: replace_fields(job, walltime=None)), OVERRUN)
 
 
 def with_scheduler(workload: Workload, scheduler: str) -> Workload:
@@ -273,28 +202,15 @@ def _resized(workload: Workload, change: Callable[[Job], Job]) -> Workload:
         lost += 1
         return replace_fields(changed, gang=WHOLE)
 
-    return _noted(_each(workload, resize), TERMS_LOST, lost)
+    return noted(_each(workload, resize), TERMS_LOST, lost)
 
 
-def _with_jobs(workload: Workload, jobs: Iterable[Job], wanted: str) -> Workload:
-    kept = list(jobs)
-    if not kept:
-        last_s = workload.jobs[-1].submit // NANOSECONDS_PER_SECOND
-        raise InputError(
-            workload.source,
-            problem=f"no job {wanted}",
-            remedy=f"its {len(workload.jobs)} jobs are submitted from "
-            f"{workload.jobs[0].submit // NANOSECONDS_PER_SECOND} s to {last_s} s",
-        )
-    part = replace(workload, jobs=kept)
-    return part if len(kept) == len(workload.jobs) else about_the_whole(part)
-
-
-def _noted(workload: Workload, note: FidelityNote, count: int) -> Workload:
+def noted(workload: Workload, note: FidelityNote, count: int) -> Workload:
+    """Return a workload with one note more, if there is anything to note."""
     return replace(workload, notes=(*workload.notes, (note, count))) if count else workload
 
 
-def _without(workload: Workload, note: FidelityNote) -> Workload:
+def without(workload: Workload, note: FidelityNote) -> Workload:
     """Return a workload of which what was noted is not so any more."""
     return replace(workload, notes=tuple((one, count) for one, count in workload.notes if one != note))
 

@@ -19,7 +19,7 @@ from batkube.kernel.instants import Duration
 from batkube.kernel.quantities import MEMORY
 from batkube.kernel.spelling import nearest
 from batkube.kernel.streams import Streams
-from batkube.workloads import conversions, generators, option_values, resampling
+from batkube.workloads import conversions, generators, option_values, resampling, selection
 from batkube.workloads.model import Workload
 from batkube.workloads.reading import read_workload
 
@@ -141,7 +141,7 @@ class Recipe:
         draw = self._draw_checked()
         if self._machines is not None:
             workload = replace(workload, size_machines=self._machines)
-        drawn = conversions.about_the_whole(conversions.recount_overruns(draw(workload, Streams(seed))))
+        drawn = selection.about_the_whole(selection.recount_overruns(draw(workload, Streams(seed))))
         return drawn if self._rate_factor is None else conversions.scale_arrival_rate(drawn, self._rate_factor)
 
     def _draw_checked(self) -> Callable[[Workload, Streams], Workload]:

@@ -1,0 +1,146 @@
+"""Which jobs of a workload are kept, and what is then still true of what was noted when it was read."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
+from typing import NamedTuple
+
+from batkube.kernel.errors import InputError
+from batkube.kernel.fidelity import FidelityNote
+from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Instant
+from batkube.workloads.conversions import noted, without
+from batkube.workloads.model import Job, Workload
+from batkube.workloads.run_times import run_time
+from batkube.workloads.walltimes import OVERRUN
+
+#: What begins a note on a trace of which a part is left; how often it is so there stands before it.
+_IN_THE_WHOLE = " in the whole trace, of which a part was taken: "
+#: So many users, queues or partitions are named where none is as wanted.
+_SHOWN = 10
+
+
+def window(workload: Workload, begin: Instant, end: Instant | None) -> Workload:
+    """Keep the jobs submitted from `begin` on and before `end` (None: to the last)."""
+    kept = [job for job in workload.jobs if begin <= job.submit and (end is None or job.submit < end)]
+    return _with_jobs(workload, kept, "is submitted in the time window")
+
+
+def first_jobs(workload: Workload, count: int) -> Workload:
+    """Keep the first `count` jobs."""
+    return _with_jobs(workload, workload.jobs[:count], f"is among the first {count}")
+
+
+def drop_zero_run_times(workload: Workload) -> Workload:
+    """Leave out the jobs that run for no time at all."""
+    return _with_jobs(workload, [job for job in workload.jobs if run_time(job.profile) != 0], "has a run time above 0")
+
+
+def selected_jobs(
+    workload: Workload,
+    *,
+    sizes: tuple[int | None, int | None] = (None, None),
+    users: Collection[str] = (),
+    queues: Collection[str] = (),
+    partitions: Collection[str] = (),
+) -> Workload:
+    """Keep the jobs whose size is in a range (None: no bound), and which are of these users, … (none: of all).
+
+    Queues and partitions that have numbers may be called by the names that the trace's header gives them. A name that
+    no job has is noted: it may be a slip of the pen.
+    """
+    least, most = sizes
+    header = workload.header
+    wishes = [
+        _Wish("user", users, Counter(job.user for job in workload.jobs), {}),
+        _Wish("queue", queues, Counter(job.queue for job in workload.jobs), header.queue_names),
+        _Wish("partition", partitions, Counter(job.partition for job in workload.jobs), header.partition_names),
+    ]
+    of_users, of_queues, of_partitions = (wish.chosen() for wish in wishes)
+    kept = [
+        job
+        for job in workload.jobs
+        if (least is None or job.size >= least)
+        and (most is None or job.size <= most)
+        and job.user in of_users
+        and job.queue in of_queues
+        and job.partition in of_partitions
+    ]
+    there = [wish.there() for wish in wishes if wish.names]
+    if least is not None or most is not None:
+        extent = [job.size for job in workload.jobs]
+        there.append(f"sizes are {min(extent):,} to {max(extent):,}")
+    part = _with_jobs(workload, kept, "has such a size, user, queue and partition", "; ".join(there))
+    for note in (note for wish in wishes for note in wish.unknown()):
+        part = noted(part, note, 1)
+    return part
+
+
+class _Wish(NamedTuple):
+    """Which users, queues or partitions are wanted, and which there are."""
+
+    what: str
+    #: None at all means all of them.
+    names: Collection[str]
+    #: How many jobs each has that there is.
+    counts: Counter[str]
+    #: What numbers are called.
+    titles: Mapping[str, str]
+
+    def chosen(self) -> set[str]:
+        """Return those that are there and wanted."""
+        return {one for one in self.counts if not self.names or self._calls(one) & set(self.names)}
+
+    def unknown(self) -> list[FidelityNote]:
+        """Return what to say of names that nothing has."""
+        known = {name for one in self.counts for name in self._calls(one)}
+        missing = [name for name in dict.fromkeys(self.names) if name not in known]
+        return [FidelityNote("workload", f"no job is of the {self.what} {name!r}") for name in missing]
+
+    def there(self) -> str:
+        """Return what there is, those with most jobs first."""
+        titles = [f"{one} ({self.titles[one]})" if one in self.titles else one for one, _ in self.counts.most_common()]
+        named = [title for title in titles if title]
+        more = f" and {len(named) - _SHOWN:,} more" if len(named) > _SHOWN else ""
+        return f"{self.what}s are {', '.join(named[:_SHOWN])}{more}" if named else f"no job has a {self.what}"
+
+    def _calls(self, one: str) -> set[str]:
+        return {one, self.titles.get(one, one)}
+
+
+def recount_overruns(workload: Workload) -> Workload:
+    """Count those jobs that are killed at their walltimes among the ones there are now, with what they have now.
+
+    A trace's reader counts the jobs of the whole trace; a selection of them, or other walltimes, have another number.
+    """
+    if not any(note == OVERRUN for note, _ in workload.notes):
+        return workload
+    lengths = ((run_time(job.profile), job.walltime) for job in workload.jobs)
+    count = sum(run is not None and walltime is not None and run >= walltime for run, walltime in lengths)
+    return noted(without(workload, OVERRUN), OVERRUN, count)
+
+
+def about_the_whole(workload: Workload) -> Workload:
+    """Say of what was noted when a trace was read that it is of all its jobs, where only some of them are left.
+
+    Which of them it was is not known any more, and to count 1,081 cancelled jobs among 300 would be wrong.
+    """
+
+    def told(note: FidelityNote, count: int) -> tuple[FidelityNote, int]:
+        if note == OVERRUN or _IN_THE_WHOLE in note.message:
+            return note, count
+        how_often = "once" if count == 1 else f"{count:,} times"
+        return FidelityNote(note.subject, f"{how_often}{_IN_THE_WHOLE}{note.message}", note.severity), 1
+
+    return replace(workload, notes=tuple(told(note, count) for note, count in workload.notes))
+
+
+def _with_jobs(workload: Workload, jobs: Iterable[Job], wanted: str, remedy: str = "") -> Workload:
+    kept = list(jobs)
+    if not kept:
+        first_s, last_s = (workload.jobs[place].submit // NANOSECONDS_PER_SECOND for place in (0, -1))
+        there = f"its {len(workload.jobs):,} jobs are submitted from {first_s} s to {last_s} s"
+        raise InputError(workload.source, problem=f"no job {wanted}", remedy=remedy or there)
+    part = replace(workload, jobs=kept)
+    return part if len(kept) == len(workload.jobs) else about_the_whole(part)
