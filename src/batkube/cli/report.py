@@ -83,17 +83,23 @@ def report(
         write_run_report(folder, target)
     typer.echo(f"wrote {target}")
     if figures is not None:
-        from batkube.experiments.figures.gallery import save_figures
-
-        width_in = None if width is None else WIDTHS_IN[width]
-        for path in save_figures(folder, figures, kind or FigureFormat.SVG, width_in):
-            typer.echo(f"wrote {path}")
+        _write_figures(folder, figures, kind or FigureFormat.SVG, width)
     if tables is not None:
-        from batkube.experiments.report.paper_tables import write_paper_tables
+        _write_tables(folder, tables, columns or "")
 
-        names = [name.strip() for name in (columns or "").split(",") if name.strip()]
-        for path in write_paper_tables(folder, tables, names):
-            typer.echo(f"wrote {path}")
+
+def _write_figures(folder: Path, figures: Path, kind: FigureFormat, width: FigureWidth | None) -> None:
+    from batkube.experiments.figures.gallery import save_figures
+
+    for path in save_figures(folder, figures, kind.value, None if width is None else WIDTHS_IN[width]):
+        typer.echo(f"wrote {path}")
+
+
+def _write_tables(folder: Path, tables: Path, columns: str) -> None:
+    from batkube.experiments.report.paper_tables import write_paper_tables
+
+    for path in write_paper_tables(folder, tables, [name.strip() for name in columns.split(",") if name.strip()]):
+        typer.echo(f"wrote {path}")
 
 
 def _refuse_idle(out: Path | None, is_experiment: bool, options: Mapping[str, object]) -> None:

@@ -52,12 +52,12 @@ def selected_jobs(
     """
     least, most = sizes
     header = workload.header
-    wishes = [
-        _Wish("user", users, Counter(job.user for job in workload.jobs), {}),
-        _Wish("queue", queues, Counter(job.queue for job in workload.jobs), header.queue_names),
-        _Wish("partition", partitions, Counter(job.partition for job in workload.jobs), header.partition_names),
+    filters = [
+        _NameFilter("user", users, Counter(job.user for job in workload.jobs), {}),
+        _NameFilter("queue", queues, Counter(job.queue for job in workload.jobs), header.queue_names),
+        _NameFilter("partition", partitions, Counter(job.partition for job in workload.jobs), header.partition_names),
     ]
-    of_users, of_queues, of_partitions = (wish.chosen() for wish in wishes)
+    of_users, of_queues, of_partitions = (one.chosen() for one in filters)
     kept = [
         job
         for job in workload.jobs
@@ -67,17 +67,17 @@ def selected_jobs(
         and job.queue in of_queues
         and job.partition in of_partitions
     ]
-    there = [wish.there() for wish in wishes if wish.names]
+    there = [one.there() for one in filters if one.names]
     if least is not None or most is not None:
         extent = [job.size for job in workload.jobs]
         there.append(f"sizes are {min(extent):,} to {max(extent):,}")
     part = _with_jobs(workload, kept, "has such a size, user, queue and partition", "; ".join(there))
-    for note in (note for wish in wishes for note in wish.unknown()):
+    for note in (note for one in filters for note in one.unknown()):
         part = noted(part, note, 1)
     return part
 
 
-class _Wish(NamedTuple):
+class _NameFilter(NamedTuple):
     """Which users, queues or partitions are wanted, and which there are."""
 
     what: str
@@ -90,11 +90,11 @@ class _Wish(NamedTuple):
 
     def chosen(self) -> set[str]:
         """Return those that are there and wanted."""
-        return {one for one in self.counts if not self.names or self._calls(one) & set(self.names)}
+        return {one for one in self.counts if not self.names or self._aliases(one) & set(self.names)}
 
     def unknown(self) -> list[FidelityNote]:
         """Return what to say of names that nothing has."""
-        known = {name for one in self.counts for name in self._calls(one)}
+        known = {name for one in self.counts for name in self._aliases(one)}
         missing = [name for name in dict.fromkeys(self.names) if name not in known]
         return [FidelityNote("workload", f"no job is of the {self.what} {name!r}") for name in missing]
 
@@ -105,7 +105,7 @@ class _Wish(NamedTuple):
         more = f" and {len(named) - _SHOWN:,} more" if len(named) > _SHOWN else ""
         return f"{self.what}s are {', '.join(named[:_SHOWN])}{more}" if named else f"no job has a {self.what}"
 
-    def _calls(self, one: str) -> set[str]:
+    def _aliases(self, one: str) -> set[str]:
         return {one, self.titles.get(one, one)}
 
 
