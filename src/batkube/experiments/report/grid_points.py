@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 #: The mark of the best mean, and of those without a clear difference to it.
 BEST, ALIKE = "★", "≈"
+OTHER_SEEDS = "Not all rows of one workload have the same seeds: their means are of different draws."
+"""What is said where `have_other_seeds`."""
+
 #: Keys of a scenario that say what is to be done, and not how: with others the numbers answer another question.
 _TASK = ("workload", "platform", "resources", "latencies", "rules", "on-eviction", "on-failure", "events", "until")
 
@@ -83,6 +86,18 @@ def standings_of(points: Sequence[GridPoint]) -> list[Standing]:
         for number, one in zip(group, standings_among(done, failures), strict=True):
             found[number] = one
     return found
+
+
+def have_other_seeds(points: Sequence[GridPoint]) -> bool:
+    """Say whether points that are compared are of different seeds: excluded ones, or some that are still to be run."""
+    fair = [one is Standing.FAIR for one in standings_of(points)]
+    groups = ([frozenset(points[number].done) for number in group if fair[number]] for group in by_task(points))
+    return any(len(set(keys)) > 1 for keys in groups)
+
+
+def meaning_of_best(points: Sequence[GridPoint]) -> str:
+    """Return what the mark of the best says among these points."""
+    return "the best mean for one workload and platform" if len(by_task(points)) > 1 else "the best mean"
 
 
 def difference_between(first: GridPoint, second: GridPoint, column: Column) -> Difference | None:

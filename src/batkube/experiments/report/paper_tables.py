@@ -13,7 +13,16 @@ from pathlib import Path
 from batkube.experiments.description.columns import number_columns
 from batkube.experiments.figures.numbers import mean_and_spread
 from batkube.experiments.report.differences import ONE_SIGN, SURE, comparisons, differences_of, signs_of
-from batkube.experiments.report.grid_points import ALIKE, BEST, best_of, grid_points, standings_of
+from batkube.experiments.report.grid_points import (
+    ALIKE,
+    BEST,
+    OTHER_SEEDS,
+    best_of,
+    grid_points,
+    have_other_seeds,
+    meaning_of_best,
+    standings_of,
+)
 from batkube.experiments.report.results import columns_with_numbers
 from batkube.experiments.results.findings import Findings, read_findings
 from batkube.kernel.spelling import check_names
@@ -81,10 +90,11 @@ def _results_latex(findings: Findings, columns: Sequence[Column]) -> str:
         cells.append(point.count_told)
         cells += [_mean(point.samples.get(column.name), column, signs=best[column.name][place]) for column in columns]
         rows.append(cells)
-    meanings = {BEST: "the best mean", ALIKE: "no clear difference to the best"}
+    meanings = {BEST: meaning_of_best(points), ALIKE: "no clear difference to the best"}
     meanings |= {one.sign: one.meaning for one in unfair(standings_of(points))}
     marks = [mark for of_column in best.values() for mark in of_column]
     notes = [explained(sign, meaning) for sign, meaning in meanings.items() if sign in marks]
+    notes += [escaped(OTHER_SEEDS)] if have_other_seeds(points) else []
     remark = "Means over n runs, with half the 95 % confidence interval (Student) where n is more than 1."
     return tabular(heads, rows, texts=len(axes), remark=remark, notes=notes)
 

@@ -7,11 +7,21 @@ from typing import Any
 
 from batkube.experiments.description.columns import TIMINGS
 from batkube.experiments.report.cells import mean_cell, value_cell
-from batkube.experiments.report.grid_points import GridPoint, best_of, by_task, grid_points, standings_of
+from batkube.experiments.report.grid_points import (
+    ALIKE,
+    BEST,
+    OTHER_SEEDS,
+    GridPoint,
+    best_of,
+    grid_points,
+    have_other_seeds,
+    meaning_of_best,
+    standings_of,
+)
 from batkube.experiments.report.windows import remark_on_windows
 from batkube.experiments.results.findings import Findings
 from batkube.outputs.measures.number_columns import MAIN, TROUBLES, Column, column_of
-from batkube.outputs.measures.standings import Standing, unfair
+from batkube.outputs.measures.standings import unfair
 from batkube.outputs.pages.markup import join
 from batkube.outputs.pages.page import Section, fold, folded_if_long, paragraph
 from batkube.outputs.pages.tables import Cell, Heading, table
@@ -73,15 +83,14 @@ def runs_section(findings: Findings) -> Section:
 
 
 def _legend(points: Sequence[GridPoint], columns: Sequence[Column]) -> str:
-    several = len({point.task for point in points}) > 1
     sentences = [
         "Means over n runs ± half the 95 % confidence interval (Student's t). One run has no interval.",
-        f"★ the best mean{' for one workload and platform' if several else ''}, ≈ no clear difference to it (the "
-        "interval of the difference holds 0).",
+        f"{BEST} {meaning_of_best(points)}, {ALIKE} no clear difference to it (the interval of the difference holds "
+        "0).",
     ]
     sentences += [f"{one.sign} {one.meaning}." for one in unfair(standings_of(points))]
-    if _have_other_seeds(points):
-        sentences.append("Not all rows of one workload have the same seeds: their means are of different draws.")
+    if have_other_seeds(points):
+        sentences.append(OTHER_SEEDS)
     if any(point.copies for point in points):
         sentences.append(
             "Runs that are identical to the byte are one observation and count once: there the seed changes nothing."
@@ -89,13 +98,6 @@ def _legend(points: Sequence[GridPoint], columns: Sequence[Column]) -> str:
     if any(column.name in TIMINGS for column in columns):
         sentences.append("Real time and speed are measured on the machine that ran this, every run counts.")
     return " ".join(sentences)
-
-
-def _have_other_seeds(points: Sequence[GridPoint]) -> bool:
-    """Say whether points that are compared are of different seeds: excluded ones, or some that are still to be run."""
-    fair = [one is Standing.FAIR for one in standings_of(points)]
-    groups = ([frozenset(points[number].done) for number in group if fair[number]] for group in by_task(points))
-    return any(len(set(keys)) > 1 for keys in groups)
 
 
 def _remark_on_copies(findings: Findings) -> str:
