@@ -8,6 +8,7 @@ import datetime
 import json
 import re
 import subprocess
+import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -264,6 +265,22 @@ def test_parts_that_objects_share_are_written_alike_in_all_of_them() -> None:
 
     assert [protobuf.encode(pod, POD) for pod in pods] == apart
     assert [protobuf.encode(pod, POD) for pod in reversed(pods)] == apart[::-1]
+
+
+class _Spec(dict[str, Any]):
+    """A spec that tells whether anybody holds it."""
+
+
+def test_parts_of_objects_that_are_gone_do_not_stay_for_every_kind() -> None:
+    specs: list[weakref.ref[_Spec]] = []
+    for resource in STORED:
+        for _ in range(500 if "spec" in resource.schema.fields else 0):
+            spec = _Spec()
+            specs.append(weakref.ref(spec))
+            protobuf.encode({"metadata": {"name": "x"}, "spec": spec}, resource.schema)
+    del spec
+
+    assert sum(spec() is not None for spec in specs) < min(10_000, len(specs) / 2)
 
 
 def test_a_watch_event_is_a_frame_around_an_envelope() -> None:

@@ -11,6 +11,7 @@ containers, its labels. Pods of one workload share even more. What was written o
 
 from __future__ import annotations
 
+import itertools
 import struct
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -34,8 +35,9 @@ _COLLECTIONS = (Shape.LIST, Shape.MAP, Shape.BYTES)
 _SHARED = (Shape.LIST, Shape.MAP, Shape.STRUCT)
 #: An object's metadata has its version, and so is a new value each time it is shown.
 _NEVER_SHARED = "metadata"
-#: How many parts are kept for each field, and how large they may be: what many objects share is small.
-_KEPT_PARTS, _KEPT_BYTES = 1 << 10, 1 << 11
+#: How large a part may be that is kept, and all of them together, with what it takes to keep one: what many objects
+#: share is small.
+_LARGEST_PART, _ALL_PARTS, _KEEPING = 1 << 11, 1 << 21, 1 << 8
 
 
 class MessageEncoder:
@@ -118,19 +120,42 @@ def _field_writer(name: str, field: Field) -> Write:
     return write if embedded or name == _NEVER_SHARED or field.schema.shape not in _SHARED else _keeping(write)
 
 
+class _KeptParts(dict[int, tuple[Json, bytes]]):
+    """What was written of parts lately, by field and identity; the parts are held, so that no other gets their id.
+
+    For all fields together: there are a thousand, and what each kept of its own would stay for as long as it is not
+    written again.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._size = 0
+
+    def keep(self, key: int, part: Json, data: bytes) -> None:
+        """Keep a part; when there are too many, forget the others: those that matter come again at once."""
+        self._size += len(data) + _KEEPING
+        if self._size > _ALL_PARTS:
+            self.clear()
+            self._size = len(data) + _KEEPING
+        self[key] = part, data
+
+
+_kept_parts = _KeptParts()
+_field_numbers = itertools.count()
+
+
 def _keeping(write: Write) -> Write:
-    """Return `write` with a memory of what it wrote, by identity; values are held, so that no other gets their id."""
-    kept: dict[int, tuple[Json, bytes]] = {}
+    """Return `write` with a memory of what it wrote."""
+    field = next(_field_numbers) << 64  # no identity is as large
 
     def write_once(value: Json) -> bytes:
-        known = kept.get(id(value))
+        key = field + id(value)
+        known = _kept_parts.get(key)
         if known is not None:
             return known[1]
         data = write(value)
-        if len(data) <= _KEPT_BYTES:
-            if len(kept) == _KEPT_PARTS:
-                kept.clear()
-            kept[id(value)] = value, data
+        if len(data) <= _LARGEST_PART:
+            _kept_parts.keep(key, value, data)
         return data
 
     return write_once
