@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import weakref
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -44,6 +46,39 @@ def test_a_cancelled_appointment_is_never_kept_and_never_counted() -> None:
 
     assert len(agenda) == 1
     assert _keep_all(agenda) == [1]
+
+
+class _Pod:
+    def end(self, now: Instant) -> None:
+        pass
+
+
+def test_what_was_cancelled_does_not_stay_until_it_would_have_been_due() -> None:
+    agenda, pods = Agenda(), []
+    for _ in range(1000):
+        pod = _Pod()
+        pods.append(weakref.ref(pod))
+        agenda.cancel(agenda.book(Instant(LATEST_NS), Rank.FINISH, pod.end))
+    agenda.book(Instant(5), Rank.FINISH, lambda now: None)
+
+    assert sum(pod() is not None for pod in pods) < 100
+    assert len(agenda) == 1
+    assert _keep_all(agenda) == [1000]
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.sampled_from(Rank), st.booleans()), max_size=400))
+def test_cancelling_many_leaves_the_others_in_their_order(entries: list[tuple[int, Rank, bool]]) -> None:
+    agenda = Agenda()
+    for at, rank, _ in entries:
+        agenda.book(Instant(at), rank, lambda now: None)
+    for number, entry in enumerate(entries):
+        if entry[2]:
+            agenda.cancel(number)
+
+    kept = [number for number, entry in enumerate(entries) if not entry[2]]
+
+    assert len(agenda) == len(kept)
+    assert _keep_all(agenda) == sorted(kept, key=lambda number: (*entries[number][:2], number))
 
 
 def test_booking_in_the_past_is_a_bug() -> None:

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 
 from batkube.cluster.client import Client, Refused
 from batkube.cluster.references import key_of
-from batkube.cluster.store import Key, KubeObject
+from batkube.cluster.store import DELETED, Batch, Key, KubeObject
 from batkube.cluster.world import World
 from batkube.kernel.instants import UNIX_START, Duration, Instant, rfc3339, rfc3339_micro, seconds
 
@@ -56,8 +56,17 @@ class EventRecorder:
         self._breaks = world.breaks
         #: The keys of the latest events by what makes them equal, least recent first.
         self._known: OrderedDict[tuple[str, ...], Key] = OrderedDict()
+        #: And what makes them equal by their keys, for them to be forgotten when they are gone.
+        self._identities: dict[Key, tuple[str, ...]] = {}
         #: The nanosecond in the name of the latest event; names only go up.
         self._latest_number = 0
+        if world.has_readers:
+            world.store.listen(EVENT, self._hear)
+
+    def _hear(self, batch: Batch, now: Instant) -> None:
+        if batch.type is DELETED:
+            for key in batch.keys:
+                self._known.pop(self._identities.pop(key, ()), None)
 
     def record(self, about: KubeObject, storage: str, note: EventNote, now: Instant) -> None:
         """Tell of `about`, an object of kind `storage`. An event that the server refuses is lost, as for real."""
@@ -74,11 +83,17 @@ class EventRecorder:
                     self._known.move_to_end(identity)
                     return
                 event = self._client.create(EVENT, self._event(about, storage, note, now), now)
-                self._known[identity] = key_of(event)
+                self._known[identity] = key = key_of(event)
+                self._identities[key] = identity
         except Refused:
-            self._known.pop(identity, None)
+            self._forget(identity)
         if len(self._known) > _REMEMBERED:
-            self._known.popitem(last=False)
+            self._forget(next(iter(self._known)))
+
+    def _forget(self, identity: tuple[str, ...]) -> None:
+        key = self._known.pop(identity, None)
+        if key is not None:
+            self._identities.pop(key, None)
 
     def _repeated(self, event: KubeObject, now: Instant) -> KubeObject:
         if not self._as_series:

@@ -220,6 +220,8 @@ class KindTable:
             raise Bug(f"removed {resource.group_resource} {resource.version}, which was not in the table")
         self._by_kind.pop((resource.group, resource.version, resource.kind), None)
         self._served[resource.group] -= 1
+        if not self._served[resource.group]:
+            del self._served[resource.group]
         self.revision += 1
 
     def resources(self) -> list[Resource]:

@@ -324,6 +324,8 @@ class Store:
         if change is DELETED:
             for key in keys:
                 del live[key]
+            if not live:
+                del self._live[kind]
         else:
             live.update(zip(keys, zip(objects, itertools.count(first)), strict=True))
         self.version += len(keys)

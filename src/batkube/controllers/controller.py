@@ -30,11 +30,12 @@ class Controller:
         raise NotImplementedError
 
     def hear(self, batch: Batch, now: Instant) -> None:
-        """Queue what has changed, is there, and concerns this controller."""
-        if batch.type is not DELETED:
-            for key, obj in zip(batch.keys, batch.objects, strict=True):
-                if self.concerns(obj):
-                    self.queue.add(key, now)
+        """Queue what has changed, is there, and concerns this controller; what is gone waits for nothing any more."""
+        for key, obj in zip(batch.keys, batch.objects, strict=True):
+            if batch.type is DELETED:
+                self.queue.hurry(key, now)
+            elif self.concerns(obj):
+                self.queue.add(key, now)
 
     def concerns(self, obj: KubeObject) -> bool:
         """Return whether an object is to be looked at when it has changed; as a rule all are."""

@@ -61,6 +61,7 @@ class Jobs(Controller):
             key, metadata, previous = change.key, change.object["metadata"], change.previous
             if batch.type is DELETED:
                 self._failures.pop(key, None)
+                self.queue.hurry(key, now)
                 for pod in self._pods.of(metadata["uid"]):
                     self._orphans.add(key_of(pod), now)
             elif previous is not None and previous["metadata"].get("generation") == metadata.get("generation"):

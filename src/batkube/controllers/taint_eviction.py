@@ -44,6 +44,7 @@ class TaintEviction(Controller):
         for change in batch.changes():
             if batch.type is DELETED:
                 self._since.pop(change.key, None)
+                self.queue.hurry(change.key, now)
                 continue
             name = node_of_pod(change.object)
             if not name or (change.previous is not None and node_of_pod(change.previous) == name):

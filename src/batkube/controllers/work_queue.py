@@ -56,6 +56,11 @@ class WorkQueue:
             self._agenda.cancel(waiting[1])
         self._waiting[key] = due, self._agenda.book(due, Rank.RECONCILE, functools.partial(self._look, key))
 
+    def hurry(self, key: Key, now: Instant) -> None:
+        """Do not keep `key` for later, if it waits: the object is gone, and its next look may be years ahead."""
+        if key in self._waiting:
+            self.add(key, now)
+
     def _look(self, key: Key, now: Instant) -> None:
         del self._waiting[key]
         try:

@@ -72,6 +72,7 @@ class AbsentNodes:
         #: How often jobs were stranded in a row, and what work was lost of them before.
         self._stranded: dict[str, tuple[int, int]] = {}
         world.store.listen(NODE, self._hear)
+        world.store.listen(POD, self._hear_pods)
         world.heartbeats.listen(self._lose, self._find)
 
     def __contains__(self, node: str) -> bool:
@@ -80,6 +81,15 @@ class AbsentNodes:
     def wait(self, node: str, key: Key) -> None:
         """Let a pod wait for its node."""
         self._waiting.setdefault(node, {})[key] = None
+
+    def _hear_pods(self, batch: Batch, now: Instant) -> None:
+        """Forget pods that are gone, where any wait."""
+        if self._waiting and batch.type is DELETED:
+            for node, waiting in list(self._waiting.items()):
+                for key in batch.keys:
+                    waiting.pop(key, None)
+                if not waiting:
+                    del self._waiting[node]
 
     def strand(self, course: Course, keys: Sequence[Key], nodes: Sequence[str], now: Instant) -> bool:
         """Let those of a course's pods wait that were bound to a node that has failed; return whether there are any."""
@@ -118,7 +128,8 @@ class AbsentNodes:
     def _lose(self, node: str, now: Instant) -> None:
         """A node failed or is gone, and the processes of its pods with it; who knows courses is told."""
         lost = _lives_on(node, self._kubelets.lives)
-        self._waiting.setdefault(node, {}).update(lost)
+        if lost:
+            self._waiting.setdefault(node, {}).update(lost)
         self._kubelets.forget(list(lost), now)
         for course in dict.fromkeys(life for life in lost.values() if isinstance(life, Course)):
             self._kubelets.conductor.lost(course, now)

@@ -25,7 +25,7 @@ from batkube.execution.container_runs import KILLED, LOST, TERMINATED, Role
 from batkube.execution.container_troubles import Trouble, trouble_of
 from batkube.execution.pod_lives import ContainerLife, PodLife, Stage, known_of
 from batkube.execution.pod_statuses import rejected_status, status_of
-from batkube.execution.scripts.surroundings import Files, pod_files
+from batkube.execution.scripts.surroundings import CLAIM, Files, pod_files
 from batkube.execution.stopping import active_deadline_of
 from batkube.kernel.agenda import Rank
 from batkube.kernel.fidelity import FidelityNote
@@ -56,6 +56,8 @@ class Containers:
         self._rules = rules or ContainerRules((), world.streams)
         self._addresses = AddressPool(POD_NETWORK)
         self._files = Files()
+        for kind in (CLAIM, NODE):
+            world.store.listen(kind, self._files.forget_gone)
         self._sources = ConfigSources(world)
         self._notes = world.notes
         #: Told when the last container of a pod has ended.

@@ -17,6 +17,10 @@ from batkube.kernel.instants import LATEST_NS, Instant, human
 Action = Callable[[Instant], None]
 
 
+#: So many appointments may be cancelled and in the heap all the same, however few others there are.
+_FEW = 64
+
+
 class Rank(enum.IntEnum):
     """Who goes first at one instant. Changing this order changes results."""
 
@@ -75,8 +79,16 @@ class Agenda:
         return number
 
     def cancel(self, number: int) -> None:
-        """Drop the appointment `number`, which must not have been kept yet."""
+        """Drop the appointment `number`, which must not have been kept yet.
+
+        It goes when it would have been due, or when most of the heap is cancelled: what it was for, such as a pod that
+        would have run for a year, must not stay as long as that.
+        """
         self._cancelled.add(number)
+        if len(self._cancelled) > max(_FEW, len(self._heap) // 2):
+            self._heap = [entry for entry in self._heap if entry.number not in self._cancelled]
+            heapq.heapify(self._heap)
+            self._cancelled.clear()
 
     @property
     def due(self) -> Instant | None:

@@ -22,6 +22,8 @@ from batkube.policies.node_columns import NodeColumns
 
 Column = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
+#: Of so many sets of rules it is remembered which nodes accept them.
+_MOST_RULES = 1000
 
 
 class Acceptance(NamedTuple):
@@ -126,7 +128,7 @@ class NodeTable(NodeColumns):
 
     def acceptance(self, pod: KubeObject) -> Acceptance:
         """Return which nodes accept the rules of `pod`."""
-        if self._accepted_at != self.generation:
+        if self._accepted_at != self.generation or len(self._accepted) > _MOST_RULES:
             self._accepted.clear()
             self._accepted_at = self.generation
         key = rules_key(pod["spec"])

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
 import msgspec
 import pytest
 
+from batkube.api.admission.conditions import Expressions
 from batkube.api.requests.messages import Request, Response
+from batkube.kernel.fidelity import FidelityNotes
 from conformance.direct import ADMIN, Direct
 
 GROUP = "/apis/admissionregistration.k8s.io/v1"
@@ -143,3 +146,11 @@ def test_policies_judge_deletions_where_there_is_no_new_object(server: Direct) -
     answer = server.ask("DELETE", f"{MAPS}/a")
     assert (answer.status, answer.body["details"]["name"]) == (422, "a")
     assert server.ask("GET", f"{MAPS}/a").status == 200
+
+
+def test_expressions_of_policies_that_are_gone_do_not_stay() -> None:
+    expressions = Expressions(FidelityNotes())
+    programs = [weakref.ref(expressions.program(f"object.data.size() < {number}")) for number in range(2000)]
+
+    assert sum(program() is not None for program in programs) < 1000
+    assert expressions.program("1 + 1")({}) == 2

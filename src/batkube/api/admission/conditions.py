@@ -18,9 +18,12 @@ from batkube.api.cel.values import CelError
 from batkube.cluster.kinds import Resource
 from batkube.cluster.store import Key, KubeObject
 from batkube.kernel.fidelity import FidelityNote, FidelityNotes
+from batkube.kernel.remembering import remembered
 
 #: What all conditions of one webhook or policy may cost (apis/cel/config.go: RuntimeCELCostBudgetMatchConditions).
 _CONDITIONS_BUDGET = OBJECT_BUDGET // 4
+#: So many expressions are remembered, unless they are very long: policies come and go.
+_REMEMBERED, _LONGEST = 512, 16_384
 _SEEN = ("object", "oldObject", "request", "params", "namespaceObject", "variables")
 _UNKNOWN = FidelityNote("api", "an expression of an admission policy cannot be evaluated, and is left out")
 _OUT_OF_BUDGET = "validation failed due to running out of cost budget, no further validation rules will be run"
@@ -35,25 +38,27 @@ class Unknown(Exception):
 
 
 class Expressions:
-    """The expressions of all policies and webhooks, each read once."""
+    """The expressions of all policies and webhooks; those in use are read once."""
 
     def __init__(self, notes: FidelityNotes) -> None:
         self._notes = notes
-        #: Expressions that were read before; None for those that cannot be evaluated.
-        self._programs: dict[str, CelProgram | None] = {}
+        self._read = remembered(_REMEMBERED, longest=_LONGEST)(_read)
 
     def program(self, text: str) -> CelProgram:
         """Return an expression, ready to run. Raises Unknown."""
-        if text not in self._programs:
-            try:
-                self._programs[text] = CelProgram(text, {**dict.fromkeys(_SEEN, DYN), **MESSAGES})
-            except (SourceError, Unsupported):
-                self._programs[text] = None
-        program = self._programs[text]
+        program = self._read(text)
         if program is None:
             self._notes.add(_UNKNOWN, example=text)
             raise Unknown
         return program
+
+
+def _read(text: str) -> CelProgram | None:
+    """Return an expression, ready to run; None if it cannot be evaluated."""
+    try:
+        return CelProgram(text, {**dict.fromkeys(_SEEN, DYN), **MESSAGES})
+    except (SourceError, Unsupported):
+        return None
 
 
 class Evaluation:

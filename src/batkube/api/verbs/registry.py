@@ -21,8 +21,8 @@ from batkube.api.validation.field_errors import FieldError
 from batkube.api.verbs.owners import drop_repeated_owners
 from batkube.cluster.decisions import meaning
 from batkube.cluster.kinds import Resource
-from batkube.cluster.store import Key, KubeObject, Store
-from batkube.kernel.instants import rfc3339
+from batkube.cluster.store import DELETED, Batch, Key, KubeObject, Store
+from batkube.kernel.instants import Instant, rfc3339
 
 _NAME_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 _MAX_GENERATED = 63
@@ -41,6 +41,7 @@ _ETCD_PREFIXES = {
     "customresourcedefinitions.apiextensions.k8s.io": "apiextensions.k8s.io/customresourcedefinitions",
     "apiservices.apiregistration.k8s.io": "apiregistration.k8s.io/apiservices",
 }
+_JOBS, _CLAIMS = "jobs.batch", "persistentvolumeclaims"
 #: What a job without any labels is labelled with: its pods' labels, of which it learns only when it is read.
 _JOB_LABELS = ("job-name", "batch.kubernetes.io/job-name", "controller-uid", "batch.kubernetes.io/controller-uid")
 
@@ -106,6 +107,8 @@ class Registry:
         #: New objects that the real server stores before their last defaults, which it fills in on every read: the
         #: first update of one is a change even if it changes nothing that can be seen.
         self._half_stored: dict[tuple[str, Key], bool] = {}
+        for storage in (_JOBS, _CLAIMS):
+            store.listen(storage, self._forget_half_stored)
 
     def get(self, resource: Resource, namespace: str, name: str) -> KubeObject:
         """Return a live object with its version, or fail with 404."""
@@ -156,6 +159,11 @@ class Registry:
         if _is_half_stored(write.stored, value):
             self._half_stored[write.stored.storage, write.key] = True
         return with_version(value, self.store.version)
+
+    def _forget_half_stored(self, batch: Batch, now: Instant) -> None:
+        if batch.type is DELETED:
+            for key in batch.keys:
+                self._half_stored.pop((batch.kind, key), None)
 
     def _once(self, what: str, draw: Callable[[], str]) -> str:
         return draw() if self._inquiries is None else self._inquiries.once((what, "of a new object"), draw)
@@ -302,10 +310,10 @@ class Registry:
 
 
 def _is_half_stored(resource: Resource, value: KubeObject) -> bool:
-    if resource.storage == "jobs.batch":
+    if resource.storage == _JOBS:
         labels = value["metadata"].get("labels") or {}
         return not value["spec"].get("manualSelector") and all(label in _JOB_LABELS for label in labels)
-    return resource.storage == "persistentvolumeclaims"
+    return resource.storage == _CLAIMS
 
 
 def _keep(meta: KubeObject, before: KubeObject, field: str) -> None:

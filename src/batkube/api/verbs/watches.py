@@ -267,26 +267,28 @@ class Watches:
         self.timers = timers
         self.now = now
         self.texts = Texts()
+        #: Only kinds that are watched now: custom ones come and go.
         self._by_storage: dict[str, dict[Watch, None]] = {}
+        store.listen_to_all(self._changed)
 
     def attach(self, watch: Watch) -> None:
         """Tell `watch` of changes from now on."""
-        if watch.storage not in self._by_storage:
-            self._by_storage[watch.storage] = {}
-            self.store.listen(watch.storage, self._changed)
-        self._by_storage[watch.storage][watch] = None
+        self._by_storage.setdefault(watch.storage, {})[watch] = None
 
     def detach(self, watch: Watch) -> None:
         """Forget `watch`."""
-        self._by_storage.get(watch.storage, {}).pop(watch, None)
+        watches = self._by_storage.get(watch.storage, {})
+        watches.pop(watch, None)
+        if not watches:
+            self._by_storage.pop(watch.storage, None)
 
     def count(self) -> int:
         """Return how many watches there are."""
         return sum(map(len, self._by_storage.values()))
 
     def _changed(self, batch: Batch, now: Instant) -> None:
-        watches = self._by_storage[batch.kind]
-        if not watches:
+        watches = self._by_storage.get(batch.kind)
+        if watches is None:
             return
         for change in batch.changes():
             for watch in list(watches):

@@ -13,9 +13,13 @@ import re
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from batkube.cluster.store import KubeObject
+from batkube.cluster.mapping import NODE
+from batkube.cluster.store import DELETED, Batch, KubeObject
 from batkube.kernel.instants import Duration, Instant
 
+CLAIM = "persistentvolumeclaims"
+#: How places begin of what outlives pods, by the kind that it belongs to.
+_OWNERS = {CLAIM: "claim", NODE: "node"}
 _FIELD = re.compile(r"metadata\.(labels|annotations)\['([^']+)'\]")
 _REFERENCE = re.compile(r"\$(\$|\(([A-Za-z0-9_.-]+)\))")
 
@@ -77,6 +81,12 @@ class Files:
         """Forget a place, with what was ever in it."""
         for path in self._at_or_below(place):
             del self._past[path]
+
+    def forget_gone(self, batch: Batch, now: Instant) -> None:
+        """Forget the files of claims and nodes that were deleted: another one of the name begins without any."""
+        if batch.type is DELETED:
+            for key in batch.keys:
+                self.forget(f"{_OWNERS[batch.kind]} {key}")
 
     def _add(self, place: str, now: Instant, kind: _FileKind) -> None:
         bisect.insort(self._past.setdefault(place, []), (now, kind), key=lambda one: one[0])
@@ -161,9 +171,9 @@ def _place(pod: KubeObject, volume: KubeObject) -> str:
     if "emptyDir" in volume:
         return f"{pod_files(metadata['uid'])}/{volume['name']}"
     if "hostPath" in volume:
-        return f"node {pod['spec'].get('nodeName', '')}/{volume['hostPath']['path'].strip('/')}"
+        return f"{_OWNERS[NODE]} {pod['spec'].get('nodeName', '')}/{volume['hostPath']['path'].strip('/')}"
     if "persistentVolumeClaim" in volume:
-        return f"claim {metadata.get('namespace', '')}/{volume['persistentVolumeClaim']['claimName']}"
+        return f"{_OWNERS[CLAIM]} {metadata.get('namespace', '')}/{volume['persistentVolumeClaim']['claimName']}"
     return ""
 
 
