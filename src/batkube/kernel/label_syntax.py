@@ -14,7 +14,7 @@ from batkube.kernel import remembering
 Verdict = tuple[str, ...]
 """What is wrong with a text; empty if nothing is."""
 
-remembered = remembering.remembered(8192)
+remembered = remembering.remembered(2048)
 
 DNS_LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 DNS_SUBDOMAIN = rf"{DNS_LABEL}(\.{DNS_LABEL})*"

@@ -185,7 +185,7 @@ def _value_text(value: object) -> str:
     return go_quote(value) if isinstance(value, str) else go_value(value)
 
 
-@remembered(8192)
+@remembered(2048)
 def key_element(name: str, value: str) -> str:
     """Return the element of the list item whose field `name` has this value."""
     return keys_element({name: value})
@@ -201,7 +201,7 @@ def value_element(value: object) -> str:
     return _text_element(value) if isinstance(value, str) else "v:" + escaped_json(value)
 
 
-@remembered(8192)
+@remembered(2048)
 def _text_element(value: str) -> str:
     return "v:" + escaped_json(value)
 
@@ -212,7 +212,7 @@ def escaped_json(value: object) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-@remembered(8192, longest=16_384)
+@remembered(4096, longest=16_384)
 def shared(encoded: bytes) -> FieldSet:
     """Return the set of these bytes (`encode`) that everybody shares, its elements sorted.
 

@@ -61,7 +61,7 @@ def entry_of(manager: Manager, api_version: str, time: str, fields: FieldSet) ->
     return _entry(manager, api_version, time, encode(fields))
 
 
-@remembered(4096, longest=16_384)
+@remembered(1024, longest=16_384)
 def _entry(manager: Manager, api_version: str, time: str, fields: bytes) -> Entry:
     """Return the entry that all objects share which one manager wrote alike within one second."""
     entry: Entry = {"manager": manager.name} if manager.name else {}

@@ -1,7 +1,8 @@
 """OpenAPI: the types and paths of the API, for clients that explain, validate or merge with them.
 
 /openapi/v3 is an index of documents, one per group version, each with a hash by which clients cache it; /openapi/v2 is
-one document for everything. Documents are written when they are asked for and kept until a kind comes or goes.
+one document for everything. Documents are written when they are asked for, and their bytes kept until a kind comes or
+goes; the documents themselves would take several times as much.
 """
 
 from __future__ import annotations
@@ -46,8 +47,7 @@ class OpenApi:
         self._describe = functools.cache(describe)
         self._raw_schema = raw_schema
         self._revision = -1
-        #: What was written at this revision of the table by its path, and its bytes in each form with their ETag.
-        self._written: dict[str, Document] = {}
+        #: The bytes of what was written at this revision of the table with their ETag, by path and form.
         self._encoded: dict[str, tuple[bytes, str]] = {}
 
     def answer(self, path: str, accept: str) -> tuple[bytes, str, str] | None:
@@ -59,14 +59,13 @@ class OpenApi:
         media_type = _media_type(version, accept)
         if version not in ("v2", "v3") or (version == "v2" and below) or media_type is None:
             return None
-        if version == "v2":
-            document: Document | None = self.swagger()
-        else:
-            document = self.document(below) if below else self.index()
-        if document is None:
-            return None
+        if self._revision != self._table.revision:
+            self._revision, self._encoded = self._table.revision, {}
         form = f"{path} {media_type}"
         if form not in self._encoded:
+            document = self.swagger() if version == "v2" else self.document(below) if below else self.index()
+            if document is None:
+                return None
             data = msgspec.json.encode(document) if media_type == JSON else to_protobuf(document)
             self._encoded[form] = data, f'"{hashlib.sha512(data).hexdigest().upper()}"'
         data, etag = self._encoded[form]
@@ -74,25 +73,39 @@ class OpenApi:
 
     def index(self) -> Document:
         """Return the answer to /openapi/v3."""
-        return self._kept("v3", self._index)
+        paths = {}
+        for path in sorted(self._document_paths()):
+            paths[path] = {"serverRelativeURL": f"/openapi/v3/{path}?hash={self._hash(path)}"}
+        return {"paths": paths}
 
     def document(self, path: str) -> Document | None:
         """Return the answer to /openapi/v3/`path`, such as `apis/apps/v1`; None if there is no such document."""
-        if path not in self._document_paths():
+        resources = self._document_paths().get(path)
+        if resources is None:
             return None
-        return self._kept(f"v3/{path}", lambda: self._document(path))
+        schemas = Schemas(3, self._describe(self._table.kubernetes))
+        paths = self._paths(3, schemas, resources)
+        if not paths:
+            paths = {f"/{path}/": self._discovery_path(path, schemas)}
+        return {
+            "openapi": "3.0.0",
+            "info": self._info(),
+            "paths": dict(sorted(paths.items())),
+            "components": {"schemas": self._with_kinds(schemas.definitions), "securitySchemes": _SECURITY},
+        }
 
     def swagger(self) -> Document:
         """Return the answer to /openapi/v2."""
-        return self._kept("v2", self._swagger)
-
-    def _kept(self, path: str, write: Callable[[], Document]) -> Document:
-        if self._revision != self._table.revision:
-            self._revision = self._table.revision
-            self._written, self._encoded = {}, {}
-        if path not in self._written:
-            self._written[path] = write()
-        return self._written[path]
+        schemas = Schemas(2, self._describe(self._table.kubernetes))
+        paths = self._paths(2, schemas, self._table.resources())
+        return {
+            "swagger": "2.0",
+            "info": self._info(),
+            "paths": dict(sorted(paths.items())),
+            "definitions": self._with_kinds(schemas.definitions),
+            "securityDefinitions": _SECURITY,
+            "security": [{"BearerToken": []}],
+        }
 
     def _document_paths(self) -> dict[str, list[Resource]]:
         """Return the paths of all documents, with the resources they describe."""
@@ -115,38 +128,8 @@ class OpenApi:
 
     # Writing
 
-    def _index(self) -> Document:
-        paths = {}
-        for path in sorted(self._document_paths()):
-            paths[path] = {"serverRelativeURL": f"/openapi/v3/{path}?hash={self._hash(path)}"}
-        return {"paths": paths}
-
     def _info(self) -> Document:
         return {"title": "Kubernetes", "version": self._table.kubernetes}
-
-    def _document(self, path: str) -> Document:
-        schemas = Schemas(3, self._describe(self._table.kubernetes))
-        paths = self._paths(3, schemas, self._document_paths()[path])
-        if not paths:
-            paths = {f"/{path}/": self._discovery_path(path, schemas)}
-        return {
-            "openapi": "3.0.0",
-            "info": self._info(),
-            "paths": dict(sorted(paths.items())),
-            "components": {"schemas": self._with_kinds(schemas.definitions), "securitySchemes": _SECURITY},
-        }
-
-    def _swagger(self) -> Document:
-        schemas = Schemas(2, self._describe(self._table.kubernetes))
-        paths = self._paths(2, schemas, self._table.resources())
-        return {
-            "swagger": "2.0",
-            "info": self._info(),
-            "paths": dict(sorted(paths.items())),
-            "definitions": self._with_kinds(schemas.definitions),
-            "securityDefinitions": _SECURITY,
-            "security": [{"BearerToken": []}],
-        }
 
     def _discovery_path(self, path: str, schemas: Schemas) -> Document:
         """Return the one path of a document without resources: it tells what is below it."""
