@@ -6,8 +6,9 @@ The suite (k8s.io/kubernetes/test/e2e) is built from the Go module proxy, once; 
 cores. A cluster is served, and the specs are run against it by several processes at once; those that must be alone have
 another cluster, and are run one after the other meanwhile. `beyond.yaml` says which specs are not run, and why: they
 look at what a container really did. With `--rounds` all of it is done again and again on the same clusters, and a spec
-has passed if it did each time. DIR gets `specs.csv`, `table.md`, `memory.csv` (what the servers took, minute by minute)
-and what each process of the suite printed. Exit code 1 when a spec that was run did not pass.
+has passed if it did each time; what the servers took after each round shows whether anything stays. DIR gets
+`specs.csv`, `table.md`, `memory.csv` (what the servers took, minute by minute) and what each process of the suite
+printed. Exit code 1 when a spec that was run did not pass.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
-from clusters import Cluster, served, watched  # beside this file
+from clusters import Cluster, served, settled_memory, watched  # beside this file
 
 from batkube.schedulers.builds import built
 from batkube.schedulers.installed import cache_folder
@@ -148,14 +149,15 @@ def table(verdicts: Sequence[Verdict]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def write(out: Path, verdicts: Sequence[Verdict]) -> None:
-    """Write what became of the specs."""
+def write(out: Path, verdicts: Sequence[Verdict], memory: Sequence[str]) -> None:
+    """Write what became of the specs, and what the servers took."""
     with (out / "specs.csv").open("w", encoding="utf-8", newline="") as stream:
         writer = csv.writer(stream)
         writer.writerow(["group", "spec", "outcome", "reason", "length_s"])
         for one in verdicts:
             writer.writerow([one.group, one.spec, one.outcome, one.reason, f"{one.length_s:.1f}"])
-    (out / "table.md").write_text(table(verdicts), encoding="utf-8")
+    text = f"{table(verdicts)}\nWhat the servers took:\n\n" + "".join(f"- {line}\n" for line in memory)
+    (out / "table.md").write_text(text, encoding="utf-8")
 
 
 def run_all(together: Suite, apart: Suite, specs: Sequence[str], workers: int) -> list[Verdict]:
@@ -219,9 +221,13 @@ def main() -> int:
             reasons = {}
         verdicts = [Verdict(spec, "not run", reasons[spec]) for spec in specs if spec in reasons]
         wanted = [spec for spec in specs if spec not in reasons]
-        rounds = [run_all(together, apart, wanted, arguments.workers) for _ in range(arguments.rounds)]
+        rounds, memory = [], []
+        for number in range(1, arguments.rounds + 1):
+            rounds.append(run_all(together, apart, wanted, arguments.workers))
+            memory.append(f"after round {number}: {settled_memory((shared, own))}")
+            print(memory[-1], flush=True)
         verdicts += of_all_rounds(rounds)
-    write(arguments.out, sorted(verdicts))
+    write(arguments.out, sorted(verdicts), memory)
     print((arguments.out / "table.md").read_text(encoding="utf-8"))
     return int(any(one.outcome == "failed" for one in verdicts))
 

@@ -14,6 +14,8 @@ from typing import NamedTuple
 
 HERE = Path(__file__).parent
 _MINUTE_S = 60.0
+#: After so long without load a server has collected its garbage.
+_CLEANING_S = 5.0
 
 
 class Cluster(NamedTuple):
@@ -47,6 +49,12 @@ def served(out: Path, name: str, platform: str, more: Sequence[str]) -> Iterator
             yield Cluster(name, folder / "kubeconfig", server.pid)
         finally:
             server.terminate()
+
+
+def settled_memory(clusters: Sequence[Cluster]) -> str:
+    """Return what the servers take once they have had time to clean up, each with its name."""
+    time.sleep(_CLEANING_S)
+    return ", ".join(f"{one.name} {one.memory_mb():.1f} MB" for one in clusters)
 
 
 @contextlib.contextmanager
