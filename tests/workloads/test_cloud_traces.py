@@ -89,6 +89,17 @@ def told(path: Path) -> list[tuple[str, float, str, dict[str, int]]]:
     return [(job.name, job.submit / 1e9, job.profile.name, dict(job.requests)) for job in read_workload(path).jobs]
 
 
+@pytest.mark.parametrize(
+    ("names", "text"),
+    [
+        ("task_name,instance_num,job_name,task_type,status,start_time,end_time,plan_cpu,plan_mem", TASKS_2018),
+        ("task_create_time, task_end_time, job_id, task_id, instances, status, cpus, memory", TASKS_2017),
+    ],
+)
+def test_a_line_of_names_before_a_table_is_passed_over(names: str, text: str, tmp_path: Path) -> None:
+    assert told(written(tmp_path, f"{names}\n{text}", "named.csv")) == told(written(tmp_path, text, "batch_task.csv"))
+
+
 def test_tasks_of_2018_are_their_instances(tmp_path: Path) -> None:
     """Cpu in hundredths of a core, memory in hundredths of the largest machine: a GiB each."""
     path = written(tmp_path, TASKS_2018, "batch_task.csv")

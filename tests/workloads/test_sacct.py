@@ -82,6 +82,25 @@ def test_without_cores_jobs_take_whole_machines(tmp_path: Path) -> None:
     assert (job.size, job.requests, job.profile.name) == (3, (), "delay62.5")
 
 
+def test_lists_that_were_published_without_seconds_are_read_by_their_times(tmp_path: Path) -> None:
+    text = "JobID|Submit|Start|End|ReqNodes|Timelimit|Elapsed|User|JobName|\n"
+    text += "8|2018-12-31T08:27|2018-12-31T08:27|2019-01-01T20:57|7|1-12:30|1-12:30|5c8e|b7ef\n"
+    text += "9|2018-12-31T08:27|2018-12-31T08:30|2019-01-01T08:27|7|1-00:00|23:57|5c8e|b7ef\n"
+
+    long, short = read_workload(written(tmp_path, text)).jobs
+
+    assert (long.profile.name, short.profile.name) == ("delay131400", "delay86220")
+    assert (long.walltime, short.walltime) == (131400 * 10**9, 86400 * 10**9)
+
+
+def test_a_raw_id_stands_for_the_id(tmp_path: Path) -> None:
+    text = "JobIDRaw|ElapsedRaw|Submit|NNodes\n123|600|2026-10-03T00:00:00|2\n123.batch|600|2026-10-03T00:00:00|1\n"
+
+    (job,) = read_workload(written(tmp_path, text)).jobs
+
+    assert (job.name, job.size) == ("123", 2)
+
+
 @pytest.mark.parametrize(
     ("text", "at", "problem"),
     [

@@ -76,7 +76,14 @@ _REMEDY = "give batch_task.csv or batch_instance.csv of cluster-trace-v2017 or -
 def is_alibaba(first_line: str) -> bool:
     """Say whether a file that begins with this line is one of these tables."""
     cells = first_line.strip().split(",")
-    return any(len(cells) == table.width and cells[table.status] in STATUSES for table in _TASKS + _INSTANCES)
+    is_row = any(len(cells) == table.width and cells[table.status] in STATUSES for table in _TASKS + _INSTANCES)
+    return is_row or _is_header(cells)
+
+
+def _is_header(cells: Sequence[str]) -> bool:
+    """Say whether a line names the columns of one of these tables; they are published without, and handed on with."""
+    tables = [table for table in _TASKS + _INSTANCES if len(cells) == table.width]
+    return any(cells[table.status].strip().lower() == "status" for table in tables)
 
 
 def table_beside(path: Path) -> Path | None:
@@ -104,7 +111,7 @@ def read_alibaba(path: Path, name: str) -> Workload:
 def _rows(path: Path) -> Iterator[tuple[str, list[str]]]:
     with lines(path) as text:
         for number, row in enumerate(csv.reader(text), 1):
-            if row:
+            if row and not (number == 1 and _is_header(row)):
                 yield f"line {number}", row
 
 

@@ -153,8 +153,11 @@ class _AccountedJobs:
             if not raw.isdecimal():
                 self._refuse(line, f"ElapsedRaw is {raw!r}, which is no number of seconds")
             return Duration(int(raw) * NANOSECONDS_PER_SECOND)
-        if cells.get("Elapsed"):
-            return self._length(line, "Elapsed", cells["Elapsed"])
+        elapsed = cells.get("Elapsed", "")
+        has_times = all(cells.get(column, "") not in _NO_TIME for column in ("Start", "End"))
+        # Slurm tells hours, minutes and seconds; published lists that tell no seconds have better times.
+        if elapsed and (elapsed.count(":") > 1 or not has_times):
+            return self._length(line, "Elapsed", elapsed)
         start, end = self._time(line, cells, "Start"), self._time(line, cells, "End")
         if start is None or end is None:
             return None
@@ -170,11 +173,13 @@ class _AccountedJobs:
         return None if text in _NO_LIMIT else self._length(line, "Timelimit", text) or None
 
     def _length(self, line: int, column: str, text: str) -> Duration:
-        """Return a length of time, `[DAYS-][HOURS:]MINUTES:SECONDS`."""
+        """Return a length of time, `[DAYS-][HOURS:]MINUTES:SECONDS` or `DAYS-HOURS:MINUTES` (Slurm: man sbatch)."""
         match = _LENGTH.fullmatch(text)
         if match is None:
             self._refuse(line, f"{column} is {text!r}, which is no [days-]hours:minutes:seconds")
         days, hours, minutes, whole = (int(group or 0) for group in match.groups()[:4])
+        if match[1] and match[2] is None:
+            hours, minutes, whole = minutes, whole, 0
         part = Fraction(f"0.{match[5] or 0}")
         return Duration(int((((days * 24 + hours) * 60 + minutes) * 60 + whole + part) * NANOSECONDS_PER_SECOND))
 

@@ -16,6 +16,8 @@ from pathlib import Path
 from batkube.kernel.errors import InputError
 
 JOB_ID = "JobID"
+#: What stands for it in lists without it.
+_RAW_ID = "JobIDRaw"
 REMEDY = "write it with: sacct -a -X -P -o JobID,User,Partition,State,Submit,Start,End,Timelimit,NNodes,AllocCPUS"
 #: The columns that hold what users wrote, and so may hold anything.
 _TEXTS = re.compile(
@@ -28,7 +30,8 @@ _FIRST_TWO = re.compile(r"[A-Za-z]+(?P<delimiter>[^A-Za-z0-9 ]+)[A-Za-z]")
 def delimiter_of(header: str) -> str | None:
     """Return what stands between the columns of a list; None if this is not the first line of one."""
     match = _FIRST_TWO.match(header)
-    return match["delimiter"] if match and JOB_ID in header.rstrip().split(match["delimiter"]) else None
+    columns = header.rstrip().split(match["delimiter"]) if match else []
+    return match["delimiter"] if match and (JOB_ID in columns or _RAW_ID in columns) else None
 
 
 class SacctRows:
@@ -45,7 +48,8 @@ class SacctRows:
         self._delimiter = delimiter
         #: Whether the last field has a delimiter behind it, too, as with `-p` (--parsable).
         self._is_closed = header.rstrip().endswith(delimiter)
-        self.columns = self._split(header)
+        columns = self._split(header)
+        self.columns = columns if JOB_ID in columns else [JOB_ID if one == _RAW_ID else one for one in columns]
         texts = [column for column in self.columns if _TEXTS.fullmatch(column)]
         self._text = self.columns.index(texts[0]) if len(texts) == 1 else None
         self._remedy = (

@@ -98,13 +98,9 @@ def summary_of(
 def _measured_jobs(ran: Iterable[Outcome]) -> Iterator[MeasuredJob]:
     for outcome in ran:
         if outcome.finished is not None and outcome.started is not None:
-            yield MeasuredJob(
-                as_float_s(outcome.started - outcome.job.submit),
-                as_float_s(outcome.finished - outcome.job.submit),
-                as_float_s(outcome.finished - outcome.started),
-                outcome.job.size,
-                outcome.job.user,
-            )
+            job, started, finished = outcome.job, outcome.started, outcome.finished
+            times = as_float_s(started - job.submit), as_float_s(finished - job.submit), as_float_s(finished - started)
+            yield MeasuredJob(*times, job.size, job.user)
 
 
 def _throughput(ran: Iterable[Outcome], begin: Instant, end: Instant) -> float | None:
@@ -184,7 +180,8 @@ def _share(
     used, begin, end = 0, window.begin, window.until(makespan)
     for outcome in ran:
         if outcome.finished is not None and outcome.started is not None:
-            amount = 1 if resource is None else dict(outcome.job.requests).get(resource, 0)
             inside = min(outcome.finished, end) - max(outcome.started, begin)
-            used += outcome.job.size * amount * max(0, inside)
+            if inside > 0:
+                amount = 1 if resource is None else dict(outcome.job.requests).get(resource, 0)
+                used += outcome.job.size * amount * inside
     return used / (offered * (end - begin)) if ran and offered and end > begin else None
