@@ -37,7 +37,8 @@ class Deaf(Policy):
     def decide(self, view):
         while True:
             try:
-                sum(range(100))
+                while True:  # what comes between two rounds is caught, too
+                    sum(range(100))
             except BaseException:
                 pass
         yield
