@@ -152,9 +152,8 @@ class Courses:
 
     def remove(self, course: Course) -> None:
         """Forget a course whose pods are gone."""
-        forget = self._places.pop
         for key in course.keys:
-            forget(key, None)
+            self._places.pop(key, None)
 
     def live(self) -> list[Course]:
         """Return the courses that have pods, in the order in which they were taken up."""

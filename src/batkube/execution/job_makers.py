@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from batkube.cluster.client import Client, unless_gone
 from batkube.cluster.courses import Course
 from batkube.cluster.mapping import NAMESPACE, POD, PodFactory, ResourceModel, pod_requests
-from batkube.cluster.outcomes import Past
+from batkube.cluster.outcomes import NEVER, Past
 from batkube.cluster.pods import eviction_of, is_active, phase_of
 from batkube.cluster.references import annotations_of, controller_of, has_condition, labels_of
 from batkube.cluster.store import ADDED, Batch, Key, KubeObject
@@ -155,7 +155,7 @@ class ObjectMaker(JobMaker):
     def _join(self, job: Job, key: Key, pod: KubeObject, now: Instant) -> None:
         course = self._present.get(job.key)
         if course is None:
-            past = self._pasts.pop(job.key, Past())
+            past = self._pasts.pop(job.key, NEVER)
             course = Course(job, [Key("")] * job.size, pod_requests(job, self._model), now, past)
             reference = controller_of(pod)
             course.owner = "" if reference is None else f"{reference['kind']}/{reference['name']}"

@@ -60,7 +60,7 @@ class Kubelets:
         delays: Delays | None = None,
         on_busy: BusyListener = lambda count, now: None,
     ) -> None:
-        """Without `containers` every pod has part in a course, and nobody watches: how far it is is not written."""
+        """Without `containers` every pod has part in a course, and nobody watches: what it does is not written."""
         self._store = world.store
         self._agenda = world.agenda
         self._notes = world.notes

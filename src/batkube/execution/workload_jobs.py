@@ -89,13 +89,9 @@ class WorkloadJobs:
     def bound(self, course: Course, ranks: Sequence[int], nodes: Sequence[str], now: Instant) -> None:
         """Record where pods of a job were put."""
         known = list(map(self._machine_ids.get, nodes))
-        if None in known:
-            return
-        if len(known) == len(course.machine_ids):
-            course.machine_ids = known
-            return
-        for rank, number in zip(ranks, known, strict=True):
-            course.machine_ids[rank] = number
+        if None not in known:
+            for rank, number in zip(ranks, known, strict=True):
+                course.machine_ids[rank] = number
 
     def begin(self, course: Course, now: Instant) -> Instant | None:
         """All pods run: the profile begins, and its end is known, unless it depends on what others do."""

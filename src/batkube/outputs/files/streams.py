@@ -67,9 +67,11 @@ class PodsWriter:
             self._write_stories(record, owner, created, end, self._story)
             return
         rest = f"{_quoted(record.reason)},{record.owner}"
-        times: Iterable[str] = map(_moments, record.scheduled, record.started)
+        times: Iterable[str]
         if _are_equal(record.scheduled) and _are_equal(record.started):
-            times = itertools.repeat(next(iter(times)), len(record.keys))
+            times = itertools.repeat(_moments(record.scheduled[0], record.started[0]), len(record.keys))
+        else:
+            times = map(_moments, record.scheduled, record.started)
         nodes, name_at = self._node_names, len(NAMESPACE) + 1
         self._file.writelines(
             f"{key[name_at:]},{owner},,,{created},{moments},{end},0,{rest}\n"
