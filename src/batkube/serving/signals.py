@@ -30,22 +30,27 @@ class Ending:
 
     @contextlib.contextmanager
     def heeded(self) -> Iterator[None]:
-        """Take SIGINT and SIGTERM for the wish to end, as long as the block runs."""
+        """Take SIGINT and SIGTERM for the wish to end, as long as the block runs.
+
+        Once it has come it is heeded for good: who handled signals before would take the next one for an interruption
+        of what is left to do.
+        """
         before = {number: signal.signal(number, self._ask) for number in _SIGNALS}
         before[signal.SIGALRM] = signal.signal(signal.SIGALRM, self._interrupt)
         try:
             yield
         finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
+            if not self._has_come:
+                for number, handler in before.items():
+                    signal.signal(number, handler)
 
     def run(self, main: Coroutine[None, None, None]) -> None:
         """Run `main` until it ends, or is not quick enough to end once it was asked to."""
-        try:
-            with contextlib.suppress(KeyboardInterrupt):
+        with contextlib.suppress(KeyboardInterrupt):
+            try:
                 asyncio.run(main)
-        finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
+            finally:
+                signal.setitimer(signal.ITIMER_REAL, 0)
 
     @property
     def was_awaited(self) -> bool:
