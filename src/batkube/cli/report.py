@@ -72,6 +72,8 @@ def report(
     _refuse_idle(out, is_experiment, {**of_figures, "--tables": tables, "--columns": columns})
     from batkube.outputs.pages.page import page_place
 
+    if tables is not None:
+        _write_tables(folder, tables, columns or "")
     target = out or page_place(folder.parent if folder.is_file() else folder)
     if is_experiment:
         from batkube.experiments.report.document import write_report
@@ -84,8 +86,6 @@ def report(
     typer.echo(f"wrote {target}")
     if figures is not None:
         _write_figures(folder, figures, kind or FigureFormat.SVG, width)
-    if tables is not None:
-        _write_tables(folder, tables, columns or "")
 
 
 def _write_figures(folder: Path, figures: Path, kind: FigureFormat, width: FigureWidth | None) -> None:

@@ -225,3 +225,15 @@ def test_a_figure_that_asks_for_what_is_not_there_is_one_message(
 
     assert command(monkeypatch, tmp_path) == 2
     assert "study.yaml: figures[1].y.makspan: is not a column of numbers" in capsys.readouterr().err
+
+
+def test_a_column_that_tables_cannot_have_is_told_before_anything_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    content = {"axes": [{"name": "scheduler", "values": ["a"]}], "runs": [], "file": "study.yaml"}
+    (tmp_path / "experiment.json").write_text(json.dumps(content))
+    (tmp_path / "results.csv").write_text("run,scheduler,seed,repeat,state,makespan\n")
+
+    assert command(monkeypatch, tmp_path, "--tables", tmp_path / "tables", "--columns", "makspan") == 2
+    assert "--columns: makspan: is not a column of numbers" in capsys.readouterr().err
+    assert {path.name for path in tmp_path.iterdir()} == {"experiment.json", "results.csv"}
