@@ -44,8 +44,8 @@ def test_attempts_are_told_with_their_instant_even_when_a_line_comes_in_pieces(t
 def test_an_instant_survives_a_log_without_a_year(logged: int, later: int) -> None:
     at = EPOCH.__class__.fromtimestamp(EPOCH.timestamp() + logged // 10**9, EPOCH.tzinfo)
     micros = logged % 10**9 // 1000
-    fields = [at.month, at.day, at.hour, at.minute, at.second, micros]
-    found = instant_in_log(fields, Instant(logged + later))
+    fields = (at.month, at.day, at.hour, at.minute, at.second, micros)
+    found = instant_in_log(tuple(b"%d" % field for field in fields), Instant(logged + later))
     assert found // 1000 == logged // 1000
 
 

@@ -8,6 +8,7 @@ program that logs other lines is judged by its events and conditions alone (see 
 from __future__ import annotations
 
 import datetime
+import functools
 import os
 import re
 from collections.abc import Callable
@@ -25,7 +26,7 @@ _LINE = re.compile(
     rb'"(?:Unable to schedule pod[;, ][^"]*|Error scheduling pod; retrying)" (.*)$'
 )
 _POD = re.compile(rb'pod="([^"]+)"')
-_WHY = re.compile(rb'err="((?:[^"\\]|\\.)*)"')
+_WHY = re.compile(rb'err="([^"\\]*(?:\\.[^"\\]*)*)"')
 #: Kubernetes' own programs tell it when they start ("Starting Kubernetes Scheduler"), since 1.20 or so in quotes.
 _VERSION = re.compile(rb'Starting[^"\n]*"? version[= ]"?([^"\s]+)')
 _BEGINNING = 1 << 20
@@ -52,7 +53,7 @@ class AttemptLog:
         pod, why = _POD.search(match[7]), _WHY.search(match[7])
         if pod is not None:
             reason = why[1].decode(errors="replace").replace('\\"', '"') if why else "no nodes are registered"
-            at = instant_in_log([int(match[number]) for number in range(1, 7)], now)
+            at = instant_in_log(match.group(1, 2, 3, 4, 5, 6), now)
             self._listener(Key(pod[1].decode()), reason, at)
 
     def close(self) -> None:
@@ -67,13 +68,14 @@ def version_in_log(path: Path) -> str | None:
     return match[1].decode() if match else None
 
 
-def instant_in_log(fields: list[int], now: Instant) -> Instant:
+@functools.lru_cache(maxsize=1)  # hundreds of pods may be tried at one instant
+def instant_in_log(fields: tuple[bytes, ...], now: Instant) -> Instant:
     """Return the instant of month, day, hour, minute, second and microsecond: the last such one up to `now`.
 
     klog writes neither the year nor nanoseconds, so what was logged within the present microsecond was logged now.
     """
     today = EPOCH + datetime.timedelta(microseconds=now // 1000)
-    then = datetime.datetime(today.year, *fields, tzinfo=datetime.UTC)  # type: ignore[arg-type, misc]
+    then = datetime.datetime(today.year, *map(int, fields), tzinfo=datetime.UTC)  # type: ignore[arg-type, misc]
     if then > today:
         then = then.replace(year=today.year - 1)
     micros = (then - EPOCH) // _MICROSECOND

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
@@ -74,8 +74,8 @@ class OpenApi:
     def index(self) -> Document:
         """Return the answer to /openapi/v3."""
         paths = {}
-        for path in sorted(self._document_paths()):
-            paths[path] = {"serverRelativeURL": f"/openapi/v3/{path}?hash={self._hash(path)}"}
+        for path, resources in sorted(self._document_paths().items()):
+            paths[path] = {"serverRelativeURL": f"/openapi/v3/{path}?hash={self._hash(path, resources)}"}
         return {"paths": paths}
 
     def document(self, path: str) -> Document | None:
@@ -117,10 +117,10 @@ class OpenApi:
             paths.setdefault(root, []).append(resource)
         return paths
 
-    def _hash(self, path: str) -> str:
+    def _hash(self, path: str, resources: Iterable[Resource]) -> str:
         """Return a text that changes with the document; far cheaper than writing the document."""
         digest = hashlib.sha512(f"{self._table.kubernetes} {path}".encode())
-        for resource in self._document_paths()[path]:
+        for resource in resources:
             digest.update(repr((resource.plural, resource.kind, resource.verbs, list(resource.subresources))).encode())
             if resource.custom:
                 digest.update(json.dumps(self._raw_schema(resource), sort_keys=True).encode())
