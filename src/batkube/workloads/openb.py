@@ -70,11 +70,9 @@ def _check_header(path: Path, header: object) -> None:
                 problem="this is a run's output, not a workload",
                 remedy="give the workload of that run; its manifest.json names it",
             )
-        remedy = (
-            "this is a list of nodes; give it as --platform"
-            if _NODE_COLUMN in columns
-            else "use an openb_pod_list file"
-        )
+        remedy = "use an openb_pod_list file; what is of another format, `batkube workload convert --format NAME` reads"
+        if _NODE_COLUMN in columns:
+            remedy = "this is a list of nodes; give it as --platform"
         raise InputError(
             path,
             at="line 1",
