@@ -54,6 +54,9 @@ PATCH_TYPE = CelType(PATCH, fields={"op": TEXT, "path": TEXT, "from": TEXT, "val
 MESSAGES: Scope = {OBJECT: CelType("type", (CelType(OBJECT),)), PATCH: CelType("type", (PATCH_TYPE,))}
 """The names of their types, which are in the scope of such expressions only."""
 
+BINDINGS: Scope = {"cel": CelType("the namespace of cel.bind")}
+"""In the scope of expressions that may give a name to a value: `cel.bind(name, value, expression)`; checked only."""
+
 
 def message_type(name: str, scope: Scope) -> CelType | None:
     """Return the type of messages of this name, or None; below `Object` there are types for all fields, unchecked."""
@@ -255,6 +258,8 @@ class _Checker:
     # Functions and operators
 
     def _call(self, node: FunctionCall, scope: Scope) -> CelType:
+        if node.function == "bind" and isinstance(node.target, Name) and scope.get(node.target.name) is BINDINGS["cel"]:
+            return self._bound(node, scope)
         name, target = called(node)
         if target is not None and self._is_beyond(target, scope):
             raise Unsupported(f"the function {name} is not known here")
@@ -276,6 +281,15 @@ class _Checker:
         kind = self._applied(node.at, name, signatures, types, is_method=bool(of))
         self._check_constant(name, node)
         return kind
+
+    def _bound(self, node: FunctionCall, scope: Scope) -> CelType:
+        """Return the type of an expression in which a value has a name (cel-go: ext/bindings.go)."""
+        if len(node.arguments) != 3:
+            return self._wrong(node.at, "undeclared reference to 'bind' (in container '')")
+        name, value, body = node.arguments
+        if not isinstance(name, Name):
+            return self._wrong(name.at, "cel.bind() variable names must be simple identifiers")
+        return self.type(body, {**scope, name.name: self.type(value, scope)})
 
     def _is_beyond(self, target: Node, scope: Scope) -> bool:
         """Return whether a chain of calls begins with a variable whose functions are not known here."""

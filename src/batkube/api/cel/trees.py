@@ -33,6 +33,8 @@ NOWHERE = -1
 def _pointed(text: str, at: int, problem: str) -> str:
     if at == NOWHERE:
         return f"ERROR: <input>:-1:0: {problem}"
+    if not text:
+        return f"ERROR: <input>:1:0: {problem}"
     lines = text.split("\n")
     number, column = 0, at
     while number < len(lines) - 1 and column > len(lines[number]):

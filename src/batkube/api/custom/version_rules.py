@@ -20,6 +20,11 @@ _COLUMN_TYPES = ("boolean", "date", "integer", "number", "string")
 _COLUMN_FORMATS = ("byte", "date", "date-time", "double", "float", "int32", "int64", "password")
 _SELECTABLE_TYPES = ("string", "boolean", "integer")
 _SELECTABLE_LIMIT = 8
+#: Said of selectable fields whose schema is elsewhere: of one version where all share the schema, or the reverse.
+_WITHOUT_SCHEMA = {
+    "schema": "may only be set when `version.schema.openAPIV3Schema` is not included",
+    "validation": "may only be set when validations.schema is included",
+}
 _WARNING_LIMIT = 256
 #: What the root may say when the status is validated apart from it, in Go's names and order.
 _AT_ROOT_WITH_STATUS = (
@@ -74,7 +79,10 @@ def section_problems(
     for index, column in enumerate(section.get("additionalPrinterColumns") or ()):
         _check_column(column, f"{path}.additionalPrinterColumns[{index}]", problems)
     fields = section.get("selectableFields") or []
-    if fields and raw is not None and not unsupported(raw):
+    if raw is None:
+        if fields:
+            problems.invalid(f"{path}.selectableFields", "", _WITHOUT_SCHEMA[schema_name])
+    elif fields and not unsupported(raw):
         _check_selectable(fields, raw, f"{path}.selectableFields", problems)
     return problems
 

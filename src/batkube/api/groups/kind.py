@@ -14,6 +14,7 @@ import msgspec
 from batkube.api.groups.context import Context
 from batkube.api.groups.strategy import DEFAULT, Strategy
 from batkube.api.printing.printers import Cells
+from batkube.api.validation.problems import Problems
 from batkube.api.validation.rules import Rules
 from batkube.cluster.store import KubeObject
 
@@ -23,6 +24,9 @@ Fill = Callable[[dict[str, Any]], None]
 Prepare = Callable[[dict[str, Any], Context], None]
 PrepareUpdate = Callable[[dict[str, Any], dict[str, Any], Context], None]
 """Resets what clients may not change; takes the new object and the old one."""
+
+Authorize = Callable[[Mapping[str, Any], Mapping[str, Any] | None, Context, Problems], None]
+"""Tells what is wrong with an object for reasons outside of it; takes the new object and the old one, if any."""
 
 Warn = Callable[[Mapping[str, Any]], list[str]]
 WarnOfChange = Callable[[Mapping[str, Any], Mapping[str, Any]], list[str]]
@@ -44,6 +48,8 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
     prepare_update: Mapping[str, PrepareUpdate] = {}
     #: How objects are judged; None for those of which only the metadata is looked at.
     rules: Rules | None = None
+    #: What is asked before the rules, of the few kinds for which other objects matter.
+    authorize: Authorize | None = None
     #: What fills the columns; None for those of which name and creation are printed.
     cells: Cells | None = None
     #: Returns the conditions of a printed row (only pods have any).

@@ -14,12 +14,14 @@ from batkube.api.admission.plugins import Admission
 from batkube.api.custom import definitions
 from batkube.api.decoding.objects import Decoded, decode
 from batkube.api.groups import strategies, validation, warnings
+from batkube.api.groups.catalogue import kind_of
 from batkube.api.groups.context import Context
 from batkube.api.groups.conversion import convert
 from batkube.api.groups.defaulting import apply_defaults
 from batkube.api.requests.options import DeleteOptions
 from batkube.api.requests.writes import Deleting, Write
 from batkube.api.validation.field_errors import FieldError
+from batkube.api.validation.problems import Problems
 from batkube.cluster.kinds import Resource
 from batkube.cluster.store import KubeObject, Store
 
@@ -140,16 +142,25 @@ class BuiltIn:
         """Reset what clients may not change, and count the generation."""
         strategies.prepare_update(write.stored, value, old, self._context(write), write.subresource)
 
+    def _authorize(self, write: Write, value: KubeObject, old: KubeObject | None) -> list[FieldError]:
+        problems = Problems()
+        authorize = kind_of(write.stored.storage).authorize
+        if authorize is not None:
+            authorize(value, old, self._context(write), problems)
+        return problems
+
     def validate_create(self, write: Write, value: KubeObject) -> list[FieldError]:
         """Judge a new object, and warn of a good one."""
-        problems = validation.validate_create(write.resource, value) or self._parameters.judge(write, value, None)
+        problems = self._authorize(write, value, None) + validation.validate_create(write.resource, value)
+        problems = problems or self._parameters.judge(write, value, None)
         if not problems:
             write.warnings += warnings.on_create(write.stored, value)
         return problems
 
     def validate_update(self, write: Write, value: KubeObject, old: KubeObject) -> list[FieldError]:
         """Judge a changed object, and warn of a good one."""
-        problems = validation.validate_update(write.resource, value, old, write.subresource)
+        problems = self._authorize(write, value, old)
+        problems += validation.validate_update(write.resource, value, old, write.subresource)
         problems = problems or self._parameters.judge(write, value, old)
         if not problems:
             write.warnings += warnings.on_update(write.stored, value, old, write.subresource)

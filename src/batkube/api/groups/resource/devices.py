@@ -11,7 +11,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from batkube.api.cel.types import DYN
+from batkube.api.cel.checking import BINDINGS
+from batkube.api.cel.types import DYN, TEXT, CelType, map_of
 from batkube.api.groups.core.volumes.sources import csi_driver_name
 from batkube.api.groups.expressions import check_expression
 from batkube.api.validation.go_values import go_struct
@@ -28,6 +29,15 @@ _EFFECTS = ("NoExecute", "NoSchedule")
 _NUMBER = r"(0|[1-9][0-9]*)"
 _PRE = r"(0|[1-9][0-9]*|[0-9]*[a-zA-Z-][0-9a-zA-Z-]*)"
 _BUILD = r"[0-9a-zA-Z-]+"
+#: What expressions know of a device (Kubernetes: dynamic-resource-allocation/cel/compile.go).
+_DEVICE = CelType(
+    "kubernetes.DRADevice",
+    fields={
+        "driver": TEXT,
+        "attributes": map_of(map_of(DYN)),
+        "capacity": map_of(map_of(CelType("kubernetes.Quantity"))),
+    },
+)
 _is_version = re.compile(rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(-{_PRE}(\.{_PRE})*)?(\+{_BUILD}(\.{_BUILD})*)?").fullmatch
 
 
@@ -48,6 +58,11 @@ def check_unique(items: Sequence[Any], limit: int, check: Item, field: str, path
         if key in seen:
             problems.duplicate(f"{path}[{index}].{field}" if field else f"{path}[{index}]", key)
         seen.add(key)
+
+
+def identity(device: Mapping[str, Any]) -> str:
+    """Return what tells a device that was given to a claim, or of which a claim tells, from all others."""
+    return "/".join(device.get(field, "") for field in ("driver", "pool", "device"))
 
 
 def check_pool_name(name: str, path: str, problems: Problems) -> None:
@@ -103,8 +118,8 @@ def _check_selector(selector: Mapping[str, Any], path: str, problems: Problems) 
     if size(text) > 10 * 1024:
         problems.too_long(f"{path}.cel.expression", 10 * 1024)
     else:
-        kind = check_expression(text, {"device": DYN}, f"{path}.cel.expression", problems)
-        # Kubernetes: dynamic-resource-allocation/cel/compile.go; what is only known when it is evaluated is our `dyn`.
+        kind = check_expression(text, {"device": _DEVICE, **BINDINGS}, f"{path}.cel.expression", problems)
+        # What is only known when it is evaluated is our `dyn`.
         if kind.name not in ("bool", "dyn"):
             detail = f"must evaluate to bool or the unknown type, not {kind}"
             problems.invalid(f"{path}.cel.expression", text, detail)

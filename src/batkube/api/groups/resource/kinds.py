@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from batkube.api.groups.kind import Kind
-from batkube.api.groups.resource import columns, defaults, validation
+from batkube.api.groups.resource import columns, defaults, strategy, validation
 from batkube.api.groups.strategy import FAR_APART, SPEC, Strategy
 
+#: Not `distinctAttribute` of constraints, which the real server means to drop and keeps.
 _CLAIM_DISABLED = (
-    ("devices", "constraints", "*", "distinctAttribute"),
     ("devices", "requests", "*", "exactly", "capacity"),
     ("devices", "requests", "*", "firstAvailable", "*", "capacity"),
 )
@@ -57,13 +57,16 @@ KINDS: Mapping[str, Kind] = {
                 ("status", "devices", "*", "shareID"),
             ),
         ),
+        prepare_update={"status": strategy.forget_devices},
         rules=validation.RESOURCE_CLAIM_RULES,
+        authorize=strategy.authorize_claim,
         cells=columns.resource_claim_cells,
     ),
     "resourceclaimtemplates.resource.k8s.io": Kind(
         defaults={"v1": defaults.fill_resource_claim_template},
         strategy=Strategy(disabled=tuple(("spec", "spec", *path) for path in _CLAIM_DISABLED)),
         rules=validation.RESOURCE_CLAIM_TEMPLATE_RULES,
+        authorize=strategy.authorize_template,
         cells=columns.name_and_age,
     ),
     "resourceslices.resource.k8s.io": Kind(

@@ -41,10 +41,11 @@ def _check_claim(claim: Mapping[str, Any], path: str, problems: Problems) -> Non
 
     def constraint(item: Mapping[str, Any], at: str, problems: Problems) -> None:
         _check_references(item.get("requests") or (), names, at, problems)
-        if (attribute := item.get("matchAttribute")) is None:
-            problems.required(f"{at}.matchAttribute")
-        else:
-            devices.check_fully_qualified(attribute, f"{at}.matchAttribute", problems)
+        for field in ("matchAttribute", "distinctAttribute"):
+            if (attribute := item.get(field)) is not None:
+                devices.check_fully_qualified(attribute, f"{at}.{field}", problems)
+                return
+        problems.required(f"{at}.matchAttribute")
 
     def config(item: Mapping[str, Any], at: str, problems: Problems) -> None:
         _check_references(item.get("requests") or (), names, at, problems)
@@ -162,20 +163,16 @@ def _check_named_device(device: Mapping[str, Any], path: str, problems: Problems
     problems.all_invalid(f"{path}.device", device.get("device", ""), dns_label(device.get("device", "")))
 
 
-def _identity(device: Mapping[str, Any]) -> str:
-    return "/".join(device.get(field, "") for field in ("driver", "pool", "device"))
-
-
 def _check_device_statuses(
     statuses: Sequence[Mapping[str, Any]], allocation: Mapping[str, Any] | None, problems: Problems
 ) -> None:
     results = ((allocation or {}).get("devices") or {}).get("results") or ()
-    allocated = {_identity(result) for result in results}
+    allocated = {devices.identity(result) for result in results}
     seen: set[str] = set()
     for index, device in enumerate(statuses):
         path, conditions = f"status.devices[{index}]", device.get("conditions") or ()
         _check_named_device(device, path, problems)
-        if _identity(device) not in allocated:
+        if devices.identity(device) not in allocated:
             problems.invalid(path, _SHOWN_IDENTITY, "must be an allocated device in the claim")
         if len(conditions) > 8:
             problems.too_many(f"{path}.conditions", len(conditions), 8)
@@ -184,9 +181,9 @@ def _check_device_statuses(
             devices.check_raw(device["data"], f"{path}.data", problems)
         _check_network(device.get("networkData") or {}, f"{path}.networkData", problems)
     for index, device in enumerate(statuses):
-        if _identity(device) in seen:
+        if devices.identity(device) in seen:
             problems.duplicate(f"status.devices[{index}].deviceID", _SHOWN_IDENTITY)
-        seen.add(_identity(device))
+        seen.add(devices.identity(device))
 
 
 def _check_network(data: Mapping[str, Any], path: str, problems: Problems) -> None:

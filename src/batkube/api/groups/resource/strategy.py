@@ -1,0 +1,71 @@
+"""What depends on more than a claim itself: what is told of devices goes with them, and who may administer devices.
+
+Kubernetes: pkg/registry/resource/resourceclaim/strategy.go and pkg/registry/resource/admin.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from batkube.api.groups.context import Context
+from batkube.api.groups.resource.devices import identity
+from batkube.api.validation.problems import Problems
+from batkube.cluster.references import labels_of
+from batkube.cluster.store import Key
+
+_LABEL = "resource.kubernetes.io/admin-access"
+
+
+def forget_devices(new: dict[str, Any], old: dict[str, Any], context: Context) -> None:
+    """Forget what was told of devices that a claim had and has no more (Kubernetes: dropDeallocatedStatusDevices)."""
+    status = new.get("status", {})
+    kept = {identity(result) for result in _results(new)}
+    lost = {identity(result) for result in _results(old)} - kept
+    if lost and (told := status.get("devices")):
+        status["devices"] = [device for device in told if identity(device) not in lost]
+        if not status["devices"]:
+            del status["devices"]
+
+
+def authorize_claim(
+    value: Mapping[str, Any], old: Mapping[str, Any] | None, context: Context, problems: Problems
+) -> None:
+    """Refuse a new claim to administer devices, or devices for it, where the namespace does not allow it."""
+    if old is None:
+        _authorize_requests(value, value.get("spec", {}), context, problems)
+    elif not any(result.get("adminAccess") for result in _results(old)):
+        _refuse_first(_results(value), "status.allocation.devices.results", value, context, problems)
+
+
+def authorize_template(
+    value: Mapping[str, Any], old: Mapping[str, Any] | None, context: Context, problems: Problems
+) -> None:
+    """Refuse a new template of such claims; the real server does not say either that the field is in a template."""
+    if old is None:
+        _authorize_requests(value, value.get("spec", {}).get("spec", {}), context, problems)
+
+
+def _authorize_requests(
+    value: Mapping[str, Any], spec: Mapping[str, Any], context: Context, problems: Problems
+) -> None:
+    requests = spec.get("devices", {}).get("requests") or ()
+    exact = [request.get("exactly") or {} for request in requests]
+    _refuse_first(exact, "spec.devices.requests", value, context, problems)
+
+
+def _refuse_first(
+    wishes: Iterable[Mapping[str, Any]], path: str, value: Mapping[str, Any], context: Context, problems: Problems
+) -> None:
+    index = next((index for index, wish in enumerate(wishes) if wish.get("adminAccess")), None)
+    if index is None:
+        return
+    namespace = context.store.get("namespaces", Key(value["metadata"]["namespace"]))
+    if namespace is None or labels_of(namespace).get(_LABEL) != "true":
+        detail = f"admin access to devices requires the `{_LABEL}: true` label on the containing namespace"
+        problems.forbidden(f"{path}[{index}].adminAccess", detail)
+
+
+def _results(claim: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    allocation = claim.get("status", {}).get("allocation") or {}
+    return (allocation.get("devices") or {}).get("results") or []
