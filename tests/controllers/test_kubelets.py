@@ -187,6 +187,31 @@ def test_a_pod_that_stops_slowly_gets_its_grace_period_and_no_more(world: Cluste
     assert not world.pods()
 
 
+@pytest.mark.parametrize(
+    ("hook", "length_s"),
+    [
+        ({"sleep": {"seconds": 15}}, 15),
+        ({"exec": {"command": ["sleep", "15"]}}, 15),
+        ({"exec": {"command": ["/bin/sh", "-c", "nginx -s quit; sleep 15"]}}, 15),
+        ({"exec": {"command": ["sh", "-c", "while true; do sleep 1; done"]}}, 30),
+        ({"exec": {"command": ["nginx", "-s", "quit"]}}, 0),
+    ],
+)
+def test_a_pod_stops_when_its_hook_has_ended(world: Cluster, hook: dict[str, Any], length_s: int) -> None:
+    pod = world.pod("a")
+    pod["spec"]["containers"][0]["lifecycle"] = {"preStop": hook}
+    world.create("pods", pod)
+    world.run(1)
+    world.delete("pods", "default/a")
+    if length_s:
+        world.run(length_s - 1)
+        assert world.pods()
+    world.run(2)
+    assert not world.pods()
+    notes = [row["example"] for row in world.world.notes.rows()]
+    assert notes == ([] if length_s else ["pod default/a, container app: nginx -s quit"])
+
+
 def test_a_pod_past_its_deadline_fails(world: Cluster) -> None:
     world.create("pods", world.pod("a", activeDeadlineSeconds=10, **JOB_LIKE) | {})
     pod = world.pod("b", {"batkube.io/duration": "1h"}, activeDeadlineSeconds=10, **JOB_LIKE)

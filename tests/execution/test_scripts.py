@@ -32,8 +32,8 @@ MOUNTS = [{"name": "own", "mountPath": "/data"}, {"name": "host", "mountPath": "
 
 
 def ran(script: str, files: Files | None = None, now: int = 0, **variables: str | None) -> ScriptOutcome:
-    disk = Mounts(files or Files(), POD, {"volumeMounts": MOUNTS}, Instant(now))
-    return run_script(script, Environment(variables), disk)
+    disk = Mounts(files or Files(), POD, {"name": "c", "volumeMounts": MOUNTS}, Instant(now))
+    return run_script(script, Environment(variables), disk)._replace(asks_for_files=False)
 
 
 @pytest.mark.parametrize(
@@ -56,6 +56,9 @@ def ran(script: str, files: Files | None = None, now: int = 0, **variables: str 
         ('[ -z "$NONE" ] && exit 6', 0, 6),
         ("exec sleep 4", 4, 0),
         ("echo done > /data/out 2>&1; [ -f /data/out ]", 0, 0),
+        ("echo ok > /tmp/x; sleep 3; test -f /tmp/x && rm /tmp/x; test -f /tmp/x || exit 4", 3, 4),
+        ("mkdir /tmp/d; touch /tmp/d/x; [ -d /tmp/d ] && [ -f /tmp/d/x ] && [ ! -d /tmp/d/x ] && exit 5", 0, 5),
+        ("rm -rf /tmp/d; cat /tmp/d || exit 6", 0, 6),
         ("! true; exit $?", 0, 1),
         ("# nothing\nsleep 1 # a second", 1, 0),
     ],
@@ -257,6 +260,19 @@ def test_arguments_and_options_of_a_shell_are_heeded() -> None:
     assert plan("exit", "3") == ContainerPlan(seconds(10), 0)  # no program is called so
     some = {"envFrom": [{"configMapRef": {"name": "m"}}]}
     assert plan("sh", "-c", "sleep $LONG", **some).doubt == "nobody knows for how long it sleeps"
+
+
+def test_every_run_of_a_container_begins_with_its_image_as_it_was() -> None:
+    files = Files()
+    assert ran("touch /tmp/x; [ -f /tmp/x ] && exit 3", files).exit_code == 3
+    with pytest.raises(NotUnderstood):
+        ran("[ -f /tmp/x ] && exit 3", files, now=seconds(5))
+
+
+def test_a_script_that_asks_for_files_may_go_otherwise_later() -> None:
+    disk = Mounts(Files(), POD, {"name": "c", "volumeMounts": MOUNTS}, Instant(0))
+    assert run_script("cat /data/x", Environment({}), disk).asks_for_files
+    assert not run_script("sleep 3; false", Environment({}), disk).asks_for_files
 
 
 def test_a_file_is_there_until_it_was_removed() -> None:

@@ -19,7 +19,7 @@ from batkube.cluster.pods import time_in
 from batkube.cluster.references import annotations_of
 from batkube.cluster.store import KubeObject
 from batkube.execution.container_runs import ContainerPlan, Role
-from batkube.execution.scripts.running import run_program, run_script
+from batkube.execution.scripts.running import ScriptOutcome, run_program, run_script
 from batkube.execution.scripts.surroundings import Environment, Files, Mounts, environment_of, expanded
 from batkube.execution.scripts.words import NotUnderstood
 from batkube.kernel.instants import Duration, Instant, seconds
@@ -44,14 +44,13 @@ def plan_of(
     role: Role = Role.MAIN,
     rule: Conduct = _NO_RULE,
     environment: Environment | None = None,
-    files: Files | None = None,
-    now: Instant = _BEGINNING,
+    disk: Mounts | None = None,
 ) -> ContainerPlan:
-    """Return what `container` of `pod` does in a run of which a rule says `rule`, and that begins `now`; limits aside.
+    """Return what `container` of `pod` does in a run of which a rule says `rule`; limits aside.
 
-    Its environment is what the pod says of it, if there is nothing else. What its script writes to `files` is written.
+    Its environment is what the pod says of it, if there is nothing else. What its script writes to `disk` is written.
     """
-    disk = Mounts(Files() if files is None else files, pod, container, now)
+    disk = Mounts(Files(), pod, container, _BEGINNING) if disk is None else disk
     start = environment_of(pod, container) if environment is None else environment
     plan = _by_rule(rule, _by_itself(pod, container, start, disk, role))
     if role is Role.MAIN:
@@ -95,16 +94,24 @@ def _understood(container: KubeObject, start: Environment, disk: Mounts) -> Cont
     words = [expanded(word, start.variables) for word in written]
     if not words:
         return ""
-    is_shell = words[0].rpartition("/")[2] in _SHELLS
     try:
-        if is_shell and (line := _shell_line(words[1:])) is not None:
-            outcome = run_script(line.script, start._replace(arguments=line.arguments), disk, line.options)
-        else:
-            outcome = run_program(words, start, disk)
+        outcome = run_command(words, start, disk)
     except NotUnderstood as problem:
-        return str(problem) if is_shell else ""
+        return str(problem) if _is_shell(words) else ""
+    disk.is_followed = not outcome.guess
     doubt = f"nobody knows what `{outcome.guess}` does; it was taken to take no time and to succeed"
     return ContainerPlan(outcome.length, outcome.exit_code, doubt=doubt if outcome.guess else "")
+
+
+def run_command(words: list[str], start: Environment, disk: Mounts) -> ScriptOutcome:
+    """Return how a command goes, that of a container or one that is executed in it; raises NotUnderstood."""
+    if _is_shell(words) and (line := _shell_line(words[1:])) is not None:
+        return run_script(line.script, start._replace(arguments=line.arguments), disk, line.options)
+    return run_program(words, start, disk)
+
+
+def _is_shell(words: list[str]) -> bool:
+    return words[0].rpartition("/")[2] in _SHELLS
 
 
 class _ShellLine(NamedTuple):

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable
 
 from batkube.cluster.client import Client, Refused
 from batkube.cluster.event_recorder import EventNote, EventRecorder
@@ -25,7 +24,9 @@ from batkube.execution.container_runs import KILLED, LOST, TERMINATED, Role
 from batkube.execution.container_troubles import Trouble, trouble_of
 from batkube.execution.pod_lives import ContainerLife, PodLife, Stage, known_of
 from batkube.execution.pod_statuses import rejected_status, status_of
-from batkube.execution.scripts.surroundings import CLAIM, Files, pod_files
+from batkube.execution.probes import command_probes
+from batkube.execution.probing import APPOINTMENTS, ContainerActions, LifeAction, Probing
+from batkube.execution.scripts.surroundings import CLAIM, Files, Mounts, pod_files
 from batkube.execution.stopping import active_deadline_of
 from batkube.kernel.agenda import Rank
 from batkube.kernel.fidelity import FidelityNote
@@ -39,8 +40,6 @@ POD_NETWORK = "10.128.0.0/9"
 _NOT_UNDERSTOOD = FidelityNote(
     "containers", "a script is not understood in full: how long it takes, or how it ends, is a guess; a rule can say it"
 )
-
-LifeAction = Callable[[PodLife, Instant], None]
 
 
 class Containers:
@@ -59,6 +58,8 @@ class Containers:
         for kind in (CLAIM, NODE):
             world.store.listen(kind, self._files.forget_gone)
         self._sources = ConfigSources(world)
+        actions = ContainerActions(self.book, self.report, self._go_on, self._tell_of, self._end_unhealthy)
+        self._probing = Probing(actions, world.notes)
         self._notes = world.notes
         #: Told when the last container of a pod has ended.
         self.on_end: LifeAction = lambda life, now: None
@@ -122,7 +123,7 @@ class Containers:
             self._tell_of(life, one, EventNote("Normal", "Killing", f"Container {one.name} {why}"), now)
             one.end(TERMINATED, now)
             one.last_run = one.ended_run
-        self.cancel(life, *(f"{what} {one.name}" for what in ("end", "ready", "up", "restart", "calm")))
+        self.cancel(life, *(f"{what} {one.name}" for what in ("end", "restart", "calm", *APPOINTMENTS)))
         self._start(life, one, now)
 
     def begin(self, life: PodLife, now: Instant) -> None:
@@ -169,12 +170,13 @@ class Containers:
         self._tell_of(life, one, EventNote("Normal", "Created", f"Created container: {one.name}"), now)
         self._tell_of(life, one, EventNote("Normal", "Started", f"Started container {one.name}"), now)
         start = self._sources.environment_of(pod, spec)
-        plan = plan_of(pod, spec, role=one.role, rule=rule, environment=start, files=self._files, now=now)
+        disk = Mounts(self._files, pod, spec, now)
+        plan = plan_of(pod, spec, role=one.role, rule=rule, environment=start, disk=disk)
         if plan.doubt:
             self._notes.add(_NOT_UNDERSTOOD, example=f"pod {life.key}, container {one.name}: {plan.doubt}")
         one.start(plan, now)
-        if not one.is_ready:
-            self._book_probes(life, one, now)
+        one.is_followed = disk.is_followed
+        self._probing.begin(life, one, command_probes(spec, start, disk), now)
         self.book_end(life, one, now)
 
     def book_end(self, life: PodLife, one: ContainerLife, now: Instant) -> None:
@@ -205,25 +207,26 @@ class Containers:
         self.cancel(life, f"restart {one.name}")
         self.book(life, f"restart {one.name}", retry, Rank.START, functools.partial(self._restart, one=one))
 
-    def _book_probes(self, life: PodLife, one: ContainerLife, now: Instant) -> None:
-        def come_up(life: PodLife, _now: Instant) -> None:
-            one.is_up = True
-            self._go_on(life, _now)
-
-        def be_ready(life: PodLife, _now: Instant) -> None:
-            one.is_up = one.is_ready = True
-            self.report(life, _now)
-
-        if 0 < one.started_after < one.ready_after or one.is_sidecar:
-            self.book(life, f"up {one.name}", Instant(now + one.started_after), Rank.START, come_up)
-        self.book(life, f"ready {one.name}", Instant(now + one.ready_after), Rank.START, be_ready)
-
     # Containers end
 
     def _end(self, life: PodLife, now: Instant, *, one: ContainerLife) -> None:
-        """A container's process exits: it is started again, or lets others start, or was the last."""
-        self.cancel(life, f"ready {one.name}", f"up {one.name}")
+        """A container's process exits."""
         one.exit(now)
+        self._follow_end(life, one, now)
+
+    def _end_unhealthy(self, life: PodLife, one: ContainerLife, kind: str, now: Instant) -> None:
+        """End a container because of what a probe found out."""
+        restarts = "" if life.restart_policy == "Never" and not one.is_sidecar else ", will be restarted"
+        self._tell_of(
+            life, one, EventNote("Normal", "Killing", f"Container {one.name} failed {kind} probe{restarts}"), now
+        )
+        self.cancel(life, f"end {one.name}")
+        one.end(TERMINATED, now)
+        self._follow_end(life, one, now)
+
+    def _follow_end(self, life: PodLife, one: ContainerLife, now: Instant) -> None:
+        """A container has ended: it is started again, or lets others start, or was the last."""
+        self.cancel(life, *(f"{what} {one.name}" for what in APPOINTMENTS))
         if one.role is Role.EPHEMERAL:
             self.report(life, now)
             return
@@ -235,12 +238,11 @@ class Containers:
             else:
                 self.report(life, now)
             return
-        wait = one.back_off(now)
-        if wait == 0:
+        if wait := one.back_off(now):
+            self._back_off(life, one, wait, now)
+        else:
             one.last_run = one.ended_run
             self._start(life, one, now)
-        else:
-            self._back_off(life, one, wait, now)
         self.report(life, now)
 
     def _back_off(self, life: PodLife, one: ContainerLife, wait: Duration, now: Instant) -> None:
@@ -312,8 +314,7 @@ class Containers:
 
     def report(self, life: PodLife, now: Instant) -> None:
         """Write the pod's status as it is now."""
-        pod = self._store.get(POD, life.key)
-        if pod is not None:
+        if (pod := self._store.get(POD, life.key)) is not None:
             self._write(pod, status_of(pod, life, now), now)
 
     def _write(self, pod: KubeObject, status: KubeObject, now: Instant) -> None:

@@ -278,11 +278,11 @@ class Kubelets:
         if pod is None or not is_being_deleted(pod):
             return
         if isinstance(life, PodLife) and not life.is_over:
-            self.containers.stop(life, stopped_at(pod, self._delays, now), self._stopped, now)
+            self.containers.stop(life, stopped_at(pod, self._delays, self._notes, now), self._stopped, now)
         elif isinstance(life, Course):
             self._break_off(life, now)
             stop = functools.partial(self._stopped_in, life, key)
-            self._agenda.book(stopped_at(pod, self._delays, now), Rank.FINISH, stop)
+            self._agenda.book(stopped_at(pod, self._delays, self._notes, now), Rank.FINISH, stop)
         elif node_of_pod(pod) not in self._absent:
             self.remove(key, pod["metadata"]["uid"], now)
 

@@ -61,9 +61,9 @@ class ContainerLife:
         self.field = role.value
         #: An init container that stays while the others run.
         self.is_sidecar = self.is_init and spec.get("restartPolicy") == "Always"
-        #: After how long of running its probes find it started and ready; probes never fail here.
-        self.started_after = _probe_time(spec.get("startupProbe"))
-        self.ready_after = Duration(self.started_after + _probe_time(spec.get("readinessProbe")))
+        #: After how long of running its probes find it started and ready, if they succeed.
+        self.started_after = _believed_after(spec.get("startupProbe"), Duration(0))
+        self.ready_after = _believed_after(spec.get("readinessProbe"), self.started_after)
         self.stage = Stage.WAITING
         self.waits_for = "PodInitializing" if pod["spec"].get("initContainers") else "ContainerCreating"
         self.message = ""
@@ -75,6 +75,8 @@ class ContainerLife:
         self.reason = ""
         self.is_ready = False
         self.is_up = False
+        #: Whether all is known that its latest run does to files.
+        self.is_followed = False
         self.restarts = 0
         #: The latest run that ended, while there is another.
         self.last_run: EndedRun | None = None
@@ -263,9 +265,19 @@ def known_of(pod: KubeObject) -> tuple[object, ...]:
     return pod["spec"], metadata.get("labels"), metadata.get("annotations")
 
 
-def _probe_time(probe: KubeObject | None) -> Duration:
-    """Return after how long a probe that always succeeds has succeeded often enough."""
+def first_look(probe: KubeObject, since: Duration) -> Duration:
+    """Return the age at which a container is first probed that may be from the age `since` on.
+
+    It is the kubelet's turn then, and every period later; nothing is done before the initial delay is over (Kubernetes:
+    pkg/kubelet/prober/worker.go). So a container with a delay of 5 s is first probed after a period of 10 s.
+    """
+    missing, period = seconds(probe.get("initialDelaySeconds", 0)) - since, seconds(probe.get("periodSeconds", 10))
+    return Duration(since + max(0, -(-missing // period)) * period)
+
+
+def _believed_after(probe: KubeObject | None, since: Duration) -> Duration:
+    """Return at which age a probe that always succeeds has done so often enough; without one, `since`."""
     if probe is None:
-        return Duration(0)
+        return since
     again = (probe.get("successThreshold", 1) - 1) * probe.get("periodSeconds", 10)
-    return seconds(probe.get("initialDelaySeconds", 0) + again)
+    return Duration(first_look(probe, since) + seconds(again))

@@ -1,12 +1,13 @@
-"""What a container's script sees: its variables, and the files of its volumes.
+"""What a container's script sees: its variables, and files.
 
-Only that a file is there is kept, not what it holds, and only of volumes that begin empty: those of the pod alone
-(emptyDir), of its node (hostPath) and of a claim. What an image has in it nobody knows.
+Only that a file is there is kept, not what it holds, and only in volumes that begin empty: those of the pod alone
+(emptyDir), of its node (hostPath) and of a claim. What an image holds nobody knows, but for what a script made of it.
 """
 
 from __future__ import annotations
 
 import bisect
+import copy
 import enum
 import posixpath
 import re
@@ -20,6 +21,7 @@ from batkube.kernel.instants import Duration, Instant
 CLAIM = "persistentvolumeclaims"
 #: How places begin of what outlives pods, by the kind that it belongs to.
 _OWNERS = {CLAIM: "claim", NODE: "node"}
+_OWN = "pod "
 _FIELD = re.compile(r"metadata\.(labels|annotations)\['([^']+)'\]")
 _REFERENCE = re.compile(r"\$(\$|\(([A-Za-z0-9_.-]+)\))")
 
@@ -50,12 +52,19 @@ class Files:
     """
 
     def __init__(self) -> None:
-        #: What is at each place from which instant on, in this order.
-        self._past: dict[str, list[tuple[Instant, _FileKind]]] = {}
+        #: What is at each place from which instant on, in this order; by where places begin, so that few are looked at.
+        self._past: dict[str, dict[str, list[tuple[Instant, _FileKind]]]] = {}
+
+    def _beside(self, place: str) -> dict[str, list[tuple[Instant, _FileKind]]]:
+        return self._past.get(_beginning(place), {})
 
     def _kind(self, place: str, now: Instant) -> _FileKind:
-        past = self._past.get(place, ())
+        past = self._beside(place).get(place, ())
         return next((kind for since, kind in reversed(past) if since <= now), _FileKind.NOTHING)
+
+    def knows(self, place: str) -> bool:
+        """Return whether something is ever made or removed there; before that there is nothing."""
+        return place in self._beside(place)
 
     def has(self, place: str, now: Instant) -> bool:
         """Return whether there is a file or folder."""
@@ -64,7 +73,7 @@ class Files:
     def has_folder(self, place: str, now: Instant) -> bool:
         """Return whether there is a folder."""
         return self._kind(place, now) is _FileKind.FOLDER or any(
-            path.startswith(f"{place}/") and self._kind(path, now) is not _FileKind.NOTHING for path in self._past
+            path != place and self._kind(path, now) is not _FileKind.NOTHING for path in self._at_or_below(place)
         )
 
     def write(self, place: str, now: Instant, *, is_folder: bool = False) -> None:
@@ -73,14 +82,16 @@ class Files:
             self._add(place, now, _FileKind.FOLDER if is_folder else _FileKind.FILE)
 
     def remove(self, place: str, now: Instant) -> None:
-        """Remove a file or folder, with what is in it."""
-        for path in self._at_or_below(place):
+        """Remove a file or folder, with what is in it; from now on it is known not to be there."""
+        for path in {place: None, **dict.fromkeys(self._at_or_below(place))}:
             self._add(path, now, _FileKind.NOTHING)
 
     def forget(self, place: str) -> None:
         """Forget a place, with what was ever in it."""
         for path in self._at_or_below(place):
-            del self._past[path]
+            del self._past[_beginning(place)][path]
+        if not self._beside(place):
+            self._past.pop(_beginning(place), None)
 
     def forget_gone(self, batch: Batch, now: Instant) -> None:
         """Forget the files of claims and nodes that were deleted: another one of the name begins without any."""
@@ -89,10 +100,16 @@ class Files:
                 self.forget(f"{_OWNERS[batch.kind]} {key}")
 
     def _add(self, place: str, now: Instant, kind: _FileKind) -> None:
-        bisect.insort(self._past.setdefault(place, []), (now, kind), key=lambda one: one[0])
+        past = self._past.setdefault(_beginning(place), {}).setdefault(place, [])
+        bisect.insort(past, (now, kind), key=lambda one: one[0])
 
     def _at_or_below(self, place: str) -> list[str]:
-        return [path for path in self._past if path == place or path.startswith(f"{place}/")]
+        return [path for path in self._beside(place) if path == place or path.startswith(f"{place}/")]
+
+
+def _beginning(place: str) -> str:
+    """Return the pod, the node or the claim's namespace that a place belongs to."""
+    return place.partition("/")[0]
 
 
 class _Mount(NamedTuple):
@@ -105,8 +122,16 @@ class Mounts:
     """The files as one container sees them, from `now` on; times are told since then."""
 
     def __init__(self, files: Files, pod: KubeObject, container: KubeObject, now: Instant) -> None:
+        """Every run of a container begins with its image as it was."""
         self._files = files
         self._now = now
+        #: Whether all is known that the container does to files.
+        self.is_followed = False
+        #: Whether files are passed over that other pods see, too.
+        self._is_private = False
+        #: What the container does to its image is its own.
+        self._layer = _Mount(f"{pod_files(pod['metadata'].get('uid', ''))}/{container.get('name', '')}'s", False)
+        files.forget(self._layer.place)
         volumes = {volume["name"]: volume for volume in pod["spec"].get("volumes") or ()}
         #: What is mounted where, the longest paths first.
         self._mounts: dict[str, _Mount] = {}
@@ -115,16 +140,23 @@ class Mounts:
             place = posixpath.join(place, mount.get("subPath", "")).rstrip("/") if place else ""
             self._mounts[mount["mountPath"].rstrip("/")] = _Mount(place, bool(mount.get("readOnly")))
 
-    def _found(self, path: str) -> tuple[_Mount, str] | None:
-        """Return the mount that a path is in, and where its file is kept; None if nobody knows."""
+    def own(self, now: Instant) -> Mounts:
+        """Return the files that no other pod sees, as they are from a later instant on."""
+        seen = copy.copy(self)
+        seen._now, seen._is_private = now, True
+        return seen
+
+    def _found(self, path: str) -> tuple[_Mount, str]:
+        """Return the mount that a path is in, and where its file is kept; "" if nobody knows what is in the mount."""
         path = posixpath.normpath(path)
         for folder, mount in self._mounts.items():
             if path == folder or path.startswith(f"{folder}/"):
-                return (mount, mount.place + path[len(folder) :]) if mount.place else None
-        return None
+                is_known = mount.place.startswith(_OWN) or (mount.place and not self._is_private)
+                return mount, mount.place + path[len(folder) :] if is_known else ""
+        return self._layer, f"{self._layer.place}{'' if path.startswith('/') else '/./'}{path}"
 
     def has(self, path: str, after: Duration) -> bool | None:
-        """Return whether there is a file or folder; of what is in no volume nobody knows."""
+        """Return whether there is a file or folder; None if nobody knows."""
         return self._is_there(path, after, self._files.has)
 
     def has_folder(self, path: str, after: Duration) -> bool | None:
@@ -132,22 +164,24 @@ class Mounts:
         return self._is_there(path, after, self._files.has_folder)
 
     def _is_there(self, path: str, after: Duration, has: Callable[[str, Instant], bool]) -> bool | None:
-        found = self._found(path)
-        if found is None:
+        (mount, place), now = self._found(path), Instant(self._now + after)
+        if not place or (mount is self._layer and not self._files.knows(place)):
             return None
-        return found[0].place == found[1] or has(found[1], Instant(self._now + after))
+        return mount.place == place or has(place, now)
 
     def write(self, path: str, after: Duration, *, is_folder: bool = False) -> bool | None:
-        """Make a file or folder, if it is in a volume; return whether that can be done.
+        """Make a file or folder; return whether that can be done.
 
         It can in the folder that a container begins in, and in /tmp, which every image with a shell has.
         """
-        found = self._found(path)
-        if found is None:
-            return True if posixpath.dirname(path) in ("", "/tmp") else None
-        mount, place = found
-        if mount.is_read_only or not self.has_folder(posixpath.dirname(posixpath.normpath(path)), after):
-            return place == mount.place
+        mount, place = self._found(path)
+        parent = posixpath.dirname(posixpath.normpath(path))
+        if not place:
+            return None
+        if mount is self._layer and parent in ("", "/tmp"):
+            pass
+        elif mount.is_read_only or not self.has_folder(parent, after):
+            return None if mount is self._layer else place == mount.place
         if is_folder and self.has(path, after) and not self.has_folder(path, after):
             return False
         self._files.write(place, Instant(self._now + after), is_folder=is_folder)
@@ -155,14 +189,14 @@ class Mounts:
 
     def remove(self, path: str, after: Duration) -> None:
         """Remove a file, or a folder with what is in it."""
-        found = self._found(path)
-        if found is not None:
-            self._files.remove(found[1], Instant(self._now + after))
+        _, place = self._found(path)
+        if place:
+            self._files.remove(place, Instant(self._now + after))
 
 
 def pod_files(uid: str) -> str:
     """Return where the files of a pod's own volumes are."""
-    return f"pod {uid}"
+    return f"{_OWN}{uid}"
 
 
 def _place(pod: KubeObject, volume: KubeObject) -> str:
