@@ -26,7 +26,7 @@ from typing import Any
 HERE = Path(__file__).parent
 KINDS = (
     *("deployments", "replicasets", "statefulsets", "daemonsets", "controllerrevisions", "jobs", "cronjobs"),
-    *("poddisruptionbudgets", "resourcequotas", "persistentvolumeclaims", "pods"),
+    *("poddisruptionbudgets", "resourcequotas", "persistentvolumeclaims", "resourceclaims", "pods"),
 )
 CONTROLLERS = (
     "cronjob-controller",
@@ -43,6 +43,9 @@ CONTROLLERS = (
     "resourcequota-controller",
     "taint-eviction-controller",
     "pod-garbage-collector-controller",
+    "ephemeral-volume-controller",
+    "persistentvolume-binder-controller",
+    "resourceclaim-controller",
 )
 #: What is done to the objects once they have settled, as arguments of kubectl.
 CHANGES = (
@@ -56,8 +59,8 @@ CHANGES = (
     "delete deployment web3 --cascade=foreground --wait=false",
 )
 SETTLE_S, WATCH_S = 25, 125
-#: Events that the real controllers write again when their cache lags behind their own writes; not counted.
-REPEATED = ("SawCompletedJob",)
+#: Events that the real controllers write again, as their cache lags behind their own writes or every 15 s; not counted.
+REPEATED = ("SawCompletedJob", "FailedBinding")
 #: Fields that must differ.
 IDENTITIES = frozenset(
     (

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from tests.process_ends import wait_for_end
 
 from clients.kubectl import Kubectl
 from clients.serving import Served, command, served
@@ -107,7 +108,7 @@ def test_the_real_controllers_end_with_the_server(
             process.kill()
 
     assert (process.returncode, errors) == (0, "")
-    assert not Path(f"/proc/{manager}").exists()
+    wait_for_end(manager)
 
 
 def test_a_server_whose_real_controllers_are_gone_ends_with_their_last_words(

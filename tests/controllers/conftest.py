@@ -33,6 +33,11 @@ def count_only(storage: str, obj: KubeObject, quota: KubeObject) -> dict[str, Qu
     return {"pods": parse_quantity(1)} if storage == "pods" and not is_finished(obj) else {}
 
 
+def token_of(account: KubeObject, secret: KubeObject, now: Instant) -> str:
+    """A stand-in for the server's signature."""
+    return f"{account['metadata']['name']} by {secret['metadata']['name']}"
+
+
 class PlainApi:
     """Writes to the store as the API server would, as far as controllers can tell: identity, generation, deletion."""
 
@@ -171,7 +176,7 @@ class Cluster:
             self.world,
             lambda component: self.api,
             KubeletSetup(delays=delays, rules=conduct),
-            ControllerContext(count_only, PodUse(self.store, conduct, START), self.api),
+            ControllerContext(count_only, PodUse(self.store, conduct, START), self.api, token_of, "the authority"),
         )
         assert agents is not None
         if scheduler:

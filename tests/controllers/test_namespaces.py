@@ -58,7 +58,7 @@ def test_every_namespace_knows_the_certificate_authority(world: Cluster) -> None
     published = world.get("configmaps", "lab/kube-root-ca.crt")
     world.api.update("configmaps", {**published, "data": {"ca.crt": "forged"}}, world.now)
     world.run(1)
-    assert world.get("configmaps", "lab/kube-root-ca.crt")["data"] == {"ca.crt": ""}
+    assert world.get("configmaps", "lab/kube-root-ca.crt")["data"] == {"ca.crt": "the authority"}
 
 
 def test_a_quota_is_given_back_what_is_no_longer_used(world: Cluster) -> None:

@@ -14,7 +14,7 @@ READY_S = 5
 
 def stateful_set(world: Cluster, replicas: int = 3, image: str = "db:1", **spec: Any) -> dict[str, Any]:  # noqa: ANN401
     template = world.template({"app": "db"})
-    probe = {"initialDelaySeconds": READY_S, "exec": {"command": ["true"]}}
+    probe = {"initialDelaySeconds": READY_S, "periodSeconds": 1, "exec": {"command": ["true"]}}
     template["spec"]["containers"][0] |= {"image": image, "readinessProbe": probe}
     return {
         "apiVersion": "apps/v1",

@@ -211,3 +211,68 @@ def test_a_claim_whose_volume_is_gone_is_lost(world: Cluster) -> None:
     world.store.delete(VOLUME, [*world.store.all(VOLUME)], world.now)
     world.run(1)
     assert world.get(CLAIM, "default/data")["status"]["phase"] == "Lost"
+
+
+def test_a_volume_that_was_made_for_a_claim_grows_with_it(world: Cluster) -> None:
+    world.create(CLASS, storage_class(allowVolumeExpansion=True))
+    world.create(CLAIM, claim(storageClassName="fast"))
+    world.create(VOLUME, volume("by-hand"))
+    world.create(CLAIM, claim("other"))
+    world.run(1)
+    for name in ("data", "other"):
+        world.change(CLAIM, f"default/{name}", resources={"requests": {"storage": "3Gi"}})
+    world.run(1)
+    sizes = {one["metadata"]["name"]: one["status"]["capacity"]["storage"] for one in world.store.all(CLAIM).values()}
+    assert sizes == {"data": "3Gi", "other": "1Gi"}, "nobody can enlarge what somebody made by hand"
+    made = world.get(VOLUME, world.get(CLAIM, "default/data")["spec"]["volumeName"])
+    assert made["spec"]["capacity"]["storage"] == "3Gi"
+    assert world.events("VolumeResizeSuccessful") == ["Resize volume succeeded"]
+
+
+def ephemeral(world: Cluster, name: str = "a") -> dict[str, Any]:
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    made = {"volumeClaimTemplate": {"metadata": {"labels": {"l": "1"}, "annotations": {"a": "2"}}, "spec": spec}}
+    return world.pod(name, volumes=[{"name": "scratch", "ephemeral": made}])
+
+
+def test_a_volume_that_lives_with_its_pod_has_a_claim_of_its_own(world: Cluster) -> None:
+    world.create(VOLUME, volume("disk"))
+    world.create("pods", ephemeral(world))
+    world.run(1)
+    made, owner = world.get(CLAIM, "default/a-scratch"), world.get("pods", "default/a")
+    assert made["status"]["phase"] == "Bound"
+    assert made["metadata"]["labels"] == {"l": "1"}
+    assert made["metadata"]["annotations"]["a"] == "2"
+    assert [one["uid"] for one in made["metadata"]["ownerReferences"]] == [owner["metadata"]["uid"]]
+
+    world.delete("pods", "default/a", grace_s=0)
+    world.run(1)
+    assert not world.store.all(CLAIM)
+
+
+def test_a_claim_of_a_living_pod_is_made_again(world: Cluster) -> None:
+    world.create("pods", {**ephemeral(world), "status": {"phase": "Pending"}})
+    world.run(1)
+    before = world.get(CLAIM, "default/a-scratch")["metadata"]["uid"]
+    world.api.update(CLAIM, without_finalizers(world.get(CLAIM, "default/a-scratch")), world.now)
+    world.delete(CLAIM, "default/a-scratch")
+    world.run(1)
+    assert world.get(CLAIM, "default/a-scratch")["metadata"]["uid"] != before
+
+
+def without_finalizers(obj: dict[str, Any]) -> dict[str, Any]:
+    return {**obj, "metadata": {key: value for key, value in obj["metadata"].items() if key != "finalizers"}}
+
+
+def test_a_claim_of_somebody_else_is_not_taken(world: Cluster) -> None:
+    world.create(CLAIM, claim("a-scratch"))
+    world.create("pods", ephemeral(world))
+    world.run(1)
+    problem = "PVC default/a-scratch was not created for pod default/a (pod is not owner)"
+    assert f"ephemeral volume scratch: {problem}" in world.events("FailedBinding")
+
+    world.run(200)
+    world.api.update(CLAIM, without_finalizers(world.get(CLAIM, "default/a-scratch")), world.now)
+    world.delete(CLAIM, "default/a-scratch")
+    world.run(1)
+    assert "ownerReferences" in world.get(CLAIM, "default/a-scratch")["metadata"], "the name is free: at once"

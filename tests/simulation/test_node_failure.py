@@ -257,12 +257,16 @@ def test_the_pods_of_a_node_that_was_taken_away_are_given_up_by_the_collector_of
     events = "- {at: 0, cordon: node-1, for: 500}\n- {at: 1010, remove: node-0}\n"
     story = Story(tmp_path, at_work(controllers, kept_program), events)
 
-    # It looks every 20 s: at 1020.1 s it finds them lost, and at the look 40 s later gives them up.
-    for name in ("web", "work", "db", "bare"):
-        assert first(story.of(name)[0], phase="Failed") == about(1060.1)
+    # It looks every 20 s: at 1020.1 s it finds them lost, and at the look 40 s later gives them up. In the real one
+    # that look and the end of the 40 s are due at the same instant, and which is first depends on what else is at work:
+    # if it is the look, they are given up at the next.
+    given_up = first(story.of("web")[0], phase="Failed")
+    assert given_up in ((about(1060.1),) if controllers == OURS else (about(1060.1), about(1080.1)))
+    for name in ("work", "db", "bare"):
+        assert first(story.of(name)[0], phase="Failed") == about(given_up)
     # The real collector deletes by name what it has marked, and may hit the pod that the StatefulSet made meanwhile.
     for name in ("web", "db"):
-        assert first(story.of(name)[-1], phase="Running", node="node-1") == about(1060.1)
+        assert first(story.of(name)[-1], phase="Running", node="node-1") == about(given_up)
 
 
 @both

@@ -175,6 +175,64 @@ OTHER_OBJECTS = [
 ]
 
 
+def device_claim(kind: str, name: str) -> Fields:
+    spec = {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "gpu"}}]}}
+    return made("resource.k8s.io/v1", kind, name, "1", spec if kind == "ResourceClaim" else {"spec": spec})
+
+
+def with_device(command: str, **claim: str) -> Fields:
+    one = container(command, "gpu")
+    one["resources"] = {**one["resources"], "claims": [{"name": "d"}]}
+    return {"restartPolicy": "Never", "resourceClaims": [{"name": "d", **claim}], "containers": [one]}
+
+
+_SCRATCH = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+#: Two devices, wanted by a Job of four pods, by one that stays, and by two that share one; and a volume of a pod's own.
+DEVICE_OBJECTS = [
+    made("resource.k8s.io/v1", "DeviceClass", "gpu", "0", {"selectors": [{"cel": {"expression": "true"}}]}),
+    made(
+        "resource.k8s.io/v1",
+        "ResourceSlice",
+        "node-3",
+        "0",
+        {
+            "driver": "gpu.example.com",
+            "nodeName": "node-3",
+            "pool": {"name": "node-3", "generation": 1, "resourceSliceCount": 1},
+            "devices": [{"name": "d0"}, {"name": "d1"}],
+        },
+    ),
+    device_claim("ResourceClaimTemplate", "own"),
+    device_claim("ResourceClaim", "shared"),
+    device_claim("ResourceClaim", "unused"),
+    made(
+        "batch/v1",
+        "Job",
+        "own",
+        "10",
+        {
+            "completions": 4,
+            "parallelism": 4,
+            "template": {"spec": with_device("sleep 60", resourceClaimTemplateName="own")},
+        },
+    ),
+    made("v1", "Pod", "one", "150", with_device("sleep 100", resourceClaimName="shared")),
+    made("v1", "Pod", "other", "160", with_device("sleep 1h", resourceClaimName="shared")),
+    made("v1", "Pod", "stays", "170", with_device("sleep 1h", resourceClaimTemplateName="own")),
+    volume("disk", "1Gi"),
+    made(
+        "v1",
+        "Pod",
+        "scratch",
+        "20",
+        {
+            "containers": [container("sleep 1h", "scratch")],
+            "volumes": [{"name": "disk", "ephemeral": {"volumeClaimTemplate": {"spec": _SCRATCH}}}],
+        },
+    ),
+]
+
+
 def busy(name: str, replicas: int, **requests: str) -> Fields:
     """Return a Deployment whose pods use what RULES say."""
     pods = {"containers": [{"name": "c", "image": name, "resources": {"requests": requests}}]}
@@ -257,6 +315,8 @@ def plain(value: Any, key: str = "") -> Any:  # noqa: ANN401 - any JSON
     if isinstance(value, str):
         if key in ("pod-template-hash", "controller-revision-hash", "currentRevision", "updateRevision"):
             return "a hash"
+        if key == "resourceClaimName":
+            return value.partition("-")[0]
         value = ADDRESS.sub("an address", value)
         return HASH.sub(r"\1-#", SUFFIX.sub("-*", TIME.sub("a time", IDENTITY.sub("an identity", value))))
     return value
@@ -268,12 +328,17 @@ def left(record: Record, kinds: Sequence[str] = KINDS) -> dict[str, list[str]]:
     return {kind: sorted(json.dumps(plain(one), sort_keys=True) for one in store.all(kind).values()) for kind in kinds}
 
 
+def rows(out: Path) -> list[dict[str, str]]:
+    """Return what is told of pods."""
+    with (out / "pods.csv").open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
 def created(out: Path) -> dict[str, list[float]]:
     """Return when the pods of each owner were made, in seconds."""
     instants: dict[str, list[float]] = {}
-    with (out / "pods.csv").open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            instants.setdefault(HASH.sub(r"\1-#", row["owner"]), []).append(float(row["created"]))
+    for row in rows(out):
+        instants.setdefault(HASH.sub(r"\1-#", row["owner"]), []).append(float(row["created"]))
     return {owner: sorted(times) for owner, times in sorted(instants.items())}
 
 
@@ -317,6 +382,21 @@ def test_services_and_volumes_are_left_as_the_real_controllers_leave_them(
     for kind in OTHER_KINDS:
         assert tidied(left(ours, [kind])[kind]) == tidied(left(real, [kind])[kind])
     assert len(left(ours, ["pods"])["pods"]) == 2
+
+
+def test_claims_to_devices_and_volumes_of_pods_are_left_as_the_real_controllers_leave_them(
+    kept_program: Callable[[str], str], tmp_path: Path
+) -> None:
+    kinds = ["pods", "resourceclaims.resource.k8s.io", "persistentvolumeclaims", "persistentvolumes"]
+    ours = ran(tmp_path / "ours", "12m", "ours", DEVICE_OBJECTS)
+    real = ran(tmp_path / "real", "12m", kept_program(MANAGER), DEVICE_OBJECTS)
+    for kind in kinds:
+        assert tidied(left(ours, [kind])[kind]) == tidied(left(real, [kind])[kind]), kind
+    assert [len(texts) for texts in left(ours, kinds).values()] == [8, 3, 1, 1]
+    starts = [
+        sorted(float(row["started"]) for row in rows(tmp_path / name) if row["started"]) for name in ("ours", "real")
+    ]
+    assert starts[0] == pytest.approx(starts[1], abs=1)
 
 
 def test_autoscalers_do_what_the_real_one_does(kept_program: Callable[[str], str], tmp_path: Path) -> None:

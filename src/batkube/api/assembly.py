@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from batkube.api.access.authentication import Authenticator
+from batkube.api.access.authentication import AUDIENCE, Authenticator
 from batkube.api.access.authorization import Authorizer
 from batkube.api.access.bootstrap_roles import bootstrap_policy
 from batkube.api.access.policy_parameters import PolicyParameters
@@ -51,7 +51,7 @@ from batkube.api.verbs.unmodelled import note_unmodelled
 from batkube.api.verbs.watches import Watches
 from batkube.cluster.kinds import KindTable
 from batkube.cluster.pod_use import PodUse
-from batkube.cluster.store import Key, Store
+from batkube.cluster.store import Key, KubeObject, Store
 from batkube.cluster.waiting import Breaks
 from batkube.kernel.fidelity import FidelityNotes
 from batkube.kernel.instants import Instant
@@ -118,7 +118,7 @@ class Api:
         assert definitions is not None
         lifecycle = Lifecycle(store, definitions, self._delete_instances, custom.is_own)
         self._deleter = Deleter(store, admitting.review_deletion, lifecycle.mark_for_deletion)
-        tokens = ServiceAccountTokens(store, streams.named("api tokens"), now)
+        self._tokens = tokens = ServiceAccountTokens(store, streams.named("api tokens"), now)
         authenticator = Authenticator(users, tokens)
         bodies = Bodies(served)
         self.watches = Watches(store, timers, now)
@@ -164,6 +164,10 @@ class Api:
     def manifests(self, token: str, manager: str = "kubectl") -> Manifests:
         """Return the API for somebody who has manifests to apply, and this token."""
         return Manifests(self.handle, self._table, token, manager)
+
+    def lasting_token(self, account: KubeObject, secret: KubeObject, now: Instant) -> str:
+        """Return a token of a service account that holds as long as the Secret that it is for."""
+        return self._tokens.issue(account, {"secret": secret}, [AUDIENCE], None, now)
 
     def listens_on(self, address: str) -> None:
         """Tell where clients reach the server (`host:port`)."""

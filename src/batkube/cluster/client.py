@@ -37,6 +37,15 @@ def unless_gone() -> Iterator[None]:
             raise
 
 
+@contextlib.contextmanager
+def refused_as(attempt: str) -> Iterator[None]:
+    """Let a refusal begin with what was attempted, as the errors of real controllers do."""
+    try:
+        yield
+    except Refused as refusal:
+        raise Refused(refusal.code, refusal.reason, f"{attempt}: {refusal.message}") from None
+
+
 class Client(Protocol):
     """The API server, for one component.
 

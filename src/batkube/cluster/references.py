@@ -39,6 +39,12 @@ def controller_of(obj: KubeObject) -> KubeObject | None:
     return None
 
 
+def is_controlled_by(obj: KubeObject, owner: KubeObject) -> bool:
+    """Return whether `owner`, and no other of its name, is the controller of `obj` (metav1.IsControlledBy)."""
+    reference = controller_of(obj)
+    return reference is not None and bool(reference["uid"] == owner["metadata"]["uid"])
+
+
 def controller_reference(owner: KubeObject) -> KubeObject:
     """Return the reference that makes `owner` the controller of what carries it (metav1.NewControllerRef)."""
     metadata = owner["metadata"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from batkube.cluster.client import Client
+from batkube.cluster.device_claims import DEVICE_CLAIM
 from batkube.cluster.event_recorder import EventRecorder
 from batkube.cluster.pod_use import PodUse
 from batkube.cluster.world import World
@@ -13,10 +14,12 @@ from batkube.controllers.controlled import Controlled
 from batkube.controllers.cron_jobs import CronJobs
 from batkube.controllers.daemon_sets import DaemonSets
 from batkube.controllers.deployments import Deployments
+from batkube.controllers.device_claims import ClaimsOfPods, DeviceReservations
 from batkube.controllers.disruption import Disruption
 from batkube.controllers.endpoint_mirroring import EndpointMirroring
 from batkube.controllers.endpoint_slices import EndpointSlices
 from batkube.controllers.endpoints import EndpointsOfServices
+from batkube.controllers.ephemeral_volumes import EphemeralVolumes
 from batkube.controllers.garbage import GarbageCollector
 from batkube.controllers.jobs import JOB, FinishedJobs, Jobs
 from batkube.controllers.namespaces import DefaultAccounts, Namespaces, RootCertificates
@@ -29,6 +32,7 @@ from batkube.controllers.revisions import Revisions
 from batkube.controllers.role_aggregation import RoleAggregation
 from batkube.controllers.stateful_sets import StatefulSets
 from batkube.controllers.taint_eviction import TaintEviction
+from batkube.controllers.token_secrets import LastingToken, TokenSecrets
 from batkube.controllers.volume_binding import ClaimBinding, VolumePhases
 from batkube.controllers.volume_protection import ClaimProtection, VolumeProtection
 
@@ -41,6 +45,7 @@ class ControllerContext:
     #: What pods use, and how the size of anything is read and changed.
     use: PodUse
     scales: Scales
+    lasting_token: LastingToken
     #: The certificate authority of the server, PEM.
     authority: str = ""
 
@@ -55,6 +60,7 @@ def start_controllers(world: World, client: Client, context: ControllerContext) 
     pods, replica_sets = Controlled(world.store, POD), Controlled(world.store, REPLICA_SET)
     DefaultAccounts(world, client)
     RootCertificates(world, client, context.authority)
+    TokenSecrets(world, client, context.lasting_token, context.authority)
     RoleAggregation(world, client)
     Namespaces(world, client, graph)
     GarbageCollector(world, client, graph)
@@ -74,9 +80,12 @@ def start_controllers(world: World, client: Client, context: ControllerContext) 
     TaintEviction(world, client, events("taint-eviction-controller"))
     Disruption(world, client, events("controllermanager"))
     ClaimBinding(world, client, events("persistentvolume-controller"))
+    EphemeralVolumes(world, client, events("ephemeral_volume"))
     VolumePhases(world, client)
     ClaimProtection(world, client)
     VolumeProtection(world, client)
+    ClaimsOfPods(world, client, events("resource_claim"), Controlled(world.store, DEVICE_CLAIM))
+    DeviceReservations(world, client)
     EndpointsOfServices(world, client)
     EndpointSlices(world, client)
     EndpointMirroring(world, client, events("endpoint-slice-mirroring-controller"))

@@ -34,6 +34,7 @@ from batkube.controllers.volume_matching import (
     best_match,
     claim_names,
     class_of,
+    grown,
     is_meant_for,
     mismatch,
     provisioned,
@@ -105,6 +106,9 @@ class ClaimBinding(Controller):
             what = "its PersistentVolume" if claim["spec"].get("volumeName") else "reference to PersistentVolume"
             self._lose(claim, "ClaimLost", f"Bound claim has lost {what}. Data on the volume is lost!", now)
         elif "claimRef" not in volume["spec"] or is_meant_for(volume, claim):
+            if (larger := grown(volume, claim)) is not volume:
+                volume = self.client.update(VOLUME, larger, now)
+                self.tell(claim, "Normal", "VolumeResizeSuccessful", "Resize volume succeeded", now)
             self._bind(claim, volume, now)
         else:
             message = "Two claims are bound to the same volume, this one is bound incorrectly"

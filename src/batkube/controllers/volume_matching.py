@@ -32,7 +32,12 @@ def claim_names(pod: KubeObject) -> Iterator[str]:
         if "persistentVolumeClaim" in volume:
             yield volume["persistentVolumeClaim"]["claimName"]
         elif "ephemeral" in volume:
-            yield f"{pod['metadata']['name']}-{volume['name']}"
+            yield ephemeral_claim_name(pod, volume)
+
+
+def ephemeral_claim_name(pod: KubeObject, volume: KubeObject) -> str:
+    """Return the name of the claim that is made for a volume of a pod."""
+    return f"{pod['metadata']['name']}-{volume['name']}"
 
 
 def class_of(obj: KubeObject) -> str:
@@ -154,6 +159,18 @@ def _affinity(storage_class: KubeObject) -> KubeObject | None:
         for topology in storage_class.get("allowedTopologies") or ()
     ]
     return {"required": {"nodeSelectorTerms": terms}} if terms else None
+
+
+def grown(volume: KubeObject, claim: KubeObject) -> KubeObject:
+    """Return the volume as large as its claim wants it by now: who made it also lets it grow (external-resizer).
+
+    That a claim may want more, the API decides, by its storage class.
+    """
+    wanted = (claim["spec"].get("resources") or {}).get("requests") or {}
+    spec = volume["spec"]
+    if PROVISIONED_BY not in annotations_of(volume) or _size(wanted) <= _size(spec.get("capacity")):
+        return volume
+    return {**volume, "spec": {**spec, "capacity": {**spec["capacity"], "storage": wanted["storage"]}}}
 
 
 def _size(amounts: KubeObject | None) -> int:

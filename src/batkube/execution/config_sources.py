@@ -1,4 +1,4 @@
-"""ConfigMaps and Secrets that containers refer to: what a script knows from them, and which of them are not there."""
+"""What containers refer to, ConfigMaps, Secrets and devices: what scripts know from it, and what of it is not there."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import base64
 import binascii
 from collections.abc import Iterator
 
+from batkube.cluster.device_claims import DEVICE_CLAIM, claims_by_entry, has_devices
 from batkube.cluster.references import key_of
 from batkube.cluster.store import Key, KubeObject, Store
 from batkube.cluster.world import World
@@ -16,6 +17,10 @@ _CONFIG_MAP, _SECRET = "configmaps", "secrets"
 _NOT_THERE = FidelityNote(
     "containers",
     "a container refers to a ConfigMap or Secret that is not there: a real kubelet would wait for it, here it starts",
+)
+_NO_DEVICES = FidelityNote(
+    "containers",
+    "a pod claims devices that no scheduler has chosen: a real kubelet would wait for them, here its containers start",
 )
 #: Every namespace is given it, sooner or later.
 _AUTHORITY = "kube-root-ca.crt"
@@ -33,9 +38,18 @@ class ConfigSources:
         namespace = pod["metadata"].get("namespace", "")
         for storage, name in _references(pod, container):
             if self._store.get(storage, Key(f"{namespace}/{name}")) is None:
-                place = f"pod {key_of(pod)}, container {container['name']}"
-                self._notes.add(_NOT_THERE, example=f"{place}: {storage[:-1]} {name}")
+                self._note(_NOT_THERE, pod, container, f"{storage[:-1]} {name}")
+        for entry, claim in claims_by_entry(pod).items():
+            if claim != "" and not self._has_devices(Key(f"{namespace}/{claim}")):
+                self._note(_NO_DEVICES, pod, container, f"claim {claim or entry}")
         return environment_of(pod, container, lambda storage, name: self._data(storage, Key(f"{namespace}/{name}")))
+
+    def _has_devices(self, key: Key) -> bool:
+        claim = self._store.get(DEVICE_CLAIM, key)
+        return claim is not None and has_devices(claim)
+
+    def _note(self, note: FidelityNote, pod: KubeObject, container: KubeObject, what: str) -> None:
+        self._notes.add(note, example=f"pod {key_of(pod)}, container {container['name']}: {what}")
 
     def _data(self, storage: str, key: Key) -> dict[str, str] | None:
         found = self._store.get(storage, key)

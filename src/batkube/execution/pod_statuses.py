@@ -43,6 +43,7 @@ def status_of(pod: KubeObject, life: PodLife, now: Instant) -> KubeObject:
         "containerStatuses": [_container_status(life, one) for one in life.main],
         "ephemeralContainerStatuses": [_container_status(life, one) for one in life.ephemeral],
         "qosClass": old.get("qosClass"),
+        "resourceClaimStatuses": old.get("resourceClaimStatuses"),
     }
     return {name: value for name, value in status.items() if value}
 
@@ -65,6 +66,7 @@ def rejected_status(pod: KubeObject, reason: str, message: str) -> KubeObject:
         "message": f"Pod was rejected: {message}",
         "reason": reason,
         "qosClass": old.get("qosClass"),
+        "resourceClaimStatuses": old.get("resourceClaimStatuses"),
     }
     return {name: value for name, value in status.items() if value}
 

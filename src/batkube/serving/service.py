@@ -193,7 +193,7 @@ class ServedCluster:
         context = None
         if service.controllers:
             scales = api.manifests(self._token, CONTROLLER_MANAGER)
-            context = ControllerContext(usage_by_storage(), use, scales, authority)
+            context = ControllerContext(usage_by_storage(), use, scales, api.lasting_token, authority)
         delays = None if service.latencies is None else Delays(service.latencies, world.streams)
         agents = start_cluster(world, api.client, KubeletSetup(delays=delays, rules=self._rules), context)
         assert agents is not None, "nodes that are served have kubelets"

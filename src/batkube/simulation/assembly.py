@@ -48,6 +48,7 @@ from batkube.workloads.rules import ContainerRules
 if TYPE_CHECKING:
     from batkube.components.controllers import ControllerContext
     from batkube.execution.course_work import Workplace
+    from batkube.execution.device_book import DeviceBook
     from batkube.execution.energy_book import EnergyBook
     from batkube.execution.gang_watch import GangWatch
     from batkube.policies.scheduler import PolicyScheduler
@@ -81,6 +82,8 @@ class Simulation:
     unknown_kinds: Sequence[str] = ()
     #: What several schedulers did to one another.
     conflicts: SchedulerConflicts | None = None
+    #: Who held which device, where there may be claims to some.
+    devices: DeviceBook | None = None
     #: Compares what schedulers believe of the cluster with the cluster.
     auditor: RunAuditor | None = None
     #: What was read of the machines' meters, where energy is asked for.
@@ -140,6 +143,7 @@ def assemble(
     # What ends the run, and who else takes part in it: objects, programs, events, a partner by Batsim's protocol.
     gangs = _watch_gangs(world, inputs)
     admissions = Admissions(world, admitted_kinds(inputs.job_forms))
+    devices = _watch_devices(world, inputs)
     work = Work(world, inputs.job_count, outcomes, jobs.tell_the_rest, scenario.until, observer, gangs)
     if server is not None:
         work.watch_objects(server.api.manifests(server.token), inputs.objects, names, pods.write_pod)
@@ -156,6 +160,7 @@ def assemble(
         *(world, loop, programs, outcomes, states, work, rules, gangs, admissions),
         unknown_kinds=() if server is None else server.unknown_kinds,
         conflicts=None if server is None else server.conflicts,
+        devices=devices,
         auditor=auditor,
         energy=power.book,
         link=link,
@@ -216,6 +221,15 @@ def _watch_gangs(world: World, inputs: Inputs) -> GangWatch | None:
     )
 
 
+def _watch_devices(world: World, inputs: Inputs) -> DeviceBook | None:
+    """Return the book of devices; only objects can claim some."""
+    if not inputs.objects and not inputs.timetable.objects:
+        return None
+    from batkube.execution.device_book import DeviceBook
+
+    return DeviceBook(world)
+
+
 def _server(world: World, inputs: Inputs, rules: ContainerRules) -> RunServer | None:
     """Return the API server of a run that has somebody to serve."""
     if not inputs.needs_api:
@@ -241,7 +255,7 @@ def _controller_context(
     from batkube.components.controllers import ControllerContext
 
     scales = server.api.manifests(server.token, CONTROLLER_MANAGER)
-    return ControllerContext(usage_by_storage(), PodUse(world.store, rules), scales)
+    return ControllerContext(usage_by_storage(), PodUse(world.store, rules), scales, server.api.lasting_token)
 
 
 def _start_nodes(world: World, inputs: Inputs) -> None:

@@ -14,6 +14,7 @@ from batkube.kernel.errors import RunFailed
 from batkube.kernel.fidelity import FidelityNote
 from batkube.kernel.instants import as_float_s, format_seconds
 from batkube.kernel.stopwatch import WorkStopwatch, peak_memory_bytes
+from batkube.outputs.files.devices_csv import write_devices
 from batkube.outputs.files.energy_csv import write_consumed_energy, write_pstate_changes
 from batkube.outputs.files.folder import OutputFolder
 from batkube.outputs.files.jobs_csv import GANG_COLUMNS, MoreColumns, write_jobs
@@ -79,6 +80,8 @@ class Record:
             write_pstate_changes(folder.file("pstate_changes.csv"), energy.pstate_changes)
         if self.simulation.auditor is not None:
             self.simulation.auditor.write(folder.file("audit.jsonl"))
+        if self.simulation.devices is not None and self.simulation.devices.uses:
+            write_devices(folder.file("devices.csv"), self.simulation.devices.uses)
         if self.simulation.gangs is not None:
             summary["nb_jobs_deadlocked"] = len(self.simulation.gangs.deadlocked_jobs)
         if self.simulation.conflicts is not None:

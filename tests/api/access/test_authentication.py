@@ -118,6 +118,22 @@ class Cluster:
         return token
 
 
+def test_a_token_of_a_secret_holds_as_long_as_the_secret_is_there() -> None:
+    cluster = Cluster()
+    account, secret = cluster.store.get("serviceaccounts", Key("d/sa")), {"metadata": {"name": "s", "uid": "u-s"}}
+    assert account is not None
+    cluster.store.create("secrets", [Key("d/s")], [secret], cluster.now)
+    token = cluster.tokens.issue(account, {"secret": secret}, [AUDIENCE], None, cluster.now)
+
+    cluster.now = Instant(cluster.now + seconds(100 * 365 * 86400))
+    known = cluster.user(token)
+    assert known is not None
+    assert known.name == "system:serviceaccount:d:sa"
+
+    cluster.store.delete("secrets", [Key("d/s")], cluster.now)
+    assert cluster.user(token) is None
+
+
 def test_a_service_account_is_known_by_the_token_that_was_issued_for_it() -> None:
     cluster = Cluster()
 

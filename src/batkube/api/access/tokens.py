@@ -12,6 +12,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
+import math
 import random
 import secrets
 import uuid
@@ -66,15 +67,18 @@ class ServiceAccountTokens:
         account: KubeObject,
         bound: dict[str, KubeObject],
         audiences: Sequence[str],
-        lifetime_s: int,
+        lifetime_s: int | None,
         now: Instant,
     ) -> str:
-        """Return a token of a service account, bound to the `pod`, `node` or `secret` that is given, if any."""
+        """Return a token of a service account, bound to the `pod`, `node` or `secret` that is given, if any.
+
+        Without a lifetime it does not expire.
+        """
         namespace, name = account["metadata"]["namespace"], account["metadata"]["name"]
         issued_s = _unix_s(now)
         claims = {
             "aud": list(audiences),
-            "exp": issued_s + lifetime_s,
+            **({} if lifetime_s is None else {"exp": issued_s + lifetime_s}),
             "iat": issued_s,
             "iss": AUDIENCE,
             "jti": str(uuid.UUID(int=self._identities.getrandbits(128), version=4)),
@@ -103,7 +107,7 @@ class ServiceAccountTokens:
         if not shared:
             for_whom, targets = (" ".join(map(go_quote, each)) for each in (claims["aud"], audiences))
             raise TokenRefused(f"token audiences [{for_whom}] is invalid for the target audiences [{targets}]")
-        if not claims["nbf"] <= _unix_s(self._now()) < claims["exp"]:
+        if not claims["nbf"] <= _unix_s(self._now()) < claims.get("exp", math.inf):
             raise TokenRefused("service account token has expired")
         return Recognised(self._known(claims), shared)
 

@@ -27,6 +27,8 @@ COUNT = "nb_"
 LOSSES = {"COMPLETED_FAILED": "failed", "COMPLETED_KILLED": "killed", "REJECTED": "rejected"}
 
 _POD_NUMBERS = ("created", "scheduled", "started", "finished", "attempts")
+_DEVICE_TEXTS = ("driver", "pool", "device", "claim", "pods")
+_DEVICE_NUMBERS = ("allocated", "freed")
 
 
 class RunFiles:
@@ -51,19 +53,27 @@ class RunFiles:
     @cached_property
     def pods(self) -> pd.DataFrame:
         """One row per pod; no rows when the run wrote no pods.csv."""
+        return self._frame("pods.csv", _POD_TEXTS, _POD_NUMBERS).astype({"attempts": "Int64"})
+
+    @cached_property
+    def devices(self) -> pd.DataFrame:
+        """One row per time that a device was given to a claim; no rows where none was."""
+        return self._frame("devices.csv", _DEVICE_TEXTS, _DEVICE_NUMBERS)
+
+    def _frame(self, name: str, texts: tuple[str, ...], numbers: tuple[str, ...]) -> pd.DataFrame:
+        """Return what a file of the run holds; no rows when it wrote none."""
         import pandas as pd
 
         from batkube.outputs.measures.tables import read_table
 
-        path = self.file("pods.csv")
+        path = self.file(name)
         if not path.is_file():
-            return pd.DataFrame({name: [] for name in (*_POD_TEXTS, *_POD_NUMBERS)})
+            return pd.DataFrame({column: [] for column in (*texts, *numbers)})
         table = read_table(path)
-        table.require((*_POD_TEXTS, *_POD_NUMBERS), "give the output folder of a run")
-        frame = pd.DataFrame(
-            {name: table.numbers(name) if name in _POD_NUMBERS else table.text(name) for name in table.columns}
+        table.require((*texts, *numbers), "give the output folder of a run")
+        return pd.DataFrame(
+            {column: table.numbers(column) if column in numbers else table.text(column) for column in table.columns}
         )
-        return frame.astype({"attempts": "Int64"})
 
     @cached_property
     def schedule(self) -> pd.Series[Any]:
