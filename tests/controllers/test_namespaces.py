@@ -34,7 +34,7 @@ def test_a_namespace_goes_when_it_is_empty_and_says_what_it_waits_for(world: Clu
     config["metadata"] = {**config["metadata"], "finalizers": ["example.com/held"]}
     world.create("configmaps", config)
     world.delete("namespaces", "lab")
-    world.run(5)
+    world.run(6)
     conditions = {one["type"]: one for one in world.get("namespaces", "lab")["status"]["conditions"]}
     remaining = conditions["NamespaceContentRemaining"]
     assert remaining["status"] == "True"
@@ -42,6 +42,7 @@ def test_a_namespace_goes_when_it_is_empty_and_says_what_it_waits_for(world: Clu
     assert conditions["NamespaceDeletionDiscoveryFailure"]["status"] == "False"
     assert world.store.get("serviceaccounts", "lab/default") is None  # type: ignore[arg-type]
     let_go(world, "configmaps", "lab/c")
+    world.run(5)
     assert "lab" not in world.store.all("namespaces")
 
 
@@ -93,8 +94,44 @@ def test_pods_go_before_everything_else(world: Cluster) -> None:
     assert "deletionTimestamp" in world.get("pods", "lab/p")["metadata"]
     assert "deletionTimestamp" not in world.get("configmaps", "lab/c")["metadata"]
     let_go(world, "pods", "lab/p")
+    world.run(60)
     assert not [key for key in world.store.all("configmaps") if key.startswith("lab/")]
     assert "lab" not in world.store.all("namespaces")
+
+
+def test_a_namespace_is_looked_at_again_when_the_real_controller_would(world: Cluster) -> None:
+    make_namespace(world, "lab")
+    pod = world.pod("slow", {"batkube.io/stop-time": "30s"})
+    pod["metadata"]["namespace"] = "lab"
+    pod["spec"]["terminationGracePeriodSeconds"] = 30
+    world.create("pods", pod)
+    world.run(1)
+    world.delete("namespaces", "lab")
+    world.run(4.9)
+    assert "deletionTimestamp" not in world.get("pods", "lab/slow")["metadata"]
+    world.run(0.2)
+    assert "deletionTimestamp" in world.get("pods", "lab/slow")["metadata"]
+
+    # It has looked after 5 s, and 5 s after what it wrote then, and then every half of the pod's 30 s and a second.
+    world.run(36.8)
+    assert not [key for key in world.store.all("pods") if key.startswith("lab/")]
+    assert "lab" in world.store.all("namespaces")
+    world.run(0.2)
+    assert "lab" not in world.store.all("namespaces")
+
+
+def test_a_namespace_says_that_a_pod_does_not_end_in_its_time(world: Cluster) -> None:
+    make_namespace(world, "lab")
+    pod = world.pod("lost")
+    pod["metadata"]["namespace"] = "lab"
+    pod["spec"] |= {"nodeName": "node-that-failed", "terminationGracePeriodSeconds": 3}
+    world.create("pods", pod)
+    world.delete("namespaces", "lab")
+    world.run(6)
+    conditions = {one["type"]: one["message"] for one in world.get("namespaces", "lab")["status"]["conditions"]}
+    problem = "unexpected items still remain in namespace: lab for gvr: /v1, Resource=pods"
+    failure = f"Failed to delete all resource types, 1 remaining: {problem}"
+    assert conditions["NamespaceDeletionContentFailure"] == failure
 
 
 def test_namespaces_that_came_and_went_take_no_memory(world: Cluster) -> None:

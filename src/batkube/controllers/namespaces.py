@@ -1,26 +1,36 @@
 """Namespaces that are deleted: first all they hold, then they themselves; and what every new one holds.
 
-Kubernetes: pkg/controller/namespace/deletion, and pkg/controller/serviceaccount for the account `default`.
+A namespace that is not empty yet is not watched but looked at again, as by the real controller: five seconds after its
+conditions have changed, or after half of what the slowest of its objects may take. So it can outlive them by a while.
+Kubernetes: pkg/controller/namespace, and pkg/controller/serviceaccount for the account `default`.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 
 from batkube.cluster.client import Client, Refused
+from batkube.cluster.pods import is_finished
 from batkube.cluster.references import Condition, is_being_deleted, with_condition
 from batkube.cluster.store import DELETED, Batch, Key, KubeObject
 from batkube.cluster.world import World
 from batkube.controllers.controller import Controller
 from batkube.controllers.object_graph import ObjectGraph, ObjectPlace
 from batkube.controllers.pod_control import POD
-from batkube.kernel.instants import Instant
+from batkube.kernel.instants import Instant, instant_of, seconds
 
 NAMESPACE = "namespaces"
 SERVICE_ACCOUNT = "serviceaccounts"
 CONFIG_MAP = "configmaps"
 _FINALIZER = "kubernetes"
+#: Other servers may not have heard yet that nothing more may be made in the namespace (namespaceDeletionGracePeriod).
+_GRACE = seconds(5)
+#: How long whoever has a finalizer on an object is given (finalizerEstimateSeconds).
+_FINALIZERS_S = 15
+#: The real one's queue tries more often than others (nsControllerRateLimiter).
+_LONGEST_RETRY = seconds(60)
 
 #: The conditions of a namespace that goes, each with the reason and message of when there is nothing to say.
 _ALL_WELL = {
@@ -38,6 +48,16 @@ _ALL_WELL = {
 }
 
 
+@dataclass(slots=True)
+class _Remains:
+    """What a namespace still holds after all in it was deleted, and what went wrong with that."""
+
+    places: list[ObjectPlace] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
+    #: How long the slowest of it may take to go.
+    patience_s: int = 0
+
+
 class Namespaces(Controller):
     """Empties namespaces that were deleted."""
 
@@ -45,40 +65,75 @@ class Namespaces(Controller):
 
     def __init__(self, world: World, client: Client, graph: ObjectGraph) -> None:
         super().__init__(world, client)
+        self.queue.longest_retry = _LONGEST_RETRY
         self._graph = graph
-        graph.listen(self._hear_content)
 
-    def concerns(self, namespace: KubeObject) -> bool:
-        """Return whether a namespace is being deleted."""
-        return is_being_deleted(namespace)
-
-    def _hear_content(self, uid: str, before: KubeObject | None, after: KubeObject | None, now: Instant) -> None:
-        """Look again when something left a namespace that waits for it."""
-        if after is None and before is not None:
-            key = Key(before["metadata"].get("namespace", ""))
-            namespace = self.store.get(NAMESPACE, key) if key else None
-            if namespace is not None and is_being_deleted(namespace):
-                self.queue.add(key, now)
+    def hear(self, batch: Batch, now: Instant) -> None:
+        """Look at namespaces that go, a while after anything has happened to them."""
+        for key, namespace in zip(batch.keys, batch.objects, strict=True):
+            if batch.type is DELETED:
+                self.queue.hurry(key, now)
+            elif is_being_deleted(namespace):
+                self.queue.add_after(key, now, _GRACE)
 
     def reconcile(self, key: Key, namespace: KubeObject, now: Instant) -> None:
-        """Delete what a namespace holds, and let it go when it is empty."""
-        if not is_being_deleted(namespace) or _FINALIZER not in namespace["spec"].get("finalizers", ()):
+        """Delete what a namespace holds, and let it go when it is empty; what goes slowly is waited for."""
+        if _FINALIZER not in namespace["spec"].get("finalizers", ()):
             return
-        content = self._graph.content(key)
-        pods = [place for place in content if place.storage == POD]
+        remains = _Remains()
         # Pods go first, since what they need must be there until they have ended (OrderedNamespaceDeletion).
-        failures = self._delete(pods or content, now)
-        left = self._graph.content(key)
-        has_pods = any(place.storage == POD for place in left)
-        if pods and not has_pods:
-            failures += self._delete(left, now)
-            left = self._graph.content(key)
-        # While there are pods the real controller does not come to say what else remains.
-        namespace = self._explain(namespace, [] if has_pods else left, failures, now)
-        if not left and not failures:
-            finalizers = [one for one in namespace["spec"]["finalizers"] if one != _FINALIZER]
-            spec = {"finalizers": finalizers} if finalizers else {}
-            self.client.update(NAMESPACE, {**namespace, "spec": spec}, now, subresource="finalize")
+        pods = self._content(key).get(POD, [])
+        self._clear(pods, self._patience_s(pods, namespace, now), remains, now)
+        has_pods = bool(remains.places)
+        if not has_pods:
+            for kind, places in self._content(key).items():
+                if kind != POD:
+                    self._clear(places, 0, remains, now)
+        # While there are pods the real controller does not come to say what remains.
+        namespace = self._explain(namespace, [] if has_pods else remains.places, remains.failures, now)
+        if remains.failures:
+            raise Refused(500, "InternalError", f"deletion of namespace {key} failed: {', '.join(remains.failures)}")
+        if remains.patience_s:
+            self.queue.add_after(key, now, seconds(remains.patience_s // 2 + 1))
+            return
+        finalizers = [one for one in namespace["spec"]["finalizers"] if one != _FINALIZER]
+        spec = {"finalizers": finalizers} if finalizers else {}
+        self.client.update(NAMESPACE, {**namespace, "spec": spec}, now, subresource="finalize")
+
+    def _content(self, key: Key) -> dict[str, list[ObjectPlace]]:
+        """Return what a namespace holds, by kind."""
+        kinds: dict[str, list[ObjectPlace]] = {}
+        for place in self._graph.content(key):
+            kinds.setdefault(place.storage, []).append(place)
+        return kinds
+
+    def _patience_s(self, pods: Iterable[ObjectPlace], namespace: KubeObject, now: Instant) -> int:
+        """Return how long the slowest pod may take to end; 0 when that time is over (estimateGracefulTermination)."""
+        running = [pod for pod in self._objects(pods) if not is_finished(pod)]
+        longest_s = max((pod["spec"].get("terminationGracePeriodSeconds", 0) for pod in running), default=0)
+        since = instant_of(namespace["metadata"]["deletionTimestamp"])
+        return longest_s if now - since < seconds(longest_s) else 0
+
+    def _objects(self, places: Iterable[ObjectPlace]) -> list[KubeObject]:
+        """Return those of some objects that are still there."""
+        return [obj for place in places if (obj := self.store.get(*place)) is not None]
+
+    def _clear(self, places: list[ObjectPlace], patience_s: int, remains: _Remains, now: Instant) -> None:
+        """Delete all objects of a kind, and take note of what remains (deleteAllContentForGroupVersionResource)."""
+        if failures := self._delete(places, now):
+            remains.failures += failures
+            return
+        left = self._objects(places)
+        if not left:
+            return
+        remains.places += [place for place in places if self.store.get(*place) is not None]
+        if not patience_s and any(obj["metadata"].get("finalizers") for obj in left):
+            patience_s = _FINALIZERS_S
+        if not patience_s:
+            namespace, version = left[0]["metadata"]["namespace"], left[0]["apiVersion"]
+            group = f"{'' if '/' in version else '/'}{version}, Resource={places[0].storage.partition('.')[0]}"
+            remains.failures.append(f"unexpected items still remain in namespace: {namespace} for gvr: {group}")
+        remains.patience_s = max(remains.patience_s, patience_s)
 
     def _delete(self, places: Iterable[ObjectPlace], now: Instant) -> list[str]:
         """Delete what is not going already; return what could not be."""

@@ -1,8 +1,8 @@
 """The keys of objects that a controller must look at again, and when.
 
 As client-go's workqueue: a key that waits already is not queued twice, a look that fails is tried again after 5 ms,
-10 ms, … up to a thousand seconds, and one that succeeds forgets its failures. One that is broken off, because a webhook
-is asked, is tried again when the answer is there.
+10 ms, … up to a thousand seconds as a rule, and one that succeeds forgets its failures. One that is broken off, because
+a webhook is asked, is tried again when the answer is there.
 """
 
 from __future__ import annotations
@@ -37,6 +37,8 @@ class WorkQueue:
         self._breaks = world.breaks
         self._reconcile = reconcile
         self._reaction = reaction
+        #: The most that is waited before a look that failed is tried again.
+        self.longest_retry = _RETRY_LONGEST
         #: When each waiting key is due, and the number of its appointment.
         self._waiting: dict[Key, tuple[Instant, int]] = {}
         #: How often in a row looking at a key has failed.
@@ -73,6 +75,6 @@ class WorkQueue:
             failures = self._failures.get(key, 0)
             self._failures[key] = failures + 1
             # Beyond 2^18 the longest wait is reached anyway.
-            self.add_after(key, now, min(Duration(_RETRY_FIRST << min(failures, 18)), _RETRY_LONGEST))
+            self.add_after(key, now, min(Duration(_RETRY_FIRST << min(failures, 18)), self.longest_retry))
         else:
             self._failures.pop(key, None)
