@@ -56,10 +56,13 @@ def test_it_goes_with_its_account(world: Cluster) -> None:
     assert set(world.store.all("secrets")) == {"default/plain"}
 
 
-def test_no_account_mentions_one_that_is_gone(world: Cluster) -> None:
+def test_its_account_mentions_it_no_more_when_it_is_gone(world: Cluster) -> None:
     world.create("serviceaccounts", {**ACCOUNT, "secrets": [{"name": "key"}, {"name": "other"}]})
+    another = {**ACCOUNT, "metadata": {"name": "another", "namespace": "default"}, "secrets": [{"name": "key"}]}
+    world.create("serviceaccounts", another)
     world.create("secrets", secret())
     world.run(1)
     world.delete("secrets", "default/key")
     world.run(1)
     assert world.get("serviceaccounts", "default/robot")["secrets"] == [{"name": "other"}]
+    assert world.get("serviceaccounts", "default/another")["secrets"] == [{"name": "key"}]

@@ -33,12 +33,16 @@ class TokenSecrets(Controller):
         super().__init__(world, client)
         self._token = lasting_token
         self._authority = authority
+        #: Whose account each Secret was for that is gone, until that one is looked at.
+        self._account_of_gone: dict[Key, str] = {}
         world.store.listen(SERVICE_ACCOUNT, self._hear_accounts)
 
     def hear(self, batch: Batch, now: Instant) -> None:
-        """Look at such Secrets, those that are gone as well: accounts may mention them."""
+        """Look at such Secrets, those that are gone as well: their account may mention them."""
         for key, obj in zip(batch.keys, batch.objects, strict=True):
             if self.concerns(obj):
+                if batch.type is DELETED:
+                    self._account_of_gone[key] = annotations_of(obj)[_ACCOUNT_NAME]
                 self.queue.add(key, now)
 
     def concerns(self, obj: KubeObject) -> bool:
@@ -71,8 +75,10 @@ class TokenSecrets(Controller):
             self.client.update(_SECRET, {**named, "data": data}, now)
 
     def gone(self, key: Key, now: Instant) -> None:
-        """Let no account mention a Secret that is gone."""
-        for _, account in self.store.in_namespace(SERVICE_ACCOUNT, namespace_of(key)):
+        """Let its account no longer mention a Secret that is gone."""
+        name = self._account_of_gone.pop(key, "")
+        account = self.store.get(SERVICE_ACCOUNT, Key(f"{namespace_of(key)}/{name}"))
+        if account is not None:
             mentioned = account.get("secrets") or []
             left = [one for one in mentioned if one.get("name") != name_of(key)]
             if left != mentioned:
