@@ -1,4 +1,4 @@
-"""Probes that execute commands go as the commands do; all others succeed."""
+"""Probes go as rules say, or as the commands do that they execute; all others succeed."""
 
 from __future__ import annotations
 
@@ -7,6 +7,10 @@ from typing import Any
 import pytest
 from tests.controllers.conftest import Cluster
 
+from batkube.kernel.distributions import Distribution, parse_distribution
+from batkube.workloads.rules import ContainerRule
+
+HTTP = {"httpGet": {"port": 80}}
 HEALTH = ["cat", "/tmp/health"]
 
 
@@ -177,3 +181,56 @@ def test_a_command_without_files_fails_whatever_the_container_does(world: Cluste
     world.create("pods", pod)
     world.run(60)
     assert not container(world)["ready"]
+
+
+def ruled(make_world: type[Cluster], after: Distribution | None = None, until: Distribution | None = None) -> Cluster:
+    rule = ContainerRule("rules.yaml: [0]", image="app", healthy_after=after, healthy_until=until)
+    return make_world("1x4,16Gi", rules=[rule])
+
+
+def test_a_rule_says_when_a_container_is_ready(make_world: type[Cluster]) -> None:
+    world = ruled(make_world, after=parse_distribution(25))
+    probed(world, readinessProbe=HTTP)
+    world.run(29)
+    assert not container(world)["ready"]
+    world.run(2)
+    assert container(world)["ready"], "probed after 0, 10, 20 and 30 seconds"
+    assert world.events("Unhealthy") == ["Readiness probe failed: "]
+    booked = len(world.world.agenda)
+    world.run(100)
+    assert len(world.world.agenda) == booked, "nothing would ever change"
+    assert container(world)["ready"]
+
+
+def test_a_rule_says_when_a_container_is_no_longer_alive(make_world: type[Cluster]) -> None:
+    world = ruled(make_world, until=parse_distribution(3601))
+    probed(world, "sleep 1d", livenessProbe=HTTP, readinessProbe={**HTTP, "failureThreshold": 1})
+    world.run(3609)
+    assert (container(world)["ready"], container(world)["restartCount"]) == (True, 0)
+    world.run(10)
+    assert (container(world)["ready"], container(world)["restartCount"]) == (False, 0), "probed after 3,610 seconds"
+    world.run(12)
+    assert (container(world)["ready"], container(world)["restartCount"]) == (True, 1), "it has failed three times"
+    world.run(3629)
+    assert container(world)["restartCount"] == 2, "every run begins well"
+
+
+def test_a_container_that_is_slow_to_start_needs_a_startup_probe_that_waits(make_world: type[Cluster]) -> None:
+    world = ruled(make_world, after=parse_distribution(45))
+    probed(world, startupProbe={**HTTP, "failureThreshold": 6}, livenessProbe=HTTP)
+    world.run(49)
+    assert (container(world)["started"], container(world)["restartCount"]) == (False, 0)
+    world.run(2)
+    assert (container(world)["started"], container(world)["ready"]) == (True, True)
+
+    impatient = ruled(make_world, after=parse_distribution(45))
+    probed(impatient, livenessProbe=HTTP)
+    impatient.run(21)
+    assert container(impatient)["restartCount"] == 1
+
+
+def test_a_rule_wins_over_the_command_of_a_probe(make_world: type[Cluster]) -> None:
+    world = ruled(make_world, until=parse_distribution(100))
+    probed(world, readinessProbe=execute("false"))
+    world.run(5)
+    assert container(world)["ready"]

@@ -134,6 +134,36 @@ def test_a_container_may_run_for_ever(tmp_path: Path) -> None:
     assert said(rules(tmp_path, f"- {{image: app, duration: {FOREVER}}}"), pod()).length == FOREVER
 
 
+@pytest.mark.parametrize(
+    ("text", "well_s"),
+    [
+        ("healthy-after: 30s", [30, 59, 60, 10**6]),
+        ("healthy-until: 1m", [0, 29, 30, 59]),
+        ("healthy-after: 30s, healthy-until: 1m", [30, 59]),
+        ("healthy-after: 'uniform:30.1,31', healthy-until: forever", [59, 60, 10**6]),
+        ("healthy-after: forever", []),
+        ("healthy-until: 0", []),
+    ],
+)
+def test_a_rule_says_at_which_ages_a_container_is_healthy(tmp_path: Path, text: str, well_s: list[int]) -> None:
+    health = said(rules(tmp_path, f"- {{image: app, {text}}}"), pod()).health
+    assert health is not None
+    assert [age for age in (0, 29, 30, 59, 60, 10**6) if health.is_well(seconds(age))] == well_s
+
+
+def test_that_nobody_looks_whether_a_container_is_healthy_is_noted(tmp_path: Path) -> None:
+    some = ContainerRules(rules(tmp_path, "- {image: app, healthy-after: 30s}"), Streams(0))
+    notes, one = FidelityNotes(), pod()
+    some.conduct(one, {**one["spec"]["containers"][0], "livenessProbe": {"grpc": {"port": 1}}}, 0, is_init=False)
+    some.note_idle(notes)
+    assert not notes.rows()
+    some.conduct(one, one["spec"]["containers"][0], 0, is_init=False)
+    some.note_idle(notes)
+    assert [row["message"] for row in notes.rows()] == [
+        "a rule says when a container is healthy, and it has no probe that would find out"
+    ]
+
+
 DRAWN = (
     '- {image: "*", duration: "lognormal:600,0.5", exit-code: "choice:0,0,1", cpu: "uniform:0.1,2", '
     "memory: {name: uniform, low: 1000000, high: 2000000}}"
@@ -184,6 +214,8 @@ def test_what_is_drawn_is_of_the_distribution(tmp_path: Path) -> None:
         ("- {image: app, memory: [[10, 1Gi], [5, 1Gi]]}", "go back in time"),
         ("- {image: app, memory: [[10]]}", "[0].memory[0]"),
         ("- {labels: web, duration: 5}", "[0].labels"),
+        ("- {image: app, healthy-after: soon}", "[0].healthy-after"),
+        ("- {image: app, healthy-after: 30s, healthy-until: 30}", "[0].healthy-until: is not later than healthy-after"),
     ],
 )
 def test_a_wrong_rule_is_refused_with_its_place(tmp_path: Path, text: str, words: str) -> None:

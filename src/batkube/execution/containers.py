@@ -24,7 +24,7 @@ from batkube.execution.container_runs import KILLED, LOST, TERMINATED, Role
 from batkube.execution.container_troubles import Trouble, trouble_of
 from batkube.execution.pod_lives import ContainerLife, PodLife, Stage, known_of
 from batkube.execution.pod_statuses import rejected_status, status_of
-from batkube.execution.probes import command_probes
+from batkube.execution.probes import command_probes, ruled_probes
 from batkube.execution.probing import APPOINTMENTS, ContainerActions, LifeAction, Probing
 from batkube.execution.scripts.surroundings import CLAIM, Files, Mounts, pod_files
 from batkube.execution.stopping import active_deadline_of
@@ -176,7 +176,8 @@ class Containers:
             self._notes.add(_NOT_UNDERSTOOD, example=f"pod {life.key}, container {one.name}: {plan.doubt}")
         one.start(plan, now)
         one.is_followed = disk.is_followed
-        self._probing.begin(life, one, command_probes(spec, start, disk), now)
+        probes = command_probes(spec, start, disk) if rule.health is None else ruled_probes(spec, rule.health, now)
+        self._probing.begin(life, one, probes, now)
         self.book_end(life, one, now)
 
     def book_end(self, life: PodLife, one: ContainerLife, now: Instant) -> None:

@@ -1,6 +1,6 @@
 """What follows from probes: a container comes up, is ready or not, and is restarted when it is not alive.
 
-Where every probe succeeds the instants are known from the beginning. A container with a command that may fail is looked
+Where every probe succeeds the instants are known from the beginning. A container with a probe that may fail is looked
 at again and again, as by a kubelet.
 """
 
@@ -12,14 +12,13 @@ from typing import NamedTuple
 
 from batkube.cluster.event_recorder import EventNote
 from batkube.execution.pod_lives import ContainerLife, PodLife
-from batkube.execution.probes import CommandProbe, ProbeKind
-from batkube.execution.scripts.running import ScriptOutcome
+from batkube.execution.probes import Probe, ProbeKind, Sight
 from batkube.kernel.agenda import Rank
 from batkube.kernel.fidelity import FidelityNote, FidelityNotes
 from batkube.kernel.instants import Duration, Instant
 
 LifeAction = Callable[[PodLife, Instant], None]
-Probes = dict[ProbeKind, CommandProbe]
+Probes = dict[ProbeKind, Probe]
 """Those of a container that may fail."""
 
 _NOT_UNDERSTOOD = FidelityNote(
@@ -51,31 +50,30 @@ class Probing:
         self._actions = actions
         self._notes = notes
 
-    def begin(self, life: PodLife, one: ContainerLife, commands: Iterable[CommandProbe], now: Instant) -> None:
-        """Look at a container that has just been started, by commands where that is asked for."""
-        probes = {probe.kind: probe for probe in commands if probe.may_fail(self._outcome(life, one, probe, now))}
-        if ProbeKind.STARTUP in probes:
+    def begin(self, life: PodLife, one: ContainerLife, probes: Iterable[Probe], now: Instant) -> None:
+        """Look at a container that has just been started, by probes of which more is known than that they succeed."""
+        fallible = {probe.kind: probe for probe in probes if probe.may_fail(self._sight(life, one, probe, now))}
+        if ProbeKind.STARTUP in fallible:
             one.is_up = one.is_ready = False
-            self._book(life, one, probes, ProbeKind.STARTUP, now)
+            self._book(life, one, fallible, ProbeKind.STARTUP, now)
         elif one.started_after:
-            up = functools.partial(self._come_up, one=one, probes=probes)
+            up = functools.partial(self._come_up, one=one, probes=fallible)
             self._actions.book(life, f"up {one.name}", Instant(now + one.started_after), Rank.START, up)
         else:
-            self._watch(life, one, probes, now)
+            self._watch(life, one, fallible, now)
 
-    def _outcome(self, life: PodLife, one: ContainerLife, probe: CommandProbe, now: Instant) -> ScriptOutcome | None:
-        """Return how a probe goes; None, with a note, if nobody knows.
+    def _sight(self, life: PodLife, one: ContainerLife, probe: Probe, now: Instant) -> Sight | None:
+        """Return what a probe sees; None, with a note, if nobody knows.
 
         Nobody knows of files that there are if a container of the pod does nobody knows what.
         """
-        outcome = probe.outcome(now)
+        sight = probe.look(now)
         are_files_known = all(each.is_followed for each in life.containers() if each.started is not None)
-        if outcome is not None and outcome.asks_for_files and not are_files_known:
-            outcome = None
-        if outcome is None:
-            example = f"pod {life.key}, container {one.name}: {' '.join(probe.words)}"
-            self._notes.add(_NOT_UNDERSTOOD, example=example)
-        return outcome
+        if sight is not None and sight.by_files and not are_files_known:
+            sight = None
+        if sight is None:
+            self._notes.add(_NOT_UNDERSTOOD, example=f"pod {life.key}, container {one.name}: {probe.question}")
+        return sight
 
     def _come_up(self, life: PodLife, now: Instant, *, one: ContainerLife, probes: Probes) -> None:
         one.is_up = True
@@ -110,7 +108,7 @@ class Probing:
 
     def _look(self, life: PodLife, now: Instant, *, one: ContainerLife, probes: Probes, kind: ProbeKind) -> None:
         probe = probes[kind]
-        belief = probe.look(self._outcome(life, one, probe, now))
+        belief = probe.take_note(self._sight(life, one, probe, now))
         if not probe.is_well:
             unhealthy = EventNote("Warning", "Unhealthy", f"{kind.title.capitalize()} probe failed: ")
             self._actions.tell(life, one, unhealthy, now)
@@ -122,4 +120,6 @@ class Probing:
             if kind is ProbeKind.READINESS and belief not in (None, one.is_ready):
                 one.is_ready = bool(belief)
                 self._actions.report(life, now)
-            self._book_at(life, one, probes, kind, Instant(now + probe.period))
+            wait = probe.wait(now, is_believed=belief is not None)
+            if wait is not None:
+                self._book_at(life, one, probes, kind, Instant(now + wait))

@@ -66,6 +66,9 @@ class ContainerRule:
     cpu_load: Curve | None = None
     #: Whether there is no such image.
     pull_fails: bool = False
+    #: In seconds, by the age of a run: probes fail before the one, and from the other on.
+    healthy_after: Distribution | Literal["forever"] | None = None
+    healthy_until: Distribution | Literal["forever"] | None = None
 
     def matches(self, subject: Subject) -> bool:
         """Return whether it speaks of a container; of an init container only if it names it, or its image."""
@@ -98,6 +101,17 @@ class Load(NamedTuple):
     cpu: Curve
 
 
+class Health(NamedTuple):
+    """At which ages of its run probes find a container well."""
+
+    after: Length
+    until: Length
+
+    def is_well(self, age: Duration) -> bool:
+        """Return what a probe finds."""
+        return self.after != FOREVER and self.after <= age and (self.until == FOREVER or age < self.until)
+
+
 class Conduct(NamedTuple):
     """What a rule says of one run of a container; None where it says nothing."""
 
@@ -109,10 +123,13 @@ class Conduct(NamedTuple):
     load: Load | None = None
     #: Whether there is no such image, so that the container cannot be started.
     pull_fails: bool = False
+    health: Health | None = None
 
 
 _NOTHING_SAID = Conduct()
+_PROBES = ("startupProbe", "readinessProbe", "livenessProbe")
 _IDLE = FidelityNote("rules", "a rule matched no container, or only such as an earlier rule matched")
+_UNPROBED = FidelityNote("rules", "a rule says when a container is healthy, and it has no probe that would find out")
 
 
 class ContainerRules:
@@ -124,6 +141,8 @@ class ContainerRules:
         self._has_loads = any(rule.cpu_load is not None for rule in rules)
         #: The rules that spoke of no container yet.
         self._idle = dict.fromkeys(rule.place for rule in rules)
+        #: The rules that spoke of the health of a container that nobody probes.
+        self._unprobed: dict[str, None] = {}
 
     def conduct(self, pod: Mapping[str, Any], container: Mapping[str, Any], run: int, *, is_init: bool) -> Conduct:
         """Return what is said of a run of a pod's container; its runs are counted from 0."""
@@ -134,7 +153,10 @@ class ContainerRules:
         if rule is None:
             return _NOTHING_SAID
         self._idle.pop(rule.place, None)
-        return self._drawn(rule, f"{subject.namespace}/{subject.pod}/{subject.container}/{run}")
+        conduct = self._drawn(rule, f"{subject.namespace}/{subject.pod}/{subject.container}/{run}")
+        if conduct.health is not None and not any(container.get(probe) for probe in _PROBES):
+            self._unprobed[rule.place] = None
+        return conduct
 
     def load_of(self, pod: Mapping[str, Any], container: Mapping[str, Any]) -> Load | None:
         """Return the load that a container of a pod has part in, if any."""
@@ -147,9 +169,11 @@ class ContainerRules:
         return next((rule for rule in self._rules if rule.matches(subject)), None)
 
     def note_idle(self, notes: FidelityNotes) -> None:
-        """Say, when all is over, that there are rules that spoke of no container."""
+        """Say, when all is over, which rules spoke of no container, or of what nobody looks at."""
         if self._idle:
             notes.add(_IDLE, example=next(iter(self._idle)), count=len(self._idle))
+        if self._unprobed:
+            notes.add(_UNPROBED, example=next(iter(self._unprobed)), count=len(self._unprobed))
 
     def _drawn(self, rule: ContainerRule, run: str) -> Conduct:
         def draw(what: str, distribution: Distribution) -> float:
@@ -158,14 +182,17 @@ class ContainerRules:
         def curve(what: str, use: Curve | Distribution | None, unit: int) -> Curve | None:
             return _level(round(draw(what, use) * unit)) if isinstance(use, Distribution) else use
 
-        length: Length | None = None
-        if isinstance(rule.duration, Distribution):
-            length = _length(rule, draw("duration", rule.duration))
-        elif rule.duration:
-            length = FOREVER
+        def length(what: str, wanted: Distribution | Literal["forever"]) -> Length:
+            return wanted if wanted == FOREVER else _length(rule, what, draw(what, wanted))
+
+        health = None
+        if rule.healthy_after is not None or rule.healthy_until is not None:
+            after = Duration(0) if rule.healthy_after is None else length("healthy-after", rule.healthy_after)
+            health = Health(after, length("healthy-until", rule.healthy_until or FOREVER))
+        lasts = None if rule.duration is None else length("duration", rule.duration)
         code = None if rule.exit_code is None else round(draw("exit-code", rule.exit_code)) % 256
         uses = curve("cpu", rule.cpu, 1000), curve("memory", rule.memory, 1)
-        return Conduct(length, code, *uses, _load(rule), rule.pull_fails)
+        return Conduct(lasts, code, *uses, _load(rule), rule.pull_fails, health)
 
 
 def _load(rule: ContainerRule) -> Load | None:
@@ -176,11 +203,11 @@ def _level(amount: int) -> Curve:
     return Curve(((Duration(0), amount),))
 
 
-def _length(rule: ContainerRule, drawn: float) -> Duration:
+def _length(rule: ContainerRule, what: str, drawn: float) -> Duration:
     try:
         return seconds(drawn)
     except ValueError as error:
-        raise RunFailed(f"{rule.place}: a duration was drawn as {drawn:g} s, which no run can last") from error
+        raise RunFailed(f"{rule.place}: {what} was drawn as {drawn:g} s, which no run can last") from error
 
 
 def _subject(

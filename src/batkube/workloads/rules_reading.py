@@ -17,7 +17,8 @@ from batkube.workloads.rules import FOREVER, ContainerRule
 
 _PATTERNS = ("image", "container", "namespace", "pod")
 _LOAD = "cpu-load"
-_SAYINGS = ("duration", "exit-code", CPU, _LOAD, MEMORY, "pull")
+_AFTER, _UNTIL = "healthy-after", "healthy-until"
+_SAYINGS = ("duration", "exit-code", CPU, _LOAD, MEMORY, "pull", _AFTER, _UNTIL)
 _MATCHED = (*_PATTERNS, "labels", "command")
 _KEYS = (*_MATCHED, *_SAYINGS)
 #: What exit codes there are.
@@ -44,6 +45,11 @@ def _rule(place: Place, entry: object) -> ContainerRule:
         place.refuse("says nothing of the containers it matches", f"add one of {', '.join(_SAYINGS)}")
     if CPU in keys and _LOAD in keys:
         (place / _LOAD).refuse(f"says what containers use, and so does {CPU}", "leave one of them out")
+    after, until = (_duration(place / key, keys[key]) if key in keys else None for key in (_AFTER, _UNTIL))
+    fixed = [one.parameters[0] for one in (after, until) if isinstance(one, Distribution) and one.name == "constant"]
+    if len(fixed) == 2 and fixed[1] <= fixed[0]:
+        remedy = f"{_AFTER}: {FOREVER} is the way to say that no probe ever succeeds"
+        (place / _UNTIL).refuse(f"is not later than {_AFTER}", remedy)
     return ContainerRule(
         place=f"{place.path}: {place.at}",
         **{key: take.text(place / key, keys[key]) for key in _PATTERNS if key in keys},
@@ -55,6 +61,8 @@ def _rule(place: Place, entry: object) -> ContainerRule:
         memory=_use(place / MEMORY, MEMORY, keys[MEMORY]) if MEMORY in keys else None,
         cpu_load=_curve(place / _LOAD, CPU, keys[_LOAD]) if _LOAD in keys else None,
         pull_fails=_pull_fails(place / "pull", keys["pull"]) if "pull" in keys else False,
+        healthy_after=after,
+        healthy_until=until,
     )
 
 
