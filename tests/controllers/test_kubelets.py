@@ -188,16 +188,17 @@ def test_a_pod_that_stops_slowly_gets_its_grace_period_and_no_more(world: Cluste
 
 
 @pytest.mark.parametrize(
-    ("hook", "length_s"),
+    ("hook", "length_s", "noted"),
     [
-        ({"sleep": {"seconds": 15}}, 15),
-        ({"exec": {"command": ["sleep", "15"]}}, 15),
-        ({"exec": {"command": ["/bin/sh", "-c", "nginx -s quit; sleep 15"]}}, 15),
-        ({"exec": {"command": ["sh", "-c", "while true; do sleep 1; done"]}}, 30),
-        ({"exec": {"command": ["nginx", "-s", "quit"]}}, 0),
+        ({"sleep": {"seconds": 15}}, 15, ""),
+        ({"exec": {"command": ["sleep", "15"]}}, 15, ""),
+        ({"exec": {"command": ["/bin/sh", "-c", "nginx -s quit; sleep 15"]}}, 15, ""),
+        ({"exec": {"command": ["sh", "-c", "while true; do sleep 1; done"]}}, 30, ""),
+        ({"exec": {"command": ["nginx", "-s", "quit"]}}, 0, "nginx -s quit"),
+        ({"httpGet": {"port": 80}}, 0, "httpGet"),
     ],
 )
-def test_a_pod_stops_when_its_hook_has_ended(world: Cluster, hook: dict[str, Any], length_s: int) -> None:
+def test_a_pod_stops_when_its_hook_has_ended(world: Cluster, hook: dict[str, Any], length_s: int, noted: str) -> None:
     pod = world.pod("a")
     pod["spec"]["containers"][0]["lifecycle"] = {"preStop": hook}
     world.create("pods", pod)
@@ -209,7 +210,16 @@ def test_a_pod_stops_when_its_hook_has_ended(world: Cluster, hook: dict[str, Any
     world.run(2)
     assert not world.pods()
     notes = [row["example"] for row in world.world.notes.rows()]
-    assert notes == ([] if length_s else ["pod default/a, container app: nginx -s quit"])
+    assert notes == ([f"pod default/a, container app: {noted}"] if noted else [])
+
+
+def test_that_a_hook_at_the_start_is_passed_over_is_noted(world: Cluster) -> None:
+    pod = world.pod("a")
+    pod["spec"]["containers"][0]["lifecycle"] = {"postStart": {"exec": {"command": ["sleep", "15"]}}}
+    world.create("pods", pod)
+    world.run(1)
+    (note,) = world.world.notes.rows()
+    assert "postStart hook" in str(note["message"])
 
 
 def test_a_pod_past_its_deadline_fails(world: Cluster) -> None:

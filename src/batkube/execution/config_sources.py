@@ -22,6 +22,9 @@ _NO_DEVICES = FidelityNote(
     "containers",
     "a pod claims devices that no scheduler has chosen: a real kubelet would wait for them, here its containers start",
 )
+_POST_START = FidelityNote(
+    "containers", "a container has a postStart hook: a real kubelet would wait for its end before others are started"
+)
 #: Every namespace is given it, sooner or later.
 _AUTHORITY = "kube-root-ca.crt"
 
@@ -42,6 +45,8 @@ class ConfigSources:
         for entry, claim in claims_by_entry(pod).items():
             if claim != "" and not self._has_devices(Key(f"{namespace}/{claim}")):
                 self._note(_NO_DEVICES, pod, container, f"claim {claim or entry}")
+        if (container.get("lifecycle") or {}).get("postStart"):
+            self._note(_POST_START, pod, container, "postStart")
         return environment_of(pod, container, lambda storage, name: self._data(storage, Key(f"{namespace}/{name}")))
 
     def _has_devices(self, key: Key) -> bool:

@@ -18,7 +18,7 @@ from batkube.workloads.annotations import WALLTIME
 
 STOP_TIME = "batkube.io/stop-time"
 _NOT_UNDERSTOOD = FidelityNote(
-    "containers", "a preStop hook executes a command that is not understood; it is taken to take no time"
+    "containers", "a preStop hook calls somebody, or executes what is not understood; it is taken to take no time"
 )
 
 
@@ -29,6 +29,8 @@ def stop_time_of(pod: KubeObject, notes: FidelityNotes, now: Instant) -> Duratio
     for container in pod["spec"]["containers"]:
         hook = (container.get("lifecycle") or {}).get("preStop") or {}
         wanted = max(wanted, seconds((hook.get("sleep") or {}).get("seconds", 0)))
+        if "httpGet" in hook:
+            notes.add(_NOT_UNDERSTOOD, example=f"pod {key_of(pod)}, container {container['name']}: httpGet")
         if command := (hook.get("exec") or {}).get("command"):
             length = _length_of(command, pod, container, notes)
             wanted = max(wanted, most if length is None else length)
