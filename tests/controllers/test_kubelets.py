@@ -192,7 +192,7 @@ def test_a_pod_that_stops_slowly_gets_its_grace_period_and_no_more(world: Cluste
     [
         ({"sleep": {"seconds": 15}}, 15, ""),
         ({"exec": {"command": ["sleep", "15"]}}, 15, ""),
-        ({"exec": {"command": ["/bin/sh", "-c", "nginx -s quit; sleep 15"]}}, 15, ""),
+        ({"exec": {"command": ["/bin/sh", "-c", "nginx -s quit; sleep 15"]}}, 15, "/bin/sh -c nginx -s quit; sleep 15"),
         ({"exec": {"command": ["sh", "-c", "while true; do sleep 1; done"]}}, 30, ""),
         ({"exec": {"command": ["nginx", "-s", "quit"]}}, 0, "nginx -s quit"),
         ({"httpGet": {"port": 80}}, 0, "httpGet"),

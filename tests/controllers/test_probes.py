@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 from tests.controllers.conftest import Cluster
 
+from batkube.execution.latencies import Delays, Latencies
 from batkube.kernel.distributions import Distribution, parse_distribution
+from batkube.kernel.streams import Streams
 from batkube.workloads.rules import ContainerRule
 
 HTTP = {"httpGet": {"port": 80}}
@@ -65,10 +67,10 @@ def test_a_container_that_is_not_alive_is_restarted_with_its_image_as_it_was(wor
 
 def test_a_pod_that_is_not_restarted_fails(world: Cluster) -> None:
     probed(world, restart="Never", livenessProbe=execute("false", periodSeconds=5))
-    world.run(9)
+    world.run(14)
     assert world.get("pods", "default/a")["status"]["phase"] == "Running"
     world.run(3)
-    assert world.get("pods", "default/a")["status"]["phase"] == "Failed", "after 0, 5 and 10 seconds"
+    assert world.get("pods", "default/a")["status"]["phase"] == "Failed", "after 5, 10 and 15 seconds"
     assert "Container app failed liveness probe" in world.events("Killing")
 
 
@@ -82,7 +84,7 @@ def test_nothing_else_is_looked_at_before_a_container_has_started(world: Cluster
     )
     world.run(38)
     assert (container(world)["started"], container(world)["ready"]) == (False, False)
-    world.run(5)
+    world.run(3)
     assert (container(world)["started"], container(world)["ready"]) == (True, True)
     world.run(300)
     assert container(world)["restartCount"] == 0
@@ -90,7 +92,9 @@ def test_nothing_else_is_looked_at_before_a_container_has_started(world: Cluster
 
 def test_a_container_that_does_not_start_in_time_is_restarted(world: Cluster) -> None:
     probed(world, startupProbe=execute("false", failureThreshold=2, periodSeconds=20))
-    world.run(30)
+    world.run(39)
+    assert container(world)["restartCount"] == 0
+    world.run(2)
     assert container(world)["restartCount"] == 1
     assert "Container app failed startup probe, will be restarted" in world.events("Killing")
 
@@ -101,6 +105,7 @@ def test_a_container_that_does_not_start_in_time_is_restarted(world: Cluster) ->
         (None, {"initialDelaySeconds": 5}, 10),
         (None, {"initialDelaySeconds": 20}, 20),
         (None, {"initialDelaySeconds": 5, "periodSeconds": 3, "successThreshold": 3}, 12),
+        ({}, {}, 10),
         ({"initialDelaySeconds": 7, "periodSeconds": 4}, {"initialDelaySeconds": 5}, 8),
         ({"initialDelaySeconds": 7, "periodSeconds": 4}, {"initialDelaySeconds": 15}, 18),
     ],
@@ -121,8 +126,8 @@ def test_probes_over_the_network_succeed_when_it_is_their_turn(
 
 def test_a_startup_probe_alone_says_when_a_container_is_ready(world: Cluster) -> None:
     probed(world, startupProbe={"tcpSocket": {"port": 80}, "initialDelaySeconds": 20})
-    world.run(19)
-    assert (container(world)["started"], container(world)["ready"]) == (False, False)
+    world.run(29)
+    assert (container(world)["started"], container(world)["ready"]) == (False, False), "20 s are missed by a moment"
     world.run(2)
     assert (container(world)["started"], container(world)["ready"]) == (True, True)
 
@@ -211,7 +216,7 @@ def test_a_rule_says_when_a_container_is_no_longer_alive(make_world: type[Cluste
     assert (container(world)["ready"], container(world)["restartCount"]) == (False, 0), "probed after 3,610 seconds"
     world.run(12)
     assert (container(world)["ready"], container(world)["restartCount"]) == (True, 1), "it has failed three times"
-    world.run(3629)
+    world.run(3640)
     assert container(world)["restartCount"] == 2, "every run begins well"
 
 
@@ -225,7 +230,9 @@ def test_a_container_that_is_slow_to_start_needs_a_startup_probe_that_waits(make
 
     impatient = ruled(make_world, after=parse_distribution(45))
     probed(impatient, livenessProbe=HTTP)
-    impatient.run(21)
+    impatient.run(29)
+    assert container(impatient)["restartCount"] == 0
+    impatient.run(2)
     assert container(impatient)["restartCount"] == 1
 
 
@@ -234,3 +241,106 @@ def test_a_rule_wins_over_the_command_of_a_probe(make_world: type[Cluster]) -> N
     probed(world, readinessProbe=execute("false"))
     world.run(5)
     assert container(world)["ready"]
+
+
+def test_nobody_looks_whether_a_container_is_alive_before_a_period_is_over(world: Cluster) -> None:
+    probed(world, "sleep 2; touch /tmp/ok; sleep 1h", livenessProbe=execute("cat", "/tmp/ok", failureThreshold=1))
+    world.run(300)
+    assert (container(world)["ready"], container(world)["restartCount"]) == (True, 0)
+
+
+def test_the_delay_of_readiness_is_counted_from_the_start_of_the_container(world: Cluster) -> None:
+    up = execute("cat", "/tmp/up", failureThreshold=30)
+    probed(
+        world, "sleep 95; touch /tmp/up; sleep 1h", startupProbe=up, readinessProbe={**HTTP, "initialDelaySeconds": 60}
+    )
+    world.run(99)
+    assert not container(world)["ready"]
+    world.run(2)
+    assert container(world)["ready"]
+
+
+def test_a_probe_does_nothing_before_it_is_its_turn(world: Cluster) -> None:
+    probed(world, startupProbe=execute("mkdir", "/tmp/once"))
+    world.run(15)
+    assert (container(world)["started"], container(world)["restartCount"]) == (True, 0)
+
+
+def test_variables_of_the_container_are_put_into_the_command_of_a_probe(world: Cluster) -> None:
+    probed(world, env=[{"name": "HOW", "value": "false"}], readinessProbe=execute("$(HOW)"))
+    world.run(30)
+    assert not container(world)["ready"]
+    assert not world.world.notes.rows()
+
+
+def test_a_container_that_a_probe_ends_has_its_time_to_stop(world: Cluster) -> None:
+    slow = {"preStop": {"sleep": {"seconds": 20}}}
+    probed(world, lifecycle=slow, livenessProbe=execute("false", failureThreshold=1))
+    world.run(29)
+    assert container(world)["restartCount"] == 0
+    world.run(2)
+    assert container(world)["restartCount"] == 1, "it was told to end after 10 s, and took 20"
+    world.delete("pods", "default/a")
+    world.run(40)
+    assert not world.pods()
+
+
+def test_what_a_run_would_have_done_to_a_volume_after_it_was_ended_is_not_done(world: Cluster) -> None:
+    pod = world.pod("a", volumes=[{"name": "v", "emptyDir": {}}])
+    mounts = [{"name": "v", "mountPath": "/data"}]
+    script = "touch /data/ok; sleep 50; rm -f /data/ok; sleep 1h"
+    pod["spec"]["containers"][0] |= {
+        "command": ["sh", "-c", script],
+        "volumeMounts": mounts,
+        "livenessProbe": execute("false", failureThreshold=2),
+    }
+    other = {**world.pod("b")["spec"]["containers"][0], "name": "other", "command": ["sleep", "1h"]}
+    pod["spec"]["containers"].append(other | {"volumeMounts": mounts, "readinessProbe": execute("cat", "/data/ok")})
+    world.create("pods", pod)
+    readies = []
+    for _ in range(8):
+        world.run(10)
+        readies.append(world.get("pods", "default/a")["status"]["containerStatuses"][1]["ready"])
+    assert all(readies), "every run is ended after 20 seconds"
+
+
+@pytest.mark.parametrize("beside", [{"image": "envoy"}, {"command": ["sleep", "1d"], "restartPolicy": "Always"}])
+def test_nobody_else_writes_the_own_files_of_a_container(world: Cluster, beside: dict[str, Any]) -> None:
+    pod = world.pod("a")
+    script = "sleep 40; touch /tmp/up; sleep 1h"
+    pod["spec"]["containers"][0] |= {"command": ["sh", "-c", script], "readinessProbe": execute("cat", "/tmp/up")}
+    where = "initContainers" if "restartPolicy" in beside else "containers"
+    pod["spec"].setdefault(where, []).append({"name": "beside", "image": "x", **beside})
+    world.create("pods", pod)
+    world.run(30)
+    assert not world.get("pods", "default/a")["status"]["containerStatuses"][0]["ready"]
+    world.run(15)
+    assert world.get("pods", "default/a")["status"]["containerStatuses"][0]["ready"]
+
+
+def test_a_sidecar_that_waits_for_its_next_run_does_not_hold_up_the_others(world: Cluster) -> None:
+    pod = world.pod("a")
+    sidecar = {"name": "side", "image": "x", "command": ["sleep", "1d"], "restartPolicy": "Always"}
+    sidecar["livenessProbe"] = execute("false", failureThreshold=1, periodSeconds=1)
+    pod["spec"]["initContainers"] = [sidecar, {"name": "first", "image": "x", "command": ["sleep", "6"]}]
+    world.create("pods", pod)
+    world.run(8)
+    status = world.get("pods", "default/a")["status"]
+    assert status["initContainerStatuses"][0]["state"]["waiting"]["reason"] == "CrashLoopBackOff"
+    assert "running" in status["containerStatuses"][0]["state"]
+    assert "Init container side failed liveness probe" in world.events("Killing")
+
+
+def test_nothing_happens_to_a_pod_after_its_deadline(make_world: type[Cluster]) -> None:
+    world = make_world("1x4,16Gi", delays=Delays(Latencies(report=parse_distribution(5)), Streams(0)))
+    pod = world.pod("a", activeDeadlineSeconds=20)
+    pod["spec"]["containers"][0] |= {
+        "livenessProbe": execute("false"),
+        "readinessProbe": {**HTTP, "initialDelaySeconds": 21},
+    }
+    world.create("pods", pod)
+    world.run(60)
+    status = world.get("pods", "default/a")["status"]
+    assert status["phase"] == "Failed"
+    assert "terminated" in status["containerStatuses"][0]["state"]
+    assert not status["containerStatuses"][0]["ready"]

@@ -33,7 +33,7 @@ MOUNTS = [{"name": "own", "mountPath": "/data"}, {"name": "host", "mountPath": "
 
 def ran(script: str, files: Files | None = None, now: int = 0, **variables: str | None) -> ScriptOutcome:
     disk = Mounts(files or Files(), POD, {"name": "c", "volumeMounts": MOUNTS}, Instant(now))
-    return run_script(script, Environment(variables), disk)._replace(asks_for_files=False)
+    return run_script(script, Environment(variables), disk)
 
 
 @pytest.mark.parametrize(
@@ -269,10 +269,22 @@ def test_every_run_of_a_container_begins_with_its_image_as_it_was() -> None:
         ran("[ -f /tmp/x ] && exit 3", files, now=seconds(5))
 
 
-def test_a_script_that_asks_for_files_may_go_otherwise_later() -> None:
+@pytest.mark.parametrize(
+    ("script", "own", "volumes"),
+    [("cat /data/x", False, True), ("touch /tmp/x; cat /tmp/x", True, False), ("sleep 3; false", False, False)],
+)
+def test_it_is_known_which_files_a_script_has_asked_for(script: str, own: bool, volumes: bool) -> None:
     disk = Mounts(Files(), POD, {"name": "c", "volumeMounts": MOUNTS}, Instant(0))
-    assert run_script("cat /data/x", Environment({}), disk).asks_for_files
-    assert not run_script("sleep 3; false", Environment({}), disk).asks_for_files
+    run_script(script, Environment({}), disk)
+    assert (disk.was_asked_for_own, disk.was_asked_for_volumes) == (own, volumes)
+
+
+def test_a_run_that_is_broken_off_writes_nothing_more() -> None:
+    files = Files()
+    disk = Mounts(files, POD, {"name": "c", "volumeMounts": MOUNTS}, Instant(0))
+    run_script("touch /data/x; sleep 10; touch /data/y; rm /data/x", Environment({}), disk)
+    disk.break_off(Instant(seconds(5)))
+    assert ran("test -e /data/x && test ! -e /data/y", files, now=seconds(20)).exit_code == 0
 
 
 def test_a_file_is_there_until_it_was_removed() -> None:

@@ -120,8 +120,9 @@ class Namespaces(Controller):
 
     def _clear(self, places: list[ObjectPlace], patience_s: int, remains: _Remains, now: Instant) -> None:
         """Delete all objects of a kind, and take note of what remains (deleteAllContentForGroupVersionResource)."""
-        if failures := self._delete(places, now):
-            remains.failures += failures
+        failure = self._delete(places, now)
+        if failure:
+            remains.failures.append(failure)
             return
         left = self._objects(places)
         if not left:
@@ -135,10 +136,9 @@ class Namespaces(Controller):
             remains.failures.append(f"unexpected items still remain in namespace: {namespace} for gvr: {group}")
         remains.patience_s = max(remains.patience_s, patience_s)
 
-    def _delete(self, places: Iterable[ObjectPlace], now: Instant) -> list[str]:
-        """Delete what is not going already; return what could not be."""
-        failures = []
-        for place in places:
+    def _delete(self, places: Iterable[ObjectPlace], now: Instant) -> str:
+        """Delete what is not going already, by name, up to what is refused; return why that is, or ""."""
+        for place in sorted(places):
             obj = self.store.get(*place)
             if obj is None or is_being_deleted(obj):
                 continue
@@ -146,8 +146,8 @@ class Namespaces(Controller):
                 self.client.delete(*place, now, propagation="Background")
             except Refused as refusal:
                 if refusal.code not in (404, 405):
-                    failures.append(refusal.message)
-        return failures
+                    return refusal.message
+        return ""
 
     def _explain(self, namespace: KubeObject, left: list[ObjectPlace], failures: list[str], now: Instant) -> KubeObject:
         troubles = self._troubles(left, failures)

@@ -66,9 +66,7 @@ def plan_of(
 def _by_itself(pod: KubeObject, container: KubeObject, start: Environment, disk: Mounts, role: Role) -> ContainerPlan:
     """Return what a container does of which only its own fields tell."""
     if role is Role.INIT:
-        if container.get("restartPolicy") == "Always":
-            return _FOR_EVER
-        usual = _AT_ONCE
+        usual = _FOR_EVER if container.get("restartPolicy") == "Always" else _AT_ONCE
     else:
         is_endless = role is Role.EPHEMERAL or pod["spec"].get("restartPolicy", "Always") == "Always"
         usual = _FOR_EVER if is_endless else ContainerPlan(DEFAULT_LENGTH)

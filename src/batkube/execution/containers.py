@@ -18,21 +18,22 @@ from batkube.cluster.pods import node_of_pod
 from batkube.cluster.store import Key, KubeObject
 from batkube.cluster.world import World
 from batkube.execution.addresses import AddressPool, address_of
+from batkube.execution.appointments import Appointments, LifeAction
 from batkube.execution.config_sources import ConfigSources
 from batkube.execution.container_plans import plan_of
 from batkube.execution.container_runs import KILLED, LOST, TERMINATED, Role
 from batkube.execution.container_troubles import Trouble, trouble_of
 from batkube.execution.pod_lives import ContainerLife, PodLife, Stage, known_of
 from batkube.execution.pod_statuses import rejected_status, status_of
-from batkube.execution.probes import command_probes, ruled_probes
-from batkube.execution.probing import APPOINTMENTS, ContainerActions, LifeAction, Probing
+from batkube.execution.probes import ProbeKind, probes_of
+from batkube.execution.probing import ContainerActions, Probing
 from batkube.execution.scripts.surroundings import CLAIM, Files, Mounts, pod_files
-from batkube.execution.stopping import active_deadline_of
+from batkube.execution.stopping import Stopping, active_deadline_of, grace_of
 from batkube.kernel.agenda import Rank
 from batkube.kernel.fidelity import FidelityNote
 from batkube.kernel.instants import Duration, Instant, seconds
 from batkube.kernel.time_text import format_duration
-from batkube.workloads.rules import ContainerRules
+from batkube.workloads.rules import PROBES, ContainerRules
 
 #: Simulated pods live here; services have 10.96.0.0/12.
 POD_NETWORK = "10.128.0.0/9"
@@ -40,6 +41,10 @@ POD_NETWORK = "10.128.0.0/9"
 _NOT_UNDERSTOOD = FidelityNote(
     "containers", "a script is not understood in full: how long it takes, or how it ends, is a guess; a rule can say it"
 )
+
+
+#: What is booked for a container that runs, each with its name.
+_WHILE_IT_RUNS = ("end", "kill", *PROBES)
 
 
 class Containers:
@@ -50,6 +55,7 @@ class Containers:
     ) -> None:
         self._store = world.store
         self._agenda = world.agenda
+        self.appointments = Appointments(world.agenda)
         self._client = client
         self._events = events
         self._rules = rules or ContainerRules((), world.streams)
@@ -58,8 +64,9 @@ class Containers:
         for kind in (CLAIM, NODE):
             world.store.listen(kind, self._files.forget_gone)
         self._sources = ConfigSources(world)
-        actions = ContainerActions(self.book, self.report, self._go_on, self._tell_of, self._end_unhealthy)
-        self._probing = Probing(actions, world.notes)
+        actions = ContainerActions(self.report, self._go_on, self._tell_of, self._end_unhealthy)
+        self._probing = Probing(self.appointments, actions, world.notes)
+        self._stopping = Stopping(world.notes)
         self._notes = world.notes
         #: Told when the last container of a pod has ended.
         self.on_end: LifeAction = lambda life, now: None
@@ -77,10 +84,10 @@ class Containers:
         deadline = active_deadline_of(pod)
         if deadline != life.deadline:
             life.deadline = deadline
-            self.cancel(life, "deadline")
+            self.appointments.cancel(life, "deadline")
             if deadline is not None:
                 ends = max(now, Instant(life.accepted + deadline))
-                self.book(life, "deadline", ends, Rank.FINISH, self._exceed_deadline)
+                self.appointments.book(life, "deadline", ends, Rank.FINISH, self._exceed_deadline)
 
     def book_rejection(self, pod: KubeObject, reason: str, message: str, now: Instant) -> None:
         """Arrange for it to be said that a pod is not admitted."""
@@ -103,7 +110,7 @@ class Containers:
             (one.stage is Stage.WAITING and one.trouble) or one.has_other_image(pod) for one in life.containers()
         )
         if can_start and life.has_sandbox and "heed" not in life.appointments:
-            self.book(life, "heed", now, Rank.START, self._follow_changes)
+            self.appointments.book(life, "heed", now, Rank.START, self._follow_changes)
         return True
 
     def _follow_changes(self, life: PodLife, now: Instant) -> None:
@@ -123,7 +130,7 @@ class Containers:
             self._tell_of(life, one, EventNote("Normal", "Killing", f"Container {one.name} {why}"), now)
             one.end(TERMINATED, now)
             one.last_run = one.ended_run
-        self.cancel(life, *(f"{what} {one.name}" for what in ("end", "restart", "calm", *APPOINTMENTS)))
+        self.appointments.cancel(life, *(f"{what} {one.name}" for what in (*_WHILE_IT_RUNS, "restart", "calm")))
         self._start(life, one, now)
 
     def begin(self, life: PodLife, now: Instant) -> None:
@@ -155,14 +162,14 @@ class Containers:
         pod = self._store.get(POD, life.key)
         if pod is None:
             return
-        spec = next(spec for spec in pod["spec"][one.field] if spec["name"] == one.name)
+        spec = one.spec_in(pod)
         run = 0 if one.started is None else one.restarts + 1
         rule = self._rules.conduct(pod, spec, run, is_init=one.is_init)
         trouble = trouble_of(pod, spec, rule)
         if trouble is not None:
             self._wait_with(life, one, trouble, now)
             return
-        self.cancel(life, f"restart {one.name}")
+        self.appointments.cancel(life, f"restart {one.name}")
         one.trouble = ""
         one.image = spec.get("image", "")
         pulled = f'Container image "{one.image}" already present on machine'
@@ -174,19 +181,17 @@ class Containers:
         plan = plan_of(pod, spec, role=one.role, rule=rule, environment=start, disk=disk)
         if plan.doubt:
             self._notes.add(_NOT_UNDERSTOOD, example=f"pod {life.key}, container {one.name}: {plan.doubt}")
-        one.start(plan, now)
-        one.is_followed = disk.is_followed
-        probes = command_probes(spec, start, disk) if rule.health is None else ruled_probes(spec, rule.health, now)
-        self._probing.begin(life, one, probes, now)
+        one.start(plan, disk, now)
+        self._probing.begin(life, one, probes_of(spec, rule.health, start, disk, now), now)
         self.book_end(life, one, now)
 
     def book_end(self, life: PodLife, one: ContainerLife, now: Instant) -> None:
         """Book when a container that runs will end, within the limits that it has."""
-        self.cancel(life, f"end {one.name}")
+        self.appointments.cancel(life, f"end {one.name}")
         length = one.limited_plan.length
         if length is not None and one.started is not None:
             ends = max(now, Instant(one.started + length))
-            self.book(life, f"end {one.name}", ends, Rank.FINISH, functools.partial(self._end, one=one))
+            self.appointments.book(life, f"end {one.name}", ends, Rank.FINISH, functools.partial(self._end, one=one))
 
     def _wait_with(self, life: PodLife, one: ContainerLife, trouble: Trouble, now: Instant) -> None:
         """Say why a container cannot be started, and try again: a moment later, then ever more seldom."""
@@ -203,10 +208,9 @@ class Containers:
                     one.wait(*later)
                     self.report(life, now)
 
-            self.cancel(life, f"calm {one.name}")
-            self.book(life, f"calm {one.name}", Instant(now + seconds(1)), Rank.START, calm_down)
-        self.cancel(life, f"restart {one.name}")
-        self.book(life, f"restart {one.name}", retry, Rank.START, functools.partial(self._restart, one=one))
+            self.appointments.book(life, f"calm {one.name}", Instant(now + seconds(1)), Rank.START, calm_down)
+        restart = functools.partial(self._restart, one=one)
+        self.appointments.book(life, f"restart {one.name}", retry, Rank.START, restart)
 
     # Containers end
 
@@ -215,19 +219,26 @@ class Containers:
         one.exit(now)
         self._follow_end(life, one, now)
 
-    def _end_unhealthy(self, life: PodLife, one: ContainerLife, kind: str, now: Instant) -> None:
-        """End a container because of what a probe found out."""
-        restarts = "" if life.restart_policy == "Never" and not one.is_sidecar else ", will be restarted"
-        self._tell_of(
-            life, one, EventNote("Normal", "Killing", f"Container {one.name} failed {kind} probe{restarts}"), now
-        )
-        self.cancel(life, f"end {one.name}")
+    def _end_unhealthy(self, life: PodLife, one: ContainerLife, kind: ProbeKind, now: Instant) -> None:
+        """Have a container end because of what a probe found out; it may take its time, as when its pod is deleted."""
+        if (pod := self._store.get(POD, life.key)) is None:
+            return
+        who = "Init container" if one.is_init else "Container"
+        restarts = "" if one.is_init or life.restart_policy == "Never" else ", will be restarted"
+        message = f"{who} {one.name} failed {kind.title} probe{restarts}"
+        self._tell_of(life, one, EventNote("Normal", "Killing", message), now)
+        spec = one.spec_in(pod)
+        wait = self._stopping.time_of(pod, spec, one.disk, grace_of(pod, spec[kind.value]), now)
+        kill = functools.partial(self._kill, one=one)
+        self.appointments.book(life, f"kill {one.name}", Instant(now + wait), Rank.FINISH, kill)
+
+    def _kill(self, life: PodLife, now: Instant, *, one: ContainerLife) -> None:
         one.end(TERMINATED, now)
         self._follow_end(life, one, now)
 
     def _follow_end(self, life: PodLife, one: ContainerLife, now: Instant) -> None:
         """A container has ended: it is started again, or lets others start, or was the last."""
-        self.cancel(life, *(f"{what} {one.name}" for what in APPOINTMENTS))
+        self.appointments.cancel(life, *(f"{what} {one.name}" for what in _WHILE_IT_RUNS))
         if one.role is Role.EPHEMERAL:
             self.report(life, now)
             return
@@ -255,7 +266,7 @@ class Containers:
         message = f"Back-off restarting failed container {one.name} in pod {who}"
         self._tell_of(life, one, EventNote("Warning", "BackOff", message), now)
         restart = functools.partial(self._restart, one=one)
-        self.book(life, f"restart {one.name}", Instant(now + wait), Rank.START, restart)
+        self.appointments.book(life, f"restart {one.name}", Instant(now + wait), Rank.START, restart)
 
     def _restart(self, life: PodLife, now: Instant, *, one: ContainerLife) -> None:
         self._start(life, one, now)
@@ -264,6 +275,11 @@ class Containers:
     def _complete(self, life: PodLife, now: Instant) -> None:
         for one in life.containers():
             one.end(TERMINATED if not one.is_sidecar else 0, now)
+        self._conclude(life, now)
+
+    def _conclude(self, life: PodLife, now: Instant) -> None:
+        """Nothing more happens to a pod whose containers have ended."""
+        self.appointments.cancel_all(life)
         self.on_end(life, now)
 
     def _exceed_deadline(self, life: PodLife, now: Instant) -> None:
@@ -273,7 +289,7 @@ class Containers:
         if pod is not None:
             self.tell(pod, EventNote("Normal", life.reason, life.message), now)
         self.end_all(life, now, KILLED)
-        self.on_end(life, now)
+        self._conclude(life, now)
 
     def lose(self, life: PodLife, now: Instant) -> None:
         """Say of a pod that is not started again that its processes were lost with its node."""
@@ -284,15 +300,13 @@ class Containers:
 
     def stop(self, life: PodLife, due: Instant, stopped: LifeAction, now: Instant) -> None:
         """Tell the containers to end, which they will have done when `due`; nothing else happens to them until then."""
-        if life.is_stopping:
-            self.cancel(life, "stopped")
-        else:
+        if not life.is_stopping:
             life.is_stopping = True
-            self.cancel(life, *[name for name in life.appointments if name != "stopped"])
+            self.appointments.cancel_all(life)
             for one in (*life.containers(), *life.ephemeral):
                 if one.stage is Stage.RUNNING:
                     self._tell_of(life, one, EventNote("Normal", "Killing", f"Stopping container {one.name}"), now)
-        self.book(life, "stopped", due, Rank.FINISH, stopped)
+        self.appointments.book(life, "stopped", due, Rank.FINISH, stopped)
 
     def end_all(self, life: PodLife, now: Instant, exit_code: int = TERMINATED) -> None:
         """End every container that runs."""
@@ -301,7 +315,7 @@ class Containers:
 
     def release(self, life: PodLife) -> None:
         """Drop what was booked for the pod, and give back its address."""
-        self.cancel(life, *list(life.appointments))
+        self.appointments.cancel_all(life)
         self._files.forget(pod_files(life.uid))
         if life.pod_ip and life.pod_ip != life.host_ip:
             self._addresses.give_back(life.pod_ip)
@@ -331,19 +345,3 @@ class Containers:
     def tell(self, pod: KubeObject, note: EventNote, now: Instant) -> None:
         """Record an event of a pod, as its node's kubelet."""
         self._events.record(pod, POD, note._replace(host=node_of_pod(pod)), now)
-
-    def book(self, life: PodLife, name: str, at: Instant, rank: Rank, action: LifeAction) -> None:
-        """Arrange for something to happen to a pod, unless it ends before."""
-
-        def act(now: Instant) -> None:
-            del life.appointments[name]
-            action(life, now)
-
-        life.appointments[name] = self._agenda.book(at, rank, act)
-
-    def cancel(self, life: PodLife, *names: str) -> None:
-        """Drop what was booked for a pod under these names."""
-        for name in names:
-            number = life.appointments.pop(name, None)
-            if number is not None:
-                self._agenda.cancel(number)

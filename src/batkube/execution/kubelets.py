@@ -34,7 +34,7 @@ from batkube.execution.node_accounts import NodeAccounts
 from batkube.execution.pod_lives import PodLife
 from batkube.execution.pod_resizes import PodResizes
 from batkube.execution.pod_statuses import running_status
-from batkube.execution.stopping import stopped_at
+from batkube.execution.stopping import Stopping
 from batkube.kernel.agenda import Rank
 from batkube.kernel.fidelity import FidelityNote, Severity
 from batkube.kernel.instants import Instant
@@ -70,6 +70,7 @@ class Kubelets:
         self._conductor = conductor
         self._containers = containers
         self._delays = delays
+        self._stopping = Stopping(world.notes, delays)
         self._on_busy = on_busy
         #: The pods that a kubelet knows and that are not gone.
         self.lives: dict[Key, Life] = {}
@@ -235,18 +236,17 @@ class Kubelets:
         if before is not None:
             life.follow(before, now)
         self._on_busy(self._accounts.busy_nodes, now)
-        self.containers.book(life, "admitted", now, Rank.START, self._start)
+        self.containers.appointments.book(life, "admitted", now, Rank.START, self._start)
         self._resizes.compare(life, pod, now)
 
     def _start(self, life: PodLife, now: Instant) -> None:
         """Say that the pod was admitted, and book when it comes up."""
-        pod = self._store.get(POD, life.key)
-        if pod is None:
+        if (pod := self._store.get(POD, life.key)) is None:
             return
         self.containers.admitted(life, pod, now)
         container = pod["spec"]["containers"][0]
         up = now if self._delays is None else self._delays.until_running(now, life.node, container)
-        self.containers.book(life, "begin", up, Rank.START, self.containers.begin)
+        self.containers.appointments.book(life, "begin", up, Rank.START, self.containers.begin)
 
     def _end_containers(self, life: PodLife, now: Instant) -> None:
         """The last container of a pod has ended; that becomes known, and the node has room again."""
@@ -254,7 +254,7 @@ class Kubelets:
         if reported == now:
             self._conclude_pod(life, now)
         else:
-            self.containers.book(life, "report", reported, Rank.FINISH, self._conclude_pod)
+            self.containers.appointments.book(life, "report", reported, Rank.FINISH, self._conclude_pod)
 
     def _conclude_pod(self, life: PodLife, now: Instant) -> None:
         self._release_pod(life, now)
@@ -278,11 +278,11 @@ class Kubelets:
         if pod is None or not is_being_deleted(pod):
             return
         if isinstance(life, PodLife) and not life.is_over:
-            self.containers.stop(life, stopped_at(pod, self._delays, self._notes, now), self._stopped, now)
+            self.containers.stop(life, self._stopping.pod_stopped_at(pod, life.disks, now), self._stopped, now)
         elif isinstance(life, Course):
             self._break_off(life, now)
             stop = functools.partial(self._stopped_in, life, key)
-            self._agenda.book(stopped_at(pod, self._delays, self._notes, now), Rank.FINISH, stop)
+            self._agenda.book(self._stopping.pod_stopped_at(pod, {}, now), Rank.FINISH, stop)
         elif node_of_pod(pod) not in self._absent:
             self.remove(key, pod["metadata"]["uid"], now)
 

@@ -17,6 +17,7 @@ from batkube.workloads.model import Requests
 
 if TYPE_CHECKING:
     from batkube.execution.container_troubles import Trouble
+    from batkube.execution.scripts.surroundings import Mounts
 
 #: The pause before a container is restarted grows from the first to the longest, and begins anew after a run of twice
 #: the longest (Kubernetes: kubelet's container back-off, MaxContainerBackOff).
@@ -61,9 +62,6 @@ class ContainerLife:
         self.field = role.value
         #: An init container that stays while the others run.
         self.is_sidecar = self.is_init and spec.get("restartPolicy") == "Always"
-        #: After how long of running its probes find it started and ready, if they succeed.
-        self.started_after = _believed_after(spec.get("startupProbe"), Duration(0))
-        self.ready_after = _believed_after(spec.get("readinessProbe"), self.started_after)
         self.stage = Stage.WAITING
         self.waits_for = "PodInitializing" if pod["spec"].get("initContainers") else "ContainerCreating"
         self.message = ""
@@ -75,22 +73,26 @@ class ContainerLife:
         self.reason = ""
         self.is_ready = False
         self.is_up = False
-        #: Whether all is known that its latest run does to files.
-        self.is_followed = False
+        #: Whether any run of it has ever come up.
+        self.has_been_up = False
+        #: The files that its latest run sees and writes.
+        self.disk: Mounts | None = None
         self.restarts = 0
         #: The latest run that ended, while there is another.
         self.last_run: EndedRun | None = None
         self._back_off = self._pull_back_off = Duration(0)
         self._backed_off_at: Instant | None = None
 
-    def start(self, plan: ContainerPlan, now: Instant) -> None:
-        """Begin a run that goes as planned."""
-        self.plan, self.actual, self.resized_after = plan, self.allocated, Duration(0)
+    def start(self, plan: ContainerPlan, disk: Mounts, now: Instant) -> None:
+        """Begin a run that goes as planned; when it is up and ready, its probes say."""
+        self.plan, self.disk, self.actual, self.resized_after = plan, disk, self.allocated, Duration(0)
         if self.started is not None:
             self.restarts += 1
         self.stage, self.started, self.finished, self.message = Stage.RUNNING, now, None, ""
-        self.is_up = self.started_after == 0
-        self.is_ready = self.ready_after == 0
+
+    def come_up(self) -> None:
+        """Take note that the run is under way, and not only its process."""
+        self.is_up = self.has_been_up = True
 
     def exit(self, now: Instant) -> None:
         """End the run as it was to end."""
@@ -106,6 +108,8 @@ class ContainerLife:
             _, self.finished, self.exit_code, self.reason = self.last_run
         elif self.stage is Stage.RUNNING:
             self.finished, self.exit_code, self.reason = now, exit_code, reason
+            if self.disk is not None:
+                self.disk.break_off(now)
         self.stage = Stage.TERMINATED
 
     def wait(self, reason: str, message: str) -> None:
@@ -159,6 +163,10 @@ class ContainerLife:
         else:
             self.restarts, self.last_run = old.restarts + 1, old.ended_run
 
+    def spec_in(self, pod: KubeObject) -> KubeObject:
+        """Return what the pod says of it."""
+        return next(spec for spec in pod["spec"][self.field] if spec["name"] == self.name)
+
     def has_other_image(self, pod: KubeObject) -> bool:
         """Return whether it runs, or waits for its next run, and is to run another image than it did."""
         if self.started is None or self.stage is Stage.TERMINATED:
@@ -168,9 +176,9 @@ class ContainerLife:
 
     @property
     def is_done(self) -> bool:
-        """Whether an init container no longer holds up those after it."""
+        """Whether an init container no longer holds up those after it, as a sidecar never does again once it was up."""
         if self.is_sidecar:
-            return self.is_up
+            return self.has_been_up
         return self.stage is Stage.TERMINATED and self.exit_code == 0
 
     def restarts_after(self, policy: str) -> bool:
@@ -234,6 +242,11 @@ class PodLife:
         self.wanted = [one.allocated for one in self.containers()]
 
     @property
+    def disks(self) -> dict[str, Mounts]:
+        """The files as the containers see them that ran or run, by their names."""
+        return {one.name: one.disk for one in self.containers() if one.disk is not None}
+
+    @property
     def has_begun(self) -> bool:
         """Whether any of its containers ever ran."""
         return any(one.started is not None for one in self.containers())
@@ -263,21 +276,3 @@ def known_of(pod: KubeObject) -> tuple[object, ...]:
     """Return what of a pod may change what becomes of it: its status does not."""
     metadata = pod["metadata"]
     return pod["spec"], metadata.get("labels"), metadata.get("annotations")
-
-
-def first_look(probe: KubeObject, since: Duration) -> Duration:
-    """Return the age at which a container is first probed that may be from the age `since` on.
-
-    It is the kubelet's turn then, and every period later; nothing is done before the initial delay is over (Kubernetes:
-    pkg/kubelet/prober/worker.go). So a container with a delay of 5 s is first probed after a period of 10 s.
-    """
-    missing, period = seconds(probe.get("initialDelaySeconds", 0)) - since, seconds(probe.get("periodSeconds", 10))
-    return Duration(since + max(0, -(-missing // period)) * period)
-
-
-def _believed_after(probe: KubeObject | None, since: Duration) -> Duration:
-    """Return at which age a probe that always succeeds has done so often enough; without one, `since`."""
-    if probe is None:
-        return since
-    again = (probe.get("successThreshold", 1) - 1) * probe.get("periodSeconds", 10)
-    return Duration(first_look(probe, since) + seconds(again))

@@ -66,7 +66,7 @@ class PodResizes:
         if wanted != life.wanted:
             life.wanted = wanted
             if "resize" not in life.appointments:
-                self._containers.book(life, "resize", now, Rank.START, self._consider)
+                self._containers.appointments.book(life, "resize", now, Rank.START, self._consider)
 
     def leave(self, life: PodLife, now: Instant) -> None:
         """Take note that a pod is gone: others may get what they want."""
@@ -160,11 +160,11 @@ class PodResizes:
         pod = self._store.get(POD, life.key)
         if pod is None:
             return
-        self._containers.cancel(life, "actuate")
+        self._containers.appointments.cancel(life, "actuate")
         resized = [one for one in life.containers() if one.stage is Stage.RUNNING and one.actual != one.allocated]
         if problem := _below_use(life, resized, now):
             self._set(life, RESIZE_IN_PROGRESS, pod, now, "Error", problem)
-            self._containers.book(life, "actuate", Instant(now + _BACK_OFF), Rank.START, self._actuate)
+            self._containers.appointments.book(life, "actuate", Instant(now + _BACK_OFF), Rank.START, self._actuate)
         else:
             for one in resized:
                 if _must_restart(pod, one):

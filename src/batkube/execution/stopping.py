@@ -6,62 +6,84 @@ annotation `batkube.io/stop-time`. The grace period is the most they get.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from batkube.cluster.pods import time_in
 from batkube.cluster.references import key_of
 from batkube.cluster.store import KubeObject
 from batkube.execution.latencies import Delays
 from batkube.kernel.fidelity import FidelityNote, FidelityNotes
-from batkube.kernel.instants import START, Duration, Instant, instant_of, seconds
+from batkube.kernel.instants import Duration, Instant, instant_of, seconds
 from batkube.workloads.annotations import WALLTIME
+
+if TYPE_CHECKING:
+    from batkube.execution.scripts.surroundings import Mounts
 
 STOP_TIME = "batkube.io/stop-time"
 _NOT_UNDERSTOOD = FidelityNote(
-    "containers", "a preStop hook calls somebody, or executes what is not understood; it is taken to take no time"
+    "containers",
+    "a preStop hook calls somebody, or executes what is not understood in full; that is taken to take no time",
 )
 
 
-def stop_time_of(pod: KubeObject, notes: FidelityNotes, now: Instant) -> Duration:
-    """Return how long a pod that was deleted takes until its last container has ended."""
-    deadline = instant_of(pod["metadata"]["deletionTimestamp"])
-    most, wanted = Duration(max(0, deadline - now)), time_in(pod, STOP_TIME) or Duration(0)
-    for container in pod["spec"]["containers"]:
+class Stopping:
+    """Knows how long containers take to stop, as their kubelets see it."""
+
+    def __init__(self, notes: FidelityNotes, delays: Delays | None = None) -> None:
+        self._notes = notes
+        self._delays = delays
+
+    def pod_stopped_at(self, pod: KubeObject, disks: Mapping[str, Mounts], now: Instant) -> Instant:
+        """Return when the last container of a pod that was deleted has ended; `disks` are what its containers see."""
+        deadline = instant_of(pod["metadata"]["deletionTimestamp"])
+        most = Duration(max(0, deadline - now))
+        containers = pod["spec"]["containers"]
+        lengths = [self.time_of(pod, container, disks.get(container["name"]), most, now) for container in containers]
+        stopped = Instant(now + max(lengths))
+        return stopped if self._delays is None else max(stopped, self._delays.until_stopped(now, deadline))
+
+    def time_of(
+        self, pod: KubeObject, container: KubeObject, disk: Mounts | None, most: Duration, now: Instant
+    ) -> Duration:
+        """Return how long a container takes to stop, at most that long."""
         hook = (container.get("lifecycle") or {}).get("preStop") or {}
-        wanted = max(wanted, seconds((hook.get("sleep") or {}).get("seconds", 0)))
+        wanted = max(time_in(pod, STOP_TIME) or 0, seconds((hook.get("sleep") or {}).get("seconds", 0)))
         if "httpGet" in hook:
-            notes.add(_NOT_UNDERSTOOD, example=f"pod {key_of(pod)}, container {container['name']}: httpGet")
+            self._note(pod, container, "httpGet")
         if command := (hook.get("exec") or {}).get("command"):
-            length = _length_of(command, pod, container, notes)
+            length = self._length_of(command, pod, container, disk, now)
             wanted = max(wanted, most if length is None else length)
-    return min(wanted, most)
+        return Duration(min(wanted, most))
+
+    def _length_of(
+        self, command: list[str], pod: KubeObject, container: KubeObject, disk: Mounts | None, now: Instant
+    ) -> Duration | None:
+        """Return how long a command takes in a container that is to end, None if it never ends."""
+        # Few pods have such a hook, and what follows scripts takes memory.
+        from batkube.execution.container_plans import run_command
+        from batkube.execution.scripts.surroundings import Files, Mounts, environment_of
+        from batkube.execution.scripts.words import NotUnderstood
+
+        seen = (Mounts(Files(), pod, container, now) if disk is None else disk).own(now)
+        try:
+            outcome = run_command(command, environment_of(pod, container), seen)
+        except NotUnderstood:
+            self._note(pod, container, " ".join(command))
+            return Duration(0)
+        was_asked = seen.was_asked_for_own or seen.was_asked_for_volumes
+        if outcome.guess or (was_asked and not seen.is_followed):
+            self._note(pod, container, " ".join(command))
+        return outcome.length
+
+    def _note(self, pod: KubeObject, container: KubeObject, what: str) -> None:
+        self._notes.add(_NOT_UNDERSTOOD, example=f"pod {key_of(pod)}, container {container['name']}: {what}")
 
 
-def _length_of(command: Sequence[str], pod: KubeObject, container: KubeObject, notes: FidelityNotes) -> Duration | None:
-    """Return how long a command takes in a container that is to end, None if it never ends.
-
-    What nobody knows takes no time, with a note.
-    """
-    # Few pods have such a hook, and what follows scripts takes memory.
-    from batkube.execution.container_plans import run_command
-    from batkube.execution.scripts.surroundings import Files, Mounts, environment_of
-    from batkube.execution.scripts.words import NotUnderstood
-
-    try:
-        disk = Mounts(Files(), pod, container, START)
-        outcome = run_command(list(command), environment_of(pod, container), disk)
-    except NotUnderstood:
-        notes.add(_NOT_UNDERSTOOD, example=f"pod {key_of(pod)}, container {container['name']}: {' '.join(command)}")
-        return Duration(0)
-    return outcome.length
-
-
-def stopped_at(pod: KubeObject, delays: Delays | None, notes: FidelityNotes, now: Instant) -> Instant:
-    """Return when a pod that was deleted has stopped, as its kubelet sees it."""
-    stopped = Instant(now + stop_time_of(pod, notes, now))
-    if delays is None:
-        return stopped
-    return max(stopped, delays.until_stopped(now, instant_of(pod["metadata"]["deletionTimestamp"])))
+def grace_of(pod: KubeObject, probe: KubeObject) -> Duration:
+    """Return how long a container may take to end of which a probe has failed."""
+    usual_s = pod["spec"].get("terminationGracePeriodSeconds", 30)
+    return seconds(probe.get("terminationGracePeriodSeconds", usual_s))
 
 
 def active_deadline_of(pod: KubeObject) -> Duration | None:

@@ -20,6 +20,8 @@ from batkube.kernel.streams import Streams
 from batkube.workloads.curves import Curve
 
 FOREVER: Literal["forever"] = "forever"
+PROBES = ("startupProbe", "readinessProbe", "livenessProbe")
+"""The fields of a container that say how a kubelet finds out about its health."""
 Length = Duration | Literal["forever"]
 
 
@@ -127,7 +129,6 @@ class Conduct(NamedTuple):
 
 
 _NOTHING_SAID = Conduct()
-_PROBES = ("startupProbe", "readinessProbe", "livenessProbe")
 _IDLE = FidelityNote("rules", "a rule matched no container, or only such as an earlier rule matched")
 _UNPROBED = FidelityNote("rules", "a rule says when a container is healthy, and it has no probe that would find out")
 
@@ -154,7 +155,7 @@ class ContainerRules:
             return _NOTHING_SAID
         self._idle.pop(rule.place, None)
         conduct = self._drawn(rule, f"{subject.namespace}/{subject.pod}/{subject.container}/{run}")
-        if conduct.health is not None and not any(container.get(probe) for probe in _PROBES):
+        if conduct.health is not None and not any(container.get(probe) for probe in PROBES):
             self._unprobed[rule.place] = None
         return conduct
 

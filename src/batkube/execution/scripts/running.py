@@ -46,8 +46,6 @@ class ScriptOutcome(NamedTuple):
     exit_code: int = 0
     #: A program of which nothing is known, and that was taken to take no time; "" if there is none.
     guess: str = ""
-    #: Whether it may go otherwise at another time, because of files that come and go.
-    asks_for_files: bool = False
 
 
 def run_script(text: str, start: Environment, disk: Mounts, options: Arguments | None = None) -> ScriptOutcome:
@@ -71,14 +69,14 @@ def _whole(state: ScriptState, act: Callable[[], None]) -> ScriptOutcome:
     except ScriptExit:
         pass
     except ScriptEndless:
-        return ScriptOutcome(None, 0, state.guess, state.questions > 0)
+        return ScriptOutcome(None, 0, state.guess)
     except RecursionError:
         raise NotUnderstood(f"the script is nested too deeply: {depth_limit()}") from None
     if state.is_of_unknown_length and not state.has_slept:
         raise NotUnderstood(f"nobody knows what `{state.guess}` does")
     if state.status is None:
-        return ScriptOutcome(state.time, 0, state.guess or state.uncertain, state.questions > 0)
-    return ScriptOutcome(state.time, state.status, state.guess, state.questions > 0)
+        return ScriptOutcome(state.time, 0, state.guess or state.uncertain)
+    return ScriptOutcome(state.time, state.status, state.guess)
 
 
 class _Shell:

@@ -45,6 +45,14 @@ class _FileKind(enum.Enum):
     NOTHING = "nothing"
 
 
+class _FileEntry(NamedTuple):
+    """What is at a place from an instant on, until there is another entry."""
+
+    place: str
+    since: Instant
+    kind: _FileKind
+
+
 class Files:
     """The files of all volumes, by where they are, with when they came and when they went.
 
@@ -76,15 +84,24 @@ class Files:
             path != place and self._kind(path, now) is not _FileKind.NOTHING for path in self._at_or_below(place)
         )
 
-    def write(self, place: str, now: Instant, *, is_folder: bool = False) -> None:
-        """Make a file or folder, if there is none."""
-        if not self.has(place, now):
-            self._add(place, now, _FileKind.FOLDER if is_folder else _FileKind.FILE)
+    def write(self, place: str, now: Instant, *, is_folder: bool = False) -> list[_FileEntry]:
+        """Make a file or folder, if there is none; return what that wrote."""
+        if self.has(place, now):
+            return []
+        return [self._add(place, now, _FileKind.FOLDER if is_folder else _FileKind.FILE)]
 
-    def remove(self, place: str, now: Instant) -> None:
-        """Remove a file or folder, with what is in it; from now on it is known not to be there."""
-        for path in {place: None, **dict.fromkeys(self._at_or_below(place))}:
-            self._add(path, now, _FileKind.NOTHING)
+    def remove(self, place: str, now: Instant) -> list[_FileEntry]:
+        """Remove a file or folder, with what is in it: from now on it is known not to be there; return what is new."""
+        places = {place: None, **dict.fromkeys(self._at_or_below(place))}
+        return [self._add(path, now, _FileKind.NOTHING) for path in places]
+
+    def take_back(self, entry: _FileEntry) -> None:
+        """Let something not have been written after all, unless it is forgotten already."""
+        past = self._beside(entry.place).get(entry.place, [])
+        if (entry.since, entry.kind) in past:
+            past.remove((entry.since, entry.kind))
+            if not past:
+                del self._beside(entry.place)[entry.place]
 
     def forget(self, place: str) -> None:
         """Forget a place, with what was ever in it."""
@@ -99,9 +116,10 @@ class Files:
             for key in batch.keys:
                 self.forget(f"{_OWNERS[batch.kind]} {key}")
 
-    def _add(self, place: str, now: Instant, kind: _FileKind) -> None:
+    def _add(self, place: str, now: Instant, kind: _FileKind) -> _FileEntry:
         past = self._past.setdefault(_beginning(place), {}).setdefault(place, [])
         bisect.insort(past, (now, kind), key=lambda one: one[0])
+        return _FileEntry(place, now, kind)
 
     def _at_or_below(self, place: str) -> list[str]:
         return [path for path in self._beside(place) if path == place or path.startswith(f"{place}/")]
@@ -129,6 +147,9 @@ class Mounts:
         self.is_followed = False
         #: Whether files are passed over that other pods see, too.
         self._is_private = False
+        #: Whether it was asked for files that are the container's own, and for those of volumes.
+        self.was_asked_for_own = self.was_asked_for_volumes = False
+        self._written: list[_FileEntry] = []
         #: What the container does to its image is its own.
         self._layer = _Mount(f"{pod_files(pod['metadata'].get('uid', ''))}/{container.get('name', '')}'s", False)
         files.forget(self._layer.place)
@@ -144,7 +165,15 @@ class Mounts:
         """Return the files that no other pod sees, as they are from a later instant on."""
         seen = copy.copy(self)
         seen._now, seen._is_private = now, True
+        seen.was_asked_for_own = seen.was_asked_for_volumes = False
         return seen
+
+    def break_off(self, now: Instant) -> None:
+        """Let what would have been written after now not be: the run has ended before that."""
+        for entry in self._written:
+            if entry.since > now:
+                self._files.take_back(entry)
+        self._written.clear()
 
     def _found(self, path: str) -> tuple[_Mount, str]:
         """Return the mount that a path is in, and where its file is kept; "" if nobody knows what is in the mount."""
@@ -165,6 +194,10 @@ class Mounts:
 
     def _is_there(self, path: str, after: Duration, has: Callable[[str, Instant], bool]) -> bool | None:
         (mount, place), now = self._found(path), Instant(self._now + after)
+        if mount is self._layer:
+            self.was_asked_for_own = True
+        else:
+            self.was_asked_for_volumes = True
         if not place or (mount is self._layer and not self._files.knows(place)):
             return None
         return mount.place == place or has(place, now)
@@ -184,14 +217,14 @@ class Mounts:
             return None if mount is self._layer else place == mount.place
         if is_folder and self.has(path, after) and not self.has_folder(path, after):
             return False
-        self._files.write(place, Instant(self._now + after), is_folder=is_folder)
+        self._written += self._files.write(place, Instant(self._now + after), is_folder=is_folder)
         return True
 
     def remove(self, path: str, after: Duration) -> None:
         """Remove a file, or a folder with what is in it."""
         _, place = self._found(path)
         if place:
-            self._files.remove(place, Instant(self._now + after))
+            self._written += self._files.remove(place, Instant(self._now + after))
 
 
 def pod_files(uid: str) -> str:

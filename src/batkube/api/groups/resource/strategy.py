@@ -1,6 +1,6 @@
 """What depends on more than a claim itself: what is told of devices goes with them, and who may administer devices.
 
-Kubernetes: pkg/registry/resource/resourceclaim/strategy.go and pkg/registry/resource/admin.go.
+Kubernetes: pkg/registry/resource/resourceclaim/strategy.go and pkg/registry/resource/utils.go.
 """
 
 from __future__ import annotations
