@@ -134,6 +134,24 @@ def test_a_namespace_says_that_a_pod_does_not_end_in_its_time(world: Cluster) ->
     assert conditions["NamespaceDeletionContentFailure"] == failure
 
 
+def test_a_namespace_that_is_made_again_at_once_stays(world: Cluster) -> None:
+    make_namespace(world, "lab")
+    world.delete("namespaces", "lab")
+    while "lab" in world.store.all("namespaces"):
+        world.run(0.001)
+    again = {
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {"name": "lab"},
+        "spec": {"finalizers": ["kubernetes"]},
+    }
+    world.create("namespaces", again)
+    world.create("configmaps", {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "namespace": "lab"}})
+    world.run(60)
+    assert world.get("configmaps", "lab/c")
+    assert "deletionTimestamp" not in world.get("namespaces", "lab")["metadata"]
+
+
 def test_namespaces_that_came_and_went_take_no_memory(world: Cluster) -> None:
     def come_and_go(first: int, count: int) -> None:
         for number in range(first, first + count):

@@ -15,6 +15,8 @@ class Controller:
 
     #: The name of the kind in the store.
     storage: str
+    #: How long after a change an object is looked at, where that is more than a reaction.
+    delay = Duration(0)
 
     def __init__(
         self, world: World, client: Client, events: EventRecorder | None = None, *, reaction: Duration = REACTION
@@ -35,7 +37,7 @@ class Controller:
             if batch.type is DELETED:
                 self.queue.hurry(key, now)
             elif self.concerns(obj):
-                self.queue.add(key, now)
+                self.queue.add_after(key, now, self.delay)
 
     def concerns(self, obj: KubeObject) -> bool:
         """Return whether an object is to be looked at when it has changed; as a rule all are."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from batkube.cluster.client import Client, Refused
 from batkube.cluster.pods import is_finished
-from batkube.cluster.references import Condition, is_being_deleted, with_condition
+from batkube.cluster.references import Condition, is_being_deleted, namespace_of, with_condition
 from batkube.cluster.store import DELETED, Batch, Key, KubeObject
 from batkube.cluster.world import World
 from batkube.controllers.controller import Controller
@@ -62,23 +62,21 @@ class Namespaces(Controller):
     """Empties namespaces that were deleted."""
 
     storage = NAMESPACE
+    delay = _GRACE
 
     def __init__(self, world: World, client: Client, graph: ObjectGraph) -> None:
         super().__init__(world, client)
         self.queue.longest_retry = _LONGEST_RETRY
         self._graph = graph
 
-    def hear(self, batch: Batch, now: Instant) -> None:
-        """Look at namespaces that go, a while after anything has happened to them."""
-        for key, namespace in zip(batch.keys, batch.objects, strict=True):
-            if batch.type is DELETED:
-                self.queue.hurry(key, now)
-            elif is_being_deleted(namespace):
-                self.queue.add_after(key, now, _GRACE)
+    def concerns(self, obj: KubeObject) -> bool:
+        """Return whether a namespace is being deleted."""
+        return is_being_deleted(obj)
 
     def reconcile(self, key: Key, namespace: KubeObject, now: Instant) -> None:
         """Delete what a namespace holds, and let it go when it is empty; what goes slowly is waited for."""
-        if _FINALIZER not in namespace["spec"].get("finalizers", ()):
+        # Another one of the name may be there by now, which is to stay.
+        if not is_being_deleted(namespace) or _FINALIZER not in namespace["spec"].get("finalizers", ()):
             return
         remains = _Remains()
         # Pods go first, since what they need must be there until they have ended (OrderedNamespaceDeletion).
@@ -109,30 +107,30 @@ class Namespaces(Controller):
 
     def _patience_s(self, pods: Iterable[ObjectPlace], namespace: KubeObject, now: Instant) -> int:
         """Return how long the slowest pod may take to end; 0 when that time is over (estimateGracefulTermination)."""
-        running = [pod for pod in self._objects(pods) if not is_finished(pod)]
+        running = [pod for pod in self._still_there(pods).values() if not is_finished(pod)]
         longest_s = max((pod["spec"].get("terminationGracePeriodSeconds", 0) for pod in running), default=0)
         since = instant_of(namespace["metadata"]["deletionTimestamp"])
         return longest_s if now - since < seconds(longest_s) else 0
 
-    def _objects(self, places: Iterable[ObjectPlace]) -> list[KubeObject]:
-        """Return those of some objects that are still there."""
-        return [obj for place in places if (obj := self.store.get(*place)) is not None]
+    def _still_there(self, places: Iterable[ObjectPlace]) -> dict[ObjectPlace, KubeObject]:
+        """Return those of some objects that are not gone."""
+        return {place: obj for place in places if (obj := self.store.get(*place)) is not None}
 
     def _clear(self, places: list[ObjectPlace], patience_s: int, remains: _Remains, now: Instant) -> None:
         """Delete all objects of a kind, and take note of what remains (deleteAllContentForGroupVersionResource)."""
-        failure = self._delete(places, now)
-        if failure:
+        if failure := self._delete(places, now):
             remains.failures.append(failure)
             return
-        left = self._objects(places)
+        left = self._still_there(places)
         if not left:
             return
-        remains.places += [place for place in places if self.store.get(*place) is not None]
-        if not patience_s and any(obj["metadata"].get("finalizers") for obj in left):
+        remains.places += left
+        if not patience_s and any(obj["metadata"].get("finalizers") for obj in left.values()):
             patience_s = _FINALIZERS_S
         if not patience_s:
-            namespace, version = left[0]["metadata"]["namespace"], left[0]["apiVersion"]
-            group = f"{'' if '/' in version else '/'}{version}, Resource={places[0].storage.partition('.')[0]}"
+            (kind, key), obj = next(iter(left.items()))
+            namespace, version = namespace_of(key), obj["apiVersion"]
+            group = f"{'' if '/' in version else '/'}{version}, Resource={kind.partition('.')[0]}"
             remains.failures.append(f"unexpected items still remain in namespace: {namespace} for gvr: {group}")
         remains.patience_s = max(remains.patience_s, patience_s)
 

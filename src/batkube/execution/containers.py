@@ -41,8 +41,6 @@ POD_NETWORK = "10.128.0.0/9"
 _NOT_UNDERSTOOD = FidelityNote(
     "containers", "a script is not understood in full: how long it takes, or how it ends, is a guess; a rule can say it"
 )
-
-
 #: What is booked for a container that runs, each with its name.
 _WHILE_IT_RUNS = ("end", "kill", *PROBES)
 

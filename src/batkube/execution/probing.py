@@ -108,8 +108,8 @@ class Probing:
         if sight is None:
             self._note(_NOT_UNDERSTOOD, life, one, probe)
             return None
-        is_followed = all(disk.is_followed for disk in life.disks.values())
-        if (sight.by_volumes and not is_followed) or (sight.by_own_files and not life.disks[one.name].is_followed):
+        writers = life.disks if sight.by_volumes else [one.name] if sight.by_own_files else ()
+        if not all(life.disks[name].is_followed for name in writers):
             self._note(_FILES_UNKNOWN, life, one, probe)
             return None
         return sight
