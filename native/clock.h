@@ -30,7 +30,7 @@ struct wait_slot {
     _Atomic int64_t deadline;  /* Unix time in ns at which the bell has to ring; NEVER: it is not waited for */
 };
 
-enum { TABLE_OFFSET = 4096, PAGE_SIZE = 65536, SLOTS = 3584 };  /* those beyond are for batkube.clock */
+enum { TABLE_OFFSET = 4096, SLOTS = 3584 };  /* those beyond are for batkube.clock */
 
 /* The page; its other readers are timing/page.py, timing/sessions.py and clock.py, and docs/reference/schedulers.md
  * describes it. Up to `pid` it is laid out as for Go programs. */
@@ -55,9 +55,13 @@ struct clock_page {
     uint64_t proxy_port;           /* 25: what the program takes for kubectl's proxy; leads to `port` */
     _Atomic uint64_t processes;    /* 26: how many processes have taken the page */
     uint64_t token;                /* 27: part of the bells' names */
+    uint64_t _module_slots, _foreign;
+    _Atomic uint64_t arriving;     /* 30: the piece that the server sends, see arrivals.c */
+    uint64_t _table[8161];
+    _Atomic uint32_t order[65536]; /* byte 65536 on: which connection began at a local port, as `connects` counted it */
 };
 
-enum { MAGIC = 0x324b4256, DETERMINISTIC = 1 };
+enum { MAGIC = 0x344b4256, DETERMINISTIC = 1 };
 
 /* What the page's `lacks` tells; timing/sessions.py has a sentence for each. */
 enum lack {
@@ -111,6 +115,12 @@ struct alarm_clock {
 /* Return whether the wait may begin; if not, for want of slots, it has to take real time. */
 bool set_alarm(struct alarm_clock *clock, int64_t deadline);
 void end_alarm(struct alarm_clock *clock);
+
+/* Register a connection to the run's server, with its place in the order of all of them. */
+void connection_began(int file, uint64_t order);
+void connection_ended(int file);
+/* Wait, in real time, until the piece that the server has announced has arrived. */
+void await_arrival(void);
 
 /* The C library's own version of a function. */
 #define REAL(function)                                                            \

@@ -64,11 +64,11 @@ static void begin(void) {
     if (!path) return;
     int file = open(path, O_RDWR | O_CLOEXEC);
     if (file < 0) refuse("the page named by BATKUBE_CLOCK cannot be opened");
-    void *mapped = mmap(NULL, PAGE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    void *mapped = mmap(NULL, sizeof *page, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     close(file);
     if (mapped == MAP_FAILED) refuse("the page named by BATKUBE_CLOCK cannot be mapped");
     if (((struct clock_page *)mapped)->magic != MAGIC) {
-        refuse("the file named by BATKUBE_CLOCK is no page of this version of Batkube");
+        refuse("the file named by BATKUBE_CLOCK is not a page of this version of Batkube");
     }
     sscanf(path, "/proc/%d/", &coordinator);
     table = (struct wait_slot *)((char *)mapped + TABLE_OFFSET);

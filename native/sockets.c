@@ -6,10 +6,13 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -25,6 +28,7 @@ enum { FILES = 65536, UNKNOWN = 0, OTHER = 1, OURS = 2 };
 static _Atomic uint8_t kinds[FILES];
 
 static void forget(int file) {
+    connection_ended(file);
     if (file >= 0 && file < FILES) atomic_store(&kinds[file], UNKNOWN);
 }
 
@@ -63,6 +67,17 @@ static ssize_t sent(bool is_run, ssize_t count) {
     return count;
 }
 
+/* Wait until there is something to read on a connection to the run, unless the call would not, and all of it is there. */
+static int arrived(int file, int flags) {
+    if (!is_ours(file)) return file;
+    if (!(flags & MSG_DONTWAIT) && !(fcntl(file, F_GETFL) & O_NONBLOCK)) {
+        struct pollfd readable = {.fd = file, .events = POLLIN};
+        syscall(SYS_ppoll, &readable, 1, NULL, NULL, 0);
+    }
+    await_arrival();
+    return file;
+}
+
 static ssize_t got(int file, ssize_t count, int flags) {
     if (count > 0 && !(flags & MSG_PEEK) && is_ours(file)) atomic_fetch_add(&page->got, count);
     return count;
@@ -93,9 +108,11 @@ int connect(int file, const struct sockaddr *address, socklen_t length) {
         }
         if (leads_to_run(address)) {
             atomic_fetch_add(&page->wrote, 1);
-            atomic_fetch_add(&page->connects, 1);
+            uint64_t order = atomic_fetch_add(&page->connects, 1) + 1;
             if (file >= 0 && file < FILES) atomic_store(&kinds[file], OURS);
-            return real(file, address, length);
+            int result = real(file, address, length);
+            connection_began(file, order);
+            return result;
         }
     }
     int type = 0;
@@ -182,28 +199,28 @@ ssize_t sendmsg(int file, const struct msghdr *message, int flags) {
 
 ssize_t read(int file, void *to, size_t count) {
     REAL(read);
-    return got(file, real(file, to, count), 0);
+    return got(file, real(arrived(file, 0), to, count), 0);
 }
 
 ssize_t readv(int file, const struct iovec *parts, int count) {
     REAL(readv);
-    return got(file, real(file, parts, count), 0);
+    return got(file, real(arrived(file, 0), parts, count), 0);
 }
 
 ssize_t recv(int file, void *to, size_t count, int flags) {
     REAL(recv);
-    return got(file, real(file, to, count, flags), flags);
+    return got(file, real(arrived(file, flags), to, count, flags), flags);
 }
 
 ssize_t recvfrom(int file, void *restrict to, size_t count, int flags, struct sockaddr *restrict from,
                  socklen_t *restrict length) {
     REAL(recvfrom);
-    return got(file, real(file, to, count, flags, from, length), flags);
+    return got(file, real(arrived(file, flags), to, count, flags, from, length), flags);
 }
 
 ssize_t recvmsg(int file, struct msghdr *message, int flags) {
     REAL(recvmsg);
-    return got(file, real(file, message, flags), flags);
+    return got(file, real(arrived(file, flags), message, flags), flags);
 }
 
 ssize_t __read_chk(int file, void *to, size_t count, size_t size) {

@@ -16,7 +16,9 @@ int __ppoll_chk(struct pollfd *files, nfds_t count, const struct timespec *timeo
 
 static int real_ppoll(struct pollfd *files, nfds_t count, const struct timespec *timeout, const sigset_t *mask) {
     REAL(ppoll);
-    return real(files, count, timeout, mask);
+    int ready = real(files, count, timeout, mask);
+    if (is_virtual()) await_arrival();
+    return ready;
 }
 
 /* Wait until something can be done with one of the files, or until a moment of virtual time. */
@@ -58,10 +60,11 @@ static int poll_until(struct pollfd *files, nfds_t count, int64_t deadline, cons
 }
 
 int poll(struct pollfd *files, nfds_t count, int timeout) {
-    if (!is_virtual() || timeout <= 0) {
+    if (!is_virtual()) {
         REAL(poll);
         return real(files, count, timeout);
     }
+    if (timeout <= 0) return real_ppoll(files, count, timeout ? NULL : &(struct timespec){0}, NULL);
     return poll_until(files, count, moment_after((int64_t)timeout * 1000000), NULL);
 }
 
@@ -83,7 +86,9 @@ int __ppoll_chk(struct pollfd *files, nfds_t count, const struct timespec *timeo
 static int real_pselect(int count, fd_set *read, fd_set *write, fd_set *except, const struct timespec *timeout,
                         const sigset_t *mask) {
     REAL(pselect);
-    return real(count, read, write, except, timeout, mask);
+    int ready = real(count, read, write, except, timeout, mask);
+    if (is_virtual()) await_arrival();
+    return ready;
 }
 
 static void copy(fd_set *to, const fd_set *from) {
@@ -144,7 +149,9 @@ int select(int count, fd_set *read, fd_set *write, fd_set *except, struct timeva
     int64_t span = timeout ? timeout->tv_sec * SECOND + timeout->tv_usec * 1000 : 0;
     if (!is_virtual() || !timeout || span <= 0) {
         REAL(select);
-        return real(count, read, write, except, timeout);
+        int ready = real(count, read, write, except, timeout);
+        if (is_virtual()) await_arrival();
+        return ready;
     }
     int64_t deadline = moment_after(span);
     int ready = select_until(count, read, write, except, deadline, NULL);
@@ -160,37 +167,43 @@ static int epoll_now(int set, struct epoll_event *events, int room) {
     return real(set, events, room, 0);
 }
 
-/* A set of files that epoll looks after is itself a file that can be waited for. */
+/* A set of files that epoll looks after is itself a file that can be waited for. Nothing is taken from it before the
+ * announced piece has arrived, so that a connection is reported once, however often something came. */
 static int epoll_until(int set, struct epoll_event *events, int room, int64_t deadline, const sigset_t *mask) {
     for (;;) {
         struct pollfd all = {.fd = set, .events = POLLIN};
-        int ready = poll_until(&all, 1, deadline, mask);
+        int ready = deadline == NEVER ? real_ppoll(&all, 1, NULL, mask) : poll_until(&all, 1, deadline, mask);
         if (ready < 0) return ready;
         int count = epoll_now(set, events, room);
         if (count || !ready) return count;
     }
 }
 
+static int epoll_after(int set, struct epoll_event *events, int room, int milliseconds, const sigset_t *mask) {
+    int64_t deadline = milliseconds < 0 ? NEVER : moment_after((int64_t)milliseconds * 1000000);
+    return epoll_until(set, events, room, deadline, mask);
+}
+
 int epoll_pwait(int set, struct epoll_event *events, int room, int timeout, const sigset_t *mask) {
-    if (!is_virtual() || timeout <= 0) {
+    if (!is_virtual()) {
         REAL(epoll_pwait);
         return real(set, events, room, timeout, mask);
     }
-    return epoll_until(set, events, room, moment_after((int64_t)timeout * 1000000), mask);
+    return epoll_after(set, events, room, timeout, mask);
 }
 
 int epoll_wait(int set, struct epoll_event *events, int room, int timeout) {
-    if (!is_virtual() || timeout <= 0) {
+    if (!is_virtual()) {
         REAL(epoll_wait);
         return real(set, events, room, timeout);
     }
-    return epoll_until(set, events, room, moment_after((int64_t)timeout * 1000000), NULL);
+    return epoll_after(set, events, room, timeout, NULL);
 }
 
 int epoll_pwait2(int set, struct epoll_event *events, int room, const struct timespec *timeout, const sigset_t *mask) {
-    if (!is_virtual() || !timeout || as_ns(timeout) <= 0) {
+    if (!is_virtual()) {
         REAL(epoll_pwait2);
         return real(set, events, room, timeout, mask);
     }
-    return epoll_until(set, events, room, moment_after(as_ns(timeout)), mask);
+    return epoll_until(set, events, room, timeout ? moment_after(as_ns(timeout)) : NEVER, mask);
 }

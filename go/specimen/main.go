@@ -23,6 +23,7 @@ var specimens = map[string]func(){
 	"crowd":     crowd,
 	"nap":       nap,
 	"pump":      pump,
+	"receive":   receive,
 	"order":     order,
 }
 

@@ -91,9 +91,11 @@ def specimen_binary(request: pytest.FixtureRequest) -> Path:
 
 
 @contextmanager
-def started(binary: Path, *arguments: str, deterministic: bool = True, seed: int = 1) -> Iterator[Specimen]:
-    """Start a program on the virtual clock, for as long as the context lasts."""
-    page = ClockPage(START_NS, deterministic=deterministic, seed=seed)
+def started(
+    binary: Path, *arguments: str, deterministic: bool = True, seed: int = 1, port: int = 0
+) -> Iterator[Specimen]:
+    """Start a program on the virtual clock, for as long as the context lasts; the run's server is at `port`."""
+    page = ClockPage(START_NS, deterministic=deterministic, seed=seed, port=port)
     process = subprocess.Popen(
         [str(binary), *arguments],
         stdout=subprocess.PIPE,
@@ -114,7 +116,9 @@ def started(binary: Path, *arguments: str, deterministic: bool = True, seed: int
 def start(specimen_binary: Path) -> Start:
     """A function that starts a specimen by name."""
 
-    def start_specimen(*arguments: str, deterministic: bool = True, seed: int = 1) -> AbstractContextManager[Specimen]:
-        return started(specimen_binary, *arguments, deterministic=deterministic, seed=seed)
+    def start_specimen(
+        *arguments: str, deterministic: bool = True, seed: int = 1, port: int = 0
+    ) -> AbstractContextManager[Specimen]:
+        return started(specimen_binary, *arguments, deterministic=deterministic, seed=seed, port=port)
 
     return start_specimen

@@ -91,9 +91,9 @@ def test_a_go_that_it_is_not_made_for_is_refused(invented: Path, version: str) -
 
 
 def test_older_versions_find_raw_system_calls_where_they_were(invented: Path) -> None:
-    older = overlay_files(invented)["runtime/virtual_idle.go"]
+    older = overlay_files(invented)["runtime/virtual_network.go"]
     (invented / "src" / "internal/runtime/syscall/linux").mkdir(parents=True)
-    newer = overlay_files(invented)["runtime/virtual_idle.go"]
+    newer = overlay_files(invented)["runtime/virtual_network.go"]
 
     assert '\tlinux "internal/runtime/syscall"\n' in older
     assert '\t"internal/runtime/syscall/linux"\n' in newer

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import random
 import selectors
 import signal
 import socket
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -150,8 +152,12 @@ def address(listener: socket.socket) -> str:
     return f"{host}:{port}"
 
 
+def port_of(listener: socket.socket) -> int:
+    return int(listener.getsockname()[1])
+
+
 def test_a_program_that_writes_stops_moving_its_clock(start: Start, listener: socket.socket) -> None:
-    with listener, start("send", address(listener)) as specimen:
+    with listener, start("send", address(listener), port=port_of(listener)) as specimen:
         specimen.wait_idle()
         connection, _ = listener.accept()
         wrote = specimen.page.wrote
@@ -169,7 +175,7 @@ def test_a_program_that_writes_stops_moving_its_clock(start: Start, listener: so
 
 
 def test_what_was_read_is_counted(start: Start, listener: socket.socket) -> None:
-    with listener, start("converse", address(listener)) as specimen:
+    with listener, start("converse", address(listener), port=port_of(listener)) as specimen:
         connections = [listener.accept()[0] for _ in range(8)]
         for connection in connections:
             assert connection.recv(100).endswith(b" 0\n")
@@ -183,12 +189,64 @@ def test_what_was_read_is_counted(start: Start, listener: socket.socket) -> None
 
 
 @MODES
-def test_every_byte_of_a_stream_is_counted_and_no_other(start: Start, deterministic: bool) -> None:
+def test_bytes_of_other_streams_are_counted_apart(start: Start, deterministic: bool) -> None:
     with start("pump", deterministic=deterministic) as specimen:
         (total,) = specimen.output()
 
-        assert specimen.page.bytes_written == specimen.page.bytes_read == int(total)
-        assert specimen.page.connects == 2
+        assert specimen.page.foreign_bytes == int(total)
+        assert specimen.page.elsewhere == 2
+        assert specimen.page.bytes_written == specimen.page.bytes_read == specimen.page.connects == 0
+
+
+def test_a_piece_is_read_whole_however_its_segments_arrive(start: Start, listener: socket.socket) -> None:
+    chance = random.Random(1)
+    pieces = [chance.randint(2, 1 << 15) for _ in range(60)]
+    with listener, start("receive", address(listener), port=port_of(listener)) as specimen:
+        specimen.wait_idle()
+        connection, (_, port) = listener.accept()
+        total = 0
+        for size in pieces:
+            total += size
+            cut = chance.randint(1, size - 1)
+            specimen.page.announce(port, total)
+            connection.sendall(bytes(cut))
+            if chance.random() < 0.5:
+                specimen.page.probe()  # wakes the program in the middle of it
+                time.sleep(0.002)
+            connection.sendall(bytes(size - cut))
+            specimen.wait_idle()
+            assert specimen.page.bytes_read == total, "idle means that everything announced was read"
+        specimen.page.announce(port, total + 1)
+        connection.close()
+
+        assert specimen.output() == [*map(str, pieces), "EOF"]
+
+
+def test_what_the_server_takes_back_is_not_waited_for(start: Start, listener: socket.socket) -> None:
+    with listener, start("receive", address(listener), port=port_of(listener)) as specimen:
+        specimen.wait_idle()
+        connection, (_, port) = listener.accept()
+        specimen.page.announce(port, 100)
+        connection.sendall(bytes(60))
+        number = specimen.page.probe()
+        time.sleep(0.05)
+        assert not specimen.page.is_idle_since(number)
+
+        specimen.page.announce(port, 60)
+        specimen.wait_idle()
+
+        assert specimen.page.bytes_read == 60
+        connection.close()
+
+
+def test_the_order_of_connections_is_recorded_by_their_ports(start: Start, listener: socket.socket) -> None:
+    with listener, start("converse", address(listener), port=port_of(listener)) as specimen:
+        specimen.wait_idle()
+        accepted = [listener.accept() for _ in range(8)]
+
+        assert [specimen.page.order_of(port) for _, (_, port) in accepted] == list(range(1, 9))
+        for connection, _ in accepted:
+            connection.close()
 
 
 def test_connections_are_begun_in_the_same_order_every_time(start: Start) -> None:
@@ -208,7 +266,8 @@ def test_connections_are_begun_in_the_same_order_every_time(start: Start) -> Non
 def test_eight_conversations_take_exactly_as_long_as_the_slowest_waits(
     start: Start, listener: socket.socket, deterministic: bool
 ) -> None:
-    with listener, start("converse", address(listener), deterministic=deterministic) as specimen:
+    port = port_of(listener)
+    with listener, start("converse", address(listener), deterministic=deterministic, port=port) as specimen:
         answered = answer_everything(specimen, listener)
 
         assert specimen.output() == ["6m40s"]

@@ -25,7 +25,7 @@ def test_nobody_else_can_open_the_page_and_nobody_can_take_it_from_under_us(page
 
 
 def test_a_new_page_says_what_the_program_must_know_from_its_first_moment(page: ClockPage, program: OtherSide) -> None:
-    assert [program[slot] for slot in range(8)] == [0x314B4256, 1000, 0, 0, 1, 77, 0, 0]
+    assert [program[slot] for slot in range(8)] == [0x334B4256, 1000, 0, 0, 1, 77, 0, 0]
     assert [program[slot] for slot in range(8, 20)] == [0] * 12
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import random
 import socket
 import struct
 from collections.abc import Iterator
@@ -11,8 +12,9 @@ from collections.abc import Iterator
 import pytest
 from tests.asked_paths import AskedPaths
 
-from batkube.api.connections.polling import PolledServer
+from batkube.api.connections.polling import PIECE, PolledServer
 from batkube.api.connections.program_listener import ProgramListener
+from batkube.api.connections.transmission import DisturbedPieces, Transmission, WholePieces
 
 GET = b"GET /api/v1/pods/a HTTP/1.1\r\nHost: x\r\n\r\n"
 BIND = b"POST /api/v1/namespaces/default/pods/a/binding HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}"
@@ -96,8 +98,8 @@ def test_a_long_answer_goes_out_in_pieces_before_the_next_connection_has_its_tur
         while server.send_one():
             sent.append(server.sent)
             pieces += 1
-        assert pieces == 10
-        assert max(after - before for before, after in itertools.pairwise(sent)) == 1 << 16
+        assert pieces == 18
+        assert max(after - before for before, after in itertools.pairwise(sent)) == PIECE == 1 << 15
         for client in (first, second):
             assert _all_of(client, server.sent // 2).endswith(body)
 
@@ -109,13 +111,95 @@ def _all_of(client: socket.socket, size: int) -> bytes:
     return data
 
 
-def test_connections_are_admitted_without_being_read(server: PolledServer) -> None:
+class RecordedPage:
+    """What a program would share with the server: the order of its connections, and what is announced to it."""
+
+    def __init__(self) -> None:
+        self.bytes_read = 0
+        self.orders: dict[int, int] = {}
+        self.announced: list[tuple[int, int]] = []
+
+    def order_of(self, port: int) -> int:
+        return self.orders.get(port, 0)
+
+    def announce(self, port: int, total: int) -> None:
+        self.announced.append((port, total))
+
+
+def test_the_order_of_connections_is_that_of_the_program_not_of_the_kernel(
+    server: PolledServer, paths: AskedPaths
+) -> None:
+    server.program = page = RecordedPage()
+    with (
+        socket.create_connection(("127.0.0.1", server.listener.port)) as first,
+        socket.create_connection(("127.0.0.1", server.listener.port)) as second,
+    ):
+        page.orders = {first.getsockname()[1]: 2, second.getsockname()[1]: 1}
+        first.sendall(GET)
+        second.sendall(BIND)
+        _collect(server, len(GET) + len(BIND))
+        server.answer()
+        assert paths.asked == ["/api/v1/namespaces/default/pods/a/binding", "/api/v1/pods/a"]
+
+
+@pytest.mark.parametrize(
+    "transmission",
+    [WholePieces(), DisturbedPieces(random.Random(1), cut=True), DisturbedPieces(random.Random(1), True, pause=True)],
+    ids=["whole", "cut", "late, cut, with pauses"],
+)
+def test_each_piece_and_the_end_of_a_connection_are_announced_before_they_are_sent(
+    paths: AskedPaths, transmission: Transmission
+) -> None:
+    listener = ProgramListener("secret")
+    listener.invite(os.getpid())
+    server = PolledServer(paths, listener, transmission=transmission)
+    server.program = page = RecordedPage()
+    body = paths.body = bytes(range(256)) * 512
+    with socket.create_connection(("127.0.0.1", listener.port)) as client:
+        port = client.getsockname()[1]
+        client.settimeout(5)
+        request = GET.replace(b"Host", b"Connection: close\r\nHost")
+        client.sendall(request)
+        _collect(server, len(request))
+        server.answer()
+        data = b""
+        while server.send_one():
+            assert page.announced[-1][0] == port
+            if not server.dropped:
+                data += _all_of(client, page.announced[-1][1] - len(data))
+                page.bytes_read = len(data)
+        assert data.endswith(body)
+        assert [total for _, total in page.announced] == [*range(PIECE, len(data), PIECE), len(data), len(data) + 1]
+        assert client.recv(1) == b""
+    server.close()
+
+
+def test_a_connection_that_is_not_read_gets_no_more_than_fits_into_its_window(
+    server: PolledServer, paths: AskedPaths
+) -> None:
+    server.program = page = RecordedPage()
+    paths.body = bytes(1 << 20)
     with socket.create_connection(("127.0.0.1", server.listener.port)) as client:
         client.sendall(GET)
-        while server.listener.let_in == 0:
-            server.admit()
-        assert server.received == 0
         _collect(server, len(GET))
+        server.answer()
+        while server.send_one():
+            pass
+        assert server.sent == PIECE
+
+        page.bytes_read = len(_all_of(client, PIECE))
+        assert server.send_one()
+        assert server.sent == 2 * PIECE
+        server.take_back_unsent()
+        assert server.overflows == 0
+
+
+def test_what_comes_is_read_at_once_but_not_answered(server: PolledServer, paths: AskedPaths) -> None:
+    with socket.create_connection(("127.0.0.1", server.listener.port)) as client:
+        client.sendall(GET)
+        _collect(server, len(GET))
+        assert not server.send_one()
+        assert paths.asked == []
 
 
 def test_a_connection_that_the_server_ends_is_dropped_when_everything_is_sent(server: PolledServer) -> None:

@@ -11,9 +11,7 @@
 package runtime
 
 import (
-	"internal/goarch"
 	"internal/runtime/atomic"
-	"internal/runtime/syscall/linux"
 	"unsafe"
 )
 
@@ -40,7 +38,9 @@ func vtPoll(delay int64, ps []*p) (gList, int32) {
 	if travelling || sched.nmspinning.Load() != 0 {
 		return netpoll(look)
 	}
-	if vtReady(epfd) {
+	vtAwaitArrival()
+	var atOnce [2]int64
+	if vtPollFile(epfd, vtReadable, &atOnce) {
 		return netpoll(block) // returns at once, and empties the eventfd, which looking does not
 	}
 	next := vtNextTimer(ps)
@@ -107,24 +107,4 @@ func vtStart() {
 		netpollGenericInit()
 		go vtCollector()
 	}
-}
-
-type vtPollFd struct {
-	fd      int32
-	events  int16
-	revents int16
-}
-
-const vtPpoll = 271*goarch.IsAmd64 + 73*goarch.IsArm64 // the system call's number
-
-// vtReady reports whether reading from fd would return at once.
-//
-//go:nowritebarrierrec
-func vtReady(fd int32) bool {
-	const readable = 1
-	var none [2]int64
-	watched := vtPollFd{fd: fd, events: readable}
-	ready, _, _ := linux.Syscall6(vtPpoll, uintptr(noescape(unsafe.Pointer(&watched))), 1,
-		uintptr(noescape(unsafe.Pointer(&none))), 0, 0, 0)
-	return ready == 1
 }

@@ -1,11 +1,30 @@
-// Virtual time: what other packages tell and ask.
+// Virtual time: what crosses the program's connections to the run's server.
+//
+// The server sends one piece on one connection at a time, and only while the
+// program is idle. The kernel may deliver a piece in several segments, and a
+// free core would let the program act on the first of them: one more turn of a
+// goroutine, and everything that depends on the number of turns differs (Go
+// looks at the global run queue on every 61st). So the server announces each
+// piece on the page before it sends it, and the poller of a deterministic
+// program does not look at its connections until the announced piece has
+// arrived in full. However the kernel cuts or delays a piece, the program finds
+// all of it at once.
 
 package runtime
 
 import (
+	"internal/goarch"
+	"internal/runtime/atomic"
 	"internal/runtime/syscall/linux"
 	"unsafe"
 )
+
+// vtFds holds the descriptor, plus one, of each open connection to the run's
+// server, by its local port.
+var vtFds [1 << 16]atomic.Int32
+
+// vtWhole is the latest announcement that is known to have arrived in full.
+var vtWhole atomic.Uint64
 
 // vtTouched counts something that the other side of a connection will notice,
 // before it happens.
@@ -17,39 +36,162 @@ func vtTouched() {
 	}
 }
 
-// vtConnecting counts the connections that the other side has to expect.
+// vtServerPort returns where the run's server listens, -1 on real time.
+//
+//go:linkname vtServerPort internal/poll.vtServerPort
+func vtServerPort() int {
+	if vt == nil {
+		return -1
+	}
+	return int(vt.port)
+}
+
+//go:linkname vtIsDeterministic internal/poll.vtIsDeterministic
+func vtIsDeterministic() bool {
+	return vtSeeded
+}
+
+// vtConnecting counts a connection before it is begun.
 //
 //go:linkname vtConnecting internal/poll.vtConnecting
-func vtConnecting() {
-	if vt != nil {
+func vtConnecting(toRun bool) {
+	if toRun {
 		vt.begun.Add(1)
+	} else {
+		vt.elsewhere.Add(1)
 	}
 }
 
-// vtMoved counts the bytes that crossed a connection: when both sides have
-// counted the same number, nothing is on its way.
+// vtOpened registers a connection to the run's server under its local port,
+// with its place in the order in which the program began them: the server
+// numbers connections by it, since the kernel may accept them in another order.
+//
+//go:linkname vtOpened internal/poll.vtOpened
+func vtOpened(port uint16, fd int32) {
+	vt.order[port].Store(uint32(vt.begun.Load()))
+	vtFds[port].Store(fd + 1)
+}
+
+// vtRefused takes back the count of a connection that was not made.
+//
+//go:linkname vtRefused internal/poll.vtRefused
+func vtRefused() {
+	vt.begun.Add(-1)
+}
+
+//go:linkname vtClosed internal/poll.vtClosed
+func vtClosed(port uint16) {
+	vtFds[port].Store(0)
+}
+
+// vtMoved counts the bytes that crossed a connection: to and from the run's
+// server, and from others.
 //
 //go:linkname vtMoved internal/poll.vtMoved
-func vtMoved(sent, got int) {
+func vtMoved(sent, got, foreign int) {
 	if vt != nil {
 		vt.sent.Add(int64(sent))
 		vt.got.Add(int64(got))
+		vt.foreign.Add(int64(foreign))
 	}
 }
 
-// vtConnected waits, in real time and at most five seconds, until a connection
-// is made or refused, and reports whether it was worth waiting: only a
-// deterministic program may not go on in the meantime.
+// vtAwaitWritable waits in real time until a connection is established or takes
+// more bytes, and reports whether it does. Nothing else runs meanwhile.
 //
-//go:linkname vtConnected internal/poll.vtConnected
-func vtConnected(fd int32) bool {
+//go:linkname vtAwaitWritable internal/poll.vtAwaitWritable
+func vtAwaitWritable(fd int32, milliseconds int64) bool {
+	const writable = 4
+	limit := [2]int64{milliseconds / 1000, milliseconds % 1000 * 1e6}
+	return vtPollFile(fd, writable, &limit)
+}
+
+// vtBeforePolling waits for something to happen to the program's connections,
+// unless it is only to look, without taking it from epoll; then for the piece
+// that was announced. It returns how long epoll_wait is still to wait.
+//
+//go:nowritebarrierrec
+func vtBeforePolling(waitms int32) int32 {
 	if !vtSeeded {
+		return waitms
+	}
+	if waitms != 0 {
+		vtPollFile(epfd, vtReadable, nil)
+	}
+	vtAwaitArrival()
+	return 0
+}
+
+// vtAfterPolling completes what epoll_wait returned with a piece that was
+// announced since vtBeforePolling looked. A connection that is there twice is
+// made ready once.
+//
+//go:nowritebarrierrec
+func vtAfterPolling(events []linux.EpollEvent, count int32, errno uintptr) (int32, uintptr) {
+	for vtSeeded && errno == 0 && int(count) < len(events) && vtAwaitArrival() {
+		var more int32
+		more, errno = linux.EpollWait(epfd, events[count:], int32(len(events))-count, 0)
+		count += more
+	}
+	return count, errno
+}
+
+// vtAwaitArrival waits in real time until the announced piece has arrived, and
+// reports whether it was a new one.
+//
+//go:nowritebarrierrec
+func vtAwaitArrival() bool {
+	announced := vt.arriving.Load()
+	if announced == vtWhole.Load() {
 		return false
 	}
-	const writable = 4
-	watched := vtPollFd{fd: fd, events: writable}
-	patience := [2]int64{5, 0}
-	ready, _, _ := linux.Syscall6(vtPpoll, uintptr(noescape(unsafe.Pointer(&watched))), 1,
-		uintptr(noescape(unsafe.Pointer(&patience))), 0, 0, 0)
+	for !vtHasArrived(announced) {
+		usleep(20)
+		announced = vt.arriving.Load() // the server takes back what it cannot send
+	}
+	vtWhole.Store(announced)
+	return true
+}
+
+// vtHasArrived reports whether the connection has received as many bytes as
+// announced, read or not, or will receive no more. The kernel answers under the
+// lock of the socket, so whatever it counts has been reported to epoll as well.
+//
+//go:nowritebarrierrec
+func vtHasArrived(announced uint64) bool {
+	const (
+		getsockopt = 55*goarch.IsAmd64 + 209*goarch.IsArm64
+		tcp, info  = 6, 11
+		received   = 16 // tcpi_bytes_received of struct tcp_info, in words of eight bytes; the first begins with tcpi_state
+		closed     = 7  // TCP_CLOSE; those above it have seen the end of the stream, or are closing
+	)
+	fd := vtFds[announced>>48].Load() - 1
+	if fd < 0 {
+		return true // the program has closed it
+	}
+	var state [received + 1]uint64
+	size := uint32(unsafe.Sizeof(state))
+	_, _, errno := linux.Syscall6(getsockopt, uintptr(fd), tcp, info, uintptr(noescape(unsafe.Pointer(&state))),
+		uintptr(noescape(unsafe.Pointer(&size))), 0)
+	return errno != 0 || uint8(state[0]) >= closed || state[received] >= announced&(1<<40-1)
+}
+
+type vtPollFd struct {
+	fd      int32
+	events  int16
+	revents int16
+}
+
+const vtReadable = 1
+
+// vtPollFile waits in real time until a file is ready, for ever without a limit
+// (seconds, nanoseconds), and reports whether it is.
+//
+//go:nowritebarrierrec
+func vtPollFile(fd int32, events int16, limit *[2]int64) bool {
+	const ppoll = 271*goarch.IsAmd64 + 73*goarch.IsArm64
+	watched := vtPollFd{fd: fd, events: events}
+	ready, _, _ := linux.Syscall6(ppoll, uintptr(noescape(unsafe.Pointer(&watched))), 1,
+		uintptr(noescape(unsafe.Pointer(limit))), 0, 0, 0)
 	return ready == 1
 }

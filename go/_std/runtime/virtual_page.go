@@ -33,16 +33,26 @@ type vtPage struct {
 	jumps   atomic.Uint64 // 12: number of times that we moved the clock
 	heap    atomic.Uint64 // 13: bytes of heap in use after the latest collection
 	granted atomic.Uint64 // 14: limit holds while wrote has this value
-	begun   atomic.Uint64 // 15: number of stream connections begun
-	sent    atomic.Int64  // 16: bytes written to stream connections
-	got     atomic.Int64  // 17: bytes read from stream connections
+	begun   atomic.Int64  // 15: number of connections to the run's server begun
+	sent    atomic.Int64  // 16: bytes written to them
+	got     atomic.Int64  // 17: bytes read from them
 	live    atomic.Uint64 // 18: bytes of heap in use at the latest report
 	pid     atomic.Uint64 // 19: the process that the page belongs to
+	_       [3]uint64
+
+	elsewhere atomic.Uint64 // 23: number of stream connections to others begun
+	port      uint64        // 24: where the run's server listens, on the loopback
+	_         [4]uint64
+	foreign   atomic.Int64  // 29: bytes read from stream connections to others
+	arriving  atomic.Uint64 // 30: the piece that the server sends: local port (16 bits), number (8), bytes ever sent to it (40)
+	_         [8161]uint64
+
+	order [1 << 16]atomic.Uint32 // byte 65536 on: which connection began at a local port, as `begun` counted it
 }
 
 const (
-	vtMagic = 0x314b4256 // "VBK1"
-	vtBytes = 4096
+	vtMagic = 0x334b4256 // "VBK3"
+	vtBytes = 65536 + 4<<16
 	vtNever = 1<<63 - 1
 
 	vtDeterministic = 1 << 0
@@ -82,7 +92,7 @@ func vtInit() {
 	}
 	page := (*vtPage)(mapped)
 	if page.magic != vtMagic {
-		vtRefuse("the file named by BATKUBE_PAGE is no page of this version of Batkube")
+		vtRefuse("the file named by BATKUBE_PAGE is not a page of this version of Batkube; rebuild the program")
 	}
 	if own := uint64(getpid()); !page.pid.CompareAndSwap(0, own) && page.pid.Load() != own {
 		return // inherited from the program that this one was started by: the page is that one's

@@ -165,6 +165,14 @@ _Events = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="What happens to the cluster: nodes fail, are drained, come and go (YAML)."),
 ]
+_Disturb = Annotated[
+    str | None,
+    typer.Option(
+        metavar="WHAT",
+        help="Disturb a real scheduler in real time, to check that results do not depend on it: some of "
+        "cuts,pauses,slow-server,slow-program.",
+    ),
+]
 _Outputs = Annotated[
     str | None,
     typer.Option(
@@ -207,6 +215,7 @@ def run(
     engine: _Engine = None,
     warm_up: _WarmUp = None,
     cool_down: _CoolDown = None,
+    disturb: _Disturb = None,
     outputs: _Outputs = None,
     pack: Annotated[bool, typer.Option("--pack", help="Put the inputs into the folder, for `batkube rerun`.")] = False,
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="The folder to write; must not exist yet.")] = None,

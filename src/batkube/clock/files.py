@@ -1,4 +1,9 @@
-"""Waiting for files and sockets, and counting what goes to and fro between the program and the run."""
+"""Waiting for files and sockets, and counting what crosses the connections between the program and the run.
+
+The kernel may deliver a piece that the run's server sends as several segments. The server announces each piece on the
+page before it sends it, and whatever waits for a connection or reads from one waits until the whole piece has arrived,
+so that the program cannot act upon a part of it.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +11,17 @@ import os
 import select
 import selectors
 import socket
+import sys
 from collections.abc import Callable
 from typing import Any
 
-from .keeping import CONNECTS, ELSEWHERE, GOT, SENT, WROTE, ProgramClock
+from .keeping import ELSEWHERE, GOT, SENT, WROTE, ProgramClock
 
 _INTERNET = (socket.AF_INET, socket.AF_INET6)
+#: linux/tcp.h, struct tcp_info: the state of the connection is its first byte, tcpi_bytes_received begins at byte 128.
+_RECEIVED = slice(128, 136)
+#: TCP_CLOSE. The states above it have seen the end of the stream, or are closing.
+_ENDED = 7
 
 
 class Traffic:
@@ -20,8 +30,24 @@ class Traffic:
     def __init__(self, clock: ProgramClock) -> None:
         self._clock = clock
         self._page = clock.page
-        #: Those to the run, by their file.
-        self._to_run: set[int] = set()
+        #: Those to the run: the local port of each, by its file, and the other way round.
+        self._ports: dict[int, int] = {}
+        self._to_run: dict[int, socket.socket] = {}
+
+    def await_arrival(self) -> None:
+        """Wait, in real time, until the piece that the server has announced has arrived."""
+        while not self._has_arrived(*self._page.announced):
+            select.poll().poll(1)
+
+    def _has_arrived(self, port: int, total: int) -> bool:
+        sock = self._to_run.get(port)
+        if sock is None:
+            return True
+        try:
+            info = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _RECEIVED.stop)
+        except OSError:
+            return True  # it was closed
+        return info[0] >= _ENDED or int.from_bytes(info[_RECEIVED], sys.byteorder) >= total
 
     def await_file(self, file: int, events: int, seconds: float) -> bool:
         """Wait until something can be done with a file, at most so long; return whether it can."""
@@ -41,13 +67,18 @@ class Traffic:
 
         def method(sock: socket.socket, *arguments: Any, **options: Any) -> Any:
             file = sock.fileno()
-            if file in self._to_run and place == SENT:
+            is_to_run = file in self._ports
+            if is_to_run and place == SENT:
                 self._page.add(WROTE)
             seconds = sock.gettimeout()
             if seconds and not self.await_file(file, events, seconds):
                 raise TimeoutError("timed out")
+            if is_to_run and place == GOT:
+                if seconds is None:
+                    _await_readable(file)
+                self.await_arrival()
             result = real(sock, *arguments, **options)
-            if file in self._to_run:
+            if is_to_run:
                 self._page.add(place, _bytes_moved(result, arguments))
             return result
 
@@ -60,27 +91,41 @@ class Traffic:
         def method(sock: socket.socket, address: Any) -> Any:
             if sock.family in _INTERNET and sock.type == socket.SOCK_STREAM:
                 if address[1] == self._page.port and (address[0] == "localhost" or address[0].startswith("127.")):
-                    self._page.add(WROTE)
-                    self._page.add(CONNECTS)
-                    self._to_run.add(sock.fileno())
-                else:
-                    self._page.add(ELSEWHERE)
+                    return self._connect_to_run(real, sock, address)
+                self._page.add(ELSEWHERE)
             return real(sock, address)
 
         return method
+
+    def _connect_to_run(self, connect: Callable[..., Any], sock: socket.socket, address: Any) -> Any:
+        self._page.add(WROTE)
+        order = self._page.add_connection()
+        self._ports[sock.fileno()] = 0
+        try:
+            return connect(sock, address)
+        finally:
+            port = sock.getsockname()[1]
+            self._page.record_order(port, order)
+            self._ports[sock.fileno()], self._to_run[port] = port, sock
 
     def closing(self, name: str) -> Callable[..., Any]:
         """Return a method of sockets that ends a connection, or its own side of one."""
         real = getattr(socket.socket, name)
 
         def method(sock: socket.socket, *arguments: Any) -> Any:
-            if sock.fileno() in self._to_run:
+            if sock.fileno() in self._ports:
                 self._page.add(WROTE)
                 if name != "shutdown":
-                    self._to_run.discard(sock.fileno())
+                    self._to_run.pop(self._ports.pop(sock.fileno()), None)
             return real(sock, *arguments)
 
         return method
+
+
+def _await_readable(file: int) -> None:
+    poll = select.poll()
+    poll.register(file, select.POLLIN)
+    poll.poll()
 
 
 def _bytes_moved(result: Any, arguments: tuple[Any, ...]) -> int:
@@ -97,10 +142,12 @@ def virtual_files(clock: ProgramClock) -> dict[tuple[object, str], object]:
     real_select = selectors.EpollSelector.select
 
     def select_until(self: selectors.EpollSelector, timeout: float | None = None) -> Any:
-        if timeout is not None and timeout > 0:
+        if timeout is None:
+            _await_readable(self.fileno())
+        elif timeout > 0:
             traffic.await_file(self.fileno(), select.POLLIN, timeout)
-            timeout = 0
-        return real_select(self, timeout)
+        traffic.await_arrival()
+        return real_select(self, 0)
 
     reading = {name: traffic.moving(name, select.POLLIN, GOT) for name in ("recv", "recv_into", "recvfrom", "recvmsg")}
     writing = {name: traffic.moving(name, select.POLLOUT, SENT) for name in ("send", "sendall", "sendto", "sendmsg")}

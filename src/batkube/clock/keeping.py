@@ -12,10 +12,14 @@ import threading
 from _thread import allocate_lock, start_new_thread
 from collections.abc import Callable, Iterator
 
-_MAGIC, _SIZE = 0x324B4256, 65536
+_MAGIC = 0x344B4256
+#: The numbers, then four bytes for each local port: which of the program's connections to the run began there.
+_NUMBERS, _SIZE = 65536, 65536 + 4 * 65536
 #: Places on the page, in numbers of eight bytes (docs/reference/schedulers.md); the first ones are for counting.
 WROTE, CONNECTS, SENT, GOT, ELSEWHERE = 11, 15, 16, 17, 23
-_NOW, _FLAGS, _SEED, _PID, _EPOCH, _PORT, _TOKEN, _MODULE_SLOTS = 1, 4, 5, 19, 20, 24, 27, 28
+_NOW, _FLAGS, _SEED, _PID, _EPOCH, _PORT, _TOKEN, _MODULE_SLOTS, _ARRIVING = 1, 4, 5, 19, 20, 24, 27, 28, 30
+#: What is announced: a local port and how many bytes the server will have sent to it, with a number between them.
+_PORT_SHIFT, _TOTAL_MASK = 48, 2**40 - 1
 _TABLE, _FIRST_WAIT, _LAST_WAIT = 512, 3584, 3840
 _DETERMINISTIC = 1
 _NEVER = 2**63 - 1
@@ -30,10 +34,12 @@ class SharedPage:
     def __init__(self, path: str) -> None:
         self._path = path
         self._file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
-        self._numbers = memoryview(mmap.mmap(self._file, _SIZE)).cast("q")
+        page = memoryview(mmap.mmap(self._file, _SIZE))
+        self._numbers = page[:_NUMBERS].cast("q")
+        self._order = page[_NUMBERS:].cast("I")
         self._mutex = allocate_lock()
         if self._numbers[0] != _MAGIC:
-            raise RuntimeError("the file named by BATKUBE_CLOCK is no page of this version of Batkube")
+            raise RuntimeError("the file named by BATKUBE_CLOCK is not a page of this version of Batkube")
         if not self._numbers[_PID]:
             self._numbers[_PID] = os.getpid()
 
@@ -61,6 +67,22 @@ class SharedPage:
         """Count something."""
         with self._mutex:
             self._numbers[place] += number
+
+    def add_connection(self) -> int:
+        """Count a connection to the run; return its place in the order of all of them."""
+        with self._mutex:
+            self._numbers[CONNECTS] += 1
+            return self._numbers[CONNECTS]
+
+    def record_order(self, port: int, order: int) -> None:
+        """Record which connection began at a local port."""
+        self._order[port] = order
+
+    @property
+    def announced(self) -> tuple[int, int]:
+        """The local port of the connection on which the server sends, and how many bytes it will have sent then."""
+        value = self._numbers[_ARRIVING] % 2**64
+        return value >> _PORT_SHIFT, value & _TOTAL_MASK
 
     def take_wait(self) -> int:
         """Return the number of a wait for the calling thread; other processes take theirs at the same time."""

@@ -76,11 +76,13 @@ class Coordination:
     def stop(self) -> None:
         """End every program."""
         for attachment in self.attachments:
-            attachment.server.admit()
+            attachment.server.collect()
             name, page, listener = attachment.process.name, attachment.page, attachment.server.listener
             elsewhere = page.elsewhere + max(0, page.connects - listener.let_in - listener.vanished)
             self._observer.note_real_time(name, page.shortcomings)
-            self._observer.note_others(name, elsewhere, page.bytes_read - attachment.server.sent)
+            self._observer.note_others(name, elsewhere, page.foreign_bytes)
+            if not attachment.is_certain:
+                self._observer.note_uncertain(name)
             self._observer.note_strangers(name, page.connects, listener)
         self._coordinator.stop()
         for log in self._logs:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import hmac
 import logging
+import random
 import re
 import secrets
 import ssl
@@ -16,6 +17,7 @@ from batkube.api.assembly import Api
 from batkube.api.connections.connection import MAX_BODY, Handler
 from batkube.api.connections.polling import PolledServer
 from batkube.api.connections.program_listener import ProgramListener
+from batkube.api.connections.transmission import DisturbedPieces, Transmission, WholePieces
 from batkube.api.requests.messages import Request, Response, Stream
 from batkube.api.requests.users import MASTERS, authenticated
 from batkube.api.verbs.objects import NO_SUCH_PATH
@@ -31,10 +33,11 @@ from batkube.programs.coordination import Coordination
 from batkube.programs.environment import PROXY_PORT, environment_of, has_proxy
 from batkube.programs.extenders import EXTENDERS, MAX_QUESTION, Extenders, extender_urls
 from batkube.programs.program import OutsideScheduler, ProgramSetup, RunServer
-from batkube.scenarios.scenario import Scenario
+from batkube.scenarios.scenario import Disturbance, Scenario
 from batkube.schedulers.clocks import ClockKind
 from batkube.timing.coordinator import Attachment, Coordinator
 from batkube.timing.costs import ZERO, DecisionCost, MeasuredCost, ModelledCost, parse_cost
+from batkube.timing.interruptions import Interruptions
 from batkube.timing.loop import Frontier
 from batkube.timing.paced_text import TimeMode
 from batkube.timing.page import ClockPage
@@ -170,10 +173,32 @@ def make_server(
 def _attach(scheduler: OutsideScheduler, setup: ProgramSetup, folder: Path) -> Attachment:
     """Start a program on the run's clock; what schedulers decide may cost time."""
     asks_extenders = any(extender_urls(scheduler.configuration))
-    listen = functools.partial(PolledServer, max_body=MAX_QUESTION if asks_extenders else MAX_BODY)
+    listen = functools.partial(
+        PolledServer,
+        max_body=MAX_QUESTION if asks_extenders else MAX_BODY,
+        transmission=_transmission(setup.scenario),
+    )
     process, api_server = start_program(scheduler, listen, setup, folder)
+    api_server.program = process.page
+    if Disturbance.SLOW_PROGRAM in setup.scenario.disturb:
+        process.interruptions = Interruptions(process.pid, _chance())
     cost = _cost(setup.scenario, process, setup.world.store) if names_served(scheduler) else None
     return Attachment(process, api_server, cost, setup.scenario.watchdog)
+
+
+def _transmission(scenario: Scenario) -> Transmission:
+    """Return how the server sends pieces: whole, unless the scenario disturbs them."""
+    late, cut, pause = (
+        one in scenario.disturb for one in (Disturbance.SLOW_SERVER, Disturbance.CUTS, Disturbance.PAUSES)
+    )
+    if not (late or cut or pause):
+        return WholePieces()
+    return DisturbedPieces(_chance(), late=late, cut=cut, pause=pause)
+
+
+def _chance() -> random.Random:
+    """Return randomness that is another one in every run: disturbances must not matter."""
+    return random.Random(secrets.randbits(64))
 
 
 class Listening(Protocol):
@@ -234,7 +259,7 @@ def _page(scheduler: OutsideScheduler, now: Instant, port: int, scenario: Scenar
     """Return the clock of a program; one that lives on real time leaves it unread."""
     kind = scheduler.start.clock
     if kind in (ClockKind.GO, ClockKind.REAL):
-        return ClockPage(now + EPOCH_NS, deterministic=scenario.deterministic, seed=scenario.seed)
+        return ClockPage(now + EPOCH_NS, deterministic=scenario.deterministic, seed=scenario.seed, port=port)
     return SessionPage(
         now + EPOCH_NS,
         deterministic=scenario.deterministic,

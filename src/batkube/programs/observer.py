@@ -37,6 +37,10 @@ _UNGUARDED = FidelityNote(
     "connections",
     "the kernel does not tell who connects to a program's port; any process of this machine could have taken part",
 )
+_UNCERTAIN = FidelityNote(
+    "repeatability",
+    "bytes crossed a program's connections at moments that depend on the machine; another run may take another course",
+)
 
 
 class Observer:
@@ -78,12 +82,16 @@ class Observer:
     def note_others(self, program: str, connects: int, foreign_bytes: int) -> None:
         """Take note that a program has connected, so many times, to somebody who is not on the run's clock.
 
-        `foreign_bytes` are those it read that the run's server has not sent: theirs, or of who has connected to it.
+        `foreign_bytes` is how much it read from them, and from processes that connected to it.
         """
         if connects > 0:
             self._notes.add(_OTHERS, example=program, count=connects)
         elif foreign_bytes > 0:
             self._notes.add(_SPOKEN_TO, example=program)
+
+    def note_uncertain(self, program: str) -> None:
+        """Record that bytes of a program were not counted, or did not arrive when they were announced."""
+        self._notes.add(_UNCERTAIN, example=program)
 
     def note_real_time(self, program: str, uses: Sequence[str]) -> None:
         """Take note of what a program used that cannot be had on the run's clock."""

@@ -24,6 +24,7 @@ from batkube.scenarios.scenario import (
     OUR_CONTROLLERS,
     TIME_LIMIT,
     WITHIN,
+    Disturbance,
     OnDeadlock,
     OnEviction,
     OnFailure,
@@ -106,8 +107,28 @@ def make_scenario(values: Mapping[str, object], source: str | Path) -> Scenario:
         warm_up=_trim(values, "warm-up", source),
         cool_down=_trim(values, "cool-down", source),
         time_limit=_duration(values, TIME_LIMIT, None, source),
+        disturb=_disturbances(values.get("disturb"), scheduler, time, source),
         outputs=_outputs(values.get("outputs"), source),
     )
+
+
+def _disturbances(value: object, scheduler: str, time: TimeRules, source: str | Path) -> tuple[Disturbance, ...]:
+    """Return what disturbs an outside program: `cuts,pauses`, or a list of such words."""
+    words = [part.strip() for one in as_list(value or []) for part in str(one).split(",")]
+    known = {one.value: one for one in Disturbance}
+    for word in words:
+        if word not in known:
+            raise InputError(
+                source, at="disturb", problem=f"{word!r} is not a disturbance", remedy=f"some of {', '.join(known)}"
+            )
+    if words and (scheduler.startswith(WITHIN) or time.mode is not TimeMode.EXACT):
+        raise InputError(
+            source,
+            at="disturb",
+            problem="only a program on exact virtual time can be disturbed without changing results",
+            remedy="use a real scheduler and --time exact, or leave it out",
+        )
+    return tuple(known[word] for word in dict.fromkeys(words))
 
 
 def _outputs(value: object, source: str | Path) -> tuple[str, ...]:

@@ -54,6 +54,15 @@ class OnDeadlock(enum.StrEnum):
     WAIT = "wait"  # it goes on as long as there is anything to wait for
 
 
+class Disturbance(enum.StrEnum):
+    """Something that happens in real time and must not change a result."""
+
+    CUTS = "cuts"  # each piece that goes to a program arrives in two segments
+    PAUSES = "pauses"  # … the second some milliseconds after the first
+    SLOW_SERVER = "slow-server"  # each piece goes out some milliseconds late
+    SLOW_PROGRAM = "slow-program"  # the program is stopped for some milliseconds now and then
+
+
 @dataclass(frozen=True, slots=True)
 class Scenario:
     """The full description of one run."""
@@ -114,6 +123,8 @@ class Scenario:
     cool_down: Trim = NO_TRIM
     #: In real time: a run that is not over after so long is stopped. It has no part in the results of one that is.
     time_limit: Duration | None = None
+    #: What is done to an outside program and its connections in real time, to show that results do not depend on it.
+    disturb: tuple[Disturbance, ...] = ()
     #: Which files a run writes of those that it can do without.
     outputs: tuple[str, ...] = OPTIONAL_OUTPUTS
 
@@ -191,6 +202,7 @@ class Scenario:
             "warm-up": self.warm_up.text or None,
             "cool-down": self.cool_down.text or None,
             TIME_LIMIT: None if self.time_limit is None else format_seconds(self.time_limit),
+            "disturb": [one.value for one in self.disturb],
             "outputs": list(self.outputs),
         }
 

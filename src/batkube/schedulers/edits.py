@@ -38,6 +38,12 @@ _CLOCK = (
 )
 
 _IDLENESS = (
+    Edit(
+        "runtime/netpoll_epoll.go",
+        "(epfd, events[:], int32(len(events)), waitms)\n",
+        "(epfd, events[:], int32(len(events)), vtBeforePolling(waitms))\n"
+        "\tn, errno = vtAfterPolling(events[:], n, errno)\n",
+    ),
     _before(
         "runtime/netpoll_epoll.go",
         '\tif errno != 0 {\n\t\tprintln("runtime: eventfd failed with"',
@@ -103,15 +109,21 @@ _CHANCE = (
 
 _NETWORK = (
     _after("internal/poll/fd_mutex.go", "func (fd *FD) writeLock() error {\n", "\tfd.vtTouch()\n"),
-    _after("internal/poll/fd_unix.go", "func (fd *FD) Close() error {\n", "\tfd.vtTouch()\n"),
+    _after("internal/poll/fd_unix.go", "type FD struct {\n", "\tvtPort uint16\n\n"),
+    _after("internal/poll/fd_unix.go", "func (fd *FD) Close() error {\n", "\tfd.vtClose()\n"),
     _after("internal/poll/fd_posix.go", "func (fd *FD) Shutdown(how int) error {\n", "\tfd.vtTouch()\n"),
     _after("internal/poll/fd_unix.go", "n, err := ignoringEINTRIO(syscall.Read, fd.Sysfd, p)\n", "\t\tfd.vtGot(n)\n"),
     _after(
         "internal/poll/fd_unix.go",
         "n, err := ignoringEINTRIO(syscall.Write, fd.Sysfd, p[nn:max])\n",
-        "\t\tfd.vtSent(n)\n",
+        "\t\tfd.vtSent(n)\n\t\tif err == syscall.EAGAIN && fd.vtMayWrite() {\n\t\t\tcontinue\n\t\t}\n",
     ),
     _after("internal/poll/writev.go", "\t\tTestHookDidWritev(int(wrote))\n", "\t\tfd.vtSent(int(wrote))\n"),
+    _after(
+        "internal/poll/writev.go",
+        "\t\t\tif err == syscall.EAGAIN {\n",
+        "\t\t\t\tif fd.vtMayWrite() {\n\t\t\t\t\tcontinue\n\t\t\t\t}\n",
+    ),
     Edit(
         "net/fd_unix.go",
         "\tswitch err := connectFunc(fd.pfd.Sysfd, ra); err {\n",

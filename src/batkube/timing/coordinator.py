@@ -25,20 +25,16 @@ from batkube.timing.patience import WATCHDOG
 from batkube.timing.processes import AttachedProcess
 
 #: How long to wait for an idle report before probing again, at first and at most: one can get lost (a thread that spins
-#: at the wrong moment), but a program that is long at work is not asked all the time. Each time those who wait to
-#: be accepted are seen to, so that no crowd of strangers keeps the program from connecting.
+#: at the wrong moment), but a program that works for long is not asked all the time. Each time we also accept and read,
+#: without answering.
 _FIRST_PATIENCE_S, _LAST_PATIENCE_S = 0.002, 0.008
 #: How long a grant lasts beyond the first timer. A program that jumps from timer to timer does not say how much garbage
 #: it leaves, and does not collect any.
 _GRANT = Duration(60 * NANOSECONDS_PER_SECOND)
 #: A Go program takes up its clock before anything else; one that has not after so long was not built for it.
 _ATTACH_S = 5.0
-#: For how long bytes may be on their way over the loopback before the kernel is asked whether they are.
+#: For how long the counts of both sides may differ before the kernel is asked whether anything is in flight.
 _TRANSIT_S = 0.05
-#: A deterministic program waits five seconds of real time for a connection, and would then go on another course (see
-#: go/_std/runtime/virtual_network.go). A run that has come so close to it is given up.
-_CROWDED_S = 3.0
-_CROWDED_OUT = "was crowded out by others who connected to its port in thousands, and would have taken another course"
 
 
 class Acceptor(Protocol):
@@ -55,10 +51,6 @@ class Acceptor(Protocol):
     @property
     def vanished(self) -> int:
         """How many connections were closed in silence before it was known whose they were."""
-
-    @property
-    def is_overrun(self) -> bool:
-        """Whether so many have come at a time that there was no room for some of them."""
 
     @property
     def is_guarded(self) -> bool:
@@ -93,11 +85,19 @@ class Server(Protocol):
         """How many bytes have gone out since the start: the sign that the program was answered."""
 
     @property
+    def is_asked(self) -> bool:
+        """Whether anything was read that is not answered."""
+
+    @property
     def decisions(self) -> int:
         """How many of the requests read and not answered would change a single pod."""
 
-    def admit(self) -> None:
-        """Accept the connections that wait, without reading."""
+    @property
+    def overflows(self) -> int:
+        """How many pieces did not fit into a receive window, and so arrived in part at a real moment."""
+
+    def take_back_unsent(self) -> None:
+        """Announce no more of the latest piece than the kernel has sent."""
 
     def collect(self, wait_s: float = 0.0) -> bool:
         """Read what has come, waiting at most `wait_s`; return whether anything of the program's had."""
@@ -160,7 +160,9 @@ class Attachment:
             else:
                 patience_s = min(2 * patience_s, _LAST_PATIENCE_S)
                 self._check_health(watch.real_s)
-                self.server.admit()
+                # A program that connects, or writes more than the kernel holds, goes on when we accept and read.
+                self.server.collect()
+                self.server.take_back_unsent()
                 number = self._ask(watch)
         # A Go program that has ended answers nothing. For the others the kernel does, to whom the dead are asleep.
         self._check_presence()
@@ -191,11 +193,9 @@ class Attachment:
             raise process.failure(f"has not become idle for {self._watchdog_s:g} s of real time")
         if self.page.pid == 0 and waited_s > _ATTACH_S:
             raise process.failure(f"does not read the virtual clock; {self.page.remedy}")
-        if waited_s > _CROWDED_S and self.server.listener.is_overrun and self.server.is_awaiting:
-            raise process.failure(_CROWDED_OUT)
 
     def _has_read_all(self, watch: Stopwatch) -> bool:
-        if not self._counts or self.page.bytes_read >= self.server.sent:
+        if self.page.reports_arrivals or not self._counts or self.page.bytes_read >= self.server.sent:
             return True
         # Nobody need be waiting for what has arrived: a thread may have asked for something else meanwhile.
         if not self.page.counts_all and self.page.bytes_read + self.server.unread >= self.server.sent:
@@ -210,13 +210,16 @@ class Attachment:
             self._counts = self.server.is_awaiting
             if not self._counts:
                 self.page.doubt()
-            elif self.server.listener.is_overrun:
-                raise self.process.failure(_CROWDED_OUT)
 
     @property
     def rounds_to_settle(self) -> int:
         """How many quiet rounds in a row it takes to be sure."""
         return 1 if self._counts else 2
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether nothing crossed the program's connections that was not counted, or at a moment of its own."""
+        return self._counts and not self.server.overflows
 
     def receive(self, now: Instant) -> bool:
         """Read and answer everything the program wrote; return whether there was anything.
@@ -235,22 +238,19 @@ class Attachment:
         return True
 
     def _collect(self) -> bool:
-        """Read everything the program wrote; return whether there was anything."""
-        if self._counts and self.page.counts_all and self._has_received_all():
-            return False
-        before = self.server.received, self.server.listener.let_in
+        """Read everything the program wrote; return whether it waits for answers."""
         watch = Stopwatch()
-        while True:
+        while not (self._counts and self.page.counts_all and self._has_received_all()):
             came = self.server.collect()
             if not self._counts:
                 if not came:
                     break
-            elif self._has_received_all() and (self.page.counts_all or not came):
+            elif self._has_received_all() and not came:
                 break
             elif not came:
                 self.server.collect(wait_s=0.001)
                 self._doubt_counts(watch)
-        return (self.server.received, self.server.listener.let_in) != before
+        return self.server.is_asked
 
     def _has_received_all(self) -> bool:
         listener, page = self.server.listener, self.page

@@ -1,8 +1,8 @@
-"""The page that a program under virtual time shares with the coordinator, and the two bells beside it.
+"""The page of memory that a program under virtual time shares with the coordinator, and two eventfds beside it.
 
-The program's Go runtime reads its clock from the page and tells on it when it is idle (see `go/`). One bell (an
-eventfd) wakes the program, the other tells that it has become idle. Each slot is eight bytes and has one writer, but
-for `now`, which the program moves within a grant.
+The program's Go runtime reads its clock from the page and reports on it when it is idle (see `go/`). One eventfd wakes
+the program, the other reports that it has become idle. Each slot is eight bytes and has one writer, except for `now`,
+which the program moves within a grant.
 """
 
 from __future__ import annotations
@@ -12,12 +12,18 @@ import mmap
 import os
 import select
 
-_SIZE = 4096
-_MAGIC = 0x314B4256
+_MAGIC = 0x334B4256
+#: The slots, with room for the waits of sessions (`sessions`), then four bytes for each local port: which of the
+#: program's connections to the run began there.
+_ORDER_OFFSET, _PORTS = 65536, 65536
+SIZE = _ORDER_OFFSET + 4 * _PORTS
 
 _NOW, _PROBE, _LIMIT, _FLAGS, _SEED, _FLOOD = 1, 2, 3, 4, 5, 6
 _SEEN, _NEXT, _WROTE, _JUMPS, _HEAP, _GRANTED_WROTE = 8, 9, 11, 12, 13, 14  # 10: how often it was idle, for people
 _CONNECTS, _BYTES_WRITTEN, _BYTES_READ, _LIVE, _PID = 15, 16, 17, 18, 19
+_ELSEWHERE, _PORT, _FOREIGN, _ARRIVING = 23, 24, 29, 30
+#: What `arriving` is made of: the program's port, a number that tells two equal announcements apart, bytes ever sent.
+_TOTAL_BITS, _NUMBER_BITS = 40, 8
 
 _DETERMINISTIC, _COLLECT = 1, 2
 
@@ -28,21 +34,25 @@ NEVER = 2**63 - 1
 class ClockPage:
     """One program's clock."""
 
-    def __init__(self, now_ns: int, *, deterministic: bool, seed: int, size: int = _SIZE, magic: int = _MAGIC) -> None:
+    def __init__(self, now_ns: int, *, deterministic: bool, seed: int, port: int = 0, magic: int = _MAGIC) -> None:
+        """`port` is where the run's API server listens for the program."""
         self._file = os.memfd_create("batkube-clock", os.MFD_ALLOW_SEALING)
         os.fchmod(self._file, 0o600)
-        os.ftruncate(self._file, size)
-        # Whoever shrank it would have the kernel kill us at our next look.
+        os.ftruncate(self._file, SIZE)
+        # If the program could shrink the file, the kernel would kill us at our next access.
         fcntl.fcntl(self._file, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL)
-        self._page = mmap.mmap(self._file, size)
+        self._page = mmap.mmap(self._file, SIZE)
         # A view of eight-byte numbers reads and writes each of them in one piece, which `struct` does not promise.
-        self._slots = memoryview(self._page).cast("q")
+        self._slots = memoryview(self._page)[:_ORDER_OFFSET].cast("q")
+        self._order = memoryview(self._page)[_ORDER_OFFSET:].cast("I")
         self._wake = os.eventfd(0, os.EFD_NONBLOCK)
         self._idle = os.eventfd(0, os.EFD_NONBLOCK)
         self._poll = select.poll()
         self._poll.register(self._idle, select.POLLIN)
         self._number = 0
+        self._announcements = 0
         self._slots[0] = magic
+        self._slots[_PORT] = port
         self._slots[_FLAGS] = _DETERMINISTIC if deterministic else 0
         self._slots[_SEED] = seed & (2**63 - 1)
         self.now = now_ns
@@ -103,18 +113,32 @@ class ClockPage:
 
     @property
     def connects(self) -> int:
-        """How many connections the program began."""
+        """How many connections to the run's server the program began."""
         return self._slots[_CONNECTS]
 
     @property
     def bytes_written(self) -> int:
-        """How much the program wrote to the network."""
+        """How many bytes the program wrote to the run's server."""
         return self._slots[_BYTES_WRITTEN]
 
     @property
     def bytes_read(self) -> int:
-        """How much the program read from the network."""
+        """How many bytes the program read from the run's server."""
         return self._slots[_BYTES_READ]
+
+    def announce(self, port: int, total: int) -> None:
+        """Announce that the server sends on the connection from `port`, on which `total` bytes will have been sent.
+
+        The program does not look at its connections until these have arrived, so it cannot notice how the kernel
+        divides them into segments.
+        """
+        self._announcements = (self._announcements + 1) % (1 << _NUMBER_BITS)
+        value = (port << _NUMBER_BITS | self._announcements) << _TOTAL_BITS | total
+        self._slots[_ARRIVING] = value - (1 << 64) if value >> 63 else value
+
+    def order_of(self, port: int) -> int:
+        """Return which connection to the run, counted from 1, the program began at a local port; 0 if unknown."""
+        return self._order[port]
 
     @property
     def jumps(self) -> int:
@@ -155,9 +179,19 @@ class ClockPage:
         return True
 
     @property
+    def reports_arrivals(self) -> bool:
+        """Whether the program reports that it is idle only when everything announced has arrived."""
+        return True
+
+    @property
     def elsewhere(self) -> int:
-        """How many connections to others than the run the program knows of; a Go program counts all alike."""
-        return 0
+        """How many connections to others than the run were begun."""
+        return self._slots[_ELSEWHERE]
+
+    @property
+    def foreign_bytes(self) -> int:
+        """How many bytes the program read from connections to others than the run."""
+        return self._slots[_FOREIGN]
 
     @property
     def shortcomings(self) -> list[str]:
@@ -187,6 +221,7 @@ class ClockPage:
     def close(self) -> None:
         """Give everything back; the program must have ended."""
         self._slots.release()
+        self._order.release()
         self._page.close()
         for descriptor in (self._file, self._wake, self._idle):
             os.close(descriptor)

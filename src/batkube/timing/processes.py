@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from batkube.kernel.errors import InputError, RunFailed
+from batkube.timing.interruptions import Interruptions
 from batkube.timing.orphans import ending_with_us
 from batkube.timing.page import ClockPage
 
@@ -46,6 +47,8 @@ class AttachedProcess:
         self.log = log
         #: What it used; known once it has ended.
         self.usage = Usage(0.0, 0)
+        #: What stops it now and then, if anything does.
+        self.interruptions: Interruptions | None = None
         try:
             with log.open("wb") as file:
                 self._process = subprocess.Popen(
@@ -113,6 +116,8 @@ class AttachedProcess:
 
     def stop(self) -> None:
         """End the program, which stands still while nobody moves its clock: asking it politely would be in vain."""
+        if self.interruptions is not None:
+            self.interruptions.end()
         if not self.has_ended:
             self._process.kill()
             self._reap(0)

@@ -19,10 +19,9 @@ from batkube.kernel.stopwatch import Stopwatch
 from batkube.timing.page import NEVER, ClockPage
 from batkube.timing.sleepers import Sleepers, check_kernel
 
-_MAGIC = 0x324B4256
-_SIZE = 65536
+_MAGIC = 0x344B4256
 _LIMIT, _JUMPS, _GRANTED_WROTE = 3, 12, 14
-_EPOCH, _SLOTS, _LACKS, _ELSEWHERE, _PORT, _PROXY_PORT, _TOKEN, _MODULE_SLOTS = 20, 21, 22, 23, 24, 25, 27, 28
+_EPOCH, _SLOTS, _LACKS, _PROXY_PORT, _TOKEN, _MODULE_SLOTS = 20, 21, 22, 25, 27, 28
 #: The table of waits, in numbers of eight bytes: two for each wait. The library's come first, then those of the module.
 _TABLE, _LIBRARY_WAITS = 512, 3584
 #: Monotonic clocks show a second when the program starts, as on a machine that was switched on a moment ago.
@@ -46,10 +45,10 @@ class SessionPage(ClockPage):
     def __init__(self, now_ns: int, *, deterministic: bool, seed: int, port: int, proxy_port: int = 0) -> None:
         """`port` is that of the run's API, which connections to `proxy_port` are led to as well. Raises InputError."""
         check_kernel()
-        super().__init__(now_ns, deterministic=deterministic, seed=seed, size=_SIZE, magic=_MAGIC)
+        super().__init__(now_ns, deterministic=deterministic, seed=seed, port=port, magic=_MAGIC)
         self._token = secrets.randbits(63)
         self._slots[_EPOCH] = now_ns - _HEAD_START_NS
-        self._slots[_PORT], self._slots[_PROXY_PORT], self._slots[_TOKEN] = port, proxy_port, self._token
+        self._slots[_PROXY_PORT], self._slots[_TOKEN] = proxy_port, self._token
         self._bells = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self._bells.setblocking(False)
         self._sleepers: Sleepers | None = None
@@ -194,9 +193,9 @@ class SessionPage(ClockPage):
         return False
 
     @property
-    def elsewhere(self) -> int:
-        """How many connections to others than the run were begun."""
-        return self._slots[_ELSEWHERE]
+    def reports_arrivals(self) -> bool:
+        """Idleness is read from the kernel, to which a thread sleeps while bytes for it are in flight."""
+        return False
 
     @property
     def shortcomings(self) -> list[str]:

@@ -1,31 +1,63 @@
-"""HTTP under the hand of the coordinator: nothing is read or written but when it says so.
+"""HTTP under the control of the coordinator: nothing is answered or sent except when it says so.
 
-In a run on virtual time the order of things must not depend on which socket happened to be ready first. So requests are
-read when their sender is idle, answered in the order of connections, and what is due goes out on one connection at a
-time. Everything is counted, so that the coordinator can tell whether anything is still on its way. Strangers at the
-port are not, since they are not let in (see `program_listener`).
+In a run on virtual time the order of things must not depend on which socket happened to be ready first. So:
+
+- What the program writes is read as it comes, and kept. It is answered when the program is idle and everything it has
+  written has arrived, in the order in which the *program* began its connections. The kernel may accept them in another
+  order, so the program records its own on the page that it shares with us.
+- What is due goes out in pieces, one piece on one connection at a time, each when the program is idle. A piece is
+  announced on that page before it is sent, and the program looks at its connections only when the whole piece has
+  arrived. The kernel may therefore cut and delay it as it likes.
+- A connection whose reader does not read gets no more than fits into its receive window. What does not fit would stay
+  in our kernel buffer, and arrive at some real moment in the middle of the program's work.
+
+Everything is counted, so that the coordinator can tell whether anything is in flight. Other processes that connect to
+the port are not counted, since they are not let in (see `program_listener`).
 """
 
 from __future__ import annotations
 
+import fcntl
 import heapq
-import itertools
 import re
 import select
 import socket
 import ssl
+import sys
 from collections.abc import Callable
+from typing import Protocol
 
 from batkube.api.connections.connection import MAX_BODY, Connection, Handler
 from batkube.api.connections.program_listener import ProgramListener
 from batkube.api.connections.tls import TlsSession, tls_session
+from batkube.api.connections.transmission import Transmission, WholePieces
 
 _READ = 1 << 18
-#: What goes out at most at a time. A program hears of thousands of new pods in some such pieces, acts upon each and is
-#: answered, as over a network; else it would open a connection for every one of them before it hears any answer.
-_PIECE = 1 << 16
+#: The largest piece. A program is told of thousands of new pods in several pieces, acts upon each and is answered, as
+#: over a network; otherwise it would open a connection for every one of them before it gets any answer. The size is
+#: the same on every machine, since results depend on it. It fits into one segment of the loopback (its MTU is 64 KiB)
+#: and into the smallest receive window that Linux begins with (tcp(7): tcp_rmem), so it normally arrives in one step.
+PIECE = 1 << 15
+#: No piece is sent to a connection on which more than this waits to be read: both must fit into the window.
+_UNREAD = 1 << 14
+#: linux/sockios.h: how many bytes are queued on a connection that the kernel has not sent.
+_SIOCOUTQNSD = 0x894B
 #: The first line of a write that is about one pod: a binding, a status, an eviction.
 _ABOUT_A_POD = re.compile(rb"^(?:POST|PUT|PATCH|DELETE) \S+/pods/\S+ HTTP/1\.1\r", re.MULTILINE)
+
+
+class Program(Protocol):
+    """What the program shares with the server (`timing.page`)."""
+
+    @property
+    def bytes_read(self) -> int:
+        """How many bytes the program has read from its connections to the server."""
+
+    def announce(self, port: int, total: int) -> None:
+        """Announce that on the connection from `port` altogether `total` bytes will have been sent."""
+
+    def order_of(self, port: int) -> int:
+        """Return which of the program's connections began at `port`, counted from 1; 0 if unknown."""
 
 
 class _Peer:
@@ -33,25 +65,30 @@ class _Peer:
 
     def __init__(
         self,
-        number: int,
+        accepted: int,
         sock: socket.socket,
         handler: Handler,
         open_connections: set[Connection],
         is_due: Callable[[_Peer], None],
         max_body: int,
     ) -> None:
-        #: Its place in the order in which connections were made.
-        self.number = number
+        """`accepted` is its place in the order in which connections were accepted."""
+        #: Its place among all connections: in the program's own order, once that is known.
+        self.number = (0, accepted)
         self.sock = sock
+        self.port = _port_of(sock)
         self._is_due = is_due
-        #: Whether it speaks TLS is told by its first bytes.
+        #: Whether nothing has been read from it yet; its first bytes tell whether it speaks TLS.
         self.is_new = True
         self.tls: TlsSession | None = None
-        #: What has come and is not answered yet, and whether the other side will send no more.
+        #: Bytes received, then those of them that are decrypted and not answered yet.
+        self.received = bytearray()
         self.inbox = bytearray()
+        #: Whether the other side will send no more.
         self.ended = False
-        #: What has to go out, and whether the connection ends then.
+        #: What has to go out, how much has gone out, and whether the connection ends then.
         self.pending = bytearray()
+        self.sent = 0
         self.closing = False
         self.http = Connection(handler, open_connections, max_body)
         self.http.serve_over(self)
@@ -78,22 +115,35 @@ class _Peer:
 class PolledServer:
     """A listening server on the loopback for one program."""
 
-    def __init__(self, handler: Handler, listener: ProgramListener, max_body: int = MAX_BODY) -> None:
+    def __init__(
+        self,
+        handler: Handler,
+        listener: ProgramListener,
+        max_body: int = MAX_BODY,
+        transmission: Transmission | None = None,
+    ) -> None:
         self._handler = handler
         self.listener = listener
         self._max_body = max_body
+        self._transmission = transmission or WholePieces()
         #: What is shown to clients that speak TLS; without it they are not understood.
         self.tls: ssl.SSLContext | None = None
+        #: The page of the program, once it has one.
+        self.program: Program | None = None
         self._poll = select.epoll()
         self._poll.register(listener.sock, select.EPOLLIN)
-        self._numbers = itertools.count()
         #: By file descriptor.
         self._peers: dict[int, _Peer] = {}
+        self._accepted = 0
         self._open: set[Connection] = set()
-        #: Those that have to be answered, and those on which something has to go out or that have to end, by number.
+        #: Those from which something has come, by file descriptor; those on which something has to go out or that
+        #: have to end, by number.
         self._asking: dict[int, _Peer] = {}
-        self._due: list[tuple[int, _Peer]] = []
+        self._due: list[tuple[tuple[int, int], _Peer]] = []
         #: Of the program: connections dropped, bytes received and bytes sent, ever.
+        #: How many pieces did not fit into the receive window, and the connection that was sent to most recently.
+        self.overflows = 0
+        self._latest: _Peer | None = None
         self.dropped = 0
         self.received = 0
         self.sent = 0
@@ -103,16 +153,37 @@ class PolledServer:
         ready = [number for number, _ in self._poll.poll(wait_s)]
         before = self.listener.let_in
         if self.listener.sock.fileno() in ready:
-            self.admit()
+            self._accept()
             ready = [number for number, _ in self._poll.poll(0)]
         speaking = [self._peers[number] for number in ready if number in self._peers]
         for peer in speaking:
             self._read(peer)
         return bool(speaking) or self.listener.let_in > before
 
+    def _accept(self) -> None:
+        for sock in self.listener.newcomers():
+            self._accepted += 1
+            self._peers[sock.fileno()] = _Peer(
+                self._accepted, sock, self._handler, self._open, self._is_due, self._max_body
+            )
+            self._poll.register(sock, select.EPOLLIN)
+
+    def _read(self, peer: _Peer) -> None:
+        self._asking[peer.sock.fileno()] = peer
+        try:
+            while data := peer.sock.recv(_READ):
+                self.received += len(data)
+                peer.received += data
+        except BlockingIOError:
+            return
+        except OSError:
+            pass
+        peer.ended = True
+        self._poll.unregister(peer.sock)
+
     @property
     def is_awaiting(self) -> bool:
-        """Whether anything is on its way between the program and us, as the kernel sees it."""
+        """Whether anything is in flight between the program and us, as the kernel sees it."""
         return self.listener.is_awaiting(peer.sock for peer in self._peers.values())
 
     @property
@@ -121,15 +192,20 @@ class PolledServer:
         return self.listener.unread(peer.sock for peer in self._peers.values())
 
     @property
+    def is_asked(self) -> bool:
+        """Whether anything was read that is not answered."""
+        return bool(self._asking)
+
+    @property
     def decisions(self) -> int:
         """How many of the requests that wait for an answer would change a single pod."""
-        return sum(len(_ABOUT_A_POD.findall(peer.inbox)) for peer in self._asking.values())
+        return sum(len(_ABOUT_A_POD.findall(peer.inbox)) for peer in self._in_order())
 
     def answer(self) -> None:
-        """Answer what was read, in the order in which the connections were made."""
-        asking, self._asking = self._asking, {}
-        for number in sorted(asking):
-            peer = asking[number]
+        """Answer what was read, in the order in which the program began its connections."""
+        asking = self._in_order()
+        self._asking = {}
+        for peer in asking:
             if peer.sock.fileno() < 0:
                 continue  # the program cut it, and what was to go out on it failed before we came to this
             if peer.inbox:
@@ -138,72 +214,121 @@ class PolledServer:
             if peer.ended:
                 self._drop(peer)
 
-    def admit(self) -> None:
-        """Accept the connections that wait, without reading: a client cannot go on while the queue of them is full."""
-        for sock in self.listener.newcomers():
-            self._peers[sock.fileno()] = _Peer(
-                next(self._numbers), sock, self._handler, self._open, self._is_due, self._max_body
-            )
-            self._poll.register(sock, select.EPOLLIN)
+    def _in_order(self) -> list[_Peer]:
+        """Return those from which something has come. The program is idle, so it has recorded all its connections."""
+        for peer in self._asking.values():
+            if peer.is_new and self.program is not None:
+                peer.number = (self.program.order_of(peer.port), peer.number[1])
+        asking = sorted(self._asking.values(), key=lambda peer: peer.number)
+        for peer in asking:
+            self._decrypt(peer)
+        return asking
+
+    def _decrypt(self, peer: _Peer) -> None:
+        """Move what was received to the inbox, without the encryption if there is one."""
+        data, peer.received = bytes(peer.received), bytearray()
+        if not data:
+            return
+        if peer.is_new:
+            peer.is_new, peer.tls = False, tls_session(data, self.tls)
+        if peer.tls is not None:
+            try:
+                data, reply = peer.tls.open(data)
+            except OSError:
+                peer.closing = True
+                self._is_due(peer)
+                return
+            if reply:
+                peer.keep(reply)
+        peer.inbox += data
 
     def _is_due(self, peer: _Peer) -> None:
         heapq.heappush(self._due, (peer.number, peer))
 
-    def _read(self, peer: _Peer) -> None:
-        self._asking[peer.number] = peer
+    def send_one(self) -> bool:
+        """Send a piece of what is due on the first connection that takes it; return whether one did."""
+        held: list[tuple[tuple[int, int], _Peer]] = []
         try:
-            while data := peer.sock.recv(_READ):
-                self.received += len(data)
-                if peer.is_new:
-                    peer.is_new, peer.tls = False, tls_session(data, self.tls)
-                if peer.tls is not None:
-                    data, reply = peer.tls.open(data)
-                    if reply:
-                        peer.keep(reply)
-                peer.inbox += data
-        except BlockingIOError:
-            return
+            while self._due:
+                number, peer = self._due[0]
+                if peer.sock.fileno() >= 0 and peer.pending:
+                    if self._takes_more(peer):
+                        self._send(peer)
+                        return True
+                    held.append((number, peer))
+                    heapq.heappop(self._due)
+                    continue
+                heapq.heappop(self._due)
+                if peer.sock.fileno() >= 0 and peer.closing:
+                    self._drop(peer)
+                    return True
+            return False
+        finally:
+            for entry in held:
+                heapq.heappush(self._due, entry)
+
+    def _takes_more(self, peer: _Peer) -> bool:
+        """Return whether the program reads the connection, or a piece still fits into its receive window."""
+        if self.program is None or self.program.bytes_read >= self.sent:
+            return True
+        return self.listener.unread([peer.sock]) <= _UNREAD
+
+    def _send(self, peer: _Peer) -> None:
+        piece = bytes(peer.pending[:PIECE])
+        self._announce(peer, peer.sent + len(piece))
+        try:
+            count = self._transmission.send(peer.sock, piece)
         except OSError:
-            pass
-        peer.ended = True
-        self._poll.unregister(peer.sock)
+            self._drop(peer)
+            return
+        if count < len(piece):
+            self._announce(peer, peer.sent + count)
+        self._latest = peer
+        self.sent += count
+        peer.sent += count
+        del peer.pending[:count]
+
+    def take_back_unsent(self) -> None:
+        """Announce no more than the kernel has sent: the latest piece did not fit into the receive window after all.
+
+        What is left arrives whenever the program has read enough, at a real moment.
+        """
+        peer = self._latest
+        if peer is None or peer.sock.fileno() < 0:
+            return
+        unsent = int.from_bytes(fcntl.ioctl(peer.sock, _SIOCOUTQNSD, bytes(4)), sys.byteorder)
+        if unsent:
+            self._announce(peer, peer.sent - unsent)
+            self.overflows += 1
+            self._latest = None
+
+    def _announce(self, peer: _Peer, total: int) -> None:
+        if self.program is not None:
+            self.program.announce(peer.port, total)
 
     def _drop(self, peer: _Peer) -> None:
         if not peer.ended:
             self._poll.unregister(peer.sock)
         del self._peers[peer.sock.fileno()]
         self.listener.forget(peer.sock)
+        # The end of a stream is counted as one byte more (RFC 9293, 3.4: a FIN has a sequence number).
+        self._announce(peer, peer.sent + 1)
         peer.sock.close()
         peer.http.connection_lost(None)
         self.dropped += 1
 
-    def send_one(self) -> bool:
-        """Send a piece of what is due on the first connection that has anything; return whether one had."""
-        while self._due:
-            _, peer = self._due[0]
-            if peer.sock.fileno() >= 0 and peer.pending:
-                self._send(peer)
-                return True
-            heapq.heappop(self._due)
-            if peer.sock.fileno() >= 0 and peer.closing:
-                self._drop(peer)
-                return True
-        return False
-
-    def _send(self, peer: _Peer) -> None:
-        try:
-            count = peer.sock.send(peer.pending[:_PIECE])
-        except BlockingIOError:
-            return
-        except OSError:
-            self._drop(peer)
-            return
-        self.sent += count
-        del peer.pending[:count]
-
     def close(self) -> None:
         """Drop every connection and stop listening."""
+        self.program = None
         for peer in list(self._peers.values()):
             self._drop(peer)
         self._poll.close()
         self.listener.close()
+
+
+def _port_of(sock: socket.socket) -> int:
+    """Return the port at which the program's end of a connection is; 0 if it was reset."""
+    try:
+        return int(sock.getpeername()[1])
+    except OSError:
+        return 0

@@ -27,9 +27,6 @@ _BUFFER = 1 << 22
 #: Closing such a socket resets its connection: nothing remains of it (socket(7): on, for 0 seconds).
 _RESET = struct.pack("ii", 1, 0)
 _FIRST_WORDS = 1024
-_SO_MEMINFO = 55
-#: linux/sock_diag.h: the last of SK_MEMINFO_*, how many packets a socket has dropped.
-_DROPPED = struct.Struct("=32xI")
 
 #: Where a connection comes from that was reset.
 _RESET_ADDRESS: Address = ("", 0)
@@ -86,12 +83,6 @@ class ProgramListener:
     def is_guarded(self) -> bool:
         """Whether strangers can be told from the program; if not, everybody comes in."""
         return self._table is not None
-
-    @property
-    def is_overrun(self) -> bool:
-        """Whether so many have come at a time that the kernel had no room for some of them."""
-        (dropped,) = _DROPPED.unpack(self.sock.getsockopt(socket.SOL_SOCKET, _SO_MEMINFO, _DROPPED.size))
-        return bool(dropped)
 
     def invite(self, pid: int, connects: Callable[[], int] = lambda: 0) -> None:
         """Let a program in, which has begun a session of its own and counts its connections, if it can."""

@@ -1,0 +1,65 @@
+/* Pieces from the run's server arrive whole.
+ *
+ * The kernel may deliver what the server sends in one piece as several segments, and a program with a free core would
+ * act upon the first of them. So the server announces each piece on the page before it sends it, and whatever waits for
+ * a connection or reads from one does not return until the announced piece has arrived. */
+
+#include "clock.h"
+
+#include <errno.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { PORT_SHIFT = 48, ENDED = 7 /* TCP_CLOSE; the states above it have seen the end of the stream, or are closing */ };
+static const uint64_t TOTAL_MASK = (UINT64_C(1) << 40) - 1;
+
+/* The file, plus one, of each connection of this process to the run's server, by its local port; and the reverse. */
+enum { MOST = 65536 };
+static _Atomic int files[MOST];
+static _Atomic uint16_t ports[MOST];
+
+void connection_began(int file, uint64_t order) {
+    struct sockaddr_in local = {0};
+    socklen_t length = sizeof local;
+    int problem = errno;
+    if (getsockname(file, (struct sockaddr *)&local, &length) == 0 && local.sin_family == AF_INET) {
+        uint16_t port = ntohs(local.sin_port);
+        atomic_store(&page->order[port], (uint32_t)order);
+        if (file < MOST) {
+            atomic_store(&files[port], file + 1);
+            atomic_store(&ports[file], port);
+        }
+    }
+    errno = problem;
+}
+
+void connection_ended(int file) {
+    if (file < 0 || file >= MOST) return;
+    uint16_t port = atomic_exchange(&ports[file], 0);
+    if (port) atomic_store(&files[port], 0);
+}
+
+static bool has_arrived(uint64_t announced) {
+    int file = atomic_load(&files[announced >> PORT_SHIFT]) - 1;
+    struct tcp_info info;
+    socklen_t size = sizeof info;
+    if (file < 0 || getsockopt(file, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return true; /* it was closed */
+    return info.tcpi_state >= ENDED || info.tcpi_bytes_received >= (announced & TOTAL_MASK);
+}
+
+void await_arrival(void) {
+    static _Atomic uint64_t whole;
+    static const struct timespec moment = {.tv_nsec = 20000};
+    int problem = errno;
+    uint64_t announced = atomic_load(&page->arriving);
+    if (announced == atomic_load(&whole)) return;
+    while (!has_arrived(announced)) {
+        syscall(SYS_nanosleep, &moment, NULL); /* in real time */
+        announced = atomic_load(&page->arriving); /* the server takes back what it cannot send */
+    }
+    atomic_store(&whole, announced);
+    errno = problem;
+}

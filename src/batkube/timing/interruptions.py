@@ -1,0 +1,36 @@
+"""Stops a program at random moments for some milliseconds, to show that a run does not depend on its speed."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import signal
+import threading
+
+#: The longest time, in real seconds, between two interruptions, and of one.
+_BETWEEN_S, _LENGTH_S = 0.02, 0.005
+
+
+class Interruptions:
+    """A thread that stops and continues the processes of a program (signal(7): SIGSTOP, SIGCONT)."""
+
+    def __init__(self, group: int, chance: random.Random) -> None:
+        """`group` is the process group of the program; `chance` draws when and for how long."""
+        self._group = group
+        self._chance = chance
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._interrupt, name="interruptions", daemon=True)
+        self._thread.start()
+
+    def _interrupt(self) -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            while not self._over.wait(self._chance.uniform(0, _BETWEEN_S)):
+                os.killpg(self._group, signal.SIGSTOP)
+                self._over.wait(self._chance.uniform(0, _LENGTH_S))
+                os.killpg(self._group, signal.SIGCONT)
+
+    def end(self) -> None:
+        """Leave the program alone from now on."""
+        self._over.set()
+        self._thread.join()
