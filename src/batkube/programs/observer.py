@@ -39,7 +39,7 @@ _UNGUARDED = FidelityNote(
 )
 _UNCERTAIN = FidelityNote(
     "repeatability",
-    "bytes crossed a program's connections at moments that depend on the machine; another run may take another course",
+    "something in a program depended on the machine (uncounted bytes, or memory in use); another run may differ",
 )
 
 
@@ -90,7 +90,7 @@ class Observer:
             self._notes.add(_SPOKEN_TO, example=program)
 
     def note_uncertain(self, program: str) -> None:
-        """Record that bytes of a program were not counted, or did not arrive when they were announced."""
+        """Record that something in a program may differ in another run (`timing.coordinator.Attachment.is_certain`)."""
         self._notes.add(_UNCERTAIN, example=program)
 
     def note_real_time(self, program: str, uses: Sequence[str]) -> None:

@@ -218,8 +218,12 @@ class Attachment:
 
     @property
     def is_certain(self) -> bool:
-        """Whether nothing crossed the program's connections that was not counted, or at a moment of its own."""
-        return self._counts and not self.server.overflows
+        """Whether nothing happened that may differ in another run.
+
+        That would be: bytes that crossed the program's connections without being counted, or at a moment of their own;
+        a garbage collection that depended on some kilobytes.
+        """
+        return self._counts and not self.server.overflows and not self._garbage.was_close
 
     def receive(self, now: Instant) -> bool:
         """Read and answer everything the program wrote; return whether there was anything.
