@@ -83,5 +83,5 @@ class Coordination:
             self._observer.note_others(name, elsewhere, page.bytes_read - attachment.server.sent)
             self._observer.note_strangers(name, page.connects, listener)
         self._coordinator.stop()
-        for log in self._logs:
-            log.close()
+        for attachment in self.attachments:
+            self._observer.note_log(attachment.process)

@@ -16,6 +16,7 @@ from batkube.kernel.agenda import Rank
 from batkube.kernel.fidelity import FidelityNote
 from batkube.kernel.instants import Instant
 from batkube.timing.coordinator import Acceptor
+from batkube.timing.processes import AttachedProcess
 
 EVENTS = "events"
 _FAILED = "FailedScheduling"
@@ -32,6 +33,9 @@ _STRANGERS = FidelityNote(
 _SPOKEN_TO = FidelityNote(
     "connections",
     "others than the run's server spoke to a program, at a port of its own; that may have changed its course",
+)
+_LOG_CUT = FidelityNote(
+    "log", "the rest of what a program logged could not be written to its log.txt; no result depends on that file"
 )
 _UNGUARDED = FidelityNote(
     "connections",
@@ -89,6 +93,11 @@ class Observer:
         """Take note of what a program used that cannot be had on the run's clock."""
         for use in uses:
             self._notes.add(_REAL_TIME, example=f"{program}: {use}")
+
+    def note_log(self, process: AttachedProcess) -> None:
+        """Note that the log file of a program, which has ended, is incomplete."""
+        if process.log.cut:
+            self._notes.add(_LOG_CUT, example=f"{process.name}: {process.log.cut}")
 
     def note_strangers(self, program: str, connects: int, listener: Acceptor) -> None:
         """Take note of who else called the port of a program that itself has connected at least `connects` times."""
