@@ -155,7 +155,7 @@ class PacedPrograms:
             process = program.process
             self._observer.note_strangers(process.name, process.page.connects, program.server.listener)
             process.stop()
-            self._observer.note_log(process)
+            self._observer.note_end(process)
             program.server.close()
 
 

@@ -84,4 +84,4 @@ class Coordination:
             self._observer.note_strangers(name, page.connects, listener)
         self._coordinator.stop()
         for attachment in self.attachments:
-            self._observer.note_log(attachment.process)
+            self._observer.note_end(attachment.process)

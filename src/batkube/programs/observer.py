@@ -34,6 +34,7 @@ _SPOKEN_TO = FidelityNote(
     "connections",
     "others than the run's server spoke to a program, at a port of its own; that may have changed its course",
 )
+_CRASHED = FidelityNote("programs", "a program ended by itself, and the run with it; outputs end at that instant")
 _LOG_CUT = FidelityNote(
     "log", "the rest of what a program logged could not be written to its log.txt; no result depends on that file"
 )
@@ -94,8 +95,10 @@ class Observer:
         for use in uses:
             self._notes.add(_REAL_TIME, example=f"{program}: {use}")
 
-    def note_log(self, process: AttachedProcess) -> None:
-        """Note that the log file of a program, which has ended, is incomplete."""
+    def note_end(self, process: AttachedProcess) -> None:
+        """Note that a program ended while the run needed it, and that its log file is incomplete."""
+        if process.crash:
+            self._notes.add(_CRASHED, example=f"{process.name} {process.crash}")
         if process.log.cut:
             self._notes.add(_LOG_CUT, example=f"{process.name}: {process.log.cut}")
 

@@ -41,6 +41,8 @@ class AttachedProcess:
         self.log = log
         #: What it used; known once it has ended.
         self.usage = Usage(0.0, 0)
+        #: How it ended, if it did so by itself and the run failed by that.
+        self.crash = ""
         try:
             self._process = subprocess.Popen(
                 list(command),
@@ -100,6 +102,7 @@ class AttachedProcess:
         how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
         if needs_page and not self.page.pid:
             how = f"{how} and never read the virtual clock; {self.page.remedy}"
+        self.crash = how
         return self.failure(how)
 
     def cpu_ns(self) -> int:
