@@ -7,7 +7,7 @@ import pytest
 
 from batkube.kernel.errors import InputError
 from batkube.kernel.quantities import CPU, GPU, MEMORY, PODS
-from batkube.platforms.manifests import CORDONED, TAINTED
+from batkube.platforms.manifests import CORDONED, TAINTED, not_kept
 from batkube.platforms.model import DEFAULT_PODS, Platform
 from batkube.platforms.reading import read_platform
 
@@ -69,15 +69,17 @@ def test_taints_are_kept(tmp_path: Path) -> None:
     platform = read(tmp_path, node("a", "{taints: [{key: dedicated, value: gpu, effect: NoSchedule, timeAdded: x}]}"))
 
     assert platform.machines[0].taints == ({"key": "dedicated", "value": "gpu", "effect": "NoSchedule"},)
+    assert (not_kept("spec.taints.timeAdded"), 1) in platform.notes
 
 
-def test_a_cordoned_node_is_left_out_and_counted(tmp_path: Path) -> None:
+def test_a_cordoned_node_stays_and_is_counted(tmp_path: Path) -> None:
     platform = read(
         tmp_path,
         f"{node('a', '{unschedulable: true}')}---{node('b')}---{node('c', '{unschedulable: true}')}---{node('d')}",
     )
 
-    assert [(machine.id, machine.name) for machine in platform.machines] == [(0, "b"), (1, "d")]
+    assert [machine.name for machine in platform.machines if machine.takes_any_pod] == ["b", "d"]
+    assert [machine.name for machine in platform.machines if machine.is_cordoned] == ["a", "c"]
     assert platform.notes == ((CORDONED, 2),)
 
 

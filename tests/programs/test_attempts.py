@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ from hypothesis import strategies as st
 
 from batkube.kernel.instants import EPOCH, Instant
 from batkube.programs.attempts import AttemptLog, instant_in_log, version_in_log
+from batkube.timing.program_log import ProgramLog
 
 YEAR_NS = 366 * 86_400 * 10**9
 NO_FIT = (
@@ -23,17 +26,21 @@ ERROR = (
 BOUND = 'I0101 00:00:01.000000 7 schedule_one.go:346] "Successfully bound pod to node" pod="default/w0-0" node="a"\n'
 
 
-def test_attempts_are_told_with_their_instant_even_when_a_line_comes_in_pieces(tmp_path: Path) -> None:
-    path = tmp_path / "log.txt"
-    path.write_text(BOUND + NO_FIT[:60])
+@pytest.fixture
+def output(tmp_path: Path) -> Iterator[ProgramLog]:
+    log = ProgramLog(tmp_path / "log.txt")
+    yield log
+    log.close()
+
+
+def test_attempts_are_told_with_their_instant_even_when_a_line_comes_in_pieces(output: ProgramLog) -> None:
     told: list[tuple[str, str, int]] = []
-    log = AttemptLog(path, lambda *attempt: told.append(attempt))
+    log = AttemptLog(output, lambda *attempt: told.append(attempt))
+    os.write(output.sink, (BOUND + NO_FIT[:60]).encode())
     log.read(Instant(2_000_000_000))
     assert told == []
-    with path.open("a") as file:
-        file.write(NO_FIT[60:] + ERROR)
+    os.write(output.sink, (NO_FIT[60:] + ERROR).encode())
     log.read(Instant(2_000_000_000))
-    log.close()
     assert told == [
         ("default/w0-1", '0/1 nodes: taint "x"', 1_500_000_000),
         ("other/p", "no such volume", 2_000_000_000),
@@ -58,10 +65,9 @@ def test_an_instant_survives_a_log_without_a_year(logged: int, later: int) -> No
         ("hello", None),
     ],
 )
-def test_the_version_is_what_a_program_says_when_it_starts(tmp_path: Path, line: str, version: str | None) -> None:
-    path = tmp_path / "log.txt"
-    path.write_text(f"I0101 00:00:00.000000 7 {line}\nI0101 00:00:00.000000 7 more.go:1] Starting\n")
-    assert version_in_log(path) == version
+def test_the_version_is_what_a_program_says_when_it_starts(line: str, version: str | None) -> None:
+    log = f"I0101 00:00:00.000000 7 {line}\nI0101 00:00:00.000000 7 more.go:1] Starting\n"
+    assert version_in_log(log.encode()) == version
 
 
 @pytest.mark.parametrize(
@@ -73,11 +79,9 @@ def test_the_version_is_what_a_program_says_when_it_starts(tmp_path: Path, line:
         "Error scheduling pod; retrying",
     ],
 )
-def test_every_versions_messages_are_understood(tmp_path: Path, message: str) -> None:
-    path = tmp_path / "log.txt"
-    path.write_text(f'I0101 00:00:01.000000 7 it.go:1] "{message}" pod="default/p" err="why"\n')
+def test_every_versions_messages_are_understood(output: ProgramLog, message: str) -> None:
     told: list[tuple[str, str, int]] = []
-    log = AttemptLog(path, lambda *attempt: told.append(attempt))
+    log = AttemptLog(output, lambda *attempt: told.append(attempt))
+    os.write(output.sink, f'I0101 00:00:01.000000 7 it.go:1] "{message}" pod="default/p" err="why"\n'.encode())
     log.read(Instant(1_000_000_000))
-    log.close()
     assert told == [("default/p", "why", 1_000_000_000)]

@@ -85,6 +85,14 @@ def test_a_file_of_the_users_adds_programs_and_replaces_ours(tmp_path: Path) -> 
         ("mine: {about: mine, command: [./x]}", ": mine.clock: a `command` has another `clock` than go"),
         ("mine: {about: mine, module: m, default: 0.1.0, clock: preload}", "and only a `command` has"),
         ("mine: {about: mine, command: [./x], clock: sundial}", ": mine.clock: Invalid enum value 'sundial'"),
+        (
+            "mine: {about: mine, module: m, default: 0.1.0, pod-group: a/v1, pod-group-key: k, pod-group-label: k}",
+            ": mine.pod-group-label: cannot be given together with `pod-group-key`",
+        ),
+        (
+            "mine: {about: mine, module: m, default: 0.1.0, pod-group-label: k}",
+            ": mine.pod-group-label: needs a `pod-group`",
+        ),
         ("[]", "is not a mapping from names to programs"),
         ("mine: 1", ": mine: Expected `object`"),
     ],

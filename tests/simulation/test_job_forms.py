@@ -17,6 +17,7 @@ from batkube.kernel.instants import START, Duration
 from batkube.kernel.streams import Streams
 from batkube.programs.program import OutsideScheduler
 from batkube.scenarios.keys import make_scenario
+from batkube.schedulers.catalogue import read_catalogue
 from batkube.schedulers.programs import ProgramStart, start_of
 from batkube.simulation.job_forms import JobForm, job_forms_of, maker_of, refuse_without_controllers
 from batkube.workloads.model import Delay, Job
@@ -67,6 +68,34 @@ def test_a_dialect_of_the_users_own_is_taken_as_its_entry_describes_it() -> None
     [job_form] = job_forms_of(None, [scheduler(start)], definitions("podgroups.mine.org")).values()
 
     assert job_form.dialect == Dialect("mine.org/v1", "mine.org/group")
+
+
+@pytest.mark.parametrize(
+    ("keys", "is_label"), [("pod-group-key: mine.org/group", False), ("pod-group-label: mine.org/group", True)]
+)
+def test_pods_name_their_group_by_an_annotation_or_a_label_as_the_entry_says(
+    keys: str, is_label: bool, tmp_path: Path
+) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_text(
+        "mine: {about: mine, scheduler-name: mine, command: [./x], clock: preload, submit-as: pod-group, "
+        f"pod-group: mine.org/v1, {keys}}}"
+    )
+    start = start_of("mine", read_catalogue([file]))
+    forms = job_forms_of(None, [scheduler(start)], definitions("podgroups.mine.org"))
+    world = World(Streams(0))
+    maker = maker_of(world, ResourceModel.REQUESTS, StoreClient(world.store), forms)
+    job = Job(
+        workload="w0", name="7", submit=START, size=2, profile=Delay(name="d", duration=Duration(1)), scheduler="mine"
+    )
+    maker.make(job, START, Past())
+
+    for pod in world.store.all(POD).values():
+        metadata = pod["metadata"]
+        assert ("mine.org/group" in metadata["labels"], "mine.org/group" in metadata["annotations"]) == (
+            is_label,
+            not is_label,
+        )
 
 
 def test_a_dialect_that_nobody_defines_is_one_message() -> None:

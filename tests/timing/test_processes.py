@@ -1,4 +1,4 @@
-"""A program that does not start, and what is shown of the log of one that failed."""
+"""A program that does not start, and one that ends with whoever started it."""
 
 from __future__ import annotations
 
@@ -12,23 +12,18 @@ from tests.process_ends import wait_for_end
 
 from batkube.kernel.errors import InputError
 from batkube.timing.page import ClockPage
-from batkube.timing.processes import AttachedProcess, last_lines
+from batkube.timing.processes import AttachedProcess
+from batkube.timing.program_log import ProgramLog
 
 
 def test_a_file_that_cannot_be_started_is_called_a_program(tmp_path: Path) -> None:
     file = tmp_path / "notes.txt"
     file.touch()
 
+    log = ProgramLog(tmp_path / "log.txt")
     with pytest.raises(InputError, match=r"^program 'notes': cannot be started: Permission denied"):
-        AttachedProcess("notes", [str(file)], ClockPage(0, deterministic=True, seed=0), tmp_path / "log.txt", {})
-
-
-def test_the_flags_that_klog_lists_do_not_hide_what_matters() -> None:
-    flags = [f'I0101 00:00:00.000000      42 flags.go:64] FLAG: --flag-{number}="1"' for number in range(40)]
-    matters = 'E0101 00:00:00.000000      42 run.go:74] "command failed" err="no kind \\"Wrong\\" is registered"'
-
-    assert last_lines("\n".join(["started", matters, *flags])) == ["started", matters]
-    assert last_lines("\n".join(f"line {number}" for number in range(100))) == [f"line {n}" for n in range(85, 100)]
+        AttachedProcess("notes", [str(file)], ClockPage(0, deterministic=True, seed=0), log, {})
+    log.close()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs Linux's parent-death signal")
@@ -38,9 +33,10 @@ import os, signal
 from pathlib import Path
 from batkube.timing.page import ClockPage
 from batkube.timing.processes import AttachedProcess
+from batkube.timing.program_log import ProgramLog
 page = ClockPage(0, deterministic=True, seed=0)
 command = [{sys.executable!r}, "-c", "import time; time.sleep(600)"]
-process = AttachedProcess("sleep", command, page, Path("log.txt"), {{}})
+process = AttachedProcess("sleep", command, page, ProgramLog(Path("log.txt")), {{}})
 print(process.pid, flush=True)
 os.kill(os.getpid(), signal.SIGKILL)
 """

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from batkube.timing.orphans import ending_with_us
-from batkube.timing.processes import last_lines
+from batkube.timing.program_log import last_lines
 
 #: How long a partner that was told of the end may take to end itself.
 _FAREWELL_S = 5.0

@@ -125,21 +125,37 @@ def node_of(machine: Machine, model: ResourceModel, now: Instant) -> tuple[Key, 
     name = kube_name(machine.name)
     amounts = {resource: format_amount(resource, amount) for resource, amount in node_capacity(machine, model).items()}
     labels = {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux", **machine.labels}
-    spec: KubeObject = {"taints": [dict(taint) for taint in machine.taints]} if machine.taints else {}
+    metadata, spec, status = (dict(machine.node.get(section, {})) for section in ("metadata", "spec", "status"))
+    if machine.taints:
+        spec["taints"] = [dict(taint) for taint in machine.taints]
     since = rfc3339(now)
+    times = {"lastHeartbeatTime": since, "lastTransitionTime": since}
     ready = {
         "type": "Ready",
         "status": "True",
         "reason": "KubeletReady",
-        "lastHeartbeatTime": since,
-        "lastTransitionTime": since,
+        **times,
     }
+    conditions = [*({**condition, **times} for condition in status.get("conditions", ())), ready]
+    capacity = allocatable = amounts
+    if "capacity" in status or "allocatable" in status:
+        allocatable = status.get("allocatable") or status["capacity"]
+        capacity = status.get("capacity") or allocatable
+        # The machine may have more than its manifest says: the default number of pods, itself as a whole.
+        more = {name: text for name, text in amounts.items() if name not in capacity and name not in allocatable}
+        capacity, allocatable = {**capacity, **more}, {**allocatable, **more}
     node: KubeObject = {
         "apiVersion": "v1",
         "kind": "Node",
-        "metadata": {"name": name, "uid": _uid(f"node {name}"), "creationTimestamp": since, "labels": labels},
+        "metadata": {
+            "name": name,
+            "uid": _uid(f"node {name}"),
+            "creationTimestamp": since,
+            "labels": labels,
+            **metadata,
+        },
         "spec": spec,
-        "status": {"capacity": amounts, "allocatable": amounts, "conditions": [ready]},
+        "status": {**status, "capacity": capacity, "allocatable": allocatable, "conditions": conditions},
     }
     return Key(name), node
 

@@ -77,6 +77,10 @@ class PodsRecord(msgspec.Struct, frozen=True, kw_only=True):
     owner: str = ""
 
 
+#: In the place of a phase: the pod was deleted before it ended, and Kubernetes has no phase for that.
+DELETED_PHASE = "Deleted"
+
+
 class PodRecord(msgspec.Struct, frozen=True, kw_only=True):
     """The story of a pod that has no part in a course, told when it is over, or when the run is."""
 

@@ -124,7 +124,8 @@ def register_nodes(
     """Let the kubelet of every machine register its node, which tells clients what `annotations` say."""
     for machine in platform.machines:
         _, node = node_of(machine, ResourceModel.REQUESTS, now)
-        del node["status"]["conditions"]
+        # Its kubelet says itself that it is ready.
+        node["status"]["conditions"] = [one for one in node["status"]["conditions"] if one["type"] != "Ready"]
         if annotations:
-            node["metadata"]["annotations"] = dict(annotations)
+            node["metadata"]["annotations"] = {**node["metadata"].get("annotations", {}), **annotations}
         client.create(NODE, agents.registered(node, now), now)

@@ -12,7 +12,8 @@ from typing import TextIO
 import msgspec
 
 from batkube.cluster.mapping import NAMESPACE
-from batkube.cluster.outcomes import ONCE, Outcome, PodsRecord
+from batkube.cluster.outcomes import DELETED_PHASE, ONCE, Outcome, PodsRecord
+from batkube.cluster.pods import TERMINAL_PHASES
 from batkube.cluster.store import Key
 from batkube.emulation.preparing import ClusterNodes
 from batkube.emulation.settings import Emulation
@@ -162,7 +163,7 @@ class Recorder:
                     scheduled=[pod.bound],
                     started=[self._starts[pod.name]],
                     finished=pod.finished or START,
-                    phase=pod.phase,
+                    phase=pod.phase if pod.phase in TERMINAL_PHASES else DELETED_PHASE,
                     reason=pod.reason if pod.phase != "Succeeded" else "",
                 )
             )

@@ -102,8 +102,8 @@ class NodeAgents:
                 "allocatable": status.get("allocatable") or capacity,
                 "conditions": _conditions(status.get("conditions") or [], now),
                 "addresses": status.get("addresses") or self._named_addresses(name),
-                "daemonEndpoints": {"kubeletEndpoint": {"Port": 10250}},
-                "nodeInfo": _node_info(name),
+                "daemonEndpoints": status.get("daemonEndpoints") or {"kubeletEndpoint": {"Port": 10250}},
+                "nodeInfo": {**_node_info(name), **(status.get("nodeInfo") or {})},
             },
         }
 

@@ -122,6 +122,8 @@ class PacedPrograms:
                 raise program.process.ended(needs_page=False)
             if program.is_attached:
                 log.read(self._loop.now)
+            else:
+                log.skip()
 
     def failure(self, problem: str) -> RunFailed:
         """Return the failure of the run by its main program."""
@@ -153,9 +155,8 @@ class PacedPrograms:
             process = program.process
             self._observer.note_strangers(process.name, process.page.connects, program.server.listener)
             process.stop()
+            self._observer.note_end(process)
             program.server.close()
-        for log in self._logs:
-            log.close()
 
 
 class _Quiet:

@@ -1,9 +1,9 @@
 """Platforms from Kubernetes Node manifests, such as `kubectl get nodes -o yaml` prints them.
 
 What pods may use is `status.allocatable`, which is also what kube-scheduler looks at (scheduler framework,
-NodeInfo.SetNode); a node without one gets its `status.capacity`, as the API server would default it. A cordoned node
-(`spec.unschedulable`) takes no pods in a cluster, so it is no machine here. Taints are kept but nobody heeds them: that
-takes a scheduler that knows tolerations. Both are noted.
+NodeInfo.SetNode); a node without one gets its `status.capacity`, as the API server would default it. Taints and
+cordons (`spec.unschedulable`) are kept, and keep the pods of jobs away; both are noted. So is every field that does not
+reach the simulated node (`node_fields`).
 """
 
 from __future__ import annotations
@@ -11,19 +11,25 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import cast
 
 from batkube.kernel.documents import yaml_documents
 from batkube.kernel.errors import InputError
 from batkube.kernel.fidelity import FidelityNote
-from batkube.kernel.quantities import CPU
+from batkube.kernel.quantities import CPU, parse_quantity
 from batkube.platforms.assembling import assemble, checked_amount, with_pods
 from batkube.platforms.model import REPELLING, Machine, Platform
+from batkube.platforms.node_fields import REMEDY, NodeFields
 
-CORDONED = FidelityNote("platform", "a node is cordoned (spec.unschedulable) and is left out")
+CORDONED = FidelityNote(
+    "platform", "nodes that are cordoned (spec.unschedulable) take no jobs until they are uncordoned"
+)
 TAINTED = FidelityNote("platform", "nodes with taints take none of the jobs, whose pods tolerate no taint")
+#: What matters only where a workload has jobs.
+ABOUT_JOBS = (CORDONED, TAINTED)
 _EFFECTS = (*REPELLING, "PreferNoSchedule")
+_TAINT = ("key", "value", "effect")
 _LISTS = ("List", "NodeList")
-_REMEDY = "write Node manifests, as `kubectl get nodes -o yaml` prints them"
 
 
 def parse_manifests(path: Path, text: str) -> Platform:
@@ -36,30 +42,32 @@ def parse_manifests(path: Path, text: str) -> Platform:
         if document is not None
         for pair in _nodes(source, f"document {number}", document)
     ]
-    open_nodes = [(at, node) for at, node in nodes if not _is_cordoned(source, at, node)]
-    if nodes and not open_nodes:
+    fields = NodeFields(source)
+    machines = [_machine(source, at, number, node, fields) for number, (at, node) in enumerate(nodes)]
+    cordoned = sum(machine.is_cordoned for machine in machines)
+    if machines and cordoned == len(machines):
         raise InputError(
             source,
             problem="every node is cordoned (spec.unschedulable), so nothing can run",
             remedy="uncordon some: remove spec.unschedulable",
         )
-    machines = [_machine(source, at, number, node) for number, (at, node) in enumerate(open_nodes)]
-    tainted = sum(not machine.takes_any_pod for machine in machines)
-    counts = ((CORDONED, len(nodes) - len(open_nodes)), (TAINTED, tainted))
-    return assemble(source, machines, remedy=_REMEDY, notes=tuple(pair for pair in counts if pair[1]))
+    tainted = sum(not machine.takes_any_pod and not machine.is_cordoned for machine in machines)
+    counts = ((CORDONED, cordoned), (TAINTED, tainted), *((not_kept(name), n) for name, n in fields.left_out.items()))
+    return assemble(source, machines, remedy=REMEDY, notes=tuple(pair for pair in counts if pair[1]))
 
 
-def _is_cordoned(source: str, at: str, node: dict[str, object]) -> bool:
-    return _mapping(source, at, node, "spec").get("unschedulable") is True
+def not_kept(field: str) -> FidelityNote:
+    """Return the note about a field of manifests that the simulated nodes do not have."""
+    return FidelityNote("platform", f"simulated nodes do not have what the manifests say in {field}")
 
 
 def _json_documents(source: str, text: str) -> list[object]:
     try:
         return [json.loads(text)]
     except json.JSONDecodeError as error:
-        raise InputError(source, at=f"line {error.lineno}", problem=f"not JSON: {error.msg}", remedy=_REMEDY) from None
+        raise InputError(source, at=f"line {error.lineno}", problem=f"not JSON: {error.msg}", remedy=REMEDY) from None
     except (ValueError, RecursionError) as error:  # numbers of thousands of digits, or thousands of brackets
-        raise InputError(source, problem=f"not JSON that can be read: {error}", remedy=_REMEDY) from None
+        raise InputError(source, problem=f"not JSON that can be read: {error}", remedy=REMEDY) from None
 
 
 def _nodes(source: str, at: str, document: object) -> Iterator[tuple[str, dict[str, object]]]:
@@ -72,32 +80,42 @@ def _nodes(source: str, at: str, document: object) -> Iterator[tuple[str, dict[s
             yield from _nodes(source, f"{at}, items[{number}]", item)
     else:
         what = f"a {kind}" if kind else "no Kubernetes object"
-        raise InputError(source, at=at, problem=f"holds {what}, not a Node", remedy=_REMEDY)
+        raise InputError(source, at=at, problem=f"holds {what}, not a Node", remedy=REMEDY)
 
 
-def _machine(source: str, at: str, number: int, node: dict[str, object]) -> Machine:
+def _machine(source: str, at: str, number: int, node: dict[str, object], fields: NodeFields) -> Machine:
     metadata, spec, status = (_mapping(source, at, node, part) for part in ("metadata", "spec", "status"))
     name = metadata.get("name")
     if not isinstance(name, str) or not name:
-        raise InputError(source, at=f"{at}, metadata.name", problem="the node has no name", remedy=_REMEDY)
+        raise InputError(source, at=f"{at}, metadata.name", problem="the node has no name", remedy=REMEDY)
     at = f"{at}, node {name!r}"
-    field = "allocatable" if status.get("allocatable") else "capacity"
-    quantities = _mapping(source, at, status, field)
-    capacity = {
-        resource: checked_amount(source, f"{at}, status.{field}.{resource}", resource, value)
-        for resource, value in quantities.items()
-    }
+    texts, amounts = {}, {}
+    for field in ("capacity", "allocatable"):
+        texts[field], amounts[field] = _amounts(source, at, status, field)
+    capacity = amounts["allocatable"] or amounts["capacity"]
     if CPU not in capacity:
         raise InputError(
             source, at=f"{at}, status", problem="says nothing of cpu", remedy="give status.allocatable.cpu, such as '4'"
         )
+    kept = fields.of(at, node)
+    kept["status"].update({field: text for field, text in texts.items() if text})
     return Machine(
         id=number,
         name=name,
         capacity=with_pods(capacity),
         labels=_labels(source, at, metadata),
-        taints=_taints(source, at, spec),
+        taints=_taints(source, at, spec, fields),
+        node=kept,
     )
+
+
+def _amounts(source: str, at: str, status: dict[str, object], field: str) -> tuple[dict[str, str], dict[str, int]]:
+    """Return the quantities of a field of the status, as the API server writes them and as numbers."""
+    texts, amounts = {}, {}
+    for resource, value in _mapping(source, at, status, field).items():
+        amounts[resource] = checked_amount(source, f"{at}, status.{field}.{resource}", resource, value)
+        texts[resource] = str(parse_quantity(cast(str | int | float, value)))
+    return texts, amounts
 
 
 def _labels(source: str, at: str, metadata: dict[str, object]) -> dict[str, str]:
@@ -109,7 +127,7 @@ def _labels(source: str, at: str, metadata: dict[str, object]) -> dict[str, str]
     return labels
 
 
-def _taints(source: str, at: str, spec: dict[str, object]) -> tuple[dict[str, str], ...]:
+def _taints(source: str, at: str, spec: dict[str, object], fields: NodeFields) -> tuple[dict[str, str], ...]:
     taints = []
     for number, taint in enumerate(_list(source, at, spec, "taints")):
         if not isinstance(taint, dict) or not taint.get("key") or taint.get("effect") not in _EFFECTS:
@@ -119,7 +137,8 @@ def _taints(source: str, at: str, spec: dict[str, object]) -> tuple[dict[str, st
                 problem="not a taint",
                 remedy=f"a taint has a key and an effect, one of {', '.join(_EFFECTS)}",
             )
-        taints.append({key: str(taint[key]) for key in ("key", "value", "effect") if taint.get(key) is not None})
+        fields.left_out.update(f"spec.taints.{key}" for key in taint if key not in _TAINT)
+        taints.append({key: str(taint[key]) for key in _TAINT if taint.get(key) is not None})
     return tuple(taints)
 
 
@@ -128,7 +147,7 @@ def _mapping(source: str, at: str, parent: dict[str, object], key: str) -> dict[
     if value is None:
         return {}
     if not isinstance(value, dict) or not all(isinstance(name, str) for name in value):
-        raise InputError(source, at=f"{at}, {key}", problem="not a mapping of names to values", remedy=_REMEDY)
+        raise InputError(source, at=f"{at}, {key}", problem="not a mapping of names to values", remedy=REMEDY)
     return value
 
 
@@ -137,5 +156,5 @@ def _list(source: str, at: str, parent: dict[str, object], key: str) -> list[obj
     if value is None:
         return []
     if not isinstance(value, list):
-        raise InputError(source, at=f"{at}, {key}", problem="not a list", remedy=_REMEDY)
+        raise InputError(source, at=f"{at}, {key}", problem="not a list", remedy=REMEDY)
     return value

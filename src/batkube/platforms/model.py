@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from batkube.kernel.fidelity import FidelityNote
 from batkube.kernel.quantities import CPU
@@ -28,6 +29,8 @@ class Machine:
     labels: Mapping[str, str] = field(default_factory=dict)
     #: Kubernetes taints, as in a Node's spec.
     taints: Sequence[Mapping[str, str]] = ()
+    #: More of a Node manifest by section, for the simulated node: `{"metadata": {"annotations": …}, "status": …}`.
+    node: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     #: Everything else the file says of the machine (SimGrid properties: energy, roles, …), kept as text.
     properties: Mapping[str, str] = field(default_factory=dict)
     #: Properties of the SimGrid zones around it.
@@ -37,8 +40,13 @@ class Machine:
 
     @property
     def takes_any_pod(self) -> bool:
-        """Whether it has no taint that keeps away pods which tolerate none, as those of a workload's jobs."""
-        return not any(taint["effect"] in REPELLING for taint in self.taints)
+        """Whether neither a taint nor a cordon keeps away pods which tolerate none, as those of a workload's jobs."""
+        return not self.is_cordoned and not any(taint["effect"] in REPELLING for taint in self.taints)
+
+    @property
+    def is_cordoned(self) -> bool:
+        """Whether its node is unschedulable when the run begins."""
+        return self.node.get("spec", {}).get("unschedulable", False) is True
 
     @property
     def cpu_milli(self) -> int:

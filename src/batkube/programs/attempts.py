@@ -1,4 +1,4 @@
-"""Failed attempts to place pods, read from kube-scheduler's log.
+"""Failed attempts to place pods, read from what kube-scheduler logs.
 
 The API shows few of them: a pod's condition changes only when the reason does, and client-go tells of an event's first
 two occurrences and then keeps count in private for minutes. The log has a line for each, with its virtual time. A
@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import datetime
 import functools
-import os
 import re
+from collections import deque
 from collections.abc import Callable
-from pathlib import Path
 
 from batkube.cluster.store import Key
 from batkube.kernel.instants import EPOCH, Instant
+from batkube.timing.program_log import ProgramLog
 
 Listener = Callable[[Key, str, Instant], None]
 """Called with the pod, the reason and the instant of a failed attempt."""
@@ -29,25 +29,34 @@ _POD = re.compile(rb'pod="([^"]+)"')
 _WHY = re.compile(rb'err="([^"\\]*(?:\\.[^"\\]*)*)"')
 #: Kubernetes' own programs tell it when they start ("Starting Kubernetes Scheduler"), since 1.20 or so in quotes.
 _VERSION = re.compile(rb'Starting[^"\n]*"? version[= ]"?([^"\s]+)')
-_BEGINNING = 1 << 20
 _MICROSECOND = datetime.timedelta(microseconds=1)
 
 
 class AttemptLog:
     """Follows the log of one scheduler."""
 
-    def __init__(self, path: Path, listener: Listener) -> None:
-        self._file = os.open(path, os.O_RDONLY)
+    def __init__(self, log: ProgramLog, listener: Listener) -> None:
+        self._log = log
         self._listener = listener
+        #: Lines that may tell of an attempt, and the beginning of the next line.
+        self._lines: deque[bytes] = deque()
         self._rest = b""
+        log.follow(self._take)
+
+    def _take(self, piece: bytes) -> None:
+        *lines, self._rest = (self._rest + piece).split(b"\n")
+        self._lines.extend(line for line in lines if b"schedul" in line)
 
     def read(self, now: Instant) -> None:
         """Tell of the attempts logged since the last call, none of them later than `now`."""
-        while piece := os.read(self._file, 1 << 16):
-            *lines, self._rest = (self._rest + piece).split(b"\n")
-            for line in lines:
-                if b"schedul" in line and (match := _LINE.match(line)):
-                    self._tell(match, now)
+        self._log.drain()
+        while self._lines:
+            if match := _LINE.match(self._lines.popleft()):
+                self._tell(match, now)
+
+    def skip(self) -> None:
+        """Ignore what was logged since the last call: its times are not those of the run."""
+        self._lines.clear()
 
     def _tell(self, match: re.Match[bytes], now: Instant) -> None:
         pod, why = _POD.search(match[7]), _WHY.search(match[7])
@@ -56,15 +65,10 @@ class AttemptLog:
             at = instant_in_log(match.group(1, 2, 3, 4, 5, 6), now)
             self._listener(Key(pod[1].decode()), reason, at)
 
-    def close(self) -> None:
-        """Give the file back."""
-        os.close(self._file)
 
-
-def version_in_log(path: Path) -> str | None:
+def version_in_log(beginning: bytes | bytearray) -> str | None:
     """Return the version that a scheduler told when it started, if it did."""
-    with path.open("rb") as file:
-        match = _VERSION.search(file.read(_BEGINNING))
+    match = _VERSION.search(beginning)
     return match[1].decode() if match else None
 
 

@@ -36,22 +36,24 @@ class CacheComparison:
 
     def __init__(self, process: AttachedProcess) -> None:
         self._process = process
-        self._read = 0
 
     def ask(self, now: Instant) -> list[dict[str, object]] | None:
         """Have the cache compared; return a line for each difference, None if there was no answer."""
-        log = self._process.log
-        self._read = log.stat().st_size
+        log, pieces = self._process.log, list[bytes]()
+        log.drain()
+        log.follow(pieces.append)
         os.kill(self._process.pid, signal.SIGUSR2)
         stopwatch = Stopwatch()
-        while stopwatch.real_s < _PATIENCE_S:
-            with log.open("rb") as file:
-                file.seek(self._read)
-                text = file.read()
-            if _DONE in text:
-                return _differences(self._process.name, _MISMATCH.findall(text), now)
-            threading.Event().wait(_STEP_S)
-        return None
+        try:
+            while stopwatch.real_s < _PATIENCE_S:
+                log.drain()
+                text = b"".join(pieces)
+                if _DONE in text:
+                    return _differences(self._process.name, _MISMATCH.findall(text), now)
+                threading.Event().wait(_STEP_S)
+            return None
+        finally:
+            log.unfollow(pieces.append)
 
 
 def _differences(scheduler: str, mismatches: Sequence[bytes], now: Instant) -> list[dict[str, object]]:

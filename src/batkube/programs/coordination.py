@@ -85,5 +85,5 @@ class Coordination:
                 self._observer.note_uncertain(name)
             self._observer.note_strangers(name, page.connects, listener)
         self._coordinator.stop()
-        for log in self._logs:
-            log.close()
+        for attachment in self.attachments:
+            self._observer.note_end(attachment.process)

@@ -42,6 +42,7 @@ from batkube.timing.loop import Frontier
 from batkube.timing.paced_text import TimeMode
 from batkube.timing.page import ClockPage
 from batkube.timing.processes import AttachedProcess
+from batkube.timing.program_log import ProgramLog
 from batkube.timing.sessions import SessionPage
 
 EPOCH_NS = -int(UNIX_START)
@@ -227,15 +228,16 @@ def start_program(
     extenders = Extenders(extender_urls(scheduler.configuration) if held else [], as_float_s(scenario.watchdog))
     listener, is_open = _listener(scheduler, secret), has_proxy(scheduler)
     api_server = listen(_Gate(server, scheduler.folder, secret, extenders, is_open=is_open), listener)
+    log = ProgramLog(folder / "log.txt")
     try:
         command = command_line(scheduler, folder, listener.port, secret, extenders)
         environment = environment_of(scheduler, folder, listener.port, scenario.seed, server.token)
         api_server.tls = environment.tls
-        page = _page(scheduler, setup.world.clock.now, listener.port, scenario)
-        log = folder / "log.txt"
+        page = _page(scheduler, setup.world.clock.now, listener.port, scenario, log)
         _log.info("%s is started: %s, with its files in %s", scheduler.name, command[0], folder)
         process = AttachedProcess(scheduler.name, command, page, log, environment.variables, environment.prepare)
     except InputError:
+        log.close()
         api_server.close()
         raise
     listener.invite(process.pid, lambda: page.connects)
@@ -255,7 +257,7 @@ def _listener(scheduler: OutsideScheduler, secret: str) -> ProgramListener:
         ) from error
 
 
-def _page(scheduler: OutsideScheduler, now: Instant, port: int, scenario: Scenario) -> ClockPage:
+def _page(scheduler: OutsideScheduler, now: Instant, port: int, scenario: Scenario, log: ProgramLog) -> ClockPage:
     """Return the clock of a program; one that lives on real time leaves it unread."""
     kind = scheduler.start.clock
     if kind in (ClockKind.GO, ClockKind.REAL):
@@ -267,6 +269,7 @@ def _page(scheduler: OutsideScheduler, now: Instant, port: int, scenario: Scenar
         port=port,
         # The library leads there, wherever it is; so several runs can go on at a time.
         proxy_port=PROXY_PORT if kind is ClockKind.PRELOAD else 0,
+        drain=log.drain,
     )
 
 

@@ -16,6 +16,7 @@ from batkube.kernel.agenda import Rank
 from batkube.kernel.fidelity import FidelityNote
 from batkube.kernel.instants import Instant
 from batkube.timing.coordinator import Acceptor
+from batkube.timing.processes import AttachedProcess
 
 EVENTS = "events"
 _FAILED = "FailedScheduling"
@@ -32,6 +33,10 @@ _STRANGERS = FidelityNote(
 _SPOKEN_TO = FidelityNote(
     "connections",
     "others than the run's server spoke to a program, at a port of its own; that may have changed its course",
+)
+_CRASHED = FidelityNote("programs", "a program ended by itself, and the run with it; outputs end at that instant")
+_LOG_CUT = FidelityNote(
+    "log", "the rest of what a program logged could not be written to its log.txt; no result depends on that file"
 )
 _UNGUARDED = FidelityNote(
     "connections",
@@ -97,6 +102,13 @@ class Observer:
         """Take note of what a program used that cannot be had on the run's clock."""
         for use in uses:
             self._notes.add(_REAL_TIME, example=f"{program}: {use}")
+
+    def note_end(self, process: AttachedProcess) -> None:
+        """Note that a program ended while the run needed it, and that its log file is incomplete."""
+        if process.crash:
+            self._notes.add(_CRASHED, example=f"{process.name} {process.crash}")
+        if process.log.cut:
+            self._notes.add(_LOG_CUT, example=f"{process.name}: {process.log.cut}")
 
     def note_strangers(self, program: str, connects: int, listener: Acceptor) -> None:
         """Take note of who else called the port of a program that itself has connected at least `connects` times."""

@@ -86,9 +86,10 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="keb
     companions: tuple[str, ...] = ()
     #: How jobs of several pods are given to it.
     submit_as: str = "pods"
-    #: The API version of its PodGroups, and the annotation or label by which a pod names its group.
+    #: The API version of its PodGroups, and the annotation, or else the label, by which a pod names its group.
     pod_group: str = ""
     pod_group_key: str = ""
+    pod_group_label: str = ""
 
 
 Catalogue = Mapping[str, Entry]
@@ -128,6 +129,10 @@ def _entry(path: Path, name: str, content: object) -> Entry:
     if bool(entry.command) == (entry.clock is ClockKind.GO):
         problem = "a `command` has another `clock` than go, and only a `command` has"
         raise InputError(path, at=f"{name}.clock", problem=problem, remedy="preload, python or real")
+    if entry.pod_group_label and (entry.pod_group_key or not entry.pod_group):
+        problem = "needs a `pod-group`" if not entry.pod_group else "cannot be given together with `pod-group-key`"
+        remedy = "a pod names its PodGroup either by an annotation, pod-group-key, or by a label, pod-group-label"
+        raise InputError(path, at=f"{name}.pod-group-label", problem=problem, remedy=remedy)
     if entry.module and not entry.default:
         raise InputError(path, at=name, problem="needs a `default` version", remedy=_REMEDY)
     folder = path.parent / Path(entry.folder).expanduser()

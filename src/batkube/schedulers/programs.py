@@ -46,9 +46,10 @@ class ProgramStart(msgspec.Struct, frozen=True):
     companions: tuple[str, ...] = ()
     #: How jobs of several pods are given to it.
     submit_as: str = "pods"
-    #: The API version of its PodGroups, and the annotation or label by which a pod names its group.
+    #: The API version of its PodGroups, and the annotation, or else the label, by which a pod names its group.
     pod_group: str = ""
     pod_group_key: str = ""
+    pod_group_label: str = ""
     #: What gives it its time.
     clock: ClockKind = ClockKind.GO
     #: What its command line begins with, if it is not built.
@@ -148,6 +149,7 @@ def start_of(title: str, catalogue: Catalogue | None = None) -> ProgramStart:
         submit_as=entry.submit_as,
         pod_group=entry.pod_group,
         pod_group_key=entry.pod_group_key,
+        pod_group_label=entry.pod_group_label,
         clock=entry.clock,
         command=entry.command,
         proxy_port=entry.proxy_port,

@@ -18,7 +18,7 @@ from batkube.programs.command_lines import arguments_of
 from batkube.programs.controller_manager import CONTROLLERS, NODE_LIFECYCLE
 from batkube.programs.program import OutsideScheduler
 from batkube.timing.orphans import ending_with_us
-from batkube.timing.processes import last_lines
+from batkube.timing.program_log import last_lines
 
 #: Within the folder of what is served.
 LOG = "kube-controller-manager.log"

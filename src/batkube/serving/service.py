@@ -40,6 +40,7 @@ from batkube.kernel.stopwatch import time_of_day
 from batkube.kernel.streams import Streams
 from batkube.outputs.files.folder import OutputFolder
 from batkube.outputs.files.manifest import json_text, write_json
+from batkube.platforms.manifests import ABOUT_JOBS
 from batkube.platforms.model import Platform
 from batkube.policies.interface import Policy
 from batkube.policies.scheduler import PolicyChoice
@@ -140,6 +141,10 @@ class ServedCluster:
         service, world, start = self._service, self._world, time_of_day()
         if service.latencies is not None and service.latencies.only_for_runs:
             world.notes.add(_ONLY_FOR_RUNS, example=", ".join(service.latencies.only_for_runs))
+        if service.platform is not None:
+            for note, count in service.platform.notes:
+                if note not in ABOUT_JOBS:
+                    world.notes.add(note, example=service.platform.source, count=count)
         time = LiveTime(world, Loop(world), start, service.speed)
         credentials = make_credentials(service.host, start)
         #: What pods use; None where there is nothing but the API.

@@ -138,7 +138,7 @@ def _demand(job: Job, model: ResourceModel) -> str:
 
 def _offer(machines: Sequence[Machine]) -> str:
     if not machines:
-        return "all of machines with taints, which its pods do not tolerate"
+        return "all of machines with taints, which its pods do not tolerate, or cordoned"
     largest: dict[str, int] = {}
     for machine in machines:
         for name, amount in machine.capacity.items():

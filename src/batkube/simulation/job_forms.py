@@ -109,7 +109,8 @@ def _dialects(start: ProgramStart, kinds: set[str]) -> Iterable[Dialect]:
     dialects = list(DIALECTS.values())
     if start.pod_group:
         known = DIALECTS.get(start.pod_group, Dialect(start.pod_group))
-        dialects = [known._replace(key=start.pod_group_key or known.key)]
+        key, label = start.pod_group_key, start.pod_group_label
+        dialects = [known._replace(key=label or key or known.key, is_label=bool(label) or known.is_label)]
     yield from (dialect for dialect in dialects if f"podgroups.{dialect.group}" in kinds)
 
 

@@ -7,14 +7,16 @@ up by then) is journalled and noted when it happens.
 
 from __future__ import annotations
 
+import functools
 import heapq
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from batkube.cluster.client import Refused
+from batkube.cluster.custom_ends import says_it_ended
 from batkube.cluster.kinds import KindTable
-from batkube.cluster.store import Key
+from batkube.cluster.store import DELETED, Batch, Key, KubeObject
 from batkube.cluster.world import World
 from batkube.kernel.agenda import Rank
 from batkube.kernel.errors import InputError
@@ -112,8 +114,10 @@ class ObjectSubmission:
         self._on_apply = on_apply
         self._objects = iter(objects)
         self._next = next(self._objects, None)
-        #: Whether kinds were among them that only some program knows what to do with.
-        self.has_custom_kinds = False
+        self._store = world.store
+        #: Those of custom kinds, by kind: only some program knows what to do with them. And those that have not ended.
+        self._custom: dict[str, set[Key]] = {}
+        self._open: set[tuple[str, Key]] = set()
         self._workloads: dict[tuple[str, Key], str] = {}
         #: The workload of the object that is just being applied: whoever hears of it wants to know at once.
         self._present: str | None = None
@@ -122,6 +126,11 @@ class ObjectSubmission:
     def is_over(self) -> bool:
         """Whether every object was applied, or refused."""
         return self._next is None
+
+    @property
+    def has_open_custom_objects(self) -> bool:
+        """Whether an object of a custom kind is there that does not say that it has ended."""
+        return bool(self._open)
 
     def rest(self) -> list[str]:
         """Return what was not applied, as its file names it."""
@@ -154,9 +163,29 @@ class ObjectSubmission:
         finally:
             self._present = None
         self._workloads[resource.storage, key] = manifest.workload
-        self.has_custom_kinds |= resource.custom
+        if resource.custom:
+            self._follow(resource.storage, key)
         if self._on_apply is not None:
             self._on_apply()
         elif resource.custom:
             self._notes.add(_IDLE, example=f"{manifest.kind} {key}")
         self._journal.append(now, "apply", kind=manifest.kind, object=str(key))
+
+    def _follow(self, storage: str, key: Key) -> None:
+        """Keep track of whether an object of a custom kind has ended."""
+        if storage not in self._custom:
+            self._custom[storage] = set()
+            self._store.listen(storage, functools.partial(self._on_custom_changed, storage))
+        self._custom[storage].add(key)
+        self._update(storage, key, self._store.get(storage, key))
+
+    def _on_custom_changed(self, storage: str, batch: Batch, now: Instant) -> None:
+        for key, obj in zip(batch.keys, batch.objects, strict=True):
+            if key in self._custom[storage]:
+                self._update(storage, key, None if batch.type is DELETED else obj)
+
+    def _update(self, storage: str, key: Key, obj: KubeObject | None) -> None:
+        if obj is None or says_it_ended(obj):
+            self._open.discard((storage, key))
+        else:
+            self._open.add((storage, key))

@@ -182,7 +182,7 @@ class Record:
             {
                 "name": scheduler.name,
                 "serves": names_served(scheduler),
-                "version": version_in_log(attachment.process.log),
+                "version": version_in_log(attachment.process.log.beginning),
                 **fingerprint(scheduler.binary),
             }
             for scheduler, attachment in zip(self.inputs.outside, attachments, strict=True)

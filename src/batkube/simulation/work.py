@@ -106,8 +106,8 @@ class Work:
     def _are_objects_done(self) -> bool:
         if self._objects is None or self.records is None:
             return True
-        # What programs make of a custom object nobody can tell beforehand: they have their say while they act at all.
-        is_open = self._is_endless or (self._observer is not None and self._objects.has_custom_kinds)
+        # What programs make of a custom object cannot be known beforehand, so it is open until it says that it ended.
+        is_open = self._is_endless or (self._observer is not None and self._objects.has_open_custom_objects)
         return not is_open and self._objects.is_over and self.records.are_all_over
 
     def left(self) -> list[str]:

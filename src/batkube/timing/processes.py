@@ -1,25 +1,20 @@
-"""A program that runs on the run's clock: its process, its page, what it used and the last lines it logged."""
+"""A program that runs on the run's clock: its process, its page, its log and what it used."""
 
 from __future__ import annotations
 
 import contextlib
 import os
-import re
 import signal
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 from batkube.kernel.errors import InputError, RunFailed
 from batkube.timing.interruptions import Interruptions
 from batkube.timing.orphans import ending_with_us
 from batkube.timing.page import ClockPage
-
-_SHOWN_LINES = 15
-#: klog: `I0101 00:00:00.000000       1 flags.go:64] FLAG: --v="2"`, dozens of which hide what matters.
-_FLAG_LINE = re.compile(r"\bflags\.go:\d+\] FLAG: ")
+from batkube.timing.program_log import ProgramLog
 
 
 class Usage(NamedTuple):
@@ -37,7 +32,7 @@ class AttachedProcess:
         name: str,
         command: Sequence[str],
         page: ClockPage,
-        log: Path,
+        log: ProgramLog,
         environment: Mapping[str, str],
         prepare: Callable[[], None] | None = None,
     ) -> None:
@@ -49,18 +44,19 @@ class AttachedProcess:
         self.usage = Usage(0.0, 0)
         #: What stops it now and then, if anything does.
         self.interruptions: Interruptions | None = None
+        #: How it ended, if it did so by itself and the run failed by that.
+        self.crash = ""
         try:
-            with log.open("wb") as file:
-                self._process = subprocess.Popen(
-                    list(command),
-                    stdin=subprocess.DEVNULL,
-                    stdout=file,
-                    stderr=subprocess.STDOUT,
-                    env={**environment, **page.environment},
-                    pass_fds=page.descriptors,
-                    start_new_session=True,
-                    preexec_fn=_both(ending_with_us(), prepare),
-                )
+            self._process = subprocess.Popen(
+                list(command),
+                stdin=subprocess.DEVNULL,
+                stdout=log.sink,
+                stderr=subprocess.STDOUT,
+                env={**environment, **page.environment},
+                pass_fds=page.descriptors,
+                start_new_session=True,
+                preexec_fn=_both(ending_with_us(), prepare),
+            )
         except subprocess.SubprocessError as error:
             page.close()
             raise InputError(
@@ -75,6 +71,7 @@ class AttachedProcess:
                 problem=f"cannot be started: {error.strerror or error}",
                 remedy="give the path of a program, built by `batkube schedulers build`",
             ) from error
+        log.started()
         page.started(self.pid)
 
     @property
@@ -98,9 +95,9 @@ class AttachedProcess:
 
     def failure(self, problem: str) -> RunFailed:
         """Return the failure of the run by this program, with the last lines of its log."""
-        lines = last_lines(self.log.read_text(encoding="utf-8", errors="replace"))
-        end = "\n".join(f"    {line}" for line in lines) or "    (it logged nothing)"
-        return RunFailed(f"{self.name} {problem}; its last lines, of {self.log.parent.name}/{self.log.name}:\n{end}")
+        path = self.log.path
+        end = "\n".join(f"    {line}" for line in self.log.last_lines()) or "    (it logged nothing)"
+        return RunFailed(f"{self.name} {problem}; its last lines, of {path.parent.name}/{path.name}:\n{end}")
 
     def ended(self, *, needs_page: bool = True) -> RunFailed:
         """Return the failure of a run whose program is gone; `needs_page` says that it should have used its page."""
@@ -108,6 +105,7 @@ class AttachedProcess:
         how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
         if needs_page and not self.page.pid:
             how = f"{how} and never read the virtual clock; {self.page.remedy}"
+        self.crash = how
         return self.failure(how)
 
     def cpu_ns(self) -> int:
@@ -123,6 +121,7 @@ class AttachedProcess:
             self._reap(0)
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)  # those that it has started, and left
+        self.log.close()
         self.page.close()
 
 
@@ -135,8 +134,3 @@ def _both(first: Callable[[], None] | None, second: Callable[[], None] | None) -
                 step()
 
     return both if first or second else None
-
-
-def last_lines(log: str) -> list[str]:
-    """Return the last lines of a log that tell something: not those in which klog lists all flags."""
-    return [line for line in log.splitlines() if not _FLAG_LINE.search(line)][-_SHOWN_LINES:]

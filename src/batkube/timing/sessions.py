@@ -2,7 +2,8 @@
 
 Their waits go through a library (`native/`) or a module of ours (`batkube.clock`), which write on the page until when
 each of them lasts. Moving the clock means to ring for those whose time has come; each has a bell, a socket by the
-number of its place on the page. That nobody is at work any more we hear from the kernel (`sleepers`).
+number of its place on the page. That nobody is at work any more we hear from the kernel (`sleepers`). A thread that
+waits for room in the pipe it prints to is asleep as well, and not idle; so the pipe must be empty, too.
 
 To the coordinator this is a page like that of a Go program (`page`), which answers all these questions itself.
 """
@@ -14,6 +15,7 @@ import os
 import secrets
 import select
 import socket
+from collections.abc import Callable
 
 from batkube.kernel.stopwatch import Stopwatch
 from batkube.timing.page import NEVER, ClockPage
@@ -42,8 +44,20 @@ _LACKING = {
 class SessionPage(ClockPage):
     """The clock of one session."""
 
-    def __init__(self, now_ns: int, *, deterministic: bool, seed: int, port: int, proxy_port: int = 0) -> None:
-        """`port` is that of the run's API, which connections to `proxy_port` are led to as well. Raises InputError."""
+    def __init__(
+        self,
+        now_ns: int,
+        *,
+        deterministic: bool,
+        seed: int,
+        port: int,
+        proxy_port: int = 0,
+        drain: Callable[[], int] = lambda: 0,
+    ) -> None:
+        """`port` is that of the run's API, which connections to `proxy_port` are led to as well. Raises InputError.
+
+        `drain` reads what the program has printed and returns how much that is (`ProgramLog.drain`).
+        """
         check_kernel()
         super().__init__(now_ns, deterministic=deterministic, seed=seed, port=port, magic=_MAGIC)
         self._token = secrets.randbits(63)
@@ -52,6 +66,7 @@ class SessionPage(ClockPage):
         self._bells = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self._bells.setblocking(False)
         self._sleepers: Sleepers | None = None
+        self._drain = drain
         self._answered = 0
         self._granted_jumps = 0
         #: Whether the program's own count of what it wrote can be believed.
@@ -105,12 +120,17 @@ class SessionPage(ClockPage):
                 pause_s = min(2 * pause_s, _LAST_PAUSE_S)
 
     def _is_quiet(self) -> bool:
-        """Return whether everybody is asleep, and nobody whose time has come; who has no clock may sleep by another."""
+        """Return whether everybody is asleep, and nobody whose time has come; who has no clock may sleep by another.
+
+        While we look, nothing may be printed: who waits for the pipe sleeps without being idle.
+        """
         assert self._sleepers is not None, "the program has not been started"
+        printed = self._drain()
         return (
             bool(self.pid)
             and not self._ring()
             and self._sleepers.are_all_asleep(self._processes())
+            and self._drain() == printed
             and not self._ring()
         )
 

@@ -11,7 +11,15 @@ from collections.abc import Callable, Mapping, Sequence
 
 from batkube.cluster.courses import work_milli
 from batkube.cluster.mapping import NAMESPACE, NODE, POD
-from batkube.cluster.outcomes import OBJECT_PROFILE, FinalState, Outcome, Past, PodListener, PodRecord
+from batkube.cluster.outcomes import (
+    DELETED_PHASE,
+    OBJECT_PROFILE,
+    FinalState,
+    Outcome,
+    Past,
+    PodListener,
+    PodRecord,
+)
 from batkube.cluster.pods import is_finished, node_of_pod, phase_of
 from batkube.cluster.references import annotations_of, condition_of, controller_of, has_condition, namespace_of
 from batkube.cluster.resources import demand_of
@@ -183,7 +191,7 @@ class ObjectRecords:
                 scheduled=life.scheduled,
                 started=life.started,
                 finished=now,
-                phase=phase_of(pod),
+                phase=phase_of(pod) if now is None or is_finished(pod) else DELETED_PHASE,
                 reason=str(pod.get("status", {}).get("reason", "")),
             )
         )

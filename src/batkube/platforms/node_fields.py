@@ -1,0 +1,127 @@
+"""Which fields of a Node manifest reach the simulated node, and which do not.
+
+A field that is not listed here is left out and counted, so that a note can name it. Not counted is what an API server
+assigns to every object that is created, whatever its manifest says.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from batkube.kernel.errors import InputError
+
+#: A type; a list of one shape; `{str: shape}`, a mapping of any names; or the fields of a structure.
+Shape = Any
+
+_TEXTS = {str: str}
+#: The fields that are kept, by section. Labels, taints, capacity and allocatable are read by `manifests`.
+_SECTIONS: dict[str, dict[str, Shape]] = {
+    "metadata": {"annotations": _TEXTS},
+    "spec": {"podCIDR": str, "podCIDRs": [str], "providerID": str, "externalID": str, "unschedulable": bool},
+    "status": {
+        "addresses": [{"type": str, "address": str}],
+        "conditions": [{"type": str, "status": str, "reason": str, "message": str}],
+        "daemonEndpoints": {"kubeletEndpoint": {"Port": int}},
+        "declaredFeatures": [str],
+        "features": {"supplementalGroupsPolicy": bool},
+        "images": [{"names": [str], "sizeBytes": int}],
+        "nodeInfo": {
+            **dict.fromkeys(("machineID", "systemUUID", "bootID", "kernelVersion", "osImage"), str),
+            **dict.fromkeys(("containerRuntimeVersion", "kubeletVersion", "kubeProxyVersion"), str),
+            **dict.fromkeys(("operatingSystem", "architecture"), str),
+            "swap": {"capacity": int},
+        },
+        "runtimeHandlers": [{"name": str, "features": {"recursiveReadOnlyMounts": bool, "userNamespaces": bool}}],
+    },
+}
+_READ_ELSEWHERE = {
+    "metadata": ("name", "labels"),
+    "spec": ("taints",),
+    "status": ("capacity", "allocatable"),
+}
+#: What an API server assigns to every object, and the times at which kubelets report.
+_ASSIGNED = {
+    "metadata": ("creationTimestamp", "generation", "managedFields", "resourceVersion", "selfLink", "uid"),
+    "status.conditions": ("lastHeartbeatTime", "lastTransitionTime"),
+}
+#: What kubelets here report of their nodes, which are well.
+_HEALTHY = {
+    "Ready": "True",
+    **dict.fromkeys(("MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable"), "False"),
+}
+#: What to do about a manifest that cannot be read.
+REMEDY = "write Node manifests, as `kubectl get nodes -o yaml` prints them"
+_WORDS = {str: "text", int: "a whole number", bool: "true or false"}
+
+
+class NodeFields:
+    """Takes what is kept from the manifests of one file; `left_out` counts the rest."""
+
+    def __init__(self, source: str) -> None:
+        self._source = source
+        self.left_out: Counter[str] = Counter()
+
+    def of(self, at: str, node: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+        """Return the fields that are kept of the Node at the place `at`, by section. Raises InputError."""
+        self._count("", node, ("apiVersion", "kind", *_SECTIONS))
+        sections = {}
+        for name, fields in _SECTIONS.items():
+            section = {key: value for key, value in (node.get(name) or {}).items() if key not in _READ_ELSEWHERE[name]}
+            sections[name] = self._struct(at, name, section, fields)
+        status = sections["status"]
+        if "conditions" in status:
+            status["conditions"] = self._conditions(status["conditions"])
+        return sections
+
+    def _taken(self, at: str, path: str, value: object, shape: Shape) -> Any:  # noqa: ANN401 - whatever the shape says
+        if isinstance(shape, list):
+            if not isinstance(value, list):
+                raise self._wrong(at, path, value, "a list")
+            return [self._taken(at, path, one, shape[0]) for one in value]
+        if isinstance(shape, dict):
+            if not isinstance(value, dict) or not all(isinstance(name, str) for name in value):
+                raise self._wrong(at, path, value, "a mapping of names to values")
+            if str in shape:
+                return {name: self._taken(at, f"{path}.{name}", one, shape[str]) for name, one in value.items()}
+            return self._struct(at, path, value, shape)
+        if not isinstance(value, shape) or (shape is int and isinstance(value, bool)):
+            raise self._wrong(at, path, value, _WORDS[shape])
+        return value
+
+    def _struct(self, at: str, path: str, value: Mapping[str, Any], fields: Mapping[str, Shape]) -> dict[str, Any]:
+        self._count(f"{path}.", value, (*fields, *_ASSIGNED.get(path, ())))
+        return {
+            name: self._taken(at, f"{path}.{name}", value[name], shape)
+            for name, shape in fields.items()
+            if value.get(name) is not None
+        }
+
+    def _count(self, prefix: str, value: Mapping[str, Any], known: tuple[str, ...]) -> None:
+        self.left_out.update(
+            f"{prefix}{name}" for name, one in value.items() if name not in known and not _is_unset(one)
+        )
+
+    def _conditions(self, conditions: list[dict[str, str]]) -> list[dict[str, str]]:
+        """Return the conditions that a simulated node has as well, but for Ready, which its kubelet reports."""
+        kept = []
+        for condition in conditions:
+            kind = condition.get("type", "")
+            if condition.get("status") != _HEALTHY.get(kind, condition.get("status")):
+                self.left_out[f"status.conditions ({kind} is {condition.get('status')})"] += 1
+            elif kind != "Ready":
+                kept.append(condition)
+        return kept
+
+    def _wrong(self, at: str, path: str, value: object, wanted: str) -> InputError:
+        return InputError(
+            self._source,
+            at=f"{at}, {path}",
+            problem=f"{value!r} is not {wanted}",
+            remedy=REMEDY,
+        )
+
+
+def _is_unset(value: object) -> bool:
+    return value is None or value == {} or value == []
