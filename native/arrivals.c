@@ -21,13 +21,14 @@ enum { MOST = 65536 };
 static _Atomic int files[MOST];
 static _Atomic uint16_t ports[MOST];
 
-void connection_began(int file, uint64_t order) {
+void connection_began(int file) {
     struct sockaddr_in local = {0};
     socklen_t length = sizeof local;
     int problem = errno;
     if (getsockname(file, (struct sockaddr *)&local, &length) == 0 && local.sin_family == AF_INET) {
         uint16_t port = ntohs(local.sin_port);
-        atomic_store(&page->order[port], (uint32_t)order);
+        uint64_t number = atomic_fetch_add(&page->opened, 1);
+        atomic_store(&page->ports[number % (sizeof page->ports / sizeof *page->ports)], port);
         if (file < MOST) {
             atomic_store(&files[port], file + 1);
             atomic_store(&ports[file], port);

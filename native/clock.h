@@ -57,8 +57,9 @@ struct clock_page {
     uint64_t token;                /* 27: part of the bells' names */
     uint64_t _module_slots, _foreign;
     _Atomic uint64_t arriving;     /* 30: the piece that the server sends, see arrivals.c */
-    uint64_t _table[8161];
-    _Atomic uint32_t order[65536]; /* byte 65536 on: which connection began at a local port, as `connects` counted it */
+    _Atomic uint64_t opened;       /* 31: connections to the run's server made */
+    uint64_t _table[8160];
+    _Atomic uint16_t ports[1 << 14]; /* byte 65536 on: the local ports of the latest of them, each at its number */
 };
 
 enum { MAGIC = 0x344b4256, DETERMINISTIC = 1 };
@@ -116,8 +117,8 @@ struct alarm_clock {
 bool set_alarm(struct alarm_clock *clock, int64_t deadline);
 void end_alarm(struct alarm_clock *clock);
 
-/* Register a connection to the run's server, with its place in the order of all of them. */
-void connection_began(int file, uint64_t order);
+/* Register a connection to the run's server, and its end. */
+void connection_began(int file);
 void connection_ended(int file);
 /* Wait, in real time, until the piece that the server has announced has arrived. */
 void await_arrival(void);

@@ -108,10 +108,10 @@ int connect(int file, const struct sockaddr *address, socklen_t length) {
         }
         if (leads_to_run(address)) {
             atomic_fetch_add(&page->wrote, 1);
-            uint64_t order = atomic_fetch_add(&page->connects, 1) + 1;
+            atomic_fetch_add(&page->connects, 1);
             if (file >= 0 && file < FILES) atomic_store(&kinds[file], OURS);
             int result = real(file, address, length);
-            connection_began(file, order);
+            connection_began(file);
             return result;
         }
     }

@@ -25,7 +25,7 @@ const (
 	slotSeen, slotNext, slotIdles, slotJumps, slotHeap, slotLive, pid = 8, 9, 10, 12, 13, 18, 19
 	slotWrote, slotGranted, slotConnects, slotSent, slotGot           = 11, 14, 15, 16, 17
 	slotElsewhere, slotPort, slotForeign, slotArriving                = 23, 24, 29, 30
-	pageBytes                                                         = 65536 + 4*65536
+	pageBytes                                                         = 65536 + 2<<14
 
 	manyThreads, deterministic = 0, 1
 )

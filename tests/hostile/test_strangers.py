@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 import batkube
-from batkube import RunFailed
 from batkube.api.connections import program_listener
 from conftest import REPOSITORY, Simulate
 

@@ -62,14 +62,14 @@ func vtConnecting(toRun bool) {
 	}
 }
 
-// vtOpened registers a connection to the run's server under its local port,
-// with its place in the order in which the program began them: the server
-// numbers connections by it, since the kernel may accept them in another order.
+// vtOpened registers a connection to the run's server. The server numbers
+// connections in the order recorded here, since the kernel may accept them in
+// another.
 //
 //go:linkname vtOpened internal/poll.vtOpened
 func vtOpened(port uint16, fd int32) {
-	vt.order[port].Store(uint32(vt.begun.Load()))
 	vtFds[port].Store(fd + 1)
+	vt.ports[(vt.opened.Add(1)-1)%vtRecorded] = port
 }
 
 // vtRefused takes back the count of a connection that was not made.

@@ -45,15 +45,18 @@ type vtPage struct {
 	_         [4]uint64
 	foreign   atomic.Int64  // 29: bytes read from stream connections to others
 	arriving  atomic.Uint64 // 30: the piece that the server sends: local port (16 bits), number (8), bytes ever sent to it (40)
-	_         [8161]uint64
+	opened    atomic.Uint64 // 31: number of connections to the run's server made
+	_         [8160]uint64
 
-	order [1 << 16]atomic.Uint32 // byte 65536 on: which connection began at a local port, as `begun` counted it
+	ports [vtRecorded]uint16 // byte 65536 on: the local ports of the latest of them, each at its number
 }
 
 const (
 	vtMagic = 0x334b4256 // "VBK3"
-	vtBytes = 65536 + 4<<16
+	vtBytes = 65536 + 2*vtRecorded
 	vtNever = 1<<63 - 1
+
+	vtRecorded = 1 << 14
 
 	vtDeterministic = 1 << 0
 	vtCollectNow    = 1 << 1

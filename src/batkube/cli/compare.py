@@ -39,6 +39,9 @@ def compare(
     cool_down: Annotated[
         str | None, typer.Option(metavar="TRIM", help="Leave out the end of means: 2d, 500jobs or 10% of the jobs.")
     ] = None,
+    journal: Annotated[
+        bool, typer.Option("--journal", help="Show instead where the runs part: the first lines that differ.")
+    ] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace FILE if it exists.")] = False,
 ) -> None:
     """Compare runs of one workload, metric by metric.
@@ -48,6 +51,7 @@ def compare(
     \b
     batkube compare out/fcfs out/easy out/conservative
     batkube compare out published_jobs.csv --csv table.csv
+    batkube compare first again --journal
     """
     from batkube.outputs.files.products import write_product
     from batkube.outputs.measures.comparison import compare_runs
@@ -58,6 +62,9 @@ def compare(
         raise InputError("compare", problem="needs at least two runs", remedy="batkube compare DIR DIR …")
     if not 1 <= baseline <= len(runs):
         raise InputError("--baseline", problem=f"{baseline} is not one of the {len(runs)} runs given")
+    if journal:
+        show_divergences(runs, baseline - 1)
+        return
     for option, file in (("--csv", csv), ("--latex", latex)):
         if file is not None and file.exists() and not force:
             remedy = f"choose another {option}, or add --force to replace it"
@@ -70,6 +77,20 @@ def compare(
     if latex is not None:
         write_product(latex, comparison_latex(comparison).encode())
     show(comparison, Console(highlight=False))
+
+
+def show_divergences(runs: list[Path], baseline: int) -> None:
+    """Print, for each run, the first line at which its journal differs from that of the baseline."""
+    from batkube.outputs.measures.divergence import divergences
+
+    base = runs[baseline]
+    for run in runs[:baseline] + runs[baseline + 1 :]:
+        found = divergences(base, run)
+        for divergence in found:
+            for line in divergence.describe((str(base), str(run))):
+                typer.echo(line)
+        if not found:
+            typer.echo(f"{base} and {run} agree, line by line")
 
 
 def show(comparison: Comparison, console: Console) -> None:

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from .keeping import ELSEWHERE, GOT, SENT, WROTE, ProgramClock
+from .keeping import CONNECTS, ELSEWHERE, GOT, SENT, WROTE, ProgramClock
 
 _INTERNET = (socket.AF_INET, socket.AF_INET6)
 #: linux/tcp.h, struct tcp_info: the state of the connection is its first byte, tcpi_bytes_received begins at byte 128.
@@ -99,13 +99,13 @@ class Traffic:
 
     def _connect_to_run(self, connect: Callable[..., Any], sock: socket.socket, address: Any) -> Any:
         self._page.add(WROTE)
-        order = self._page.add_connection()
+        self._page.add(CONNECTS)
         self._ports[sock.fileno()] = 0
         try:
             return connect(sock, address)
         finally:
             port = sock.getsockname()[1]
-            self._page.record_order(port, order)
+            self._page.record_connection(port)
             self._ports[sock.fileno()], self._to_run[port] = port, sock
 
     def closing(self, name: str) -> Callable[..., Any]:

@@ -13,11 +13,13 @@ from _thread import allocate_lock, start_new_thread
 from collections.abc import Callable, Iterator
 
 _MAGIC = 0x344B4256
-#: The numbers, then four bytes for each local port: which of the program's connections to the run began there.
-_NUMBERS, _SIZE = 65536, 65536 + 4 * 65536
+#: The numbers, then two bytes for each of the latest connections to the run: its local port.
+_NUMBERS, _RECORDED = 65536, 1 << 14
+_SIZE = _NUMBERS + 2 * _RECORDED
 #: Places on the page, in numbers of eight bytes (docs/reference/schedulers.md); the first ones are for counting.
 WROTE, CONNECTS, SENT, GOT, ELSEWHERE = 11, 15, 16, 17, 23
-_NOW, _FLAGS, _SEED, _PID, _EPOCH, _PORT, _TOKEN, _MODULE_SLOTS, _ARRIVING = 1, 4, 5, 19, 20, 24, 27, 28, 30
+_NOW, _FLAGS, _SEED, _PID, _EPOCH, _PORT, _TOKEN, _MODULE_SLOTS = 1, 4, 5, 19, 20, 24, 27, 28
+_ARRIVING, _OPENED = 30, 31
 #: What is announced: a local port and how many bytes the server will have sent to it, with a number between them.
 _PORT_SHIFT, _TOTAL_MASK = 48, 2**40 - 1
 _TABLE, _FIRST_WAIT, _LAST_WAIT = 512, 3584, 3840
@@ -36,7 +38,7 @@ class SharedPage:
         self._file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
         page = memoryview(mmap.mmap(self._file, _SIZE))
         self._numbers = page[:_NUMBERS].cast("q")
-        self._order = page[_NUMBERS:].cast("I")
+        self._ports = page[_NUMBERS:].cast("H")
         self._mutex = allocate_lock()
         if self._numbers[0] != _MAGIC:
             raise RuntimeError("the file named by BATKUBE_CLOCK is not a page of this version of Batkube")
@@ -68,15 +70,11 @@ class SharedPage:
         with self._mutex:
             self._numbers[place] += number
 
-    def add_connection(self) -> int:
-        """Count a connection to the run; return its place in the order of all of them."""
+    def record_connection(self, port: int) -> None:
+        """Record the local port of a connection to the run: the server numbers connections in this order."""
         with self._mutex:
-            self._numbers[CONNECTS] += 1
-            return self._numbers[CONNECTS]
-
-    def record_order(self, port: int, order: int) -> None:
-        """Record which connection began at a local port."""
-        self._order[port] = order
+            self._ports[self._numbers[_OPENED] % _RECORDED] = port
+            self._numbers[_OPENED] += 1
 
     @property
     def announced(self) -> tuple[int, int]:

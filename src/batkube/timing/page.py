@@ -13,15 +13,15 @@ import os
 import select
 
 _MAGIC = 0x334B4256
-#: The slots, with room for the waits of sessions (`sessions`), then four bytes for each local port: which of the
-#: program's connections to the run began there.
-_ORDER_OFFSET, _PORTS = 65536, 65536
-SIZE = _ORDER_OFFSET + 4 * _PORTS
+#: The slots, with room for the waits of sessions (`sessions`); then two bytes for each of the latest connections to the
+#: run's server: its local port. (Small, since `ulimit -f`, the limit on file sizes, applies.)
+_PORTS_OFFSET, _RECORDED = 65536, 1 << 14
+SIZE = _PORTS_OFFSET + 2 * _RECORDED
 
 _NOW, _PROBE, _LIMIT, _FLAGS, _SEED, _FLOOD = 1, 2, 3, 4, 5, 6
 _SEEN, _NEXT, _WROTE, _JUMPS, _HEAP, _GRANTED_WROTE = 8, 9, 11, 12, 13, 14  # 10: how often it was idle, for people
 _CONNECTS, _BYTES_WRITTEN, _BYTES_READ, _LIVE, _PID = 15, 16, 17, 18, 19
-_ELSEWHERE, _PORT, _FOREIGN, _ARRIVING = 23, 24, 29, 30
+_ELSEWHERE, _PORT, _FOREIGN, _ARRIVING, _OPENED = 23, 24, 29, 30, 31
 #: What `arriving` is made of: the program's port, a number that tells two equal announcements apart, bytes ever sent.
 _TOTAL_BITS, _NUMBER_BITS = 40, 8
 
@@ -43,8 +43,11 @@ class ClockPage:
         fcntl.fcntl(self._file, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL)
         self._page = mmap.mmap(self._file, SIZE)
         # A view of eight-byte numbers reads and writes each of them in one piece, which `struct` does not promise.
-        self._slots = memoryview(self._page)[:_ORDER_OFFSET].cast("q")
-        self._order = memoryview(self._page)[_ORDER_OFFSET:].cast("I")
+        self._slots = memoryview(self._page)[:_PORTS_OFFSET].cast("q")
+        self._ports = memoryview(self._page)[_PORTS_OFFSET:].cast("H")
+        #: The number of the latest connection from each local port, as far as they have been read from the page.
+        self._order: dict[int, int] = {}
+        self._read_connections = 0
         self._wake = os.eventfd(0, os.EFD_NONBLOCK)
         self._idle = os.eventfd(0, os.EFD_NONBLOCK)
         self._poll = select.poll()
@@ -137,8 +140,15 @@ class ClockPage:
         self._slots[_ARRIVING] = value - (1 << 64) if value >> 63 else value
 
     def order_of(self, port: int) -> int:
-        """Return which connection to the run, counted from 1, the program began at a local port; 0 if unknown."""
-        return self._order[port]
+        """Return which connection to the run, counted from 1, the program made from a local port; 0 if unknown.
+
+        To be called when the program is idle.
+        """
+        opened = self._slots[_OPENED]
+        for number in range(max(self._read_connections, opened - _RECORDED), opened):
+            self._order[self._ports[number % _RECORDED]] = number + 1
+        self._read_connections = opened
+        return self._order.get(port, 0)
 
     @property
     def jumps(self) -> int:
@@ -221,7 +231,7 @@ class ClockPage:
     def close(self) -> None:
         """Give everything back; the program must have ended."""
         self._slots.release()
-        self._order.release()
+        self._ports.release()
         self._page.close()
         for descriptor in (self._file, self._wake, self._idle):
             os.close(descriptor)
