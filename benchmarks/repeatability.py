@@ -1,5 +1,11 @@
-"""Whether runs with the real kube-scheduler repeat to the byte while every core has other work, and while others knock
-at its port; see README.md."""
+"""Whether runs with real programs repeat to the byte, in every condition; see README.md.
+
+    python benchmarks/repeatability.py --runs 30                                      everything that is quick to build
+    python benchmarks/repeatability.py --cases 2000x1000 volcano --conditions quiet cuts --runs 6
+
+Each case runs in each condition; all digests of a case must be the same one. Conditions take turns, so that a slow
+change of the machine meets all of them. Runs that differ from the first are kept in --odd, for `compare --journal`.
+"""
 
 from __future__ import annotations
 
@@ -14,43 +20,93 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "repeatability.md"
-STRANGERS = HERE.parent / "tests" / "hostile" / "strangers.py"
+PROGRAMS = HERE.parent / "examples" / "programs"
 BATKUBE = str(Path(sys.executable).with_name("batkube"))
+sys.path.insert(0, str(HERE.parent / "tests"))
+
+import published  # noqa: E402
+
+KUBE_SCHEDULER = "kube-scheduler@1.34.4"
+#: A client without a limit of its own: whole bursts cross the connections at one instant.
+UNLIMITED = """\
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+clientConnection: {qps: 100000, burst: 100000}
+"""
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is run: options of `batkube run`, made in a folder."""
+
+    options: Callable[[Path], list[str]]
+
+
+def delays(pods: int, nodes: int) -> Case:
+    """Return a case of jobs of one cpu, all at 0 s, with a client that has no rate limit."""
+
+    def options(folder: Path) -> list[str]:
+        jobs = [{"id": str(number), "subtime": 0, "res": 1, "profile": "d"} for number in range(pods)]
+        profiles = {"d": {"type": "delay", "delay": 170, "cpu": 1}}
+        workload, configuration = folder / f"{pods}.json", folder / "configuration.yaml"
+        workload.write_text(json.dumps({"nb_res": nodes, "jobs": jobs, "profiles": profiles}))
+        configuration.write_text(UNLIMITED)
+        named = ["--workload", str(workload), "--platform", f"{nodes}x1", "--scheduler", KUBE_SCHEDULER]
+        return [*named, "--scheduler-config", str(configuration)]
+
+    return Case(options)
+
+
+def traced(name: str, nodes: str, scheduler: str) -> Case:
+    """Return a case of a published workload."""
+
+    def options(folder: Path) -> list[str]:
+        workload = getattr(published, name)(folder)
+        return ["--workload", str(workload), "--platform", nodes, "--scheduler", scheduler]
+
+    return Case(options)
+
+
+def three_days(*more: str) -> Case:
+    """Return a case of Deployments, CronJobs and other objects over three virtual days."""
+    named = ["--workload", str(HERE / "objects.yaml"), "--platform", "8x4,16Gi", "--until", "3d"]
+    return Case(lambda _: [*named, "--scheduler", KUBE_SCHEDULER, *more])
+
+
+def in_c(folder: Path) -> list[str]:
+    """Return the options of a run with the scheduler in C of the examples."""
+    program = folder / "random_scheduler"
+    subprocess.run(["cc", "-O2", "-o", str(program), str(PROGRAMS / "random_scheduler.c")], check=True)
+    return ["--workload", str(published.burst(folder)), "--platform", "16x1", "--scheduler", f"preload:{program}"]
+
+
 CASES = {
-    "burst": ("200_delay170.json", "16x1"),
-    "spaced": ("spaced_200_delay170.json", "16x1"),
-    "KIT": ("KIT_10h_80.json", "1x6"),
+    "burst": traced("burst", published.SIXTEEN, KUBE_SCHEDULER),
+    "spaced": traced("spaced", published.SIXTEEN, KUBE_SCHEDULER),
+    **{f"{pods}x{nodes}": delays(pods, nodes) for pods, nodes in ((200, 100), (1000, 100), (2000, 1000), (5000, 1000))},
+    "objects": three_days(),
+    "python": traced("burst", "16x1", f"python:{PROGRAMS / 'random_scheduler.py'}"),
+    "c": Case(in_c),
+    # These take minutes to build, or to run.
+    "1.19": traced("burst", published.SIXTEEN, "kube-scheduler@1.19.0"),
+    "volcano": traced("mixed_gangs", published.EIGHT_OF_TWO, "volcano@1.10.0"),
+    "kueue": traced("mixed_gangs", published.EIGHT_OF_TWO, "kueue@0.10.0"),
+    "coscheduling": traced("mixed_gangs", published.EIGHT_OF_TWO, "scheduler-plugins@0.30.6"),
+    "kube-batch": traced("mixed_gangs", published.EIGHT_OF_TWO, "kube-batch@0.5.0"),
+    "controllers": three_days("--controllers", "kube-controller-manager@1.34.4"),
+    "10000x1000": delays(10_000, 1000),
+    "10000x5000": delays(10_000, 5000),
 }
-#: What strangers do, in one attacked run after the other; see strangers.py.
-ATTACKS = {
-    "everything": [],
-    "everything, as another user": ["as-nobody"],
-    "half requests": ["half_requests"],
-    "connections closed at once": ["floods", "short_words"],
-    "requests with the secret": ["requests_with_the_secret"],
-    "silence and garbage": ["silence", "garbage"],
-}
-#: How many jobs of burst an attacked run has.
-ATTACKED_JOBS = 24
+QUICK = tuple(CASES)[: tuple(CASES).index("1.19")]
 
-
-#: Schedulers of gangs, each with the 30 gangs that were recorded with it in real time.
-GANG_SCHEDULERS = ("volcano@1.10.0", "kube-batch@0.5.0", "scheduler-plugins@0.30.6", "kueue@0.10.0")
-GANG_NODES = "8x2,8Gi"
-
-
-class Result(NamedTuple):
-    """What must be the same in all runs of a case."""
-
-    digest: str
-    makespan: str
-    mean_wait: str
+#: What is done to a run. `pinned` and `loaded` are about the machine, the others are `--disturb`.
+CONDITIONS = ("quiet", "pinned", "loaded", "cuts", "pauses", "slow-server", "slow-program")
 
 
 def _spin() -> None:
@@ -71,129 +127,80 @@ def other_load(processes: int) -> Iterator[None]:
             process.kill()
 
 
-def run_once(workload: Path, nodes: str, scheduler: str, folder: Path) -> Result:
-    """Run into `folder`/out."""
-    out = folder / "out"
-    command = [BATKUBE, "run", "--workload", str(workload), "--quiet", "--platform", nodes, "--scheduler", scheduler]
-    done = subprocess.run([*command, "--out", str(out)], capture_output=True, text=True, check=True)
-    results = dict(line.split("=") for line in done.stdout.splitlines())
-    digest = json.loads((out / "manifest.json").read_text())["digest"]
-    return Result(digest, results["makespan"], results["mean_waiting_time"])
+def run_in(condition: str, options: Sequence[str], out: Path) -> str:
+    """Run into `out` in a condition; return the digest."""
+    command = [BATKUBE, "run", *options, "--quiet", "--out", str(out)]
+    prepare = None
+    if condition == "pinned":
+        prepare = _pin
+    elif condition not in ("quiet", "loaded"):
+        command += ["--disturb", condition]
+    with other_load(3 if condition == "loaded" else 0):
+        done = subprocess.run(command, capture_output=True, text=True, preexec_fn=prepare, check=False)
+    if done.returncode:
+        return f"exit code {done.returncode}: {done.stderr.strip().splitlines()[-1:]}"
+    notes = json.loads((out / "fidelity.json").read_text())
+    doubt = " (noted)" if any(note["subject"] == "repeatability" for note in notes) else ""
+    return str(json.loads((out / "manifest.json").read_text())["digest"]) + doubt
 
 
-def results_of(case: str, scheduler: str, runs: int, shared: Path) -> Counter[Result]:
-    """Run a case so many times; return how often each result came out."""
-    workload, nodes = CASES[case]
-    found: Counter[Result] = Counter()
-    for _ in range(runs):
-        with tempfile.TemporaryDirectory() as name:
-            found[run_once(shared / "batkube" / "workloads" / workload, nodes, scheduler, Path(name))] += 1
+def _pin() -> None:
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+
+
+def digests_of(case: str, conditions: Sequence[str], runs: int, folder: Path, odd: Path) -> dict[str, Counter[str]]:
+    """Run a case so many times in each condition; return how often each digest came out."""
+    options = CASES[case].options(folder)
+    found: dict[str, Counter[str]] = {condition: Counter() for condition in conditions}
+    first: str | None = None
+    for number in range(runs):
+        for condition in conditions:
+            out = folder / "out"
+            digest = run_in(condition, options, out)
+            found[condition][digest] += 1
+            if digest != first and out.exists():
+                shutil.copytree(out, odd / f"{case}-{condition}-{number}", dirs_exist_ok=True)
+                first = first or digest
+            shutil.rmtree(out, ignore_errors=True)
+            shutil.rmtree(f"{out}.failed", ignore_errors=True)
+            print(case, number, condition, digest, f"load {os.getloadavg()[0]:.1f}", flush=True)
     return found
 
 
-def gang_rows(schedulers: Sequence[str], runs: int, folder: Path) -> Iterator[str]:
-    """Run the 30 gangs so many times with each scheduler; yield rows to print."""
-    sys.path.insert(0, str(HERE.parent / "tests"))
-    import published
-
-    workload = published.mixed_gangs(folder)
-    for scheduler in schedulers:
-        found: Counter[Result] = Counter()
-        for _ in range(runs):
-            with tempfile.TemporaryDirectory(dir=folder) as name:
-                found[run_once(workload, GANG_NODES, scheduler, Path(name))] += 1
-        (_, makespan, wait), _ = found.most_common(1)[0]
-        yield f"| {scheduler} | {runs} | {told(found)} | {makespan} | {wait} |"
-
-
-@contextlib.contextmanager
-def strangers(folder: Path, kinds: Sequence[str]) -> Iterator[None]:
-    """Let another process knock at the port of the run that is written into `folder` meanwhile."""
-    knocking = subprocess.Popen([sys.executable, str(STRANGERS), str(folder), *kinds])
-    try:
-        yield
-    finally:
-        knocking.kill()
-        knocking.wait()
-
-
-def turned_away(folder: Path) -> int:
-    """Return how many connections of strangers a run has noted."""
-    notes = json.loads((folder / "out" / "fidelity.json").read_text())
-    return sum(note["count"] for note in notes if note["subject"] == "connections")
-
-
-def attacked_rows(scheduler: str, runs: int, shared: Path, folder: Path, odd: Path) -> Iterator[str]:
-    """Run the beginning of burst so many times, every other time with strangers at the port; yield rows to print.
-
-    The first run, and those that come to something else, are kept in `odd`.
-    """
-    content = json.loads((shared / "batkube" / "workloads" / CASES["burst"][0]).read_text())
-    workload = folder / "workload.json"
-    workload.write_text(json.dumps({**content, "jobs": content["jobs"][:ATTACKED_JOBS]}))
-    found: dict[str, Counter[Result]] = {}
-    noted: Counter[str] = Counter()
-    first: Result | None = None
-    for number in range(runs):
-        label = list(ATTACKS)[number // 2 % len(ATTACKS)] if number % 2 else "nothing"
-        with tempfile.TemporaryDirectory(dir=folder) as name:
-            attack = strangers(Path(name), ATTACKS[label]) if number % 2 else contextlib.nullcontext()
-            with attack:
-                result = run_once(workload, CASES["burst"][1], scheduler, Path(name))
-            count = turned_away(Path(name))
-            if result != first:
-                shutil.copytree(Path(name) / "out", odd / f"{number}-{label}")
-                first = first or result
-        found.setdefault(label, Counter())[result] += 1
-        noted[label] += count
-        print(number, label, result.digest, count, flush=True)
-        assert bool(count) == bool(number % 2), "strangers are noted, and only when there were any"
-    for label, results in found.items():
-        yield f"| {label} | {results.total()} | {told(results)} | {noted[label]:,} |"
-
-
-def told(results: Counter[Result]) -> str:
-    """Return the digests, each with how often it came out."""
-    return "; ".join(f"{result.digest} ({count})" for result, count in results.items())
+def row(case: str, found: dict[str, Counter[str]]) -> str:
+    """Return a row of the table: how many runs and digests in each condition, and the digest if it is one."""
+    everything = sum(found.values(), Counter())
+    cells = [f"{counts.total()}: {len(counts)}" for counts in found.values()]
+    digest = next(iter(everything)) if len(everything) == 1 else f"**{len(everything)} digests**"
+    return f"| {case} | {' | '.join(cells)} | {digest} |"
 
 
 def main() -> None:
     """Run the cases and append what came out to the results."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=int, default=20)
-    parser.add_argument("--attacked", type=int, default=0, help="so many runs instead, every other one attacked")
-    parser.add_argument("--gangs", action="store_true", help="the 30 gangs with each scheduler that knows such")
-    parser.add_argument("--load", type=int, default=os.cpu_count() or 1, help="so many processes busy meanwhile")
-    parser.add_argument("--scheduler", default="kube-scheduler@1.34.4", help="a name of the catalogue, or a path")
-    parser.add_argument("--toolchain", default="", help="what to call the Go toolchain it was built with")
-    parser.add_argument("--odd", type=Path, default=Path("odd-runs"), help="where attacked runs that differ are kept")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=30, help="of each case in each condition")
+    parser.add_argument("--cases", nargs="+", choices=CASES, default=QUICK, metavar="CASE", help=", ".join(CASES))
+    parser.add_argument(
+        "--conditions", nargs="+", choices=CONDITIONS, default=CONDITIONS, metavar="CONDITION", help=str(CONDITIONS)
+    )
+    parser.add_argument("--odd", type=Path, default=Path("odd-runs"), help="where runs that differ are kept")
     options = parser.parse_args()
-    given = os.environ.get("BATKUBE_SHARED_DATA")
-    shared = Path(given) if given else HERE.parent.parent / "shared" / "data"
-    built = f" ({options.toolchain})" if options.toolchain else ""
-    cores = os.cpu_count() or 1
-    lines = []
-    with other_load(options.load), tempfile.TemporaryDirectory() as name:
-        if options.attacked:
-            lines += [
-                f"The first {ATTACKED_JOBS} jobs of burst, every other run with strangers at the program's port.",
-                "",
-            ]
-            lines += ["| what strangers did | runs | digests | connections turned away |", "|---|---|---|---|"]
-            lines += attacked_rows(options.scheduler, options.attacked, shared, Path(name), options.odd)
-        elif options.gangs:
-            chosen = [options.scheduler] if options.scheduler in GANG_SCHEDULERS else GANG_SCHEDULERS
-            lines += ["| scheduler | runs | digests | makespan s | mean wait s |", "|---|---|---|---|---|"]
-            lines += gang_rows(chosen, options.runs, Path(name))
-        else:
-            lines += ["| case | runs | digests | makespan s | mean wait s |", "|---|---|---|---|---|"]
-            for case in CASES:
-                found = results_of(case, options.scheduler, options.runs, shared)
-                (_, makespan, wait), _ = found.most_common(1)[0]
-                lines.append(f"| {case} | {options.runs} | {told(found)} | {makespan} | {wait} |")
-    load = f"{cores} cores, load average {os.getloadavg()[2]:.1f}"
-    title = "Gangs" if options.gangs else Path(options.scheduler).name
-    lines = ["", f"## {title}{built}, {platform.machine()}, {load}", "", *lines]
+    rows = []
+    for case in options.cases:
+        with tempfile.TemporaryDirectory() as name:
+            rows.append(row(case, digests_of(case, options.conditions, options.runs, Path(name), options.odd)))
+            print(rows[-1], flush=True)
+    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=HERE, capture_output=True, text=True)
+    lines = [
+        "",
+        f"## {commit.stdout.strip()}, {platform.machine()}, {os.cpu_count() or 1} cores",
+        "",
+        "Runs and different digests in each condition.",
+        "",
+        f"| case | {' | '.join(options.conditions)} | digest |",
+        f"|---|{'---|' * len(options.conditions)}---|",
+        *rows,
+    ]
     print("\n".join(lines))
     with RESULTS.open("a", encoding="utf-8") as results:
         results.write("\n".join(lines) + "\n")

@@ -6,13 +6,10 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <netinet/in.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -34,7 +31,7 @@ static void forget(int file) {
 
 static bool leads_to_run(const struct sockaddr *address) {
     const struct sockaddr_in *place = (const struct sockaddr_in *)address;
-    return place->sin_family == AF_INET && (ntohl(place->sin_addr.s_addr) >> 24) == 127 &&
+    return place->sin_family == AF_INET && ntohl(place->sin_addr.s_addr) == INADDR_LOOPBACK &&
            ntohs(place->sin_port) == page->port;
 }
 
@@ -67,15 +64,15 @@ static ssize_t sent(bool is_run, ssize_t count) {
     return count;
 }
 
-/* Wait until there is something to read on a connection to the run, unless the call would not, and all of it is there. */
-static int arrived(int file, int flags) {
-    if (!is_ours(file)) return file;
-    if (!(flags & MSG_DONTWAIT) && !(fcntl(file, F_GETFL) & O_NONBLOCK)) {
-        struct pollfd readable = {.fd = file, .events = POLLIN};
-        syscall(SYS_ppoll, &readable, 1, NULL, NULL, 0);
-    }
+/* Wait for something to read on a connection to the run, as the call itself would, and then for all of it. Return
+ * whether the call may go on; if not, errno says why. */
+static bool arrives(int file, int flags) {
+    if (!is_ours(file)) return true;
+    char byte;
+    REAL(recv);
+    if (!(flags & MSG_DONTWAIT) && real(file, &byte, 1, MSG_PEEK) < 0) return false;
     await_arrival();
-    return file;
+    return true;
 }
 
 static ssize_t got(int file, ssize_t count, int flags) {
@@ -199,28 +196,28 @@ ssize_t sendmsg(int file, const struct msghdr *message, int flags) {
 
 ssize_t read(int file, void *to, size_t count) {
     REAL(read);
-    return got(file, real(arrived(file, 0), to, count), 0);
+    return arrives(file, 0) ? got(file, real(file, to, count), 0) : -1;
 }
 
 ssize_t readv(int file, const struct iovec *parts, int count) {
     REAL(readv);
-    return got(file, real(arrived(file, 0), parts, count), 0);
+    return arrives(file, 0) ? got(file, real(file, parts, count), 0) : -1;
 }
 
 ssize_t recv(int file, void *to, size_t count, int flags) {
     REAL(recv);
-    return got(file, real(arrived(file, flags), to, count, flags), flags);
+    return arrives(file, flags) ? got(file, real(file, to, count, flags), flags) : -1;
 }
 
 ssize_t recvfrom(int file, void *restrict to, size_t count, int flags, struct sockaddr *restrict from,
                  socklen_t *restrict length) {
     REAL(recvfrom);
-    return got(file, real(arrived(file, flags), to, count, flags, from, length), flags);
+    return arrives(file, flags) ? got(file, real(file, to, count, flags, from, length), flags) : -1;
 }
 
 ssize_t recvmsg(int file, struct msghdr *message, int flags) {
     REAL(recvmsg);
-    return got(file, real(arrived(file, flags), message, flags), flags);
+    return arrives(file, flags) ? got(file, real(file, message, flags), flags) : -1;
 }
 
 ssize_t __read_chk(int file, void *to, size_t count, size_t size) {

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from batkube.kernel.errors import InputError
 from batkube.programs.choice import configuration, outside_programs
-from batkube.programs.command_lines import command_line, names_served, old_versions
+from batkube.programs.command_lines import ProgramFolder, command_line, names_served, old_versions
 from batkube.programs.extenders import Extenders
 from batkube.programs.program import OutsideScheduler
 from batkube.scenarios.scenario import Scenario
@@ -45,7 +45,7 @@ def _file(folder: Path, text: str) -> Path:
 
 def _started(scheduler: OutsideScheduler, folder: Path) -> tuple[list[str], dict[str, Any]]:
     """Return the command line and the content of the configuration file."""
-    command = command_line(scheduler, folder, 4711, "secret", Extenders([], 1))
+    command = command_line(scheduler, ProgramFolder(folder, str(folder)), 4711, "secret", Extenders([], 1))
     file = folder / "configuration.yaml"
     return command, yaml.safe_load(file.read_text()) if file.exists() else {}
 

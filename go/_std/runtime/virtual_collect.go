@@ -32,7 +32,7 @@ func vtCollectorParked(gp *g, _ unsafe.Pointer) bool {
 // vtTurns counts the turns of all goroutines.
 var vtTurns uint64
 
-// vtTurn begins a turn. Every so often it looks how much garbage there is: some
+// vtTurn counts a turn before it begins. Every so often it looks how much garbage there is: some
 // kilobytes differ from run to run, what is left between two looks is more.
 func vtTurn() {
 	const look = 1 << 10

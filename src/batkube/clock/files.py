@@ -12,11 +12,14 @@ import select
 import selectors
 import socket
 import sys
+import weakref
 from collections.abc import Callable
 from typing import Any
 
 from .keeping import CONNECTS, ELSEWHERE, GOT, SENT, WROTE, ProgramClock
 
+#: How many arguments of a reading method come before its flags.
+_PLACE_OF_FLAGS = {"recv": 1, "recv_into": 2, "recvfrom": 1, "recvmsg": 2}
 _INTERNET = (socket.AF_INET, socket.AF_INET6)
 #: linux/tcp.h, struct tcp_info: the state of the connection is its first byte, tcpi_bytes_received begins at byte 128.
 _RECEIVED = slice(128, 136)
@@ -30,14 +33,15 @@ class Traffic:
     def __init__(self, clock: ProgramClock) -> None:
         self._clock = clock
         self._page = clock.page
-        #: Those to the run: the local port of each, by its file, and the other way round.
+        #: Those to the run: the local port of each, by its file, and the other way round. A socket that its program
+        #: forgets is closed.
         self._ports: dict[int, int] = {}
-        self._to_run: dict[int, socket.socket] = {}
+        self._to_run: weakref.WeakValueDictionary[int, socket.socket] = weakref.WeakValueDictionary()
 
     def await_arrival(self) -> None:
         """Wait, in real time, until the piece that the server has announced has arrived."""
         while not self._has_arrived(*self._page.announced):
-            select.poll().poll(1)
+            os.sched_yield()  # a thread that slept would be taken for idle (timing/sleepers.py)
 
     def _has_arrived(self, port: int, total: int) -> bool:
         sock = self._to_run.get(port)
@@ -74,11 +78,11 @@ class Traffic:
             if seconds and not self.await_file(file, events, seconds):
                 raise TimeoutError("timed out")
             if is_to_run and place == GOT:
-                if seconds is None:
+                if seconds is None and not _flags(name, arguments, options) & socket.MSG_DONTWAIT:
                     _await_readable(file)
                 self.await_arrival()
             result = real(sock, *arguments, **options)
-            if is_to_run:
+            if is_to_run and not (place == GOT and _flags(name, arguments, options) & socket.MSG_PEEK):
                 self._page.add(place, _bytes_moved(result, arguments))
             return result
 
@@ -90,7 +94,7 @@ class Traffic:
 
         def method(sock: socket.socket, address: Any) -> Any:
             if sock.family in _INTERNET and sock.type == socket.SOCK_STREAM:
-                if address[1] == self._page.port and (address[0] == "localhost" or address[0].startswith("127.")):
+                if address[1] == self._page.port and address[0] in ("localhost", "127.0.0.1"):
                     return self._connect_to_run(real, sock, address)
                 self._page.add(ELSEWHERE)
             return real(sock, address)
@@ -122,6 +126,13 @@ class Traffic:
         return method
 
 
+def _flags(name: str, arguments: tuple[Any, ...], options: dict[str, Any]) -> int:
+    """Return the flags that a method of sockets was called with (its last argument)."""
+    place = _PLACE_OF_FLAGS[name]
+    flags = options.get("flags", arguments[place] if len(arguments) > place else 0)
+    return int(flags)
+
+
 def _await_readable(file: int) -> None:
     poll = select.poll()
     poll.register(file, select.POLLIN)
@@ -149,7 +160,7 @@ def virtual_files(clock: ProgramClock) -> dict[tuple[object, str], object]:
         traffic.await_arrival()
         return real_select(self, 0)
 
-    reading = {name: traffic.moving(name, select.POLLIN, GOT) for name in ("recv", "recv_into", "recvfrom", "recvmsg")}
+    reading = {name: traffic.moving(name, select.POLLIN, GOT) for name in _PLACE_OF_FLAGS}
     writing = {name: traffic.moving(name, select.POLLOUT, SENT) for name in ("send", "sendall", "sendto", "sendmsg")}
     begin = {name: traffic.connecting(name) for name in ("connect", "connect_ex")}
     end = {name: traffic.closing(name) for name in ("_real_close", "detach", "shutdown")}

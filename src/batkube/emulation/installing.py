@@ -17,7 +17,7 @@ from batkube.emulation.plane import ControlPlane
 from batkube.emulation.plane_commands import free_ports
 from batkube.platforms.reading import read_platform
 from batkube.programs.choice import outside_programs
-from batkube.programs.command_lines import command_line_with, names_served
+from batkube.programs.command_lines import ProgramFolder, command_line_with, names_served
 from batkube.programs.prerequisites import Prerequisites, prerequisites_of
 from batkube.scenarios.scenario import Scenario
 
@@ -34,7 +34,9 @@ def install(plane: ControlPlane, title: str, platform: str, folder: Path) -> str
         own = folder / program.name
         own.mkdir(parents=True, exist_ok=True)
         (port,) = free_ports(1)
-        command = command_line_with(plane.kubeconfig, program, own, port, program.configuration)
+        command = command_line_with(
+            plane.kubeconfig, program, ProgramFolder(own, str(own)), port, program.configuration
+        )
         plane.start(program.name.partition("@")[0], command)
     plane.rest(_WARM_UP_S)
     return names_served(programs[0])[0]

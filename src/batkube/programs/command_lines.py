@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import yaml
 
@@ -23,27 +23,40 @@ _SECOND_LOOPBACK = "127.0.0.2"
 CERTIFICATES = "certificates"
 
 
-def command_line(scheduler: OutsideScheduler, folder: Path, port: int, secret: str, extenders: Extenders) -> list[str]:
+class ProgramFolder(NamedTuple):
+    """The folder of a program's files, and the path under which the program knows it."""
+
+    path: Path
+    known_as: str
+
+    def known(self, path: Path) -> str:
+        """Return the path under which the program knows a file of its folder."""
+        return str(Path(self.known_as, path.relative_to(self.path)))
+
+
+def command_line(
+    scheduler: OutsideScheduler, folder: ProgramFolder, port: int, secret: str, extenders: Extenders
+) -> list[str]:
     """Write the files that a program reads into `folder`, and return the command that starts it.
 
     The API for it is on `port`, below the path `secret`.
     """
-    path = folder / "kubeconfig"
+    path = folder.path / "kubeconfig"
     server = f"http://127.0.0.1:{port}/{secret}"
     write_private(path, kubeconfig({"server": server}, "batkube", {}))
     return command_line_with(path, scheduler, folder, port, extenders.led_through(scheduler.configuration, server))
 
 
 def command_line_with(
-    path: Path, scheduler: OutsideScheduler, folder: Path, port: int, configuration: Mapping[str, Any]
+    path: Path, scheduler: OutsideScheduler, folder: ProgramFolder, port: int, configuration: Mapping[str, Any]
 ) -> list[str]:
     """Write the files that a program reads into `folder`, and return the command that starts it with a kubeconfig.
 
     `configuration` is the content of its configuration file; `port` is one that nobody else on the loopback has.
     """
     places: dict[str, str | int] = {
-        "kubeconfig": str(path),
-        "folder": str(folder),
+        "kubeconfig": folder.known(path) if path.is_relative_to(folder.path) else str(path),
+        "folder": folder.known_as,
         "scheduler-name": "".join(names_served(scheduler)[:1]),
         # As long as we hold the port, no other run takes it on the loopback's second address.
         "address": f"{_SECOND_LOOPBACK}:{port}",
@@ -54,22 +67,23 @@ def command_line_with(
     if "{certificates}" in str(scheduler):
         from batkube.programs.certificates import write_certificates
 
-        places["certificates"] = write_certificates(folder / CERTIFICATES, scheduler.name)
+        write_certificates(folder.path / CERTIFICATES, scheduler.name)
+        places["certificates"] = folder.known(folder.path / CERTIFICATES)
     for name, content in scheduler.start.files.items():
-        places[f"file:{name}"] = _written(folder / "files" / name, fill_all(content, places))
+        places[f"file:{name}"] = folder.known(_written(folder.path / "files" / name, fill_all(content, places)))
     content = fill_all(configuration, places)
     if content:
         # It has the secret as well, where extenders are asked through the server.
-        own = folder / "configuration" if scheduler.start.watches_configuration else folder
-        places["configuration"] = _written(own / "configuration.yaml", content)
+        own = folder.path / "configuration" if scheduler.start.watches_configuration else folder.path
+        places["configuration"] = folder.known(_written(own / "configuration.yaml", content))
     return [*(scheduler.command or [str(scheduler.binary)]), *arguments_of(scheduler, places)]
 
 
-def _written(path: Path, content: str | dict[str, Any]) -> str:
-    """Write a file for nobody else to read, a text or what YAML is made of, and return its path."""
+def _written(path: Path, content: str | dict[str, Any]) -> Path:
+    """Write a text, or what YAML is made of, to a file that only its owner may read; return its path."""
     path.parent.mkdir(parents=True, exist_ok=True)
     write_private(path, content if isinstance(content, str) else yaml.safe_dump(content, sort_keys=False))
-    return str(path)
+    return path
 
 
 def arguments_of(scheduler: OutsideScheduler, places: Mapping[str, str | int]) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import hmac
 import logging
+import os
 import random
 import re
 import secrets
@@ -27,7 +28,7 @@ from batkube.cluster.store import Store
 from batkube.cluster.world import World
 from batkube.kernel.errors import InputError
 from batkube.kernel.instants import UNIX_START, Instant, as_float_s
-from batkube.programs.command_lines import command_line, names_served
+from batkube.programs.command_lines import ProgramFolder, command_line, names_served
 from batkube.programs.conflicts import SchedulerConflicts
 from batkube.programs.coordination import Coordination
 from batkube.programs.environment import PROXY_PORT, environment_of, has_proxy
@@ -229,19 +230,37 @@ def start_program(
     listener, is_open = _listener(scheduler, secret), has_proxy(scheduler)
     api_server = listen(_Gate(server, scheduler.folder, secret, extenders, is_open=is_open), listener)
     log = ProgramLog(folder / "log.txt")
+    own, descriptors = _known_folder(scheduler, folder)
     try:
-        command = command_line(scheduler, folder, listener.port, secret, extenders)
+        command = command_line(scheduler, own, listener.port, secret, extenders)
         environment = environment_of(scheduler, folder, listener.port, scenario.seed, server.token)
         api_server.tls = environment.tls
         page = _page(scheduler, setup.world.clock.now, listener.port, scenario, log)
         _log.info("%s is started: %s, with its files in %s", scheduler.name, command[0], folder)
-        process = AttachedProcess(scheduler.name, command, page, log, environment.variables, environment.prepare)
+        process = AttachedProcess(
+            scheduler.name, command, page, log, environment.variables, environment.prepare, descriptors
+        )
     except InputError:
         log.close()
         api_server.close()
         raise
+    finally:
+        for descriptor in descriptors:
+            os.close(descriptor)
     listener.invite(process.pid, lambda: page.connects)
     return process, api_server
+
+
+def _known_folder(scheduler: OutsideScheduler, folder: Path) -> tuple[ProgramFolder, tuple[int, ...]]:
+    """Return a program's folder, with the path under which it knows it and the descriptors it inherits for that.
+
+    The path of an output folder is another one in every run, its last part at random until the run is over. A Go
+    program gets the same path each time: that of an open descriptor. Other programs may start children without it.
+    """
+    if scheduler.start.clock is not ClockKind.GO:
+        return ProgramFolder(folder, str(folder)), ()
+    descriptor = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    return ProgramFolder(folder, f"/proc/self/fd/{descriptor}"), (descriptor,)
 
 
 def _listener(scheduler: OutsideScheduler, secret: str) -> ProgramListener:

@@ -80,7 +80,9 @@ _COURSE = (
         "func (t gcTrigger) test() bool {\n",
         "\tif !vtMayCollect(t.kind) {\n\t\treturn false\n\t}\n",
     ),
-    _after("runtime/proc.go", "func schedule() {\n", "\tvtTurn()\n"),
+    _after("runtime/proc.go", "func execute(gp *g, inheritTime bool) {\n", "\tvtTurn()\n"),
+    # A program that divides its work by this number would divide it otherwise on another machine.
+    _after("runtime/debug.go", "func NumCPU() int {\n", "\tif vtSeeded {\n\t\treturn 1\n\t}\n"),
     # How much memory is given back after a collection differs a little from run to run. In steps, with a timer after
     # each, that would be another number of turns among the program's own goroutines; at once it is always one.
     Edit(

@@ -223,7 +223,8 @@ class Attachment:
         That would be: bytes that crossed the program's connections without being counted, or at a moment of their own;
         a garbage collection that depended on some kilobytes.
         """
-        return self._counts and not self.server.overflows and not self._garbage.was_close
+        is_counted = self._counts or not self.page.counts_all  # others are known to be idle from the kernel
+        return is_counted and not self.server.overflows and not self._garbage.was_close
 
     def receive(self, now: Instant) -> bool:
         """Read and answer everything the program wrote; return whether there was anything.
@@ -287,14 +288,16 @@ class Coordinator:
         busy = [one.busy_until for one in self._attachments if one.busy_until is not None]
         horizon = min([horizon, *busy])
         free = [one for one in self._attachments if one.busy_until is None]
+        before = [one.page.wrote for one in free]
         while True:
             nexts = sorted((max(self._next_timer(one), now), number) for number, one in enumerate(free))
             if not nexts or nexts[0][0] >= horizon:
                 return self._move(horizon)
             (first, number), others = nexts[0], [time for time, _ in nexts[1:]]
             limit = Instant(min([horizon, first + _GRANT, *others]))
-            now, wrote = self._granted(free[number], now, limit)
-            if wrote:
+            now = self._granted(free[number], now, limit)
+            # Another program may have been awake, by a late wake-up, when its own timer came due.
+            if [one.page.wrote for one in free] != before:
                 return now
 
     def next_instant(self, now: Instant) -> Instant | None:
@@ -306,8 +309,8 @@ class Coordinator:
     def _next_timer(self, attachment: Attachment) -> Instant:
         return Instant(attachment.page.next_timer - self._epoch_ns)
 
-    def _granted(self, attachment: Attachment, now: Instant, limit: Instant) -> tuple[Instant, bool]:
-        """Let one program jump from timer to timer before `limit`; return where it is, and whether it wrote something.
+    def _granted(self, attachment: Attachment, now: Instant, limit: Instant) -> Instant:
+        """Let one program jump from timer to timer before `limit`, until it writes something; return where it is.
 
         A timer that is due exactly at the limit is reached by moving everybody there.
         """
@@ -318,7 +321,7 @@ class Coordinator:
         if page.wrote == before and self._next_timer(attachment) >= limit:
             now = self._move(limit)
             attachment.wait_idle()
-        return now, page.wrote != before
+        return now
 
     def _move(self, to: Instant) -> Instant:
         for attachment in self._attachments:

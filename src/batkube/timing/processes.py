@@ -35,8 +35,9 @@ class AttachedProcess:
         log: ProgramLog,
         environment: Mapping[str, str],
         prepare: Callable[[], None] | None = None,
+        descriptors: Sequence[int] = (),
     ) -> None:
-        """`prepare` is called in the new process before it becomes the program."""
+        """`prepare` is called in the new process before it becomes the program, which inherits `descriptors`."""
         self.name = name
         self.page = page
         self.log = log
@@ -53,7 +54,7 @@ class AttachedProcess:
                 stdout=log.sink,
                 stderr=subprocess.STDOUT,
                 env={**environment, **page.environment},
-                pass_fds=page.descriptors,
+                pass_fds=(*page.descriptors, *descriptors),
                 start_new_session=True,
                 preexec_fn=_both(ending_with_us(), prepare),
             )

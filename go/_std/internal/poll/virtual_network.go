@@ -35,6 +35,7 @@ func (fd *FD) vtClose() {
 	fd.vtTouch()
 	if fd.vtPort != 0 {
 		vtClosed(fd.vtPort)
+		fd.vtPort = 0
 	}
 }
 
@@ -62,7 +63,7 @@ func (fd *FD) VirtualConnect(connect func(int, syscall.Sockaddr) error, to sysca
 		return connect(fd.Sysfd, to)
 	}
 	ipv4, isIPv4 := to.(*syscall.SockaddrInet4)
-	toRun := isIPv4 && ipv4.Port == port && ipv4.Addr[0] == 127
+	toRun := isIPv4 && ipv4.Port == port && ipv4.Addr == [4]byte{127, 0, 0, 1}
 	vtTouched()
 	if fd.IsStream {
 		vtConnecting(toRun)

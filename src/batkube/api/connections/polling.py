@@ -31,6 +31,7 @@ from batkube.api.connections.connection import MAX_BODY, Connection, Handler
 from batkube.api.connections.program_listener import ProgramListener
 from batkube.api.connections.tls import TlsSession, tls_session
 from batkube.api.connections.transmission import Transmission, WholePieces
+from batkube.kernel.stopwatch import Stopwatch
 
 _READ = 1 << 18
 #: The largest piece. A program is told of thousands of new pods in several pieces, acts upon each and is answered, as
@@ -40,6 +41,8 @@ _READ = 1 << 18
 PIECE = 1 << 15
 #: No piece is sent to a connection on which more than this waits to be read: both must fit into the window.
 _UNREAD = 1 << 14
+#: For longer than this the kernel delays no acknowledgement (tcp(7): at most 0.2 s).
+_ACKNOWLEDGED_S = 0.5
 #: linux/sockios.h: how many bytes are queued on a connection that the kernel has not sent.
 _SIOCOUTQNSD = 0x894B
 #: The first line of a write that is about one pod: a binding, a status, an eviction.
@@ -144,6 +147,7 @@ class PolledServer:
         #: How many pieces did not fit into the receive window, and the connection that was sent to most recently.
         self.overflows = 0
         self._latest: _Peer | None = None
+        self._sent_at = Stopwatch()
         self.dropped = 0
         self.received = 0
         self.sent = 0
@@ -252,8 +256,7 @@ class PolledServer:
             while self._due:
                 number, peer = self._due[0]
                 if peer.sock.fileno() >= 0 and peer.pending:
-                    if self._takes_more(peer):
-                        self._send(peer)
+                    if self._takes_more(peer) and self._send(peer):
                         return True
                     held.append((number, peer))
                     heapq.heappop(self._due)
@@ -271,39 +274,42 @@ class PolledServer:
         """Return whether the program reads the connection, or a piece still fits into its receive window."""
         if self.program is None or self.program.bytes_read >= self.sent:
             return True
-        return self.listener.unread([peer.sock]) <= _UNREAD
+        return self.listener.unread([peer.sock]) <= _UNREAD and not _unsent(peer.sock)
 
-    def _send(self, peer: _Peer) -> None:
+    def _send(self, peer: _Peer) -> bool:
+        """Send a piece; return whether that changed anything."""
         piece = bytes(peer.pending[:PIECE])
         self._announce(peer, peer.sent + len(piece))
         try:
             count = self._transmission.send(peer.sock, piece)
         except OSError:
             self._drop(peer)
-            return
+            return True
         if count < len(piece):
             self._announce(peer, peer.sent + count)
-        self._latest = peer
+        self._latest, self._sent_at = peer, Stopwatch()
         self.sent += count
         peer.sent += count
         del peer.pending[:count]
+        return count > 0
 
     def take_back_unsent(self) -> None:
         """Announce no more than the kernel has sent: the latest piece did not fit into the receive window after all.
 
-        What is left arrives whenever the program has read enough, at a real moment.
+        What is left arrives whenever the program has read enough, at a real moment. A piece may also wait for the
+        acknowledgement of earlier ones, which the kernel delays by less than this.
         """
         peer = self._latest
-        if peer is None or peer.sock.fileno() < 0:
+        if peer is None or peer.sock.fileno() < 0 or self._sent_at.real_s < _ACKNOWLEDGED_S:
             return
-        unsent = int.from_bytes(fcntl.ioctl(peer.sock, _SIOCOUTQNSD, bytes(4)), sys.byteorder)
-        if unsent:
+        if unsent := _unsent(peer.sock):
             self._announce(peer, peer.sent - unsent)
             self.overflows += 1
             self._latest = None
 
     def _announce(self, peer: _Peer, total: int) -> None:
-        if self.program is not None:
+        # A port may have been taken again by a later connection, when the program has closed this one.
+        if self.program is not None and self.program.order_of(peer.port) in (0, peer.number[0]):
             self.program.announce(peer.port, total)
 
     def _drop(self, peer: _Peer) -> None:
@@ -311,8 +317,11 @@ class PolledServer:
             self._poll.unregister(peer.sock)
         del self._peers[peer.sock.fileno()]
         self.listener.forget(peer.sock)
-        # The end of a stream is counted as one byte more (RFC 9293, 3.4: a FIN has a sequence number).
-        self._announce(peer, peer.sent + 1)
+        # The end of a stream is counted as one byte more (RFC 9293, 3.4: a FIN has a sequence number). It comes after
+        # what is still unsent, which a program that does not read may never let through.
+        unsent = _unsent(peer.sock)
+        self._announce(peer, peer.sent - unsent if unsent else peer.sent + 1)
+        self.overflows += bool(unsent)
         peer.sock.close()
         peer.http.connection_lost(None)
         self.dropped += 1
@@ -324,6 +333,11 @@ class PolledServer:
             self._drop(peer)
         self._poll.close()
         self.listener.close()
+
+
+def _unsent(sock: socket.socket) -> int:
+    """Return how many bytes of a connection the kernel has taken and not sent."""
+    return int.from_bytes(fcntl.ioctl(sock, _SIOCOUTQNSD, bytes(4)), sys.byteorder)
 
 
 def _port_of(sock: socket.socket) -> int:

@@ -1,0 +1,147 @@
+"""Whether runs with the real kube-scheduler repeat to the byte while other processes attack its port; see README.md."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import multiprocessing
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+HERE = Path(__file__).resolve().parent
+RESULTS = HERE / "results" / "repeatability.md"
+STRANGERS = HERE.parent / "tests" / "hostile" / "strangers.py"
+BATKUBE = str(Path(sys.executable).with_name("batkube"))
+BURST, NODES = "200_delay170.json", "16x1"
+#: What strangers do, in one attacked run after the other; see strangers.py.
+ATTACKS = {
+    "everything": [],
+    "everything, as another user": ["as-nobody"],
+    "half requests": ["half_requests"],
+    "connections closed at once": ["floods", "short_words"],
+    "requests with the secret": ["requests_with_the_secret"],
+    "silence and garbage": ["silence", "garbage"],
+}
+#: How many jobs of burst an attacked run has.
+ATTACKED_JOBS = 24
+
+
+class Result(NamedTuple):
+    """What must be the same in all runs of a case."""
+
+    digest: str
+    makespan: str
+    mean_wait: str
+
+
+def _spin() -> None:
+    while True:
+        pass
+
+
+@contextlib.contextmanager
+def other_load(processes: int) -> Iterator[None]:
+    """Keep so many processes busy meanwhile."""
+    spinning = [multiprocessing.Process(target=_spin, daemon=True) for _ in range(processes)]
+    for process in spinning:
+        process.start()
+    try:
+        yield
+    finally:
+        for process in spinning:
+            process.kill()
+
+
+def run_once(workload: Path, nodes: str, scheduler: str, folder: Path) -> Result:
+    """Run into `folder`/out."""
+    out = folder / "out"
+    command = [BATKUBE, "run", "--workload", str(workload), "--quiet", "--platform", nodes, "--scheduler", scheduler]
+    done = subprocess.run([*command, "--out", str(out)], capture_output=True, text=True, check=True)
+    results = dict(line.split("=") for line in done.stdout.splitlines())
+    digest = json.loads((out / "manifest.json").read_text())["digest"]
+    return Result(digest, results["makespan"], results["mean_waiting_time"])
+
+
+@contextlib.contextmanager
+def strangers(folder: Path, kinds: Sequence[str]) -> Iterator[None]:
+    """Let another process knock at the port of the run that is written into `folder` meanwhile."""
+    knocking = subprocess.Popen([sys.executable, str(STRANGERS), str(folder), *kinds])
+    try:
+        yield
+    finally:
+        knocking.kill()
+        knocking.wait()
+
+
+def turned_away(folder: Path) -> int:
+    """Return how many connections of strangers a run has noted."""
+    notes = json.loads((folder / "out" / "fidelity.json").read_text())
+    return sum(note["count"] for note in notes if note["subject"] == "connections")
+
+
+def attacked_rows(scheduler: str, runs: int, shared: Path, folder: Path, odd: Path) -> Iterator[str]:
+    """Run the beginning of burst so many times, every other time with strangers at the port; yield rows to print.
+
+    The first run, and those that come to something else, are kept in `odd`.
+    """
+    content = json.loads((shared / "batkube" / "workloads" / BURST).read_text())
+    workload = folder / "workload.json"
+    workload.write_text(json.dumps({**content, "jobs": content["jobs"][:ATTACKED_JOBS]}))
+    found: dict[str, Counter[Result]] = {}
+    noted: Counter[str] = Counter()
+    first: Result | None = None
+    for number in range(runs):
+        label = list(ATTACKS)[number // 2 % len(ATTACKS)] if number % 2 else "nothing"
+        with tempfile.TemporaryDirectory(dir=folder) as name:
+            attack = strangers(Path(name), ATTACKS[label]) if number % 2 else contextlib.nullcontext()
+            with attack:
+                result = run_once(workload, NODES, scheduler, Path(name))
+            count = turned_away(Path(name))
+            if result != first:
+                shutil.copytree(Path(name) / "out", odd / f"{number}-{label}")
+                first = first or result
+        found.setdefault(label, Counter())[result] += 1
+        noted[label] += count
+        print(number, label, result.digest, count, flush=True)
+        assert bool(count) == bool(number % 2), "strangers are noted, and only when there were any"
+    for label, results in found.items():
+        yield f"| {label} | {results.total()} | {told(results)} | {noted[label]:,} |"
+
+
+def told(results: Counter[Result]) -> str:
+    """Return the digests, each with how often it came out."""
+    return "; ".join(f"{result.digest} ({count})" for result, count in results.items())
+
+
+def main() -> None:
+    """Run the attacked cases and append what came out to the results."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=200, help="so many runs, every other one attacked")
+    parser.add_argument("--load", type=int, default=os.cpu_count() or 1, help="so many processes busy meanwhile")
+    parser.add_argument("--scheduler", default="kube-scheduler@1.34.4", help="a name of the catalogue, or a path")
+    parser.add_argument("--odd", type=Path, default=Path("odd-runs"), help="where attacked runs that differ are kept")
+    options = parser.parse_args()
+    given = os.environ.get("BATKUBE_SHARED_DATA")
+    shared = Path(given) if given else HERE.parent.parent / "shared" / "data"
+    lines = [f"The first {ATTACKED_JOBS} jobs of burst, every other run with strangers at the program's port.", ""]
+    lines += ["| what strangers did | runs | digests | connections turned away |", "|---|---|---|---|"]
+    with other_load(options.load), tempfile.TemporaryDirectory() as name:
+        lines += attacked_rows(options.scheduler, options.runs, shared, Path(name), options.odd)
+    load = f"{os.cpu_count() or 1} cores, load average {os.getloadavg()[2]:.1f}"
+    lines = ["", f"## {Path(options.scheduler).name}, {platform.machine()}, {load}", "", *lines]
+    print("\n".join(lines))
+    with RESULTS.open("a", encoding="utf-8") as results:
+        results.write("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    main()
