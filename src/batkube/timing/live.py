@@ -53,6 +53,7 @@ class LiveTime:
         self._event_loop: asyncio.AbstractEventLoop | None = None
         self._loop = loop
         self._agenda = world.agenda
+        self._agenda.is_endless = True
         loop.reach(start)
         self._time = RealTime(start, speed)
         #: The timer that is set in the event loop, and for which instant.
