@@ -9,6 +9,8 @@ from pathlib import Path
 
 import grimp
 
+from batkube.kernel.agenda import Rank
+
 REPOSITORY = Path(__file__).parent.parent
 PAGE = (REPOSITORY / "docs" / "explanation" / "architecture.md").read_text(encoding="utf-8")
 PACKAGES = {path.parent.name for path in (REPOSITORY / "src" / "batkube").glob("*/__init__.py")}
@@ -100,6 +102,12 @@ def test_every_module_that_the_other_pages_name_is_there() -> None:
 
     assert named
     assert [name for name in sorted(named) if not (REPOSITORY / "src" / "batkube" / name[1]).is_file()] == []
+
+
+def test_the_model_lists_the_ranks_in_their_order() -> None:
+    page = (REPOSITORY / "docs" / "explanation" / "model.md").read_text(encoding="utf-8")
+
+    assert re.findall(r"^\d\. `([A-Z]+)`:", page, re.MULTILINE) == [rank.name for rank in sorted(Rank)]
 
 
 def test_every_class_on_one_jobs_way_exists() -> None:

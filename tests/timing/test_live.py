@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 
 import pytest
 
 from batkube.cluster.world import World
 from batkube.kernel.agenda import Agenda, Rank
 from batkube.kernel.clock import Clock
-from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Instant, seconds
+from batkube.kernel.instants import LATEST_NS, NANOSECONDS_PER_SECOND, Instant, seconds
 from batkube.kernel.streams import Streams
 from batkube.timing.live import LiveTime
 from batkube.timing.loop import Loop
@@ -79,19 +78,39 @@ def test_when_too_much_is_due_time_falls_behind_and_nothing_is_skipped() -> None
     assert count > before > 0
 
 
-def test_one_thing_that_fails_does_not_stop_the_others(caplog: pytest.LogCaptureFixture) -> None:
+def broken(now: Instant) -> None:
+    raise ValueError("broken")
+
+
+def test_what_an_appointment_raises_is_raised_with_its_story() -> None:
     time, agenda, _ = live(speed=1_000_000)
-    happened: list[Instant] = []
+    agenda.book(START, Rank.START, broken)
 
-    def fail(now: Instant) -> None:
-        raise ValueError("broken")
-
-    agenda.book(START, Rank.START, fail)
-    agenda.book(Instant(START + 1), Rank.START, happened.append)
-    with caplog.at_level(logging.ERROR):
+    with pytest.raises(ValueError, match="broken") as caught:
         time.now()
-    assert happened == [START + 1]
-    assert "broken" in caplog.text
+
+    assert caught.value.__notes__ == ["while an appointment was kept: broken at 1000.000000 s (rank START)"]
+
+
+def test_where_bugs_are_reported_the_other_appointments_are_kept() -> None:
+    world, reported, kept = World(Streams(0)), list[Exception](), list[Instant]()
+    time = LiveTime(world, Loop(world), START, 1_000_000, on_bug=reported.append)
+    world.agenda.book(START, Rank.START, broken)
+    world.agenda.book(Instant(START + 1), Rank.START, kept.append)
+
+    time.now()
+
+    assert kept == [START + 1]
+    assert [str(error) for error in reported] == ["broken"]
+
+
+def test_what_would_come_after_the_longest_run_does_not_fail_a_cluster_without_an_end() -> None:
+    time, agenda, _ = live()
+
+    agenda.book(Instant(LATEST_NS + 1), Rank.START, broken)
+
+    time.now()
+    assert agenda.due == LATEST_NS
 
 
 def test_in_an_event_loop_time_passes_by_itself_and_a_sooner_booking_wakes_it_sooner() -> None:

@@ -35,7 +35,7 @@ from batkube.api.requests.outside import Ask, Inquiries
 from batkube.api.requests.users import User
 from batkube.api.requests.webhook_clients import WebhookClients
 from batkube.api.requests.writes import Deleting
-from batkube.api.server import ApiServer
+from batkube.api.server import ApiServer, OnBug
 from batkube.api.verbs.behaviours import Admitting, BuiltIn, OfDefinitions
 from batkube.api.verbs.bodies import Bodies
 from batkube.api.verbs.calls import Special
@@ -87,13 +87,14 @@ class Api:
         words: WordSources = _NO_WORDS,
         ask: Ask | None = None,
         breaking: tuple[Breaks, Apart] | None = None,
+        on_bug: OnBug | None = None,
     ) -> None:
         """`bare`: as the real server alone, without service accounts for pods.
 
         `use` tells what pods use; without it there are no metrics. `more_versions` are served as well: some of the past
         (`policy/v1beta1`), some that are off by default. `words` finds the words that clients may ask for. `ask`
         calls webhooks; without it they are stored only. With `breaking`, components that may be broken off do not hold
-        up others meanwhile.
+        up others meanwhile. For `on_bug` see `ApiServer`.
         """
         self._store = store
         self._table = table = _table(use is not None, more_versions)
@@ -119,8 +120,7 @@ class Api:
         lifecycle = Lifecycle(store, definitions, self._delete_instances, custom.is_own)
         self._deleter = Deleter(store, admitting.review_deletion, lifecycle.mark_for_deletion)
         self._tokens = tokens = ServiceAccountTokens(store, streams.named("api tokens"), now)
-        authenticator = Authenticator(users, tokens)
-        bodies = Bodies(served)
+        authenticator, bodies = Authenticator(users, tokens), Bodies(served)
         self.watches = Watches(store, timers, now)
         counters = Counters()
         documents = OpenApi(table, custom.openapi_schema, words.types)
@@ -139,7 +139,7 @@ class Api:
         )
         status = table.definition_of("meta.k8s.io", "v1", "Status")
         self._server = ApiServer(
-            authenticator, authorizer, objects, self._paths, counters, now, lifecycle.settle, status
+            authenticator, authorizer, objects, self._paths, counters, now, lifecycle.settle, status, on_bug
         )
 
     def handle(self, request: Request) -> Response | Stream:

@@ -6,7 +6,6 @@ closely. So failures come in the order of the real server.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 
 from batkube.api.access.authentication import Authenticator
@@ -27,7 +26,8 @@ from batkube.api.verbs.objects import NO_SUCH_PATH, Objects
 from batkube.cluster.schemas import Schema
 from batkube.kernel.instants import Instant
 
-log = logging.getLogger(__name__)
+OnBug = Callable[[Exception], None]
+"""Called with an unexpected error, after which the caller goes on."""
 
 
 class ApiServer:
@@ -43,7 +43,9 @@ class ApiServer:
         now: Callable[[], Instant],
         settle: Callable[[Instant], None],
         status: Schema,
+        on_bug: OnBug | None = None,
     ) -> None:
+        """`on_bug` is called when a request fails for a reason that is not the client's; without it, handle raises."""
         self._authenticator = authenticator
         self._authorizer = authorizer
         self._objects = objects
@@ -54,12 +56,13 @@ class ApiServer:
         self._settle = settle
         #: The schema of Status, which protobuf needs.
         self._status = status
+        self._on_bug = on_bug
         self._audience = StreamLimits()
 
     def handle(self, request: Request) -> Response | Stream:
         """Answer one request; whatever is in it, there is an answer.
 
-        May raise Laborious if it is in haste, and Outside.
+        May raise Laborious if it is in haste, and Outside. A bug of ours is raised, or reported and answered with 500.
         """
         route = route_of(request)
         try:
@@ -74,7 +77,10 @@ class ApiServer:
         except RecursionError:
             answer = self._failed(statuses.bad_request("the request is nested too deeply"), request)
         except Exception as problem:
-            log.exception("%s %s failed", request.method, request.path)
+            problem.add_note(f"while a request was answered: {request.method} {request.path}")
+            if self._on_bug is None:
+                raise
+            self._on_bug(problem)
             text = f"Internal error occurred: {type(problem).__name__}: {problem}"
             details = {"causes": [{"message": f"{type(problem).__name__}: {problem}"}]}
             answer = self._failed(Failure(500, "InternalError", text, details), request)

@@ -16,7 +16,7 @@ import traceback
 from batkube.cli.exit_codes import BAD_INPUT, FAILED, INTERRUPTED
 from batkube.cli.signals import heeding
 from batkube.cli.streams import outlets
-from batkube.kernel.errors import InputError
+from batkube.kernel.errors import InputError, bug_of
 from batkube.kernel.faults import fault
 
 #: The option, before the command, that has errors told with where they arose.
@@ -49,7 +49,10 @@ def _exit_code() -> int:
     except Exception as error:
         failure = fault(error)
         if failure is None:
-            raise
+            bug = bug_of(error)
+            traceback.print_exception(bug.origin)
+            print(f"failed: {bug}\n  please report it, with the lines above", file=sys.stderr)
+            return FAILED
         if _TRACEBACK in _leading()[0]:
             traceback.print_exception(error)
         is_input = isinstance(failure, InputError)

@@ -65,6 +65,10 @@ _Api = Annotated[
         help="A version of the API that is off by default, e.g. admissionregistration.k8s.io/v1beta1; may be repeated.",
     ),
 ]
+_KeepGoing = Annotated[
+    bool,
+    typer.Option("--keep-going", help="Log a bug of Batkube and continue; unless given, it ends the server."),
+]
 _Bare = Annotated[bool, typer.Option("--bare", help="The API alone: no nodes, kubelets, controllers or scheduler.")]
 
 
@@ -82,6 +86,7 @@ def serve(
     token_auth_file: _Tokens = None,
     api: _Api = None,
     bare: _Bare = False,
+    keep_going: _KeepGoing = False,
     seed: Annotated[int, typer.Option(metavar="N", help="The seed of every random stream.")] = 0,
     force: Annotated[bool, typer.Option("--force", help="Replace the output folder of an earlier run.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print the path of the kubeconfig only.")] = False,
@@ -109,6 +114,7 @@ def serve(
         token_file=token_auth_file,
         api=checked_versions(api or [], "--api"),
         seed=seed,
+        keep_going=keep_going,
         command=["batkube", *sys.argv[1:]],
     )
 

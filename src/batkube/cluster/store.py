@@ -337,5 +337,9 @@ class Store:
             for listens, listener in itertools.chain(self._listeners.get(kind, ()), self._listeners_to_all):
                 if listens is None or listens is not author:
                     listener(batch, now)
+        except Exception as error:
+            more = f" and {len(keys) - 1:,} more" if len(keys) > 1 else ""
+            error.add_note(f"while listeners were notified: {kind} {keys[0]}{more} {change}, version {first}")
+            raise
         finally:
             self._committing = False

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from batkube.cluster.references import key_of, with_metadata
 from batkube.cluster.store import Key, KubeObject, Store
-from batkube.kernel.instants import Instant, after, rfc3339, seconds
+from batkube.kernel.instants import Instant, after, bounded_seconds, rfc3339
 
 _GRACE_S = 30
 
@@ -50,6 +50,6 @@ class StoreClient:
             self._store.delete(storage, [key], now)
             return
         grace = obj["spec"].get("terminationGracePeriodSeconds", _GRACE_S) if grace_s is None else grace_s
-        deadline = rfc3339(after(now, seconds(grace)))
+        deadline = rfc3339(after(now, bounded_seconds(grace)))
         marked = with_metadata(obj, deletionTimestamp=deadline, deletionGracePeriodSeconds=grace)
         self._store.replace(storage, [key], [marked], now)

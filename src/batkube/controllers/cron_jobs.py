@@ -27,6 +27,7 @@ from batkube.kernel.instants import (
     UNIX_START,
     Duration,
     Instant,
+    bounded_seconds,
     instant_of,
     rfc3339,
     seconds,
@@ -121,7 +122,7 @@ class CronJobs(Controller):
         if due is None or rfc3339(due) == status.get("lastScheduleTime"):
             return
         deadline_s = spec.get("startingDeadlineSeconds")
-        if deadline_s is not None and due + seconds(deadline_s) < now:
+        if deadline_s is not None and due + bounded_seconds(deadline_s) < now:
             self.tell(
                 cron_job, "Warning", "MissSchedule", f"Missed scheduled time to start a job: {_mail_date(due)}", now
             )
@@ -198,7 +199,7 @@ def _latest_due(cron_job: KubeObject, schedule: Schedule, now: Instant) -> Insta
     status, spec = cron_job.get("status", {}), cron_job["spec"]
     since = instant_of(status.get("lastScheduleTime") or cron_job["metadata"]["creationTimestamp"])
     if "startingDeadlineSeconds" in spec:
-        since = max(since, Instant(now - seconds(spec["startingDeadlineSeconds"])))
+        since = max(since, Instant(now - bounded_seconds(spec["startingDeadlineSeconds"])))
     first = schedule.next_after(since)
     if first is None or now < first:
         return None

@@ -11,7 +11,7 @@ from batkube.cluster.store import KubeObject
 from batkube.controllers.completion_indexes import parse_indexes
 from batkube.controllers.job_sync import JobSync, is_suspended, job_condition
 from batkube.controllers.pod_failures import has_failed, verdict_on
-from batkube.kernel.instants import Instant, instant_of, seconds
+from batkube.kernel.instants import Instant, bounded_seconds, instant_of
 
 
 def failure_of(sync: JobSync, now: Instant) -> Condition | None:
@@ -73,7 +73,7 @@ def _is_overdue(sync: JobSync, now: Instant) -> bool:
     limit_s, since = sync.spec.get("activeDeadlineSeconds"), sync.status.get("startTime")
     if limit_s is None or since is None or is_suspended(sync.job):
         return False
-    return now - instant_of(since) >= seconds(limit_s)
+    return now - instant_of(since) >= bounded_seconds(limit_s)
 
 
 def _success_policy(sync: JobSync) -> str | None:

@@ -28,7 +28,7 @@ from batkube.controllers.job_sync import FINALIZER, JobSync, has_finalizer, is_s
 from batkube.controllers.pod_control import POD, PodControl, claim_objects, owner_key
 from batkube.controllers.pod_failures import Failures
 from batkube.controllers.work_queue import WorkQueue
-from batkube.kernel.instants import Duration, Instant, instant_of, rfc3339, seconds
+from batkube.kernel.instants import Duration, Instant, bounded_seconds, instant_of, rfc3339, seconds
 
 JOB = "jobs.batch"
 _OURS = "kubernetes.io/job-controller"
@@ -117,7 +117,7 @@ class Jobs(Controller):
     def _book_deadline(self, key: Key, sync: JobSync, now: Instant) -> None:
         limit_s = sync.spec.get("activeDeadlineSeconds")
         if limit_s is not None and sync.verdict is None and not is_suspended(sync.job):
-            due = instant_of(sync.status["startTime"]) + seconds(limit_s)
+            due = instant_of(sync.status["startTime"]) + bounded_seconds(limit_s)
             self.queue.add_after(key, now, Duration(max(0, due - now)))
 
     # Pods

@@ -19,7 +19,7 @@ from batkube.cluster.world import World
 from batkube.controllers.controller import Controller
 from batkube.controllers.object_graph import ObjectGraph, ObjectPlace
 from batkube.controllers.pod_control import POD
-from batkube.kernel.instants import Instant, instant_of, seconds
+from batkube.kernel.instants import Instant, bounded_seconds, instant_of, seconds
 
 NAMESPACE = "namespaces"
 SERVICE_ACCOUNT = "serviceaccounts"
@@ -92,7 +92,7 @@ class Namespaces(Controller):
         if remains.failures:
             raise Refused(500, "InternalError", f"deletion of namespace {key} failed: {', '.join(remains.failures)}")
         if remains.patience_s:
-            self.queue.add_after(key, now, seconds(remains.patience_s // 2 + 1))
+            self.queue.add_after(key, now, bounded_seconds(remains.patience_s // 2 + 1))
             return
         finalizers = [one for one in namespace["spec"]["finalizers"] if one != _FINALIZER]
         spec = {"finalizers": finalizers} if finalizers else {}
@@ -110,7 +110,7 @@ class Namespaces(Controller):
         running = [pod for pod in self._still_there(pods).values() if not is_finished(pod)]
         longest_s = max((pod["spec"].get("terminationGracePeriodSeconds", 0) for pod in running), default=0)
         since = instant_of(namespace["metadata"]["deletionTimestamp"])
-        return longest_s if now - since < seconds(longest_s) else 0
+        return longest_s if now - since < bounded_seconds(longest_s) else 0
 
     def _still_there(self, places: Iterable[ObjectPlace]) -> dict[ObjectPlace, KubeObject]:
         """Return those of some objects that are not gone."""

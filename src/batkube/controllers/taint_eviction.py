@@ -16,7 +16,7 @@ from batkube.cluster.scheduling_rules import tolerates
 from batkube.cluster.store import DELETED, Batch, Key, KubeObject
 from batkube.cluster.world import World
 from batkube.controllers.controller import Controller
-from batkube.kernel.instants import Duration, Instant, seconds
+from batkube.kernel.instants import Duration, Instant, bounded_seconds
 
 
 class TaintEviction(Controller):
@@ -89,5 +89,5 @@ def _tolerated_for(pod: KubeObject, taints: Sequence[KubeObject]) -> Duration | 
         if toleration is None:
             return Duration(0)
         if toleration.get("tolerationSeconds") is not None:
-            limits.append(max(Duration(0), seconds(toleration["tolerationSeconds"])))
+            limits.append(max(Duration(0), bounded_seconds(toleration["tolerationSeconds"])))
     return min(limits, default=None)

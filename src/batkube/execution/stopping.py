@@ -14,7 +14,7 @@ from batkube.cluster.references import key_of
 from batkube.cluster.store import KubeObject
 from batkube.execution.latencies import Delays
 from batkube.kernel.fidelity import FidelityNote, FidelityNotes
-from batkube.kernel.instants import Duration, Instant, instant_of, seconds
+from batkube.kernel.instants import Duration, Instant, bounded_seconds, instant_of, seconds
 from batkube.workloads.annotations import WALLTIME
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class Stopping:
     ) -> Duration:
         """Return how long a container takes to stop, at most that long."""
         hook = (container.get("lifecycle") or {}).get("preStop") or {}
-        wanted = max(time_in(pod, STOP_TIME) or 0, seconds((hook.get("sleep") or {}).get("seconds", 0)))
+        wanted = max(time_in(pod, STOP_TIME) or 0, bounded_seconds((hook.get("sleep") or {}).get("seconds", 0)))
         if "httpGet" in hook:
             self._note(pod, container, "httpGet")
         if command := (hook.get("exec") or {}).get("command"):
@@ -83,7 +83,7 @@ class Stopping:
 def grace_of(pod: KubeObject, probe: KubeObject) -> Duration:
     """Return how long a container may take to end of which a probe has failed."""
     usual_s = pod["spec"].get("terminationGracePeriodSeconds", 30)
-    return seconds(probe.get("terminationGracePeriodSeconds", usual_s))
+    return bounded_seconds(probe.get("terminationGracePeriodSeconds", usual_s))
 
 
 def active_deadline_of(pod: KubeObject) -> Duration | None:

@@ -55,6 +55,9 @@ class Agenda:
         #: Told of every booking, so that whoever sleeps until the next appointment can wake earlier.
         self.on_booking: Callable[[Instant], None] | None = None
         self._latest: Instant | None = None
+        #: Whether what lies beyond the longest run is booked for its last instant, as in a cluster that is served
+        #: without an end; else it fails the run.
+        self.is_endless = False
 
     def book(self, at: Instant, rank: Rank, action: Action, *, is_routine: bool = False) -> int:
         """Arrange for `action(at)`, and return the appointment's number (for `cancel`).
@@ -64,7 +67,9 @@ class Agenda:
         """
         if self._latest is not None and at < self._latest:
             raise Bug(f"appointment booked at {at} ns, which is before {self._latest} ns, already reached")
-        if at > LATEST_NS:
+        if at > LATEST_NS and self.is_endless:
+            at = Instant(LATEST_NS)
+        elif at > LATEST_NS:
             raise RunFailed(
                 f"virtual time would pass 292 years, the most a run can last: something would be due after {human(at)}"
             )

@@ -6,7 +6,9 @@
     └── Bug             ours: an invariant broke; stop at once and tell the story
 
 The class says whose fault it is, and so what the command line does about it. An `InputError` is one
-message with the file, the place in it, the problem and the remedy. A `Bug` is never caught to carry on.
+message with the file, the place in it, the problem and the remedy. A `Bug` is never caught to carry on,
+unless the user asks for that (`serve --keep-going`). Any other exception that nothing foresaw is a bug, too. On
+its way up, the layers add notes to it (`add_note`): the change, the request, the appointment. They are its story.
 """
 
 from __future__ import annotations
@@ -41,6 +43,19 @@ class RunFailed(BatkubeError):
 
 class Bug(BatkubeError):
     """An invariant of ours is broken; please report it with the story it tells."""
+
+    def __init__(self, story: str, origin: Exception | None = None) -> None:
+        """`origin` is the error that this one reports, if it was not raised as a bug itself (`bug_of`)."""
+        super().__init__(story)
+        self.origin = origin or self
+
+
+def bug_of(error: Exception, *more: str) -> Bug:
+    """Return the bug that `error` is, with its story: the notes of the layers that it passed, then `more`."""
+    if isinstance(error, Bug) and error.origin is not error:
+        return Bug("\n  ".join([str(error), *more]), error.origin)
+    text = str(error) if isinstance(error, Bug) else f"{type(error).__name__}: {error}"
+    return Bug("\n  ".join([f"a bug in Batkube: {text}", *getattr(error, "__notes__", ()), *more]), error)
 
 
 def depth_limit() -> str:

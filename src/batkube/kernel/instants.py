@@ -56,6 +56,11 @@ def seconds(value: int | float | str | Decimal) -> Duration:
     return Duration(ns)
 
 
+def bounded_seconds(value: int) -> Duration:
+    """Return whole seconds of an object's field, at most as long as any run can last: clients may write any int64."""
+    return Duration(max(-LATEST_NS, min(value * NANOSECONDS_PER_SECOND, LATEST_NS)))
+
+
 def _exact_ns(value: float | str | Decimal) -> int:
     try:
         decimal = Decimal(repr(value) if isinstance(value, float) else value)

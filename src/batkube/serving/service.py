@@ -49,6 +49,7 @@ from batkube.scenarios.scenario import CONTROLLER_MANAGER
 from batkube.schedulers.column_words import read_column_words
 from batkube.schedulers.descriptions import read_descriptions
 from batkube.schedulers.installed import cache_folder
+from batkube.serving.bugs import BugReports
 from batkube.serving.collector import QuietCollector
 from batkube.serving.compaction import Compaction
 from batkube.serving.log_limit import limited_log
@@ -94,6 +95,8 @@ class Service:
     #: Versions of the API that are off by default.
     api: tuple[str, ...] = ()
     seed: int = 0
+    #: Whether a bug of ours is logged and the service continues, instead of ending with it.
+    keep_going: bool = False
     #: The command line, for the manifest.
     command: Sequence[str] = ()
 
@@ -108,12 +111,17 @@ class Address:
 
 
 def serve(service: Service, announce: Callable[[Address], None]) -> None:
-    """Serve until interrupted; `announce` is called once requests are accepted and the kubeconfig is written."""
+    """Serve until interrupted; `announce` is called once requests are accepted and the kubeconfig is written.
+
+    A bug of ours shuts the service down and is raised, unless it is to keep going.
+    """
     served = ServedCluster(service)
     with limited_log(), served.ending.heeded():
-        served.ending.run(served.run(announce))
-        if served.ending.was_awaited:
-            served.write_notes()
+        try:
+            served.ending.run(served.run(announce))
+        finally:
+            if served.ending.was_awaited:
+                served.write_notes()
 
 
 class ServedCluster:
@@ -130,6 +138,7 @@ class ServedCluster:
         self._world = World(Streams(service.seed), store=store)
         self._rules = ContainerRules(service.rules, self._world.streams)
         self.ending = Ending()
+        self._bugs = BugReports(self.ending.fail, self._world.notes, keep_going=service.keep_going)
 
     def write_notes(self) -> None:
         """Write what there is to tell at the end."""
@@ -145,7 +154,8 @@ class ServedCluster:
             for note, count in service.platform.notes:
                 if note not in ABOUT_JOBS:
                     world.notes.add(note, example=service.platform.source, count=count)
-        time = LiveTime(world, Loop(world), start, service.speed)
+        on_bug = self._bugs.report if service.keep_going else None
+        time = LiveTime(world, Loop(world), start, service.speed, on_bug)
         credentials = make_credentials(service.host, start)
         #: What pods use; None where there is nothing but the API.
         use = None if service.platform is None else PodUse(world.store, self._rules, world.clock.now)
@@ -157,7 +167,8 @@ class ServedCluster:
             self._start_cluster(api, use, credentials.authority.decode(), listener.port)
             loop, store = asyncio.get_running_loop(), world.store
             collector = QuietCollector(loop, lambda: store.version + store.oldest_version + listener.traffic)
-            with time.running(), collector.collecting(), Compaction(loop, store).compacting():
+            compaction = Compaction(loop, store)
+            with self._bugs.collecting(loop), time.running(), collector.collecting(), compaction.compacting():
                 authority = base64.b64encode(credentials.authority).decode()
                 cluster = {"server": f"https://{host}", "certificate-authority-data": authority}
                 access = kubeconfig(cluster, "admin", {"token": self._token})
@@ -187,6 +198,7 @@ class ServedCluster:
             ),
             ask=ask,
             breaking=(world.breaks, functools.partial(do_apart, loop)),
+            on_bug=self._bugs.report,
         )
 
     def _start_cluster(self, api: Api, use: PodUse | None, authority: str, port: int) -> None:

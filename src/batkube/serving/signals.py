@@ -1,5 +1,7 @@
 """How `serve` ends when it is asked to (Ctrl-C, SIGTERM): in good order, and within a second whatever it is at.
 
+A bug of ours ends it in the same good order, and is raised then.
+
 Asyncio alone would notice a signal only between two requests, and a request can take long. So Python's own handlers are
 used, which run between any two steps of the program. They ask the event loop to end; if it has not after a moment, they
 interrupt what it is at. Later signals are not needed any more, and change nothing.
@@ -27,6 +29,8 @@ class Ending:
         #: The event loop that waits for it.
         self._loop: asyncio.AbstractEventLoop | None = None
         self._signal = asyncio.Event()
+        #: The first error that ended it.
+        self._error: Exception | None = None
 
     @contextlib.contextmanager
     def heeded(self) -> Iterator[None]:
@@ -45,12 +49,22 @@ class Ending:
                     signal.signal(number, handler)
 
     def run(self, main: Coroutine[None, None, None]) -> None:
-        """Run `main` until it ends, or is not quick enough to end once it was asked to."""
+        """Run `main` until it ends, or is not quick enough to end once it was asked to.
+
+        Raises the error that ended it, if one did.
+        """
         with contextlib.suppress(KeyboardInterrupt):
             try:
                 asyncio.run(main)
             finally:
                 signal.setitimer(signal.ITIMER_REAL, 0)
+        if self._error is not None:
+            raise self._error
+
+    def fail(self, error: Exception) -> None:
+        """End with `error`, unless another one came first; called within the event loop."""
+        self._error = self._error or error
+        self._signal.set()
 
     @property
     def was_awaited(self) -> bool:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import platform
 import sys
+import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from batkube.cluster.mapping import ResourceModel
-from batkube.kernel.errors import RunFailed
+from batkube.kernel.errors import Bug, RunFailed
 from batkube.kernel.fidelity import FidelityNote
 from batkube.kernel.instants import as_float_s, format_seconds
 from batkube.kernel.stopwatch import WorkStopwatch, peak_memory_bytes
@@ -45,7 +46,7 @@ class Record:
     simulation: Simulation
     #: Of the journal.
     digest: str
-    failure: RunFailed | None
+    failure: RunFailed | Bug | None
     #: The command line, empty when run from Python.
     command: Sequence[str]
     stopwatch: WorkStopwatch
@@ -57,6 +58,9 @@ class Record:
         outcomes, states = self.simulation.all_outcomes, self.simulation.machine_states
         if self.failure is not None:
             folder.keep_completed_run()
+        if isinstance(self.failure, Bug):
+            lines = traceback.format_exception(self.failure.origin)
+            folder.file("bug.txt").write_text("".join(lines), encoding="utf-8")
         summary = summary_of(
             outcomes,
             machines=self.inputs.platform.machines,

@@ -18,7 +18,8 @@ from batkube.cluster.mapping import LABEL_JOB, POD
 from batkube.cluster.outcomes import Outcome
 from batkube.cluster.references import annotations_of, labels_of
 from batkube.cluster.submission_forms import ANNOTATION_JOB
-from batkube.kernel.errors import Bug, InputError, RunFailed
+from batkube.kernel.errors import Bug, InputError, RunFailed, bug_of
+from batkube.kernel.faults import fault
 from batkube.kernel.fidelity import FidelityNote
 from batkube.kernel.instants import START, Instant, human
 from batkube.kernel.journal import Journal
@@ -80,10 +81,10 @@ def run(
 
     `scheduler` is what `batkube run --scheduler` takes, or a class derived from `batkube.policies.Policy`, or an
     instance of one, which is copied. A program of the catalogue is built on first use, and kept.
-    Raises InputError when an input is unusable and RunFailed when jobs are left without an outcome. Without `out` the
-    folder is temporary and lives as long as the returned object. How far the run has come is shown on standard error if
-    `progress` says so, or says nothing and somebody is watching: on a terminal, or in a notebook. `more` are further
-    keys of a scenario file, with underscores: `decision_cost="measured"`.
+    Raises InputError when an input is unusable, RunFailed when jobs are left without an outcome, and Bug when Batkube
+    itself is at fault. Without `out` the folder is temporary and lives as long as the returned object. How far the run
+    has come is shown on standard error if `progress` says so, or says nothing and somebody is watching: on a terminal,
+    or in a notebook. `more` are further keys of a scenario file, with underscores: `decision_cost="measured"`.
     """
     workloads = [workload] if isinstance(workload, str | Path | Mapping) else list(workload)
     own_policy, scheduler = _own_policy(scheduler)
@@ -172,7 +173,7 @@ def execute(
     """Run `scenario` into the folder `out` and return what there is to tell of it.
 
     With `pack`, its inputs go into the folder, too. A run that fails still leaves what it computed, and then raises
-    RunFailed.
+    RunFailed, or Bug if Batkube itself is at fault.
     """
     folder = OutputFolder(out, force=force)
     stopwatch = WorkStopwatch()
@@ -193,12 +194,12 @@ def execute(
         ):
             journal = Journal(journal_file)
             simulation: Simulation | None = None
-            failure: RunFailed | None = None
+            failure: RunFailed | Bug | None = None
             try:
                 with time_limit(scenario.time_limit):
                     simulation = assemble(inputs, journal, pods_file, states_file, folder.file("scheduler"))
                     _complete(simulation, inputs, progress)
-            except (RunFailed, KeyboardInterrupt, MemoryError) as error:
+            except (Exception, KeyboardInterrupt) as error:
                 failure = _failure(error, inputs, simulation)
                 _let_go(error)
             assert simulation is not None
@@ -206,11 +207,18 @@ def execute(
             digest = journal.digest
         record = Record(inputs, simulation, digest, failure, command, stopwatch, pack)
         log.info("over at %s of virtual time, with digest %s", human(simulation.world.clock.now), digest)
-        record.write(folder)
+        try:
+            record.write(folder)
+        except Exception as error:
+            # A bug can leave behind what cannot be written; the bug itself is what has to be reported.
+            if isinstance(failure, Bug):
+                raise failure from error
+            raise
     log.info("written to %s after %.2f s", folder.path, stopwatch.real_s)
-    if failure is not None:
-        raise RunFailed(f"{failure}\n  what was computed until then is in {folder.path}") from failure
-    return record
+    if failure is None:
+        return record
+    kept = f"what was computed until then is in {folder.path}"
+    raise (bug_of(failure, kept) if isinstance(failure, Bug) else RunFailed(f"{failure}\n  {kept}")) from failure
 
 
 def _let_go(error: BaseException) -> None:
@@ -221,18 +229,25 @@ def _let_go(error: BaseException) -> None:
         cause = cause.__cause__ or cause.__context__
 
 
-def _failure(error: BaseException, inputs: Inputs, simulation: Simulation | None) -> RunFailed:
+def _failure(error: BaseException, inputs: Inputs, simulation: Simulation | None) -> RunFailed | Bug:
     """Return why a run failed. What went wrong before there was one is raised instead: nothing was computed."""
-    if isinstance(error, RunFailed) and simulation is not None:
-        return error
     if simulation is None and not isinstance(error, TimeIsUp):
         raise error
+    if isinstance(error, RunFailed):
+        return error
+    when = "before the first instant"
+    if simulation is not None:
+        when = f"at {human(simulation.world.clock.now)} of virtual time"
+    if isinstance(error, Exception) and not isinstance(error, MemoryError):
+        if fault(error) is not None:
+            raise error  # an input, or the machine: not what a run computes
+        return bug_of(error, when)
     what = "out of memory" if isinstance(error, MemoryError) else str(error) or "interrupted"
     place = inputs.policy and place_in(inputs.policy, error)  # where a policy loops for ever
-    where = f", in {place}" if place else ""
+    failure = RunFailed(f"{what} {when}{f', in {place}' if place else ''}")
     if simulation is None:
-        raise RunFailed(f"{what} before the first instant{where}") from error
-    return RunFailed(f"{what} at {human(simulation.world.clock.now)} of virtual time{where}")
+        raise failure from error
+    return failure
 
 
 def _complete(simulation: Simulation, inputs: Inputs, progress: ProgressListener | None) -> None:

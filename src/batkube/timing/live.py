@@ -9,15 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from batkube.cluster.world import World
 from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Instant
 from batkube.kernel.stopwatch import Stopwatch
 from batkube.timing.loop import Loop
-
-log = logging.getLogger(__name__)
 
 #: The longest that keeping appointments may hold up a request, in real seconds.
 _SLICE_S = 0.05
@@ -43,10 +40,20 @@ class RealTime:
 class LiveTime:
     """Moves the clock after the real time, and keeps the appointments that fall due."""
 
-    def __init__(self, world: World, loop: Loop, start: Instant, speed: float = 1.0) -> None:
+    def __init__(
+        self,
+        world: World,
+        loop: Loop,
+        start: Instant,
+        speed: float = 1.0,
+        on_bug: Callable[[Exception], None] | None = None,
+    ) -> None:
+        """`on_bug` is called when an appointment fails, and time goes on; without it, the error is raised."""
+        self._on_bug = on_bug
         self._event_loop: asyncio.AbstractEventLoop | None = None
         self._loop = loop
         self._agenda = world.agenda
+        self._agenda.is_endless = True
         loop.reach(start)
         self._time = RealTime(start, speed)
         #: The timer that is set in the event loop, and for which instant.
@@ -82,9 +89,10 @@ class LiveTime:
     def _keep_next(self) -> None:
         try:
             self._loop.keep_next()
-        except Exception:
-            # One part of the cluster is at fault; the others, and the people who use it, can go on.
-            log.exception("something that was due at %s ns failed", self._loop.now)
+        except Exception as error:
+            if self._on_bug is None:
+                raise
+            self._on_bug(error)
 
     # Within the event loop
 

@@ -10,12 +10,13 @@ time may go (`Frontier`).
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Protocol
 
 from batkube.cluster.world import World
 from batkube.kernel.agenda import Appointment, Rank
-from batkube.kernel.instants import Instant
+from batkube.kernel.instants import Instant, format_seconds
 
 Progress = Callable[[Instant], None]
 
@@ -82,7 +83,11 @@ class Loop:
                 self._keep_aside(appointment)
                 continue
             self.kept += 1
-            appointment.action(appointment.at)
+            try:
+                appointment.action(appointment.at)
+            except Exception as error:
+                error.add_note(_story(appointment))
+                raise
         if until > clock.now:
             clock.advance(until)
 
@@ -99,6 +104,9 @@ class Loop:
         self._clock.appointed = appointment.at
         try:
             appointment.action(appointment.at)
+        except Exception as error:
+            error.add_note(_story(appointment))
+            raise
         finally:
             self._clock.appointed = None
 
@@ -106,6 +114,15 @@ class Loop:
         """Move the clock to `now`, unless it is there already or beyond."""
         if now > self._clock.now:
             self._clock.advance(now)
+
+
+def _story(appointment: Appointment) -> str:
+    """Return what was going on when an appointment failed."""
+    action: object = appointment.action
+    while isinstance(action, functools.partial):
+        action = action.func
+    name = getattr(action, "__qualname__", type(action).__qualname__)
+    return f"while an appointment was kept: {name} at {format_seconds(appointment.at)} s (rank {appointment.rank.name})"
 
 
 class AtOnce:

@@ -20,7 +20,13 @@ from batkube.api.verbs.registry import with_version
 from batkube.cluster.decisions import Decision, meaning
 from batkube.cluster.kinds import Resource
 from batkube.cluster.store import Key, KubeObject, Store
-from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Duration, Instant, after, instant_of, rfc3339
+from batkube.kernel.instants import (
+    Instant,
+    after,
+    bounded_seconds,
+    instant_of,
+    rfc3339,
+)
 
 ORPHAN, FOREGROUND = "orphan", "foregroundDeletion"
 _PROPAGATION = (ORPHAN, FOREGROUND)
@@ -198,13 +204,13 @@ def _mark_gracefully(
             return None
         if grace is None or grace >= left:
             return _PENDING
-        end = instant_of(meta["deletionTimestamp"]) + (grace - left) * NANOSECONDS_PER_SECOND
+        end = instant_of(meta["deletionTimestamp"]) + bounded_seconds(grace - left)
         period = grace
         if end < now:
             end, period = now, 1 if grace else 0
         return {**old, "metadata": _deleting(meta, Instant(end), period)}
     period = deletion_grace_s(resource, old, grace) or 0
-    marked = _deleting(meta, after(now, Duration(period * NANOSECONDS_PER_SECOND)), period)
+    marked = _deleting(meta, after(now, bounded_seconds(period)), period)
     if meta.get("generation", 0) > 0:
         marked["generation"] = meta["generation"] + 1
     return {**old, "metadata": marked}

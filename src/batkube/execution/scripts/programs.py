@@ -11,7 +11,7 @@ from batkube.execution.scripts.file_programs import read, remove, touch
 from batkube.execution.scripts.state import Arguments, ScriptState
 from batkube.execution.scripts.sums import calculated, integer
 from batkube.execution.scripts.words import NotUnderstood
-from batkube.kernel.instants import Duration, duration
+from batkube.kernel.instants import LATEST_NS, Duration, TooLong, duration
 
 #: Over as soon as they began, successfully: those that print nothing, and those of which nobody knows what they print.
 _SILENT = frozenset((":", "true", "cd", "sync"))
@@ -126,15 +126,26 @@ def _sleep(state: ScriptState, arguments: Arguments) -> None:
         raise ScriptEndless
     if not texts or not all(_SLEEP.fullmatch(text) for text in texts):
         raise NotUnderstood(f"`sleep {' '.join(texts)}` is not a length")
+    length = sum(map(_length, texts))
+    if length >= LATEST_NS:
+        raise ScriptEndless
     state.has_slept, state.status = True, 0
-    state.time = Duration(state.time + sum(duration(text) for text in texts))
+    state.time = Duration(state.time + length)
+
+
+def _length(text: str) -> Duration:
+    """Return a length of time; at most as long as any run can last."""
+    try:
+        return duration(text)
+    except TooLong:
+        return Duration(LATEST_NS)
 
 
 def _timeout(state: ScriptState, arguments: Arguments, run: Callable[[Arguments], None]) -> None:
     limit, *command = arguments or [None]
-    if limit is None or not _SLEEP.fullmatch(limit) or not command or not duration(limit):
+    if limit is None or not _SLEEP.fullmatch(limit) or not command or not _length(limit):
         raise NotUnderstood("`timeout` is followed with a length and a command alone")
-    end = Duration(state.time + duration(limit))
+    end = Duration(state.time + _length(limit))
     try:
         run(command)
         is_over = state.time < end

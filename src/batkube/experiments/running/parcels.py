@@ -34,7 +34,7 @@ from batkube.schedulers.records import DEFINITIONS
 from batkube.simulation.input_files import files_of
 
 #: The files of a run, beside its manifest, that may name input files.
-_WITH_PATHS = {"fidelity.json", "audit.jsonl"}
+_WITH_PATHS = {"fidelity.json", "audit.jsonl", "bug.txt"}
 
 
 @dataclass(frozen=True, slots=True)

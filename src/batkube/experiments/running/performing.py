@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from batkube.kernel.errors import Bug
 from batkube.kernel.faults import fault
 from batkube.kernel.stopwatch import forget_peak_memory
 from batkube.scenarios.scenario import Scenario
@@ -39,6 +40,8 @@ def perform(order: Order) -> str | None:
             builder=lambda name, _: order.programs[name],
             own_policy=pickle.loads(order.policy) if order.policy else None,
         )
+    except Bug as bug:
+        return str(bug)  # where it arose is in the run's folder
     except Exception as error:
         failure = fault(error)
         if failure is None:

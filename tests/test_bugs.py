@@ -1,0 +1,245 @@
+"""A bug of ours is never silent: whichever layer fails, `run`, `experiment` and `serve` end with its story.
+
+Each layer is broken in turn, at something that only the Job `work` makes happen.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import http.client
+import json
+import os
+import signal
+import subprocess
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import yaml
+from tests.commands import WORKLOAD, answer_here, command
+
+import batkube
+from batkube.api.verbs.encoding import ObjectView
+from batkube.api.verbs.watches import Watch, Watches
+from batkube.controllers.controlled import Controlled
+from batkube.controllers.jobs import Jobs
+from batkube.execution.kubelets import Kubelets
+from batkube.experiments.running.workers import Here
+from batkube.kernel.errors import bug_of
+from batkube.platforms.reading import read_platform
+from batkube.serving.service import Address, Service, serve
+
+JOB: dict[str, Any] = {
+    "apiVersion": "batch/v1",
+    "kind": "Job",
+    "metadata": {"name": "work", "namespace": "default"},
+    "spec": {
+        "template": {
+            "spec": {
+                "restartPolicy": "Never",
+                "containers": [{"name": "c", "image": "i", "command": ["sleep", "1"]}],
+            }
+        }
+    },
+}
+INJECTED = "RuntimeError: injected"
+
+
+class Fault(NamedTuple):
+    """Where to fail, when, and what the story says of it."""
+
+    owner: type
+    method: str
+    concerns: Callable[..., bool]
+    story: str
+
+
+def always(*_: object) -> bool:
+    return True
+
+
+FAULTS = {
+    "listener": Fault(
+        Controlled, "_hear", lambda batch, _: batch.kind == "pods", "while listeners were notified: pods default/work-"
+    ),
+    "controller": Fault(Jobs, "reconcile", always, "while an appointment was kept: "),
+    "kubelet": Fault(Kubelets, "_start", always, "while an appointment was kept: "),
+    "appointment": Fault(Kubelets, "_end_containers", always, "(rank FINISH)"),
+    "encoder": Fault(
+        ObjectView,
+        "object",
+        lambda value, _: value["metadata"].get("name") == "work",
+        "while a request was answered: ",
+    ),
+    "watch": Fault(
+        Watches, "_changed", lambda batch, _: batch.kind == "pods", "while listeners were notified: pods default/work-"
+    ),
+}
+
+
+@pytest.fixture(params=FAULTS)
+def story(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Break one layer, and return what the story of its bug must contain."""
+    fault = FAULTS[request.param]
+    inject(fault, monkeypatch)
+    # Objects are tried out before a run begins; when that fails nothing was computed yet.
+    monkeypatch.setattr("batkube.simulation.inputs.check_objects", lambda *_: None)
+    return fault.story
+
+
+def inject(fault: Fault, monkeypatch: pytest.MonkeyPatch) -> None:
+    method = getattr(fault.owner, fault.method)
+
+    def failing(self: object, *arguments: object) -> object:
+        if fault.concerns(*arguments):
+            raise RuntimeError("injected")
+        return method(self, *arguments)
+
+    monkeypatch.setattr(fault.owner, fault.method, failing)
+
+
+def scenario(folder: Path) -> dict[str, str]:
+    (folder / "work.yaml").write_text(yaml.safe_dump(JOB))
+    return {"workload": str(folder / "work.yaml"), "platform": "2x4,16Gi"}
+
+
+def assert_kept(folder: Path, story: str) -> None:
+    """See that outputs so far are there, marked as those of a failed run."""
+    manifest = json.loads((folder / "manifest.json").read_text())
+    assert manifest["result"] == "failed"
+    assert manifest["failure"].startswith(f"a bug in Batkube: {INJECTED}\n")
+    assert story in manifest["failure"]
+    assert " of virtual time" in manifest["failure"]
+    assert (folder / "bug.txt").read_text().startswith("Traceback")
+    assert "in failing" in (folder / "bug.txt").read_text()
+    with (folder / "schedule.csv").open() as file:
+        assert [row["nb_jobs_finished"] for row in csv.DictReader(file)] == ["0"]
+
+
+@pytest.mark.parametrize("scheduler", ["policy:fcfs", "kube-scheduler"])
+def test_a_run_ends_with_the_story_and_keeps_its_outputs(
+    story: str, scheduler: str, kube_scheduler: str, tmp_path: Path
+) -> None:
+    options = [text for name, value in scenario(tmp_path).items() for text in (f"--{name}", value)]
+    if scheduler == "kube-scheduler":
+        scheduler = kube_scheduler
+
+    result = answer_here(tmp_path, "run", *options, "--scheduler", scheduler, "--out", "out", "--quiet")
+
+    assert result.returncode == 1
+    traceback, _, message = result.stderr.rpartition("failed: ")
+    assert message.startswith(f"a bug in Batkube: {INJECTED}\n")
+    assert story in message
+    assert "what was computed until then is in out" in message
+    assert traceback.count("Traceback") == 1
+    assert_kept(tmp_path / "out", story)
+
+
+def test_an_experiment_reports_the_failed_run_and_does_the_others(story: str, tmp_path: Path) -> None:
+    (tmp_path / "trace.json").write_text(json.dumps(WORKLOAD))
+    described = scenario(tmp_path)
+    workloads = {"trace": str(tmp_path / "trace.json"), "work": described.pop("workload")}
+
+    results = batkube.experiment(
+        {"base": described, "axes": {"workload": {"key": "workload", "values": workloads}}},
+        tmp_path / "out",
+        executor=Here(),
+    )
+
+    [failure] = results.failures.values()
+    assert story in failure
+    assert sorted(results.results["state"]) == ["done", "failed"]
+    [folder] = (path.parent for path in (tmp_path / "out").glob("runs/*/bug.txt"))
+    assert_kept(folder, story)
+
+
+class Client(threading.Thread):
+    """Creates the Job, and ends a server that has not ended by itself."""
+
+    def __init__(self, address: Address, path: str = "", *, patience_s: float = 20.0) -> None:
+        super().__init__(daemon=True)
+        self._address = address
+        self._path = path
+        self._patience_s = patience_s
+        self.statuses: list[int] = []
+        self.has_ended = threading.Event()
+        self.start()
+
+    def run(self) -> None:
+        with contextlib.suppress(OSError, http.client.HTTPException):
+            self._ask("POST", "/apis/batch/v1/namespaces/default/jobs", json.dumps(JOB))
+            if self._path:
+                self._ask("GET", self._path)
+        if not self.has_ended.wait(self._patience_s):
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    def _ask(self, method: str, path: str, body: str | None = None) -> None:
+        host = self._address.url.removeprefix("https://")
+        connection = http.client.HTTPConnection(host, timeout=self._patience_s)
+        headers = {"Authorization": f"Bearer {self._address.token}", "Content-Type": "application/json"}
+        with contextlib.closing(connection):
+            connection.request(method, path, body, headers)
+            with connection.getresponse() as answer:
+                self.statuses.append(answer.status)
+                answer.read()
+
+
+def served(folder: Path, path: str = "", *, keep_going: bool = False, patience_s: float = 20.0) -> Client:
+    """Serve a cluster at a hundred times its speed until it ends, and return the client that used it meanwhile."""
+    clients: list[Client] = []
+    service = Service(platform=read_platform("2x4,16Gi"), out=folder, speed=100, keep_going=keep_going)
+    try:
+        serve(service, lambda address: clients.append(Client(address, path, patience_s=patience_s)))
+    finally:
+        clients[0].has_ended.set()
+        clients[0].join()
+    return clients[0]
+
+
+def test_a_server_ends_with_the_story(story: str, tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError, match="injected") as caught:
+        served(tmp_path / "out")
+
+    assert story in str(bug_of(caught.value))
+
+
+def test_a_server_ends_when_a_stream_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    inject(Fault(Watch, "resume", always, ""), monkeypatch)
+
+    with pytest.raises(RuntimeError, match="injected"):
+        served(tmp_path / "out", "/api/v1/pods?watch=true")
+
+
+def test_a_server_that_keeps_going_logs_the_bug_and_notes_it(
+    story: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    client = served(tmp_path / "out", "/version", keep_going=True, patience_s=1.0)
+
+    assert client.statuses == [500 if "request" in story else 201, 200]
+    [note] = json.loads((tmp_path / "out" / "fidelity.json").read_text())
+    assert note["subject"] == "bug"
+    assert story in note["example"]
+    assert INJECTED in capsys.readouterr().err
+
+
+def test_the_command_serve_exits_with_1_and_one_message(tmp_path: Path) -> None:
+    program = (
+        "import batkube.execution.kubelets as it\n"
+        "def fail(*_): raise RuntimeError('injected')\n"
+        "it.Kubelets.take_up = it.Kubelets._hear = fail"
+    )
+    line = command("serve", "--platform", "1x1", "--out", "out", "--quiet", program=program)
+    with subprocess.Popen(line, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        cluster = yaml.safe_load((tmp_path / "out" / "kubeconfig").read_text())
+        url = cluster["clusters"][0]["cluster"]["server"]
+        client = Client(Address(url, tmp_path, cluster["users"][0]["user"]["token"]))
+        client.has_ended.set()
+        _, errors = process.communicate(timeout=30)
+
+    assert process.returncode == 1
+    assert f"\nfailed: a bug in Batkube: {INJECTED}\n  while listeners were notified: pods default/work-" in errors
