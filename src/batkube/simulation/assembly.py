@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from batkube.cluster.mapping import NODE, POD, kube_name, node_names, node_of
+from batkube.cluster.mapping import NODE, POD, ResourceModel, kube_name, node_names, node_of
 from batkube.cluster.outcomes import Outcome
 from batkube.cluster.pod_use import PodUse
 from batkube.cluster.resource_usage import ResourceUsage
@@ -26,7 +26,7 @@ from batkube.execution.workload_jobs import WorkloadJobs
 from batkube.kernel.clock import Clock
 from batkube.kernel.instants import START, Duration, Instant
 from batkube.kernel.journal import Journal
-from batkube.kernel.quantities import PODS
+from batkube.kernel.quantities import MACHINE, PODS
 from batkube.kernel.streams import Streams
 from batkube.outputs.files.streams import MachineStatesWriter, PodsWriter
 from batkube.pacing.tally import Tally
@@ -135,8 +135,9 @@ def assemble(
         None if server is None else server.api.client,
         KubeletSetup(accounts, jobs, delays, rules, on_busy),
         _controller_context(world, inputs, server, rules),
-        has_agents=inputs.are_nodes_watched,
+        has_lifecycle=inputs.are_nodes_watched,
         watches_nodes=not inputs.has_leases,
+        node_resources={MACHINE: "1"} if model is ResourceModel.MACHINES else None,
     )
     if inputs.has_leases and server is not None:
         Leases(world, server.api.client("kubelet"))
