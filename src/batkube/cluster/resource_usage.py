@@ -19,7 +19,7 @@ from batkube.workloads.model import Requests
 _MOST = 2**63 - 1
 
 
-class Steps:
+class AmountSteps:
     """An amount that changes now and then: `amounts[i]` from `times[i]` on."""
 
     __slots__ = ("amounts", "times")
@@ -65,14 +65,16 @@ class ResourceUsage:
         #: Whether nodes held more than they offer: one was made smaller than its pods, or refuses none.
         self.is_overdrawn = False
         #: Of each resource that a node ever offered: how much of it was offered, and held outside of jobs.
-        self._steps: dict[str, tuple[Steps, Steps]] = {}
+        self._steps: dict[str, tuple[AmountSteps, AmountSteps]] = {}
+        self._has_changed = False
 
     def offer(self, amounts: Mapping[str, int], sign: int = 1) -> None:
         """Add what a node offers, or with a `sign` of -1 take it away."""
+        self._has_changed = True
         for resource, amount in amounts.items():
             self.offered[resource] += sign * amount
             if resource != PODS and resource not in self._steps:
-                self._steps[resource] = Steps(), Steps()
+                self._steps[resource] = AmountSteps(), AmountSteps()
 
     def hold(self, demand: Requests, pods: int) -> None:
         """Count what so many pods hold, or with a negative number hold no longer."""
@@ -82,22 +84,29 @@ class ResourceUsage:
 
     def hold_outside_jobs(self, demand: Requests, pods: int) -> None:
         """Count what so many pods of no workload's job hold, beside `hold`."""
+        self._has_changed = True
         for resource, count in demand:
             self.held_outside_jobs[resource] += count * pods
 
     def record(self, now: Instant) -> None:
         """Record the present amounts from `now` on. Raises Bug if pods hold more than there is."""
-        for resource, (offered, held) in self._steps.items():
-            most = self.offered[resource]
-            if not 0 <= self.held.get(resource, 0) <= most and not self.is_overdrawn:
-                raise Bug(f"pods hold {self.held[resource]} of the {most} {resource} that all nodes offer")
-            offered.set(most, now)
-            held.set(self.held_outside_jobs.get(resource, 0), now)
+        for resource, amount in self.held.items():
+            if not 0 <= amount <= self.offered[resource] and not self.is_overdrawn:
+                raise Bug(f"pods hold {amount} of the {self.offered[resource]} {resource} that all nodes offer")
+        if self._has_changed:
+            self._has_changed = False
+            for resource, (offered, held) in self._steps.items():
+                offered.set(self.offered[resource], now)
+                held.set(self.held_outside_jobs[resource], now)
+
+    def was_offered(self, resource: str) -> bool:
+        """Return whether a node ever offered a resource."""
+        return resource in self._steps
 
     @property
     def resources_outside_jobs(self) -> list[str]:
         """The resources that pods of no workload's job have held."""
-        return [resource for resource in self._steps if resource in self.held_outside_jobs]
+        return [resource for resource, (_, held) in self._steps.items() if any(held.amounts)]
 
     def utilisation(self, resource: str, begin: Instant, end: Instant, job_ns: int) -> float | None:
         """Return the mean share of a resource that pods held in a window; None where none was offered in it.

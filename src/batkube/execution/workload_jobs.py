@@ -258,6 +258,7 @@ class WorkloadJobs:
                 scheduled=max([instant for instant in course.scheduled if instant is not None], default=None),
                 started=began,
                 finished=finished if began is not None else None,
+                lost=course.broken if course.is_lost else None,
                 machines=mask_of([number for number in course.machine_ids if number is not None]),
                 past=past,
             )

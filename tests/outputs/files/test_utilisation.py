@@ -14,7 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import batkube
-from batkube.cluster.resource_usage import ResourceUsage, Steps
+from batkube.cluster.resource_usage import ResourceUsage, AmountSteps
 from batkube.kernel.errors import Bug
 from batkube.kernel.instants import Instant
 from batkube.kernel.quantities import CPU
@@ -102,6 +102,20 @@ def test_a_node_counts_while_it_exists(tmp_path: Path) -> None:
     assert [machine.get("present_s") for machine in machines] == [None, None, [[10.0, 20.0]], [[10.0, 20.0]]]
 
 
+def test_a_job_whose_node_is_removed_holds_nothing_from_then_on(tmp_path: Path) -> None:
+    """That it is lost is known only when the collector of lost pods has been there, long after the node has gone."""
+    jobs = trace_file(tmp_path, [{"at": 0, "length": 200, "cpu": "1"}])
+    events = [{"at": 50, "remove": "node-0"}]
+
+    run = batkube.run(
+        workload=jobs, platform="1x1", events=events, controllers="ours", on_failure="fail", out=tmp_path / "out"
+    )
+
+    assert run.jobs.loc[0, "final_state"] == "COMPLETED_FAILED"
+    assert run.jobs.loc[0, "finish_time"] > 80
+    assert run.schedule["mean_utilisation"] == 1
+
+
 CPU_CHOICES = ("0.5", "1", "2")
 trace_jobs = st.lists(
     st.fixed_dictionaries(
@@ -178,7 +192,7 @@ def test_utilisation_is_a_share_and_equals_the_integral_over_pods_and_nodes(
 
 
 def test_steps_are_integrated_over_any_window() -> None:
-    steps = Steps()
+    steps = AmountSteps()
     for at, amount in ((10, 3), (20, 1), (20, 2), (40, 0)):
         steps.set(amount, Instant(at))
 

@@ -52,9 +52,6 @@ def summary_of(
     slowdowns = _slowdowns(measured)
     counts = Counter(map(attrgetter("state"), outcomes))
     setbacks = [outcome.past for outcome in outcomes if outcome.past is not ONCE]
-    # The ends of jobs may be reported late: machines are busy past the makespan.
-    existing_ns = states.machine_count * max(makespan, states.busy_until) + states.created_machine_ns
-    idle_ns = existing_ns - states.busy_machine_ns - states.absent_machine_ns - sum(states.asleep_machine_ns)
     sleeping, switching_on, switching_off = map(format_seconds, states.asleep_machine_ns)
     begin, end = window.begin, window.until(makespan if ran else states.busy_until)
     shares = _utilisations(usage, workload_outcomes, window, end, whole_machines=whole_machines)
@@ -79,7 +76,7 @@ def summary_of(
         "simulation_time": "",
         "success_rate": f"{counts[FinalState.SUCCESS] / max(1, job_count):.6f}",
         "time_computing": format_seconds(states.busy_machine_ns),
-        "time_idle": format_seconds(max(0, idle_ns)),
+        "time_idle": format_seconds(_idle_ns(states, makespan)),
         "time_sleeping": sleeping,
         "time_switching_off": switching_off,
         "time_switching_on": switching_on,
@@ -96,6 +93,13 @@ def summary_of(
         **{name: _decimal(value) for name, value in measures_of(_measured_jobs(measured)).items()},
         **{name: _decimal(share) for name, share in shares.items()},
     }
+
+
+def _idle_ns(states: MachineStatesWriter, makespan: Instant) -> int:
+    """Return how long machines that existed had nothing to do; late reports keep them busy past the makespan."""
+    existing_ns = states.machine_count * max(makespan, states.busy_until) + states.created_machine_ns
+    used_ns = states.busy_machine_ns + states.absent_machine_ns + sum(states.asleep_machine_ns)
+    return max(0, existing_ns - used_ns)
 
 
 def _measured_jobs(ran: Iterable[Outcome]) -> Iterator[MeasuredJob]:
@@ -160,7 +164,7 @@ def _utilisations(
     """
     main = MACHINE if whole_machines else CPU
     names = {name for job in jobs for name, _ in job.job.requests} | set(usage.resources_outside_jobs)
-    more = [] if whole_machines else [name for name in sorted(names) if name in usage.offered]
+    more = [] if whole_machines else [name for name in sorted(names) if usage.was_offered(name)]
     shares = {
         name: usage.utilisation(name, window.begin, end, _held_by(jobs, name, window.begin, end))
         for name in (main, *more)
@@ -173,7 +177,8 @@ def _held_by(jobs: Sequence[Outcome], resource: str, begin: Instant, end: Instan
     held = 0
     for outcome in jobs:
         if outcome.finished is not None and outcome.started is not None:
-            inside = min(outcome.finished, end) - max(outcome.started, begin)
+            last = outcome.finished if outcome.lost is None else min(outcome.finished, outcome.lost)
+            inside = min(last, end) - max(outcome.started, begin)
             if inside > 0:
                 amount = 1 if resource == MACHINE else dict(outcome.job.requests).get(resource, 0)
                 held += outcome.job.size * amount * inside
