@@ -34,6 +34,9 @@ for at, name, capacity in sorted(acts, key=lambda act: act[:2]):
     node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}}
     if capacity:
         node["status"] = {"capacity": capacity, "allocatable": capacity}
+    if name.startswith("ready"):
+        node["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
+        node["status"]["addresses"] = [{"type": "Hostname", "address": name}]
     core.create_node(node)
 while True:
     time.sleep(3600)
@@ -131,6 +134,20 @@ def test_a_node_without_a_status_gets_one_from_its_kubelet(
     assert run.jobs.loc[1, "starting_time"] == pytest.approx(10, abs=0.1)
     assert run.manifest["platform"]["machines"][1]["capacity"]["cpu"] == 4000
     assert run.schedule["mean_utilisation"] == pytest.approx((50 + 20) / (50 + 40), abs=1e-3)
+
+
+def test_a_node_that_is_created_ready_takes_pods_at_once(
+    simulate: Simulate, kube_scheduler: str, tmp_path: Path
+) -> None:
+    pytest.importorskip("kubernetes")
+    attached = _autoscaler(tmp_path, ("ready", {"cpu": "1", "memory": "1Gi", "pods": "9"}, 10, None))
+
+    run = simulate(
+        [_job("a", 0, 50), _job("b", 5, 20)], PROFILES, platform="1x1", scheduler=kube_scheduler, attach=attached
+    )
+
+    assert list(run.pods.set_index("job_id").loc[["a", "b"], "node"]) == ["node-0", "ready"]
+    assert run.jobs.loc[1, "starting_time"] == pytest.approx(10, abs=0.1)
 
 
 def test_a_job_larger_than_the_platform_is_refused_unless_a_program_may_add_nodes(

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 
 from batkube.cluster.client import Client, Refused
 from batkube.cluster.event_recorder import EventNote, EventRecorder
-from batkube.cluster.references import Condition, condition_of, with_condition
+from batkube.cluster.references import Condition, condition_of, has_condition, with_condition
 from batkube.cluster.store import ADDED, DELETED, Batch, Key, KubeObject
 from batkube.cluster.world import World
 from batkube.execution.addresses import AddressPool
@@ -146,7 +146,14 @@ class NodeAgents:
         status = node.get("status", {})
         offered = status.get("allocatable") or {}
         is_known = condition_of(node, "Ready") is not None and bool(status.get("addresses"))
-        return not is_known or any(resource not in offered for resource in self._resources)
+        lacks_resources = any(resource not in offered for resource in self._resources)
+        return not is_known or lacks_resources or self._untainted(node)["spec"] != node["spec"]
+
+    def _untainted(self, node: KubeObject) -> KubeObject:
+        """Return a node without the taint of new nodes if it is ready and no controller removes the taint."""
+        if self._has_lifecycle or not has_condition(node, "Ready"):
+            return node
+        return {**node, "spec": _without_taint(node["spec"], _NOT_READY)}
 
     def _hear_cordon(self, before: KubeObject, node: KubeObject, now: Instant) -> None:
         if bool(before["spec"].get("unschedulable")) != bool(node["spec"].get("unschedulable")):
@@ -162,9 +169,7 @@ class NodeAgents:
         node = self._store.get(NODE, key)
         if node is None:
             return
-        wanted = self.registered(node, now)
-        if not self._has_lifecycle:
-            wanted["spec"] = _without_taint(node["spec"], _NOT_READY)
+        wanted = self._untainted(self.registered(node, now))
         with contextlib.suppress(Refused):
             if (wanted["metadata"], wanted["spec"]) != (node["metadata"], node["spec"]):
                 node = self._client.update(NODE, {**node, "metadata": wanted["metadata"], "spec": wanted["spec"]}, now)
@@ -172,7 +177,10 @@ class NodeAgents:
 
 
 def _without_taint(spec: KubeObject, taint: Mapping[str, str]) -> KubeObject:
-    rest = [one for one in spec.get("taints") or () if any(one.get(name) != taint[name] for name in taint)]
+    taints = spec.get("taints") or []
+    rest = [one for one in taints if any(one.get(name) != taint[name] for name in taint)]
+    if len(rest) == len(taints):
+        return spec
     return {**{name: value for name, value in spec.items() if name != "taints"}, **({"taints": rest} if rest else {})}
 
 
