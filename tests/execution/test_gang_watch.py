@@ -61,7 +61,6 @@ class Cluster:
         submission = Submission(self.world, jobs, maker)
         conductor = WorkloadJobs(
             self.world,
-            machines,
             maker,
             resubmit=submission.resubmit,
             on_outcome=lambda outcome: None,

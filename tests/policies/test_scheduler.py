@@ -69,7 +69,6 @@ class Yard:
         DecisionLog(self.world)
         controller = WorkloadJobs(
             self.world,
-            self.machines,
             maker,
             resubmit=submission.resubmit,
             on_outcome=lambda outcome: self.outcomes.update({outcome.job.name: outcome}),

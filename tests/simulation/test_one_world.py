@@ -45,7 +45,6 @@ class Mixed:
         submission = Submission(self.world, [job], maker)
         jobs = WorkloadJobs(
             self.world,
-            machines,
             maker,
             resubmit=None,
             on_outcome=self.outcomes.append,

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-from batkube.cluster.mapping import NODE, POD, REJECTED_BY_SCHEDULER
+from batkube.cluster.mapping import POD, REJECTED_BY_SCHEDULER
 from batkube.cluster.pods import is_finished, node_of_pod
 from batkube.cluster.references import condition_of, is_being_deleted
-from batkube.cluster.store import ADDED, Batch, Key, KubeObject, Store
+from batkube.cluster.store import Batch, Key, KubeObject, Store
 from batkube.cluster.world import World
 from batkube.kernel.instants import Instant, rfc3339
 from batkube.kernel.intervals import format_intervals, mask_of
@@ -119,15 +119,8 @@ class DecisionLog:
     def __init__(self, world: World) -> None:
         self._journal = world.journal
         self._courses = world.courses
-        #: Machine ids: the numbers of nodes in the order they came.
-        self._machine_ids: dict[str, int] = {}
-        world.store.listen(NODE, self._hear_nodes)
+        self._machine_ids = world.machines.ids
         world.store.listen(POD, self._hear_pods)
-
-    def _hear_nodes(self, batch: Batch, now: Instant) -> None:
-        if batch.type is ADDED:
-            for name in batch.keys:
-                self._machine_ids.setdefault(name, len(self._machine_ids))
 
     def _hear_pods(self, batch: Batch, now: Instant) -> None:
         decision = batch.decision

@@ -54,6 +54,8 @@ class Outcome(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     #: When its work began: all its pods running.
     started: Instant | None = None
     finished: Instant | None = None
+    #: When a node of it failed or was removed, if that ended it: its pods held nothing from then on.
+    lost: Instant | None = None
     #: The machines it used, as an interval set.
     machines: int = 0
     past: Past = ONCE

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from batkube.cluster.courses import Courses
 from batkube.cluster.heartbeats import Heartbeats
+from batkube.cluster.machine_register import MachineRegister
 from batkube.cluster.store import Store
 from batkube.cluster.waiting import Breaks
 from batkube.kernel.agenda import Agenda
@@ -39,6 +40,9 @@ class World:
     courses: Courses = field(default_factory=Courses)
     #: Which nodes are alive.
     heartbeats: Heartbeats = field(init=False)
+    #: Which machine is behind each node.
+    machines: MachineRegister = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "heartbeats", Heartbeats(self.store))
+        object.__setattr__(self, "machines", MachineRegister(self.store))

@@ -54,18 +54,22 @@ def start_cluster(
     kubelets: KubeletSetup,
     controllers: ControllerContext | None = None,
     *,
-    has_agents: bool = True,
+    has_lifecycle: bool = True,
     watches_nodes: bool = True,
+    node_resources: Mapping[str, str] | None = None,
 ) -> NodeAgents | None:
     """Start everything but nodes and schedulers, and return who speaks for the nodes.
 
     `client_for` is None in a run where nobody needs the API: there all pods have part in courses. Without `controllers`
-    those are another's business, or there are no objects that need any. Without `has_agents` nodes are as they were
-    made, and nothing happens to them; without `watches_nodes` it is another who notices that one is silent.
+    those are another's business, or there are no objects that need any. Without `has_lifecycle` no controller watches
+    over nodes; without `watches_nodes` it is another who notices that one is silent. `node_resources` are added to what
+    nodes offer that clients create.
     """
     agents = None
-    if client_for is not None and has_agents:
-        agents = _look_after_nodes(world, client_for, watches_nodes)
+    if client_for is not None:
+        agents = _node_agents(world, client_for("kubelet"), node_resources, has_lifecycle=has_lifecycle)
+        if has_lifecycle:
+            _watch_nodes(world, client_for, notices_silence=watches_nodes)
     if client_for is not None and controllers is not None:
         # Imported only where they are needed: loading them takes as long as a small run does.
         from batkube.components.controllers import start_controllers
@@ -79,18 +83,25 @@ def start_cluster(
     return agents
 
 
-def _look_after_nodes(world: World, client_for: ClientFor, watches_nodes: bool) -> NodeAgents:
+def _node_agents(
+    world: World, kubelet: Client, resources: Mapping[str, str] | None, *, has_lifecycle: bool
+) -> NodeAgents:
+    from batkube.execution.node_agents import NodeAgents
+
+    events = EventRecorder(world, kubelet, "kubelet")
+    return NodeAgents(world, kubelet, events, resources, has_lifecycle=has_lifecycle)
+
+
+def _watch_nodes(world: World, client_for: ClientFor, *, notices_silence: bool) -> None:
     from batkube.controllers.event_expiry import EventExpiry
     from batkube.controllers.node_lifecycle import NodeLifecycle
-    from batkube.execution.node_agents import NodeAgents, ReturningNodes
+    from batkube.execution.node_agents import ReturningNodes
 
-    kubelet, manager = client_for("kubelet"), client_for("kube-controller-manager")
-    agents = NodeAgents(world, kubelet, EventRecorder(world, kubelet, "kubelet"))
-    ReturningNodes(world, kubelet)
-    if watches_nodes:
+    manager = client_for("kube-controller-manager")
+    ReturningNodes(world, client_for("kubelet"))
+    if notices_silence:
         NodeLifecycle(world, manager, EventRecorder(world, manager, "node-controller"))
     EventExpiry(world, manager)
-    return agents
 
 
 def _containers(world: World, kubelet: Client, rules: ContainerRules | None) -> Containers:

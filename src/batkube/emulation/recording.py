@@ -14,6 +14,7 @@ import msgspec
 from batkube.cluster.mapping import NAMESPACE
 from batkube.cluster.outcomes import DELETED_PHASE, ONCE, Outcome, PodsRecord
 from batkube.cluster.pods import TERMINAL_PHASES
+from batkube.cluster.resource_usage import ResourceUsage
 from batkube.cluster.store import Key
 from batkube.emulation.preparing import ClusterNodes
 from batkube.emulation.settings import Emulation
@@ -90,10 +91,11 @@ class Recorder:
             states = self._write_states(file)
         summary = summary_of(
             outcomes,
-            machines=self._machines,
+            states,
+            self._usage(),
+            workload_outcomes=outcomes,
+            machine_count=len(self._machines),
             whole_machines=False,
-            busy_machine_ns=states.busy_machine_ns,
-            busy_until=states.busy_until,
             job_count=len(self._story.jobs),
             version=__version__,
         )
@@ -188,6 +190,15 @@ class Recorder:
             writer.change(busy, at)
         writer.flush()
         return writer
+
+    def _usage(self) -> ResourceUsage:
+        """Return what the nodes offer; all pods are of jobs. Ends are seen late, so nodes may seem to hold too much."""
+        usage = ResourceUsage()
+        for machine in self._machines:
+            usage.offer(machine.capacity)
+        usage.is_overdrawn = True
+        usage.record(START)
+        return usage
 
     def _note_gangs(self) -> None:
         gangs = [story for story in self._story.jobs if story.task.job.size > 1]

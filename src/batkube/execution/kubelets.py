@@ -223,13 +223,13 @@ class Kubelets:
         if node in self._absent:
             self._absent.wait(node, key)
             return
-        shortage = self._accounts.take([node], demand)
+        shortage = self._accounts.take([node], demand, for_job=False)
         if shortage is not None:
             self._notes.add(shortage.note, example=f"pod {key} on {shortage.node}")
             self.containers.book_rejection(pod, f"OutOf{shortage.resource}", str(shortage), now)
             return
         if not self._ports.take(node, key, pod):
-            self._accounts.give_back([node], demand)
+            self._accounts.give_back([node], demand, for_job=False)
             self.containers.book_rejection(pod, host_ports.REASON, host_ports.MESSAGE, now)
             return
         life = self.lives[key] = PodLife(key, pod, demand, now)
@@ -265,7 +265,7 @@ class Kubelets:
         if life.is_over:
             return
         life.is_over = True
-        self._accounts.give_back([life.node], life.demand)
+        self._accounts.give_back([life.node], life.demand, for_job=False)
         self._ports.give_back(life.node, life.key)
         self.containers.release(life)
         self._on_busy(self._accounts.busy_nodes, now)

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from batkube.cluster.mapping import NODE
+from batkube.cluster.resource_usage import ResourceUsage
 from batkube.cluster.resources import allocatable_of
 from batkube.cluster.store import DELETED, Batch, Store
 from batkube.cluster.world import World
@@ -51,19 +52,28 @@ class Shortage(NamedTuple):
 class _Account:
     """One node: what it offers, what is left of that, and how many pods hold the rest."""
 
-    __slots__ = ("left", "offered", "pods")
+    __slots__ = ("left", "offered", "pods", "reserved")
 
     def __init__(self) -> None:
         self.offered: defaultdict[str, int] = defaultdict(int)
         #: Less than nothing only when the node was made smaller since, or refuses nothing.
         self.left: defaultdict[str, int] = defaultdict(int)
         self.pods = 0
+        #: What the cluster's own pods take, which are not counted in `pods`.
+        self.reserved: Requests = ()
 
-    def offer(self, amounts: Mapping[str, int]) -> None:
-        """Offer other amounts than before; what is taken stays taken."""
+    def offer(self, amounts: Mapping[str, int]) -> bool:
+        """Offer other amounts than before; what is taken stays taken. Return whether more is taken than offered."""
         for resource in {**self.offered, **amounts}:
             self.left[resource] += amounts.get(resource, 0) - self.offered[resource]
         self.offered = defaultdict(int, amounts)
+        return any(amount < 0 for amount in self.left.values())
+
+    def held(self) -> dict[str, int]:
+        """Return what its pods hold."""
+        reserved = dict(self.reserved)
+        amounts = {name: self.offered[name] - left - reserved.get(name, 0) for name, left in self.left.items()}
+        return {name: amount for name, amount in amounts.items() if amount}
 
 
 class NodeAccounts:
@@ -73,17 +83,29 @@ class NodeAccounts:
         self._accounts: dict[str, _Account] = {}
         #: Nodes that hold at least one pod.
         self.busy_nodes = 0
-        store.listen(NODE, self._hear)
+        #: What all nodes offer, and what pods hold of it, over time.
+        self.usage = ResourceUsage()
+        store.listen(NODE, self._on_nodes)
 
-    def _hear(self, batch: Batch, now: Instant) -> None:
+    def _on_nodes(self, batch: Batch, now: Instant) -> None:
         for change in batch.changes():
             if batch.type is DELETED:
                 gone = self._accounts.pop(change.key)
                 self.busy_nodes -= gone.pods > 0
+                self.usage.offer(gone.offered, -1)
+                self.usage.hold(tuple(gone.held().items()), -1)
                 continue
             before = change.previous
             if before is None or before.get("status") != change.object.get("status"):
-                self._accounts.setdefault(change.key, _Account()).offer(allocatable_of(change.object))
+                account = self._accounts.setdefault(change.key, _Account())
+                self.usage.offer(account.offered, -1)
+                self.usage.is_overdrawn |= account.offer(allocatable_of(change.object))
+                self.usage.offer(account.offered)
+        self.record(now)
+
+    def record(self, now: Instant) -> None:
+        """Record what pods hold from `now` on. Raises Bug if that is more than the nodes offer."""
+        self.usage.record(now)
 
     def __contains__(self, node: str) -> bool:
         return node in self._accounts
@@ -111,14 +133,18 @@ class NodeAccounts:
             if rest < count > held.get(resource, 0) and not self._lends(node, resource):
                 offered = account.offered[resource]
                 return Shortage(node, resource, count, offered - rest, offered)
-        for resource, count in old:
-            left[resource] += count
-        for resource, count in new:
-            left[resource] -= count
+        for sign, amounts in ((1, old), (-1, new)):
+            for resource, count in amounts:
+                left[resource] += sign * count
+            self.usage.hold(amounts, -sign)
+            self.usage.hold_outside_jobs(amounts, -sign)
         return None
 
-    def take(self, nodes: Sequence[str], demand: Requests) -> Shortage | None:
-        """Take `demand` from each of the nodes, named once per pod; if one has too little, take nothing and say so."""
+    def take(self, nodes: Sequence[str], demand: Requests, *, for_job: bool = True) -> Shortage | None:
+        """Take `demand` from each of the nodes, named once per pod; if one has too little, take nothing and say so.
+
+        `for_job` says that the pods belong to a job of a workload.
+        """
         for number, node in enumerate(nodes):
             account = self._accounts[node]
             left = account.left
@@ -126,6 +152,7 @@ class NodeAccounts:
                 if left[resource] < count and not self._lends(node, resource):
                     offered = account.offered[resource]
                     shortage = Shortage(node, resource, count, offered - left[resource], offered)
+                    self.usage.hold(demand, number)
                     self.give_back(nodes[:number], demand)
                     return shortage
             for resource, count in demand:
@@ -133,18 +160,23 @@ class NodeAccounts:
             if account.pods == 0:
                 self.busy_nodes += 1
             account.pods += 1
+        self.usage.hold(demand, len(nodes))
+        if not for_job:
+            self.usage.hold_outside_jobs(demand, len(nodes))
         return None
 
     def _lends(self, node: str, resource: str) -> bool:
         """Return whether a node gives more of a resource than it has; kubelets do not let it."""
         return False
 
-    def give_back(self, nodes: Sequence[str], demand: Requests) -> None:
+    def give_back(self, nodes: Sequence[str], demand: Requests, *, for_job: bool = True) -> None:
         """Return `demand` to each of the nodes, named once per pod; of a node that is gone, nothing was kept."""
+        pods = 0
         for node in nodes:
             account = self._accounts.get(node)
             if account is None:
                 continue
+            pods += 1
             left, offered = account.left, account.offered
             for resource, count in demand:
                 rest = left[resource] = left[resource] + count
@@ -153,11 +185,18 @@ class NodeAccounts:
             account.pods -= 1
             if account.pods == 0:
                 self.busy_nodes -= 1
+        self.usage.hold(demand, -pods)
+        if not for_job:
+            self.usage.hold_outside_jobs(demand, -len(nodes))
 
     def reserve(self, node: str, demand: Requests) -> None:
         """Take `demand` for a pod of the cluster itself, which does not make the node busy."""
+        account = self._accounts[node]
+        reserved = defaultdict(int, account.reserved)
         for resource, count in demand:
-            self._accounts[node].left[resource] -= count
+            account.left[resource] -= count
+            reserved[resource] += count
+        account.reserved = tuple(reserved.items())
 
 
 class UnguardedAccounts(NodeAccounts):
@@ -172,5 +211,6 @@ class UnguardedAccounts(NodeAccounts):
     def _lends(self, node: str, resource: str) -> bool:
         """Give what is asked for, and take note of it."""
         self.over_allocations += 1
+        self.usage.is_overdrawn = True
         self._notes.add(_NO_ROOM, example=f"{node} lacked {resource}")
         return True

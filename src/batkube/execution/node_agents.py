@@ -1,7 +1,7 @@
-"""Nodes of a served cluster: what a kubelet says of itself when it registers, and of a node that somebody else made.
+"""What a kubelet reports when it registers its node, and of a node that another client created.
 
-Kubernetes: pkg/kubelet/nodestatus and kubelet_node_status.go. A Node that is created with kubectl becomes a simulated
-machine at once: ready, of the capacity its status gives, or of a default one.
+Kubernetes: pkg/kubelet/nodestatus and kubelet_node_status.go. A Node that kubectl or an autoscaler creates becomes a
+simulated machine at once: ready, of the capacity its status gives, or of a default one.
 """
 
 from __future__ import annotations
@@ -9,10 +9,11 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
+from collections.abc import Mapping
 
 from batkube.cluster.client import Client, Refused
 from batkube.cluster.event_recorder import EventNote, EventRecorder
-from batkube.cluster.references import Condition, condition_of, with_condition
+from batkube.cluster.references import Condition, condition_of, has_condition, with_condition
 from batkube.cluster.store import ADDED, DELETED, Batch, Key, KubeObject
 from batkube.cluster.world import World
 from batkube.execution.addresses import AddressPool
@@ -25,6 +26,8 @@ NODE_NETWORK = "172.16.0.0/12"
 CONTROL_PLANE = "172.31.255.254"
 KUBELET_VERSION = "v1.34.4-batkube"
 
+#: The taint of a new node until it is found ready (admission plugin TaintNodesByCondition).
+_NOT_READY = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
 #: Of a node that is created without saying what it has.
 _DEFAULT_CAPACITY = {"cpu": "4", "memory": "16Gi", "pods": "110"}
 _DEFAULT_LABELS = {"kubernetes.io/arch": "amd64", "kubernetes.io/os": "linux"}
@@ -78,11 +81,27 @@ class ReturningNodes:
 class NodeAgents:
     """Speaks for every node that is in the store."""
 
-    def __init__(self, world: World, client: Client, events: EventRecorder) -> None:
+    def __init__(
+        self,
+        world: World,
+        client: Client,
+        events: EventRecorder,
+        resources: Mapping[str, str] | None = None,
+        *,
+        has_lifecycle: bool = True,
+    ) -> None:
+        """`resources` are those that each kubelet adds to what its Node offers, as device plugins do.
+
+        Without `has_lifecycle` no controller watches over nodes: those of the platform stay as they were made, and a
+        node that a program creates takes pods as soon as it is registered.
+        """
         self._store = store = world.store
         self._agenda = world.agenda
+        self._machines = world.machines
         self._client = client
         self._events = events
+        self._resources = resources or {}
+        self._has_lifecycle = has_lifecycle
         self._addresses = AddressPool(NODE_NETWORK)
         store.listen(NODE, self._hear)
 
@@ -90,7 +109,7 @@ class NodeAgents:
         """Return `node` with everything that its kubelet says of it; what is said already stays."""
         name = node["metadata"]["name"]
         status = node.get("status", {})
-        capacity = status.get("capacity") or status.get("allocatable") or _DEFAULT_CAPACITY
+        capacity = {**(status.get("capacity") or status.get("allocatable") or _DEFAULT_CAPACITY), **self._resources}
         metadata = node["metadata"]
         labels = {**_DEFAULT_LABELS, "kubernetes.io/hostname": name, **(metadata.get("labels") or {})}
         return {
@@ -99,7 +118,7 @@ class NodeAgents:
             "status": {
                 **status,
                 "capacity": capacity,
-                "allocatable": status.get("allocatable") or capacity,
+                "allocatable": {**(status.get("allocatable") or capacity), **self._resources},
                 "conditions": _conditions(status.get("conditions") or [], now),
                 "addresses": status.get("addresses") or self._named_addresses(name),
                 "daemonEndpoints": status.get("daemonEndpoints") or {"kubeletEndpoint": {"Port": 10250}},
@@ -115,10 +134,26 @@ class NodeAgents:
             node = change.object
             if batch.type is DELETED:
                 continue
-            if condition_of(node, "Ready") is None or not node["status"].get("addresses"):
+            if self._is_unregistered(node):
                 self._agenda.book(now, Rank.START, functools.partial(self._register, change.key))
             elif batch.type is not ADDED and change.previous is not None:
                 self._hear_cordon(change.previous, node, now)
+
+    def _is_unregistered(self, node: KubeObject) -> bool:
+        """Return whether the kubelet of a node has still to report its status."""
+        if not self._has_lifecycle and self._machines.is_described(node["metadata"]["name"]):
+            return False
+        status = node.get("status", {})
+        offered = status.get("allocatable") or {}
+        is_known = condition_of(node, "Ready") is not None and bool(status.get("addresses"))
+        lacks_resources = any(resource not in offered for resource in self._resources)
+        return not is_known or lacks_resources or self._untainted(node)["spec"] != node["spec"]
+
+    def _untainted(self, node: KubeObject) -> KubeObject:
+        """Return a node without the taint of new nodes if it is ready and no controller removes the taint."""
+        if self._has_lifecycle or not has_condition(node, "Ready"):
+            return node
+        return {**node, "spec": _without_taint(node["spec"], _NOT_READY)}
 
     def _hear_cordon(self, before: KubeObject, node: KubeObject, now: Instant) -> None:
         if bool(before["spec"].get("unschedulable")) != bool(node["spec"].get("unschedulable")):
@@ -134,11 +169,19 @@ class NodeAgents:
         node = self._store.get(NODE, key)
         if node is None:
             return
-        wanted = self.registered(node, now)
+        wanted = self._untainted(self.registered(node, now))
         with contextlib.suppress(Refused):
-            if wanted["metadata"]["labels"] != node["metadata"].get("labels"):
-                node = self._client.update(NODE, {**node, "metadata": wanted["metadata"]}, now)
+            if (wanted["metadata"], wanted["spec"]) != (node["metadata"], node["spec"]):
+                node = self._client.update(NODE, {**node, "metadata": wanted["metadata"], "spec": wanted["spec"]}, now)
             self._client.update(NODE, {**node, "status": wanted["status"]}, now, subresource="status")
+
+
+def _without_taint(spec: KubeObject, taint: Mapping[str, str]) -> KubeObject:
+    taints = spec.get("taints") or []
+    rest = [one for one in taints if any(one.get(name) != taint[name] for name in taint)]
+    if len(rest) == len(taints):
+        return spec
+    return {**{name: value for name, value in spec.items() if name != "taints"}, **({"taints": rest} if rest else {})}
 
 
 def _conditions(present: list[Condition], now: Instant) -> list[Condition]:

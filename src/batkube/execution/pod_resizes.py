@@ -145,6 +145,7 @@ class PodResizes:
         return ""
 
     def _allocate(self, life: PodLife, pod: KubeObject, demand: Amounts, now: Instant) -> None:
+        self._accounts.record(now)
         life.demand = tuple(demand.items())
         for one, resources in zip(life.containers(), resources_in(pod), strict=True):
             one.allocated = resources

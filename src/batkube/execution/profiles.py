@@ -10,11 +10,14 @@ from collections.abc import Sequence
 from decimal import Decimal
 
 from batkube.execution.shapes import NotModelled, shape_of, storage_by_label
+from batkube.kernel.errors import RunFailed
+from batkube.kernel.fidelity import FidelityNote, FidelityNotes
 from batkube.kernel.instants import Duration, seconds
 from batkube.platforms.model import Machine
 from batkube.workloads.batsim_profiles import type_of
 from batkube.workloads.model import (
     Delay,
+    Job,
     Parallel,
     ParallelHomogeneous,
     ParallelHomogeneousTotal,
@@ -23,10 +26,29 @@ from batkube.workloads.model import (
 )
 from batkube.workloads.run_times import RunTime, run_time_of
 
+_UNKNOWN_SPEED = FidelityNote(
+    "nodes", "jobs computed on nodes that a program created, which count as fast as the platform's slowest machine"
+)
+
 
 def run_time_on(profile: Profile, machines: Sequence[Machine]) -> RunTime:
     """Return how `profile` goes with its rank i on `machines[i]`."""
     return run_time_of(profile, lambda simple: _length(simple, machines))
+
+
+def check_created(job: Job, machines: Sequence[Machine], notes: FidelityNotes, *, flows: bool) -> None:
+    """Note work whose length depends on `machines` that programs created and the platform does not describe.
+
+    Raises RunFailed where it `flows`: such a machine has no host in the fluid model.
+    """
+    example = f"job {job.key} on {machines[0].name}"
+    if flows:
+        raise RunFailed(
+            f"{example}: the job computes or communicates, and a program created the node, which the platform does not "
+            "describe\n  remedy: use jobs of a fixed length (delay), or have events add nodes of the platform"
+        )
+    if not is_delay(job.profile):
+        notes.add(_UNKNOWN_SPEED, example=example)
 
 
 def is_delay(profile: Profile) -> bool:

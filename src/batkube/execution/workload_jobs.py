@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from batkube.cluster.courses import Course
 from batkube.cluster.decisions import Binding
-from batkube.cluster.mapping import NODE_LOST, POD, node_names
+from batkube.cluster.mapping import NODE_LOST, POD
 from batkube.cluster.outcomes import NEVER, FinalState, Outcome, OutcomeListener, Past, PodsListener, PodsRecord
 from batkube.cluster.pods import finished_among, is_finished, node_of_pod
 from batkube.cluster.references import is_being_deleted
@@ -27,12 +27,11 @@ from batkube.cluster.store import ADDED, DELETED, Batch, KubeObject
 from batkube.cluster.world import World
 from batkube.execution.job_fates import PREEMPTED, fate_of, told_to_stop, why_stopped
 from batkube.execution.job_makers import JobMaker
-from batkube.execution.profiles import run_time_on
+from batkube.execution.profiles import check_created, run_time_on
 from batkube.kernel.agenda import Rank
 from batkube.kernel.fidelity import FidelityNote
 from batkube.kernel.instants import Instant
 from batkube.kernel.intervals import mask_of
-from batkube.platforms.model import Machine
 from batkube.workloads.model import Job
 
 if TYPE_CHECKING:
@@ -49,7 +48,6 @@ class WorkloadJobs:
     def __init__(
         self,
         world: World,
-        machines: Sequence[Machine],
         maker: JobMaker,
         *,
         resubmit: Resubmit | None,
@@ -69,9 +67,8 @@ class WorkloadJobs:
         self._journal = world.journal
         self._notes = world.notes
         self._courses = world.courses
-        self._machines = machines
+        self._register = world.machines
         self._maker = maker
-        self._machine_ids = {name: number for number, name in enumerate(node_names(machines))}
         self._resubmit = {PREEMPTED: resubmit, NODE_LOST: resubmit_lost}
         self._are_nodes_watched = are_nodes_watched
         self._work = work
@@ -88,7 +85,7 @@ class WorkloadJobs:
 
     def bound(self, course: Course, ranks: Sequence[int], nodes: Sequence[str], now: Instant) -> None:
         """Record where pods of a job were put."""
-        known = list(map(self._machine_ids.get, nodes))
+        known = list(map(self._register.ids.get, nodes))
         if None not in known:
             for rank, number in zip(ranks, known, strict=True):
                 course.machine_ids[rank] = number
@@ -96,8 +93,11 @@ class WorkloadJobs:
     def begin(self, course: Course, now: Instant) -> Instant | None:
         """All pods run: the profile begins, and its end is known, unless it depends on what others do."""
         job = course.job
-        machines = [self._machines[number] for number in course.machine_ids if number is not None]
-        if self._work is not None and self._work.takes(job):
+        machines = [self._register.machines[number] for number in course.machine_ids if number is not None]
+        flows = self._work is not None and self._work.takes(job)
+        if created := [one for one in machines if one.id >= self._register.described_count]:
+            check_created(job, created, self._notes, flows=flows)
+        if self._work is not None and flows:
             self._journal.append(now, "start", job=job.key)
             self._work.begin(course, [machine.name for machine in machines], self._end_work, now)
             return None
@@ -258,6 +258,7 @@ class WorkloadJobs:
                 scheduled=max([instant for instant in course.scheduled if instant is not None], default=None),
                 started=began,
                 finished=finished if began is not None else None,
+                lost=course.broken if course.is_lost else None,
                 machines=mask_of([number for number in course.machine_ids if number is not None]),
                 past=past,
             )

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from batkube.cluster.mapping import NODE, POD, kube_name, node_names, node_of
+from batkube.cluster.mapping import NODE, POD, ResourceModel, kube_name, node_names, node_of
 from batkube.cluster.outcomes import Outcome
 from batkube.cluster.pod_use import PodUse
+from batkube.cluster.resource_usage import ResourceUsage
 from batkube.cluster.store import Store
 from batkube.cluster.world import World
 from batkube.components.cluster import KubeletSetup, start_cluster, start_scheduler
@@ -25,7 +26,7 @@ from batkube.execution.workload_jobs import WorkloadJobs
 from batkube.kernel.clock import Clock
 from batkube.kernel.instants import START, Duration, Instant
 from batkube.kernel.journal import Journal
-from batkube.kernel.quantities import PODS
+from batkube.kernel.quantities import MACHINE, PODS
 from batkube.kernel.streams import Streams
 from batkube.outputs.files.streams import MachineStatesWriter, PodsWriter
 from batkube.pacing.tally import Tally
@@ -72,6 +73,8 @@ class Simulation:
     #: Of the workloads' jobs.
     outcomes: list[Outcome]
     machine_states: MachineStatesWriter
+    #: What pods held of the nodes.
+    usage: ResourceUsage
     work: Work
     rules: ContainerRules
     #: Jobs of many pods, of which a program may start some and not others; None where none does.
@@ -108,11 +111,11 @@ def assemble(
     """
     # The world, and what is written of it.
     scenario, machines, model = inputs.scenario, inputs.platform.machines, inputs.model
-    world, outcomes, names = _world(inputs, journal), list[Outcome](), node_names(machines)
+    world, outcomes = _world(inputs, journal), list[Outcome]()
     loop, rules = Loop(world), ContainerRules(inputs.rules, world.streams)
     states = MachineStatesWriter(states_file, len(machines))
     observer = _observer(world) if inputs.outside else None
-    pods = PodsWriter(pods_file, names, None if observer is None else observer.story)
+    pods = PodsWriter(pods_file, world.machines.names, None if observer is None else observer.story)
     accounts = NodeAccounts(world.store) if scenario.time.refuses_pods else UnguardedAccounts(world)
     server = _server(world, inputs, rules)
     # Jobs: how they arrive, what they are made into, and what becomes of them.
@@ -125,14 +128,16 @@ def assemble(
     on_outcome = outcome_listener(inputs, outcomes, engine)
     jobs = _workload_jobs(world, inputs, submission, engine.batsim or power.courses, on_outcome, pods)
     # The cluster: kubelets, controllers, a policy's scheduler, and then its nodes.
-    on_busy = watch_machines(world, names, accounts, states, power.switches, may_go=bool(inputs.timetable))
+    may_go = bool(inputs.timetable or inputs.outside)
+    on_busy = watch_machines(world, accounts, states, power.switches, may_go=may_go)
     start_cluster(
         world,
         None if server is None else server.api.client,
         KubeletSetup(accounts, jobs, delays, rules, on_busy),
         _controller_context(world, inputs, server, rules),
-        has_agents=inputs.are_nodes_watched,
+        has_lifecycle=inputs.are_nodes_watched,
         watches_nodes=not inputs.has_leases,
+        node_resources={MACHINE: "1"} if model is ResourceModel.MACHINES else None,
     )
     if inputs.has_leases and server is not None:
         Leases(world, server.api.client("kubelet"))
@@ -146,7 +151,7 @@ def assemble(
     devices = _watch_devices(world, inputs)
     work = Work(world, inputs.job_count, outcomes, jobs.tell_the_rest, scenario.until, observer, gangs)
     if server is not None:
-        work.watch_objects(server.api.manifests(server.token), inputs.objects, names, pods.write_pod)
+        work.watch_objects(server.api.manifests(server.token), inputs.objects, pods.write_pod)
     if server is None or observer is None:
         programs: OutsideRun = NoPrograms(world, engine.batsim)
     else:
@@ -157,7 +162,7 @@ def assemble(
     link = partner_link(inputs, submission, work, scheduler_folder, engine, power, policy)
     submission.begin()
     return Simulation(
-        *(world, loop, programs, outcomes, states, work, rules, gangs, admissions),
+        *(world, loop, programs, outcomes, states, accounts.usage, work, rules, gangs, admissions),
         unknown_kinds=() if server is None else server.unknown_kinds,
         conflicts=None if server is None else server.conflicts,
         devices=devices,
@@ -171,7 +176,9 @@ def _world(inputs: Inputs, journal: Journal) -> World:
     """Return a world without anything in it; programs and controllers come up before the first job does."""
     clock = Clock(Instant(START - WARM_UP) if inputs.needs_api else START)
     store = Store() if inputs.needs_api else Store(0)
-    return World(Streams(inputs.scenario.seed), journal, store, clock=clock, has_readers=False)
+    world = World(Streams(inputs.scenario.seed), journal, store, clock=clock, has_readers=False)
+    world.machines.describe(inputs.platform.machines)
+    return world
 
 
 def _workload_jobs(
@@ -185,7 +192,6 @@ def _workload_jobs(
     """Return who follows the workloads' jobs to their ends, and submits again what was evicted or lost."""
     jobs = WorkloadJobs(
         world,
-        inputs.platform.machines,
         submission.maker,
         resubmit=submission.resubmit if inputs.scenario.resubmits_evicted else None,
         resubmit_lost=submission.resubmit if inputs.scenario.resubmits_lost else None,

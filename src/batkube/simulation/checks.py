@@ -41,21 +41,25 @@ def check_jobs(
     fluid_model: FluidModel | None = None,
     *,
     checks_profiles: bool = True,
-) -> None:
+    may_grow: bool = False,
+) -> list[Job]:
     """Refuse jobs that could never run: too large for the empty platform, or of a kind that is not modelled.
 
     The first one is told, and all profiles that cannot be run. Without `checks_profiles` what jobs do is somebody
-    else's business.
+    else's business. Where the platform `may_grow`, return the jobs that are too large for it as it is.
     """
     first: ImpossibleJob | None = None
     counts: Counter[str] = Counter()
-    for refusal in impossible_jobs(workload, platform, model, fluid_model, checks_profiles=checks_profiles):
+    for refusal in impossible_jobs(
+        workload, platform, model, fluid_model, checks_sizes=not may_grow, checks_profiles=checks_profiles
+    ):
         first = first or refusal
         if refusal.is_of_profile:
             profile = refusal.job.profile
             counts[f"{profile.name!r} ({type_of(profile)})"] += 1
     if first is None:
-        return
+        rest = impossible_jobs(workload, platform, model, None, checks_profiles=False) if may_grow else ()
+        return [one.job for one in rest]
     job, at = first.job, f"job {first.job.name!r}"
     if first.is_of_profile:
         at = f"profile {job.profile.name!r} of {at}"
@@ -77,6 +81,7 @@ def impossible_jobs(
     model: ResourceModel,
     fluid_model: FluidModel | None,
     *,
+    checks_sizes: bool = True,
     checks_profiles: bool = True,
 ) -> Iterator[ImpossibleJob]:
     """Yield each job that can never run on an empty platform."""
@@ -93,7 +98,7 @@ def impossible_jobs(
             places[job.requests] = sum(
                 _places(dict(offer), job.requests, most) * count for offer, count in offers.items()
             )
-        if places[job.requests] < job.size:
+        if checks_sizes and places[job.requests] < job.size:
             demand, offer = _demand(job, model), _offer(machines)
             problem = f"can never run: it asks for {demand}, and the platform is {offer}"
             yield ImpossibleJob(job, problem, f"use a larger --platform, or {_CONVERTED}", is_of_profile=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Container, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -99,16 +99,19 @@ def start_happenings(
 
 def watch_machines(
     world: World,
-    nodes: Iterable[str],
     accounts: NodeAccounts,
     states: MachineStatesWriter,
     switches: PowerSwitches | None,
     *,
     may_go: bool,
 ) -> Callable[[int, Instant], None]:
-    """Have it written down what machines do; return who is told how many have work. `may_go`: nodes come and go."""
+    """Record what machines do and what pods hold of them; return the listener to the number of machines with work.
+
+    `may_go` says that nodes may come and go.
+    """
     asleep: Container[str] = () if switches is None else switches.sleepers
-    availability = Availability(world, nodes, accounts, states.change, asleep) if may_go else None
+    availability = Availability(world, accounts, states.change, asleep) if may_go else None
+    change = states.change if availability is None else availability.change
 
     def switch(counts: SleepCounts, now: Instant) -> None:
         states.switch(*counts, now)
@@ -117,29 +120,35 @@ def watch_machines(
 
     if switches is not None:
         switches.on_change = switch
-    return states.change if availability is None else availability.change
+
+    def record(busy: int, now: Instant) -> None:
+        accounts.record(now)
+        change(busy, now)
+
+    return record
 
 
 class Availability:
     """Counts the machines that are of no use to anybody: their nodes are away, or cordoned and without work.
 
-    Those that sleep are counted elsewhere.
+    Those that sleep are counted elsewhere. Nodes that programs create are counted while they exist.
     """
 
     def __init__(
         self,
         world: World,
-        nodes: Iterable[str],
         accounts: NodeAccounts,
-        on_change: Callable[[int, Instant, int], None],
+        on_change: Callable[[int, Instant, int, int], None],
         asleep: Container[str],
     ) -> None:
-        """`on_change` is told how many machines are busy, since when, and how many are of no use."""
+        """`on_change` is told how many machines are busy, since when, how many are of no use, how many were created."""
         self._asleep = asleep
         self._silent = world.heartbeats.silent
+        self._machines = world.machines
         self._accounts = accounts
         self._on_change = on_change
-        self._missing = dict.fromkeys(nodes)
+        self._missing = dict.fromkeys(world.machines.names)
+        self._created: dict[str, None] = {}
         self._cordoned: dict[str, None] = {}
         world.store.listen(NODE, self._hear)
         world.heartbeats.listen(self._tell, self._tell)
@@ -148,9 +157,13 @@ class Availability:
         for name, node in zip(batch.keys, batch.objects, strict=True):
             self._cordoned.pop(name, None)
             self._missing.pop(name, None)
-            if batch.type is DELETED:
+            self._created.pop(name, None)
+            is_described = self._machines.is_described(name)
+            if batch.type is not DELETED and not is_described:
+                self._created[name] = None
+            if batch.type is DELETED and is_described:
                 self._missing[name] = None
-            elif node["spec"].get("unschedulable"):
+            elif batch.type is not DELETED and node["spec"].get("unschedulable"):
                 self._cordoned[name] = None
         self._tell("", now)
 
@@ -161,7 +174,7 @@ class Availability:
         """Tell how many machines have work now."""
         kept = [name for name in self._cordoned if name not in self._silent and not self._accounts.is_busy(name)]
         absent = sum(name not in self._asleep for name in (*self._missing, *self._silent, *kept))
-        self._on_change(busy, now, absent)
+        self._on_change(busy, now, absent, len(self._created))
 
 
 def _act_on_objects(manifests: Manifests, happening: Happening) -> str:

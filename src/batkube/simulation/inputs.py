@@ -71,6 +71,8 @@ class Inputs:
     job_forms: JobForms = field(default_factory=dict)
     #: Where jobs compute and communicate; None where what they do depends on nobody else.
     fluid_model: FluidModel | None = None
+    #: Jobs that run only if an attached program adds nodes.
+    too_large: tuple[str, ...] = ()
 
     @property
     def has_own_controllers(self) -> bool:
@@ -133,8 +135,12 @@ def read_inputs(scenario: Scenario, builder: Builder | None = None, own_policy: 
     fluid_model = None if has_engine else fluid_model_of(workloads, platform, model, has_energy=scenario.energy)
     if fluid_model is not None:
         fluid_model.has_messages = scenario.scheduler.startswith(BATSIM_PREFIX)
-    for workload in workloads:
-        check_jobs(workload, rest, model, fluid_model, checks_profiles=not has_engine)
+    may_grow = bool(scenario.attach or scenario.controller_manager)
+    too_large = tuple(
+        job.key
+        for workload in workloads
+        for job in check_jobs(workload, rest, model, fluid_model, checks_profiles=not has_engine, may_grow=may_grow)
+    )
     objects, later_objects = tuple(objects_of(workloads)), objects_of_events(timetable)
     all_objects = [*objects, *later_objects]
     prerequisites = _prerequisites(outside, platform, model)
@@ -162,6 +168,7 @@ def read_inputs(scenario: Scenario, builder: Builder | None = None, own_policy: 
         prerequisites,
         job_forms,
         fluid_model,
+        too_large,
     )
 
 

@@ -6,7 +6,7 @@ import os
 import platform
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -55,7 +55,7 @@ class Record:
 
     def write(self, folder: OutputFolder) -> None:
         """Write every file that is not written while the run goes on."""
-        outcomes, states = self.simulation.all_outcomes, self.simulation.machine_states
+        outcomes = self.simulation.all_outcomes
         if self.failure is not None:
             folder.keep_completed_run()
         if isinstance(self.failure, Bug):
@@ -63,12 +63,11 @@ class Record:
             folder.file("bug.txt").write_text("".join(lines), encoding="utf-8")
         summary = summary_of(
             outcomes,
-            machines=self.inputs.platform.machines,
+            self.simulation.machine_states,
+            self.simulation.usage,
+            workload_outcomes=self.simulation.outcomes,
+            machine_count=len(self.simulation.world.machines.machines),
             whole_machines=self.inputs.model is ResourceModel.MACHINES,
-            busy_machine_ns=states.busy_machine_ns,
-            absent_machine_ns=states.absent_machine_ns,
-            asleep_machine_ns=states.asleep_machine_ns,
-            busy_until=states.busy_until,
             job_count=self.simulation.work.job_count,
             version=__version__,
             warm_up=self.inputs.scenario.warm_up,
@@ -137,7 +136,7 @@ class Record:
         return MoreColumns(GANG_COLUMNS, cells)
 
     def _manifest(self) -> dict[str, object]:
-        scenario, machines = self.inputs.scenario, self.inputs.platform.machines
+        scenario = self.inputs.scenario
         return {
             "batkube": __version__,
             "command": list(self.command),
@@ -150,12 +149,7 @@ class Record:
                 {"path": str(file.path), **stamp(file.path), "place": file.place}
                 for file in files_of(self.inputs.scenario)
             ],
-            "platform": {
-                "machines": [
-                    {"name": machine.name, "cpu_milli": machine.cpu_milli, "capacity": machine.capacity}
-                    for machine in machines
-                ]
-            },
+            "platform": {"machines": list(self._machines())},
             "jobs": self.simulation.work.job_count,
             "objects": len(self.inputs.objects) + len(self.inputs.timetable.objects),
             "end_s": as_float_s(self.simulation.world.clock.now),
@@ -174,6 +168,16 @@ class Record:
                 "cores": os.cpu_count(),
             },
         }
+
+    def _machines(self) -> Iterator[dict[str, object]]:
+        """Yield what there is to know of each machine; when its node existed, if not all the time."""
+        register = self.simulation.world.machines
+        for number, machine in enumerate(register.machines):
+            entry = {"name": machine.name, "cpu_milli": machine.cpu_milli, "capacity": machine.capacity}
+            presence = register.presence(number)
+            if presence is not None:
+                entry["present_s"] = [[None if at is None else as_float_s(at) for at in span] for span in presence]
+            yield entry
 
     def _programs(self) -> list[dict[str, object]]:
         """Return what there is to know of the outside programs."""

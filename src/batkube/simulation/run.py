@@ -47,6 +47,10 @@ _CUT_OFF = FidelityNote(
     "until", "jobs or pods had not ended, or not begun, when the run was over; jobs.csv has no row for them"
 )
 
+_TOO_LARGE = FidelityNote(
+    "workload", "jobs ask for more than the platform has and never ran: no attached program created nodes for them"
+)
+
 WorkloadSource = str | Path | Mapping[str, object]
 """A workload's file, or how it is made: `{"generate": "lublin", "jobs": 500}` (docs/reference/scenario.md)."""
 
@@ -277,6 +281,8 @@ def _complete(simulation: Simulation, inputs: Inputs, progress: ProgressListener
     unfinished = _unfinished(inputs, simulation.outcomes)
     if not unfinished:
         _check_pods(simulation)
+    if waiting := sorted(set(inputs.too_large) & set(unfinished)):
+        simulation.world.notes.add(_TOO_LARGE, example=f"job {waiting[0]}", count=len(waiting))
     rest = [*unfinished, *work.left()]
     if rest and work.is_time_up:
         simulation.world.notes.add(_CUT_OFF, example=rest[0], count=len(rest))

@@ -65,13 +65,12 @@ class Work:
         self,
         manifests: Manifests,
         objects: Sequence[ObjectManifest],
-        node_names: Sequence[str],
         on_pod: PodListener,
     ) -> None:
         """Apply `objects` at their times, and listen to what becomes of them and of all that others make."""
         on_apply = None if self._observer is None else self._observer.stir
         submission = ObjectSubmission(self._world, manifests, objects, on_apply)
-        self.records = ObjectRecords(self._world, node_names, submission.workload_of, on_pod)
+        self.records = ObjectRecords(self._world, submission.workload_of, on_pod)
         self._tellers.append(self.records.tell_the_rest)
         if objects:
             self._objects = submission

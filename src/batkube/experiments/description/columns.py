@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import functools
+import io
 from collections.abc import Iterable
 
-from batkube.kernel.instants import START
+from batkube.cluster.resource_usage import ResourceUsage
 from batkube.outputs.files.schedule_csv import summary_of
+from batkube.outputs.files.streams import MachineStatesWriter
 from batkube.outputs.measures.number_columns import COMPLETED
 
 #: What says which run a row is of; the axes stand after the first.
@@ -43,8 +45,10 @@ _SILENT = (
 @functools.cache
 def measured_columns() -> tuple[str, ...]:
     """Return the columns of every schedule.csv that are results, in their order."""
+    states = MachineStatesWriter(io.StringIO(), 0)
+    usage = ResourceUsage()
     empty = summary_of(
-        (), machines=(), whole_machines=True, busy_machine_ns=0, busy_until=START, job_count=0, version=""
+        (), states, usage, workload_outcomes=(), machine_count=0, whole_machines=True, job_count=0, version=""
     )
     return results_among(empty)
 

@@ -7,7 +7,7 @@ This module listens, and tells of each when it is over.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 
 from batkube.cluster.courses import work_milli
 from batkube.cluster.mapping import NAMESPACE, NODE, POD
@@ -96,10 +96,10 @@ class _JobLife:
 class ObjectRecords:
     """Listens to pods without a course, and to Jobs."""
 
-    def __init__(self, world: World, node_names: Sequence[str], workload_of: WorkloadOf, on_pod: PodListener) -> None:
+    def __init__(self, world: World, workload_of: WorkloadOf, on_pod: PodListener) -> None:
         self._store = store = world.store
         self._courses = world.courses
-        self._machine_ids: Mapping[str, int] = {name: number for number, name in enumerate(node_names)}
+        self._machine_ids = world.machines.ids
         self._workload_of = workload_of
         self._on_pod = on_pod
         self._pods: dict[Key, _PodLife] = {}

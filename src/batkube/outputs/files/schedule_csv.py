@@ -14,34 +14,33 @@ from operator import attrgetter
 from pathlib import Path
 
 from batkube.cluster.outcomes import ONCE, FinalState, Outcome
+from batkube.cluster.resource_usage import ResourceUsage
 from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Instant, as_float_s, format_seconds
 from batkube.kernel.job_measures import UTILISATION_OF, MeasuredJob, mean, measures_of
-from batkube.kernel.quantities import CPU
+from batkube.kernel.quantities import CPU, MACHINE
 from batkube.kernel.windows import NO_TRIM, Trim, Window, window_of
-from batkube.platforms.model import Machine
+from batkube.outputs.files.streams import MachineStatesWriter
 
 _KILLED = (FinalState.KILLED, FinalState.WALLTIME)
 
 
 def summary_of(
     outcomes: Sequence[Outcome],
+    states: MachineStatesWriter,
+    usage: ResourceUsage,
     *,
-    machines: Sequence[Machine],
+    workload_outcomes: Sequence[Outcome],
+    machine_count: int,
     whole_machines: bool,
-    busy_machine_ns: int,
-    busy_until: Instant,
     job_count: int,
     version: str,
-    absent_machine_ns: int = 0,
-    asleep_machine_ns: Sequence[int] = (0, 0, 0),
     warm_up: Trim = NO_TRIM,
     cool_down: Trim = NO_TRIM,
 ) -> dict[str, str | int]:
     """Return the row by column name.
 
-    `busy_machine_ns` is how long machines held work, summed over machines, `absent_machine_ns` how long they were of no
-    use to anybody, `asleep_machine_ns` how long they slept, were switched on and off, and `busy_until` when the last of
-    them was free: after the makespan where the ends of jobs are reported late. `job_count` is of all jobs, also those
+    `states` tells how long machines were busy, absent and asleep, and `usage` what pods held of them beside those of
+    `workload_outcomes`. `machine_count` includes nodes that programs created. `job_count` is of all jobs, also those
     left without an outcome. Means and maxima are of the jobs between `warm_up` and `cool_down`.
     """
     ran = [outcome for outcome in outcomes if outcome.started is not None]
@@ -51,10 +50,11 @@ def summary_of(
     waits = _lengths(one.started - one.job.submit for one in measured if one.started is not None)
     turnarounds = _lengths(one.finished - one.job.submit for one in measured if one.finished is not None)
     slowdowns = _slowdowns(measured)
-    states = Counter(map(attrgetter("state"), outcomes))
+    counts = Counter(map(attrgetter("state"), outcomes))
     setbacks = [outcome.past for outcome in outcomes if outcome.past is not ONCE]
-    idle_ns = len(machines) * max(makespan, busy_until) - busy_machine_ns - absent_machine_ns - sum(asleep_machine_ns)
-    sleeping, switching_on, switching_off = map(format_seconds, asleep_machine_ns)
+    sleeping, switching_on, switching_off = map(format_seconds, states.asleep_machine_ns)
+    begin, end = window.begin, window.until(makespan if ran else states.busy_until)
+    shares = _utilisations(usage, workload_outcomes, window, end, whole_machines=whole_machines)
     return {
         "batsim_version": f"batkube-{version}",
         "consumed_joules": -1,
@@ -65,34 +65,41 @@ def summary_of(
         "mean_slowdown": _decimal(mean(slowdowns)),
         "mean_turnaround_time": _seconds(_mean, turnarounds),
         "mean_waiting_time": _seconds(_mean, waits),
-        "nb_computing_machines": len(machines),
+        "nb_computing_machines": machine_count,
         "nb_grouped_switches": 0,
         "nb_jobs": job_count,
         "nb_jobs_finished": len(ran),
-        "nb_jobs_killed": sum(states[state] for state in _KILLED),
-        "nb_jobs_success": states[FinalState.SUCCESS],
+        "nb_jobs_killed": sum(counts[state] for state in _KILLED),
+        "nb_jobs_success": counts[FinalState.SUCCESS],
         "nb_machine_switches": 0,
         "scheduling_time": "",
         "simulation_time": "",
-        "success_rate": f"{states[FinalState.SUCCESS] / max(1, job_count):.6f}",
-        "time_computing": format_seconds(busy_machine_ns),
-        "time_idle": format_seconds(max(0, idle_ns)),
+        "success_rate": f"{counts[FinalState.SUCCESS] / max(1, job_count):.6f}",
+        "time_computing": format_seconds(states.busy_machine_ns),
+        "time_idle": format_seconds(_idle_ns(states, makespan)),
         "time_sleeping": sleeping,
         "time_switching_off": switching_off,
         "time_switching_on": switching_on,
-        "mean_utilisation": _decimal(_utilisation(ran, machines, whole_machines, window, makespan)),
-        "time_unavailable": format_seconds(absent_machine_ns),
+        "mean_utilisation": _decimal(shares.pop("mean_utilisation")),
+        "time_unavailable": format_seconds(states.absent_machine_ns),
         "work_lost": format_seconds(sum(past.work for past in setbacks) // 1000),
-        "measured_from": format_seconds(window.begin),
-        "measured_until": format_seconds(window.until(makespan)),
+        "measured_from": format_seconds(begin),
+        "measured_until": format_seconds(end),
         "nb_jobs_measured": len(measured),
-        "nb_jobs_failed": states[FinalState.FAILED],
-        "nb_jobs_rejected": states[FinalState.REJECTED],
+        "nb_jobs_failed": counts[FinalState.FAILED],
+        "nb_jobs_rejected": counts[FinalState.REJECTED],
         "nb_evictions": sum(past.evictions for past in setbacks),
-        "throughput": _decimal(_throughput(ran, window.begin, window.until(makespan))),
+        "throughput": _decimal(_throughput(ran, begin, end)),
         **{name: _decimal(value) for name, value in measures_of(_measured_jobs(measured)).items()},
-        **_utilisations(ran, machines, whole_machines, window, makespan),
+        **{name: _decimal(share) for name, share in shares.items()},
     }
+
+
+def _idle_ns(states: MachineStatesWriter, makespan: Instant) -> int:
+    """Return how long machines that existed had nothing to do; late reports keep them busy past the makespan."""
+    existing_ns = states.machine_count * max(makespan, states.busy_until) + states.created_machine_ns
+    used_ns = states.busy_machine_ns + states.absent_machine_ns + sum(states.asleep_machine_ns)
+    return max(0, existing_ns - used_ns)
 
 
 def _measured_jobs(ran: Iterable[Outcome]) -> Iterator[MeasuredJob]:
@@ -147,41 +154,32 @@ def _slowdowns(ran: Iterable[Outcome]) -> Sequence[float]:
     )
 
 
-def _utilisation(
-    ran: Sequence[Outcome], machines: Sequence[Machine], whole_machines: bool, window: Window, makespan: Instant
-) -> float | None:
-    """Return the share of the cluster that jobs held in the window: machines, or requested cpu."""
-    offered = len(machines) if whole_machines else sum(machine.cpu_milli for machine in machines)
-    return _share(ran, None if whole_machines else CPU, offered, window, makespan)
-
-
 def _utilisations(
-    ran: Sequence[Outcome], machines: Sequence[Machine], whole_machines: bool, window: Window, makespan: Instant
-) -> dict[str, str]:
-    """Return the share of each resource that any job asked for, where jobs share machines by their requests."""
-    if whole_machines:
-        return {}
-    names = sorted({name for outcome in ran for name, _ in outcome.job.requests})
-    offered = {name: sum(machine.capacity.get(name, 0) for machine in machines) for name in names}
-    return {
-        f"{UTILISATION_OF}{name}": _decimal(_share(ran, name, offered[name], window, makespan))
-        for name in names
-        if offered[name]
-    }
+    usage: ResourceUsage, jobs: Sequence[Outcome], window: Window, end: Instant, *, whole_machines: bool
+) -> dict[str, float | None]:
+    """Return by column the share that pods held of what nodes offered, from the window's beginning to `end`.
 
-
-def _share(
-    ran: Sequence[Outcome], resource: str | None, offered: int, window: Window, makespan: Instant
-) -> float | None:
-    """Return how much of what was offered in the window jobs held; of machines where no resource is named.
-
-    None where none ran, or the window has no length.
+    Of machines, or of cpu and of each resource that any pod asked for. Of a job in `jobs` its last attempt counts, from
+    its start to its finish; `usage` has all other pods.
     """
-    used, begin, end = 0, window.begin, window.until(makespan)
-    for outcome in ran:
+    main = MACHINE if whole_machines else CPU
+    names = {name for job in jobs for name, _ in job.job.requests} | set(usage.resources_outside_jobs)
+    more = [] if whole_machines else [name for name in sorted(names) if usage.was_offered(name)]
+    shares = {
+        name: usage.utilisation(name, window.begin, end, _held_by(jobs, name, window.begin, end))
+        for name in (main, *more)
+    }
+    return {"mean_utilisation": shares[main], **{f"{UTILISATION_OF}{name}": shares[name] for name in more}}
+
+
+def _held_by(jobs: Sequence[Outcome], resource: str, begin: Instant, end: Instant) -> int:
+    """Return what jobs held of a resource in a window: amount times nanoseconds. Of a machine each pod has one."""
+    held = 0
+    for outcome in jobs:
         if outcome.finished is not None and outcome.started is not None:
-            inside = min(outcome.finished, end) - max(outcome.started, begin)
+            last = outcome.finished if outcome.lost is None else min(outcome.finished, outcome.lost)
+            inside = min(last, end) - max(outcome.started, begin)
             if inside > 0:
-                amount = 1 if resource is None else dict(outcome.job.requests).get(resource, 0)
-                used += outcome.job.size * amount * inside
-    return used / (offered * (end - begin)) if ran and offered and end > begin else None
+                amount = 1 if resource == MACHINE else dict(outcome.job.requests).get(resource, 0)
+                held += outcome.job.size * amount * inside
+    return held

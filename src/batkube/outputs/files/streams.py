@@ -135,9 +135,11 @@ class MachineStatesWriter:
     def __init__(self, file: TextIO, machine_count: int) -> None:
         self._file = file
         self._file.write(",".join(MACHINE_STATE_COLUMNS) + "\n")
-        self._machine_count = machine_count
+        #: Machines of the platform.
+        self.machine_count = machine_count
         self._since = START
-        self._busy = self._absent = 0
+        self._busy = self._absent = self._created = 0
+        self._created_machine_ns = 0
         #: Machines that sleep, are switched on, are switched off.
         self._asleep = (0, 0, 0)
         self._written: tuple[int, ...] | None = None
@@ -149,14 +151,16 @@ class MachineStatesWriter:
         self.asleep_machine_ns: Sequence[int] = [0, 0, 0]
         #: Until when any machine had work, up to the last change.
         self.busy_until = START
+        #: Machine-nanoseconds, up to then, of nodes that programs created beyond the platform.
+        self.created_machine_ns = 0
 
-    def change(self, busy: int, now: Instant, absent: int = 0) -> None:
+    def change(self, busy: int, now: Instant, absent: int = 0, created: int = 0) -> None:
         """Note that from `now` on `busy` machines have work and `absent` ones are of no use.
 
-        Several changes at one instant make one row.
+        `created` is the number of nodes that exist beyond the platform. Several changes at one instant make one row.
         """
         self._reach(now)
-        self._busy, self._absent = busy, absent
+        self._busy, self._absent, self._created = busy, absent, created
 
     def switch(self, sleeping: int, switching_on: int, switching_off: int, now: Instant) -> None:
         """Note how many machines are asleep, or on their way there and back, from `now` on."""
@@ -173,9 +177,11 @@ class MachineStatesWriter:
             return
         self.flush()
         length = now - self._since
+        self._created_machine_ns += self._created * length
         if self._busy:
             self.busy_machine_ns += self._busy * length
             self.busy_until = now
+            self.created_machine_ns = self._created_machine_ns
         self.absent_machine_ns += self._absent * length
         if any(self._asleep):
             self.asleep_machine_ns = [
@@ -185,7 +191,7 @@ class MachineStatesWriter:
 
     def flush(self) -> None:
         """Write the state of the last instant, if it differs from the row before."""
-        idle = self._machine_count - self._busy - self._absent - sum(self._asleep)
+        idle = self.machine_count + self._created - self._busy - self._absent - sum(self._asleep)
         state = (*self._asleep, idle, self._busy, self._absent)
         if state != self._written:
             self._file.write(f"{format_seconds(self._since)},{','.join(map(str, state))}\n")

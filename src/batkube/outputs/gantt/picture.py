@@ -15,7 +15,7 @@ from batkube.outputs.gantt.neighbours import told_apart
 from batkube.outputs.measures.absences import Absence, absences_of
 from batkube.outputs.measures.measured_run import MeasuredRun
 from batkube.outputs.measures.metrics import Metrics
-from batkube.outputs.measures.occupation import Bools, busy_of, horizon_s, stays_of
+from batkube.outputs.measures.occupation import Bools, horizon_s, stays_of
 from batkube.outputs.measures.services import services_of
 from batkube.outputs.measures.timelines import StepFunction, queue_of, utilisation_steps
 
@@ -105,7 +105,7 @@ def picture_of(
         absences=[one for one in absences_of(results) if one.end > start_s and one.start < end_s],
         alarming=~ended_well.to_numpy()[boxes.job],
         colouring=colouring,
-        utilisation=utilisation_steps(busy_of(job_stays, sharing=results.shares_machines)),
+        utilisation=utilisation_steps(results, job_stays),
         queue=queue_of(results),
         start_s=start_s,
         end_s=end_s,
@@ -118,7 +118,7 @@ def _title(results: MeasuredRun, against: MeasuredRun | None) -> str:
 
 
 def _other(run: MeasuredRun) -> OtherRun:
-    return OtherRun(run.name, utilisation_steps(busy_of(stays_of(run), sharing=run.shares_machines)), queue_of(run))
+    return OtherRun(run.name, utilisation_steps(run, stays_of(run)), queue_of(run))
 
 
 def _stretch(

@@ -1,4 +1,4 @@
-"""When machines were of no use to anybody: down, not there, or cordoned, as the journal tells.
+"""When machines were of no use to anybody: down or cordoned, as the journal tells, or without a node.
 
 machine_states.csv only counts them. A journal can be long, so it is read only where that count is not always zero.
 """
@@ -25,7 +25,27 @@ class Absence(NamedTuple):
 
 
 def absences_of(results: RunFiles) -> list[Absence]:
-    """Return the absences of all machines, as far as the run's files tell."""
+    """Return the absences of all machines, as far as the run's files tell; those of one machine do not overlap."""
+    end = float(results.manifest.get("end_s") or horizon_s(results.jobs))
+    merged: list[Absence] = []
+    for one in sorted([*_reported_absences(results, end), *_times_without_node(results, end)]):
+        if merged and merged[-1].machine == one.machine and one.start <= merged[-1].end:
+            merged[-1] = merged[-1]._replace(end=max(one.end, merged[-1].end))
+        else:
+            merged.append(one)
+    return merged
+
+
+def _times_without_node(results: RunFiles, end_s: float) -> Iterator[Absence]:
+    for machine, spans in results.presence_s.items():
+        edges = [0.0, *(edge for span in spans for edge in span), end_s]
+        for start, end in zip(edges[::2], edges[1::2], strict=True):
+            if start < end:
+                yield Absence(machine, start, end)
+
+
+def _reported_absences(results: RunFiles, end: float) -> list[Absence]:
+    """Return what the journal tells."""
     if not _is_any_away(results):
         return []
     number_of = {name: number for number, name in enumerate(results.machine_names)}
@@ -43,9 +63,8 @@ def absences_of(results: RunFiles) -> list[Absence]:
         _change(reasons, deed, at)
         if not reasons and since < at:
             absences.append(Absence(machine, since, at))
-    end = float(results.manifest.get("end_s") or horizon_s(results.jobs))
     left = [Absence(machine, min(reasons.values()), end) for machine, reasons in away.items() if reasons]
-    return sorted([*absences, *left])
+    return [*absences, *left]
 
 
 def _is_any_away(results: RunFiles) -> bool:

@@ -14,9 +14,9 @@ _SENTENCES = {
     "bounded_slowdown": "A job's bounded slowdown is max(1, (wait + run time) / max(run time, τ)), "
     f"with τ = {BOUND_S:g} s.",
     "slowdown": "A job's slowdown is (wait + run time) / run time.",
-    UTILISATION_OF: "The utilisation of a resource is the share that jobs had of what all machines have of it.",
-    "utilisation": "Utilisation is the share of machines, or of cpu where jobs share machines, that jobs had; "
-    "attempts that were lost and tried again do not count.",
+    UTILISATION_OF: "The utilisation of a resource is the share that pods held of what all nodes offered of it.",
+    "utilisation": "Utilisation is the share of machines, or of cpu where jobs share machines, that pods held of the "
+    "nodes that existed; attempts that were lost and tried again do not count.",
     "fairness_by_user": "Fairness by user is Jain's index of the users' mean bounded slowdowns: 1 where all fared "
     "alike, be it badly, and 1/U at worst among U users.",
     "work_lost": "Work lost is that of attempts which were thrown away, by evictions and failures of nodes.",

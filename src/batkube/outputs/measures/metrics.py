@@ -16,8 +16,11 @@ import pandas as pd
 from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Instant, as_float_s, seconds
 from batkube.kernel.job_measures import BOUND_S, UTILISATION_OF, MeasuredJob, measures_of
 from batkube.kernel.windows import Window
-from batkube.outputs.measures.occupation import Floats, busy_of, executions_of
+from batkube.outputs.measures.occupation import Floats, busy_of, executions_of, offered_between
 from batkube.outputs.measures.run_files import RunFiles
+
+#: How far a number with six decimals may be from the same computed otherwise.
+_ROUNDING = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,23 +150,46 @@ def window_s(window: Window, makespan_s: float | None) -> tuple[float, float]:
 
 
 def utilisation(results: RunFiles, window: Window) -> float | None:
-    """Return the busy share of the cluster in the window.
+    """Return the share of cpu, or of machines, that pods held in the window.
 
-    Busy cpu over all cpu when jobs share machines by their requests, busy machines over all machines otherwise. Work
-    that was lost to evictions does not count, as in schedule.csv. None when a job's machines are unknown.
+    schedule.csv has it for the run's own window. jobs.csv has it for any window if no pods but those of finished jobs
+    held anything, which it shows by giving the same for the run's own; otherwise it is unknown.
+    """
+    begin, end = _bounds_s(results, window)
+    stated = results.schedule.get("mean_utilisation")
+    if not isinstance(stated, float):
+        return _utilisation_of_jobs(results, begin, end)
+    own_begin, own_end = results.schedule["measured_from"], results.schedule["measured_until"]
+    by_jobs = _utilisation_of_jobs(results, own_begin, own_end)
+    if by_jobs is not None and abs(by_jobs - stated) <= _ROUNDING:
+        return _utilisation_of_jobs(results, begin, end)
+    return stated if (begin, end) == (own_begin, own_end) else None
+
+
+def _utilisation_of_jobs(results: RunFiles, begin: float, end: float) -> float | None:
+    """Return the busy share of machines that exist, as far as jobs.csv tells; None when a job's machines are unknown.
+
+    Busy cpu when jobs share machines by their requests, busy machines otherwise. Lost attempts do not count.
     """
     done = finished_jobs(results.jobs)
     stays = executions_of(results)
     if stays.unplaced or not len(done):
         return None
-    begin, end = window_s(window, last_finish_s(results.jobs))
+    offered = offered_between(results, begin, end)
     if not results.shares_machines:
-        return busy_of(stays, sharing=False).share_between(begin, end)
+        return busy_of(stays, sharing=False).amount_between(begin, end) / offered if offered > 0 else 0.0
     # From the jobs and not from their stays, which spread a job's cpu over its machines in whole millicores.
     cores = done["requested_number_of_resources"].fillna(1) * done["cpu"].fillna(0)
     inside = done["finish_time"].clip(upper=end) - done["starting_time"].clip(lower=begin)
-    offered = sum(results.cpu_milli) / 1000 * (end - begin)
-    return float((cores * inside.clip(lower=0)).sum() / offered) if offered > 0 else 0.0
+    return float((cores * inside.clip(lower=0)).sum() * 1000 / offered) if offered > 0 else 0.0
+
+
+def _bounds_s(results: RunFiles, window: Window) -> tuple[float, float]:
+    """Return from when to when machines count; where no job ended, as long as the run says."""
+    makespan = last_finish_s(results.jobs)
+    begin, end = window_s(window, makespan)
+    stated = results.schedule.get("measured_until")
+    return begin, max(begin, stated) if makespan is None and isinstance(stated, float) else end
 
 
 def measured_jobs(done: pd.DataFrame) -> list[MeasuredJob]:
@@ -182,8 +208,8 @@ def _resource_shares(results: RunFiles, window: Window) -> dict[str, float | Non
     """Return each resource's utilisation, which schedule.csv has for the run's own window and no other."""
     cells = {str(name): value for name, value in results.schedule.items()}
     shares = {name: value for name, value in cells.items() if name.startswith(UTILISATION_OF)}
-    begin = results.schedule.get("measured_from")
-    same = window_s(window, last_finish_s(results.jobs)) == (begin, results.schedule.get("measured_until"))
+    own = results.schedule.get("measured_from"), results.schedule.get("measured_until")
+    same = _bounds_s(results, window) == own
     return {name: value if same and isinstance(value, float) else None for name, value in shares.items()}
 
 

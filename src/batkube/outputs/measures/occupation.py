@@ -172,6 +172,16 @@ def capacity_of(results: RunFiles) -> Ints:
     return np.full(results.machine_count, WHOLE_MILLI, dtype=np.int64)
 
 
+def offered_between(results: RunFiles, begin_s: float, end_s: float) -> float:
+    """Return what machines offered from `begin_s` to `end_s` while their nodes existed, times seconds."""
+    capacity, length = capacity_of(results), max(0.0, end_s - begin_s)
+    absent = sum(
+        capacity[machine] * (length - sum(max(0.0, min(end_s, end) - max(begin_s, begin)) for begin, end in spans))
+        for machine, spans in results.presence_s.items()
+    )
+    return float(capacity.sum() * length - absent)
+
+
 @dataclass(frozen=True, slots=True)
 class Busy:
     """When machines were busy: disjoint stretches of each machine, or every stay with its cpu when they share."""
@@ -182,12 +192,10 @@ class Busy:
     milli: Ints
     total_milli: int
 
-    def share_between(self, begin_s: float, end_s: float) -> float:
-        """Return the busy share of the cluster from `begin_s` to `end_s`."""
-        if end_s <= begin_s or not self.total_milli:
-            return 0.0
+    def amount_between(self, begin_s: float, end_s: float) -> float:
+        """Return what was busy from `begin_s` to `end_s`, times seconds."""
         length = np.clip(self.end, begin_s, end_s) - np.clip(self.start, begin_s, end_s)
-        return float((length * self.milli).sum() / (self.total_milli * (end_s - begin_s)))
+        return float((length * self.milli).sum())
 
 
 def busy_of(stays: Stays, *, sharing: bool) -> Busy:

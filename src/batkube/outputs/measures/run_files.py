@@ -8,6 +8,7 @@ start without it.
 from __future__ import annotations
 
 import json
+import math
 import shlex
 from functools import cached_property
 from pathlib import Path
@@ -172,6 +173,15 @@ class RunFiles:
         """The machines as the manifest lists them; empty when it does not."""
         platform = self.manifest.get("platform") or {}
         return list(platform.get("machines") or [])
+
+    @cached_property
+    def presence_s(self) -> dict[int, list[tuple[float, float]]]:
+        """When the nodes of machines existed, where not all the time; a span that lasted until the end has no bound."""
+        return {
+            number: [(float(begin), math.inf if end is None else float(end)) for begin, end in machine["present_s"]]
+            for number, machine in enumerate(self.machines)
+            if "present_s" in machine
+        }
 
     @cached_property
     def machine_count_stated(self) -> int | None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
-from batkube.outputs.measures.occupation import Busy, Floats
+from batkube.outputs.measures.occupation import Floats, Stays, busy_of, capacity_of
 from batkube.outputs.measures.run_files import RunFiles
 
 
@@ -40,12 +41,26 @@ class StepFunction:
         return StepFunction(times, self.at(times))
 
 
-def utilisation_steps(busy: Busy) -> StepFunction:
-    """Return the busy share of the cluster."""
+def utilisation_steps(results: RunFiles, stays: Stays) -> StepFunction:
+    """Return the share of the machines that exist which work is on."""
+    busy = busy_of(stays, sharing=results.shares_machines)
     times = np.concatenate((busy.start, busy.end))
     changes = np.concatenate((busy.milli, -busy.milli)).astype(np.float64)
-    steps = steps_of(times, changes)
-    return StepFunction(steps.times, steps.values / max(busy.total_milli, 1))
+    steps, missing = steps_of(times, changes), _missing_steps(results)
+    moments = np.union1d(steps.times, missing.times)
+    offered = np.maximum(busy.total_milli - missing.at(moments), 1)
+    return StepFunction(moments, steps.at(moments) / offered)
+
+
+def _missing_steps(results: RunFiles) -> StepFunction:
+    """Return the capacity of machines whose nodes do not exist."""
+    capacity = capacity_of(results)
+    changes = [(0.0, float(capacity[machine])) for machine in results.presence_s]
+    for machine, spans in results.presence_s.items():
+        for begin, end in spans:
+            changes += [(begin, -float(capacity[machine])), (end, float(capacity[machine]))]
+    finite = [(at, amount) for at, amount in changes if math.isfinite(at)]
+    return steps_of(np.array([at for at, _ in finite]), np.array([amount for _, amount in finite]))
 
 
 def queue_of(results: RunFiles, weights: pd.Series[float] | None = None) -> StepFunction:
