@@ -39,6 +39,7 @@ from batkube.api.server import ApiServer
 from batkube.api.verbs.behaviours import Admitting, BuiltIn, OfDefinitions
 from batkube.api.verbs.bodies import Bodies
 from batkube.api.verbs.calls import Special
+from batkube.api.verbs.copies import Copies
 from batkube.api.verbs.deletion import Deleter
 from batkube.api.verbs.metrics import MetricsApi
 from batkube.api.verbs.objects import Objects
@@ -105,7 +106,8 @@ class Api:
         self._inquiries = outside.inquiries
         self._breaking = None if breaking is None else (breaking[0], BrokenOff(breaking[1], now))
         policies = ValidatingPolicies(*ruling), MutatingPolicies(*ruling)
-        admitting = Admitting(store, Admission(store, accounts, *policies, outside.webhooks), authorizer)
+        admission = Admission(store, accounts, *policies, outside.webhooks)
+        admitting = Admitting(store, admission, authorizer)
         note_unmodelled(store, notes, webhooks=ask is not None)
         custom = CustomKinds(table, store, notes, outside.conversions)
         parts = (store, admitting, PolicyParameters(store, table, authorizer))
@@ -118,6 +120,7 @@ class Api:
         assert definitions is not None
         lifecycle = Lifecycle(store, definitions, self._delete_instances, custom.is_own)
         self._deleter = Deleter(store, admitting.review_deletion, lifecycle.mark_for_deletion)
+        self._copies = Copies(served, self._registry, admission.judges_each)
         self._tokens = tokens = ServiceAccountTokens(store, streams.named("api tokens"), now)
         authenticator = Authenticator(users, tokens)
         bodies = Bodies(served)
@@ -158,7 +161,7 @@ class Api:
 
     def client(self, component: str) -> InProcessClient:
         """Return the API for a component within the process."""
-        parts = self._served, self._registry, self._deleter, self._inquiries, self._breaking
+        parts = self._served, self._registry, self._deleter, self._copies, self._inquiries, self._breaking
         return InProcessClient(component, *parts)
 
     def manifests(self, token: str, manager: str = "kubectl") -> Manifests:

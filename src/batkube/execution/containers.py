@@ -24,7 +24,7 @@ from batkube.execution.container_plans import plan_of
 from batkube.execution.container_runs import KILLED, LOST, TERMINATED, Role
 from batkube.execution.container_troubles import Trouble, trouble_of
 from batkube.execution.pod_lives import ContainerLife, PodLife, Stage, known_of
-from batkube.execution.pod_statuses import rejected_status, status_of
+from batkube.execution.pod_statuses import DEADLINE_EXCEEDED, rejected_status, status_of
 from batkube.execution.probes import ProbeKind, probes_of
 from batkube.execution.probing import ContainerActions, Probing
 from batkube.execution.scripts.surroundings import CLAIM, Files, Mounts, pod_files
@@ -57,7 +57,7 @@ class Containers:
         self._client = client
         self._events = events
         self._rules = rules or ContainerRules((), world.streams)
-        self._addresses = AddressPool(POD_NETWORK)
+        self.addresses = AddressPool(POD_NETWORK)
         self._files = Files()
         for kind in (CLAIM, NODE):
             world.store.listen(kind, self._files.forget_gone)
@@ -136,7 +136,7 @@ class Containers:
         pod = self._store.get(POD, life.key)
         life.has_sandbox = True
         is_on_host = pod is not None and pod["spec"].get("hostNetwork")
-        life.pod_ip = life.host_ip if is_on_host else self._addresses.take()
+        life.pod_ip = life.host_ip if is_on_host else self.addresses.take()
         self._go_on(life, now)
 
     def _go_on(self, life: PodLife, now: Instant) -> None:
@@ -281,8 +281,7 @@ class Containers:
         self.on_end(life, now)
 
     def _exceed_deadline(self, life: PodLife, now: Instant) -> None:
-        life.reason = "DeadlineExceeded"
-        life.message = "Pod was active on the node longer than the specified deadline"
+        life.reason, life.message = DEADLINE_EXCEEDED
         pod = self._store.get(POD, life.key)
         if pod is not None:
             self.tell(pod, EventNote("Normal", life.reason, life.message), now)
@@ -316,7 +315,7 @@ class Containers:
         self.appointments.cancel_all(life)
         self._files.forget(pod_files(life.uid))
         if life.pod_ip and life.pod_ip != life.host_ip:
-            self._addresses.give_back(life.pod_ip)
+            self.addresses.give_back(life.pod_ip)
 
     def remove(self, key: Key, uid: str, now: Instant) -> None:
         """Let the API forget the pod; it is gone, or waits for its finalizers."""
