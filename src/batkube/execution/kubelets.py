@@ -170,7 +170,7 @@ class Kubelets:
         for rank in up:
             course.started[rank] = now
         course.running += len(up)
-        self._course_pods.come_up(course, up, now)
+        self._course_pods.come_up([course.keys[rank] for rank in up], now)
         if up and course.running == len(course.keys) and course.broken is None:
             ends, end = self.conductor.begin(course, now), functools.partial(self._end_course, course)
             course.end_appointment = None if ends is None else self._agenda.book(ends, Rank.FINISH, end)
@@ -192,7 +192,7 @@ class Kubelets:
         if self._containers is None and len(there) == len(course.keys):
             self.conductor.over(course, now)
             return
-        self._course_pods.conclude(course, there, now)
+        self._course_pods.conclude(course, [course.keys[rank] for rank in there], now)
 
     def _release(self, course: Course, ranks: Sequence[int], now: Instant) -> None:
         """Give back what pods of a course held of their nodes, and forget them."""

@@ -50,6 +50,21 @@ def status_of(pod: KubeObject, life: PodLife, now: Instant) -> KubeObject:
     return {name: value for name, value in status.items() if value}
 
 
+def status_like(status: KubeObject, uid: str, host_ip: str, pod_ip: str) -> KubeObject:
+    """Return `status`, which is that of a pod in the same state, as that of another: it has its own addresses and ids.
+
+    All else is shared.
+    """
+    containers = []
+    for one in status["containerStatuses"]:
+        identity, state = _container_id(uid, one["name"], one["restartCount"]), one["state"]
+        if "terminated" in state:
+            state = {"terminated": {**state["terminated"], "containerID": identity}}
+        containers.append({**one, "state": state, "containerID": identity})
+    host = {"hostIP": host_ip, "hostIPs": [{"ip": host_ip}]} if host_ip else {}
+    return {**status, **host, "podIP": pod_ip, "podIPs": [{"ip": pod_ip}], "containerStatuses": containers}
+
+
 def rejected_status(pod: KubeObject, reason: str, message: str) -> KubeObject:
     """Return the status of a pod that the kubelet does not admit (Kubernetes: Kubelet.rejectPod)."""
     old = pod.get("status", {})

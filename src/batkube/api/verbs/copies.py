@@ -53,9 +53,7 @@ class Copies:
             going = is_being_deleted(self._store.objects(storage, taken[:1])[0])
             raise statuses.already_exists(write.resource, name_of(taken[0]), going=going)
         admitted = self._admitted_form(msgspec.structs.replace(write, uid=uids[0]), template)
-        created = rfc3339(write.now)
-        shared = {**admitted["metadata"], **template["metadata"], "creationTimestamp": created}
-        shared["managedFields"] = [{**entry, "time": created} for entry in shared["managedFields"]]
+        shared = {**admitted["metadata"], **template["metadata"]}
         copies: list[KubeObject] = [
             {**admitted, "metadata": {**shared, "name": name_of(key), "uid": uid}}
             for key, uid in zip(keys, uids, strict=True)
@@ -74,14 +72,25 @@ class Copies:
             admitted = self._registry.create(trial, self._defaulted(trial, template))
             if len(self._admitted) == _KEPT:
                 self._admitted.clear()
-            self._admitted[identity] = admitted
+        self._admitted[identity] = admitted = _created_at(admitted, write.now)
         return admitted
 
     def _defaulted(self, write: Write, template: KubeObject) -> KubeObject:
-        value: KubeObject = msgspec.json.decode(_encode(template))
+        """Return a new object like `template` in canonical form, with its defaults."""
+        behaviour = self._served.behaviour(write.resource)
+        value, _ = behaviour.decode(write.resource, msgspec.json.decode(_encode(template)))
         value["metadata"]["name"] = write.name
-        self._served.behaviour(write.resource).default(write.resource, value)
+        behaviour.default(write.resource, value)
         return value
 
     def _forget(self, batch: Batch, now: Instant) -> None:
         self._admitted.clear()
+
+
+def _created_at(admitted: KubeObject, now: Instant) -> KubeObject:
+    """Return an object as created at this instant; the same one if it was, since copies share what it holds."""
+    metadata, created = admitted["metadata"], rfc3339(now)
+    if metadata["creationTimestamp"] == created:
+        return admitted
+    owners = [{**entry, "time": created} for entry in metadata["managedFields"]]
+    return {**admitted, "metadata": {**metadata, "creationTimestamp": created, "managedFields": owners}}
