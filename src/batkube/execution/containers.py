@@ -29,8 +29,8 @@ from batkube.execution.probes import ProbeKind, probes_of
 from batkube.execution.probing import ContainerActions, Probing
 from batkube.execution.scripts.surroundings import CLAIM, Files, Mounts, pod_files
 from batkube.execution.stopping import Stopping, active_deadline_of, grace_of
+from batkube.execution.undescribed import note_guess
 from batkube.kernel.agenda import Rank
-from batkube.kernel.fidelity import FidelityNote
 from batkube.kernel.instants import Duration, Instant, seconds
 from batkube.kernel.time_text import format_duration
 from batkube.workloads.rules import PROBES, ContainerRules
@@ -38,9 +38,6 @@ from batkube.workloads.rules import PROBES, ContainerRules
 #: Simulated pods live here; services have 10.96.0.0/12.
 POD_NETWORK = "10.128.0.0/9"
 
-_NOT_UNDERSTOOD = FidelityNote(
-    "containers", "a script is not understood in full: how long it takes, or how it ends, is a guess; a rule can say it"
-)
 #: What is booked for a container that runs, each with its name.
 _WHILE_IT_RUNS = ("end", "kill", *PROBES)
 
@@ -177,8 +174,8 @@ class Containers:
         start = self._sources.environment_of(pod, spec)
         disk = Mounts(self._files, pod, spec, now)
         plan = plan_of(pod, spec, role=one.role, rule=rule, environment=start, disk=disk)
-        if plan.doubt:
-            self._notes.add(_NOT_UNDERSTOOD, example=f"pod {life.key}, container {one.name}: {plan.doubt}")
+        if (guess := note_guess(self._notes, life.key, one, plan)) is not None:
+            self._tell_of(life, one, guess, now)
         one.start(plan, disk, now)
         self._probing.begin(life, one, probes_of(spec, rule.health, start, disk, now), now)
         self.book_end(life, one, now)
