@@ -107,6 +107,33 @@ def test_the_status_of_a_running_pod_of_a_trace_is_whole(tmp_path: Path) -> None
     assert container["resources"] == {"requests": {"cpu": "2"}}
 
 
+TWIN = """
+apiVersion: v1
+kind: Pod
+metadata: {name: twin, annotations: {batkube.io/duration: 20s}}
+spec:
+  restartPolicy: Never
+  containers: [{name: job, image: batkube.io/simulated, resources: {requests: {cpu: "2"}}}]
+---
+apiVersion: v1  # with it they are objects, and no jobs
+kind: ConfigMap
+metadata: {name: other}
+"""
+
+
+def test_the_status_of_a_pod_of_a_trace_is_like_that_of_any_other_pod(tmp_path: Path) -> None:
+    objects = tmp_path / "objects.yaml"
+    objects.write_text(TWIN)
+    _, seen = labelled(tmp_path, objects, trace(tmp_path, {"cpu": 2}))
+
+    statuses = {one["pod"]["metadata"]["name"]: one["pod"]["status"] for one in seen if one["when"] == "after"}
+    twin, traced = statuses["twin"], statuses["w1-0"]
+    for status in (twin, traced):
+        assert status.pop("podIP") == status.pop("podIPs")[0]["ip"]
+        assert status["containerStatuses"][0].pop("containerID").startswith("containerd://")
+    assert traced == twin
+
+
 OBJECTS = """
 apiVersion: v1
 kind: LimitRange
