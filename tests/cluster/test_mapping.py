@@ -49,18 +49,17 @@ def test_valid_names_are_kept() -> None:
 def test_a_gang_never_shares_a_pod_name_with_a_job_named_like_a_rank() -> None:
     factory = PodFactory(ResourceModel.REQUESTS)
 
-    gang, _ = factory.pods_of(a_job("7", size=2), Instant(0))
-    lookalike, _ = factory.pods_of(a_job("7-0"), Instant(0))
+    gang, _ = factory.identities_of(a_job("7", size=2))
+    lookalike, _ = factory.identities_of(a_job("7-0"))
 
     assert gang == ["default/w0-7-0", "default/w0-7-1"]
     assert not set(gang) & set(lookalike)
 
 
 def test_a_pod_asks_for_its_requests_in_kubernetes_quantities() -> None:
-    _, [pod] = PodFactory(ResourceModel.REQUESTS).pods_of(a_job("1"), Instant(90_000_000_000))
+    pod = PodFactory(ResourceModel.REQUESTS).template_of(a_job("1"))
 
-    assert pod["spec"]["containers"][0]["resources"]["requests"] == {"cpu": "188m", "memory": "1Gi"}
-    assert pod["metadata"]["creationTimestamp"] == "2000-01-01T00:01:30Z"
+    assert pod["spec"]["containers"][0]["resources"] == {"requests": {"cpu": "188m", "memory": "1Gi"}}
     assert pod["metadata"]["labels"] == {"batkube.io/workload": "w0", "batkube.io/job": "1"}
     assert "nodeName" not in pod["spec"]
 
@@ -68,16 +67,17 @@ def test_a_pod_asks_for_its_requests_in_kubernetes_quantities() -> None:
 def test_in_the_whole_machine_model_pods_ask_for_a_machine_and_nodes_offer_one() -> None:
     machine = Machine(id=0, name="a", capacity={CPU: 4000, PODS: 110})
 
-    _, [pod] = PodFactory(ResourceModel.MACHINES).pods_of(a_job("1"), Instant(0))
+    pod = PodFactory(ResourceModel.MACHINES).template_of(a_job("1"))
     _, node = node_of(machine, ResourceModel.MACHINES, Instant(0))
 
-    assert pod["spec"]["containers"][0]["resources"]["requests"]["batkube.io/machine"] == "1"
+    resources = pod["spec"]["containers"][0]["resources"]
+    assert resources["requests"]["batkube.io/machine"] == resources["limits"]["batkube.io/machine"] == "1"
     assert node["status"]["allocatable"] == {"cpu": "4", "pods": "110", "batkube.io/machine": "1"}
 
 
 def test_every_pod_has_an_identity_of_its_own() -> None:
     factory = PodFactory(ResourceModel.REQUESTS)
 
-    pods = [pod for name in "ab" for pod in factory.pods_of(a_job(name, size=3), Instant(0))[1]]
+    uids = [uid for name in "ab" for uid in factory.identities_of(a_job(name, size=3))[1]]
 
-    assert len({pod["metadata"]["uid"] for pod in pods}) == 6
+    assert len(set(uids)) == 6

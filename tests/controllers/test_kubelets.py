@@ -14,7 +14,7 @@ from batkube.kernel.distributions import parse_distribution
 from batkube.kernel.instants import instant_of, seconds
 from batkube.kernel.streams import Streams
 from batkube.workloads.curves import Curve
-from batkube.workloads.rules import ContainerRule
+from batkube.workloads.rules import Conduct, ContainerRule
 
 JOB_LIKE = {"restart": "Never"}
 
@@ -321,8 +321,10 @@ NEVER, ALWAYS = {"restartPolicy": "Never"}, {"restartPolicy": "Always"}
         ({"command": ["/bin/bash", "-ec", "sleep 2\nsleep 3\nfalse"]}, NEVER, ContainerPlan(seconds(5), 1)),
         ({"command": ["sh", "-c", "while true; do date; sleep 1; done"]}, NEVER, ContainerPlan(None)),
         ({"command": ["true"]}, NEVER, ContainerPlan(seconds(0))),
-        ({"command": ["perl", "-wle", "print 1"]}, NEVER, ContainerPlan(seconds(10))),
-        ({}, NEVER, ContainerPlan(seconds(10))),
+        ({"command": ["perl", "-wle", "print 1"]}, NEVER, ContainerPlan(seconds(10), is_default=True)),
+        ({}, NEVER, ContainerPlan(seconds(10), is_default=True)),
+        ({"image": "registry.example.com/pause:3.9"}, NEVER, ContainerPlan(None)),
+        ({"image": "pause", "command": ["work"]}, NEVER, ContainerPlan(seconds(10), is_default=True)),
         ({}, ALWAYS, ContainerPlan(None)),
         ({"command": ["nginx"]}, ALWAYS, ContainerPlan(None)),
     ],
@@ -330,6 +332,40 @@ NEVER, ALWAYS = {"restartPolicy": "Never"}, {"restartPolicy": "Always"}
 def test_a_command_is_understood(container: dict[str, Any], spec: dict[str, Any], plan: ContainerPlan) -> None:
     pod = {"metadata": {}, "spec": {**spec, "containers": [container]}}
     assert plan_of(pod, container) == plan
+
+
+def test_a_container_that_nothing_describes_is_noted_with_its_image_and_has_a_warning(world: Cluster) -> None:
+    for name in "abc":
+        world.create("pods", world.pod(name, **JOB_LIKE))
+    world.run(20)
+
+    (note,) = world.world.notes.rows()
+    assert "nothing says how long containers of image app run: they ended after 10s" in str(note["message"])
+    assert (note["count"], note["example"]) == (3, "pod default/a, container app")
+    assert (
+        world.events("UnknownRunTime")
+        == ["Nothing says how long container app runs, so it is simulated to end after 10s"] * 3
+    )
+
+
+@pytest.mark.parametrize(
+    ("annotations", "restart"), [({"batkube.io/duration": "5s"}, "Never"), ({}, "Always")], ids=["described", "endless"]
+)
+def test_no_guess_is_noted_of_one_that_is_described_or_runs_until_it_is_stopped(
+    world: Cluster, annotations: dict[str, str], restart: str
+) -> None:
+    world.create("pods", world.pod("a", annotations, restart=restart))
+    world.run(3600)
+
+    assert status(world)["phase"] == ("Running" if restart == "Always" else "Succeeded")
+    assert not world.world.notes.rows()
+    assert not world.events("UnknownRunTime")
+
+
+def test_a_rule_that_says_only_how_a_container_ends_leaves_its_length_a_guess() -> None:
+    pod = {"metadata": {}, "spec": {**NEVER, "containers": [{}]}}
+    assert plan_of(pod, {}, rule=Conduct(exit_code=3)) == ContainerPlan(seconds(10), 3, is_default=True)
+    assert plan_of(pod, {}, rule=Conduct(length=seconds(7))) == ContainerPlan(seconds(7))
 
 
 def test_annotations_win_over_the_command() -> None:

@@ -315,6 +315,57 @@ def test_rules_that_match_no_container_of_the_workload_are_refused(tmp_path: Pat
     assert not (tmp_path / "out").exists()
 
 
+PLACEHOLDERS = """
+import json, os, time, urllib.request
+
+API = os.environ["BATKUBE_PROXY"] + "/api/v1/namespaces/default/pods"
+
+def post(path, body):
+    request = urllib.request.Request(path, json.dumps(body).encode(), {"Content-Type": "application/json"})
+    urllib.request.urlopen(request).read()
+
+time.sleep(1)
+for image in ("mine", "other"):
+    metadata = {"name": image}
+    spec = {"restartPolicy": "Never", "nodeName": "node-0", "containers": [{"name": "main", "image": image}]}
+    post(API, {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
+while True:
+    for pod in json.load(urllib.request.urlopen(API))["items"]:
+        if "nodeName" not in pod["spec"]:
+            name = pod["metadata"]["name"]
+            target = {"apiVersion": "v1", "kind": "Node", "name": "node-0"}
+            post(f"{API}/{name}/binding", {"metadata": {"name": name}, "target": target})
+    time.sleep(1)
+"""
+
+
+def test_rules_may_speak_of_pods_that_only_a_program_will_make(tmp_path: Path) -> None:
+    workload, rules, program = (tmp_path / name for name in ("w.json", "rules.yaml", "program.py"))
+    jobs = [{"id": "0", "subtime": 0, "res": 1, "profile": "work"}]
+    workload.write_text(json.dumps({"nb_res": 1, "jobs": jobs, "profiles": {"work": {"type": "delay", "delay": 99}}}))
+    rules.write_text("- {image: mine, duration: 5}\n- {image: nobodys, duration: 5}")
+    program.write_text(PLACEHOLDERS)
+
+    result = run(
+        workload=workload,
+        platform="1x8",
+        resources="requests",
+        rules=rules,
+        scheduler=f"python:{program}",
+        out=tmp_path / "out",
+    )
+
+    pods = result.pods.set_index("pod")
+    lasted = pods["finished"] - pods["started"]
+    assert (lasted["mine"], lasted["other"]) == (5, 10)
+    notes = json.loads((tmp_path / "out" / "fidelity.json").read_text())
+    (idle,) = [note for note in notes if note["subject"] == "rules"]
+    assert (idle["count"], idle["example"].endswith("[1]")) == (1, True)
+    (guess,) = [note for note in notes if note["subject"] == "containers"]
+    assert "image other" in guess["message"]
+    assert guess["example"] == "pod default/other, container main"
+
+
 def test_a_rule_says_how_long_the_pods_of_a_job_run_and_how_they_end(tmp_path: Path) -> None:
     workload, rules = tmp_path / "w.yaml", tmp_path / "rules.yaml"
     workload.write_text(yaml.safe_dump(job("short", "sleep 100", completions=2, parallelism=2, backoffLimit=1)))

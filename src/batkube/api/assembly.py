@@ -24,7 +24,7 @@ from batkube.api.custom.conversion_webhooks import ConversionWebhooks
 from batkube.api.custom.lifecycle import Lifecycle
 from batkube.api.discovery.documents import Verbs
 from batkube.api.discovery.health import Counters
-from batkube.api.discovery.paths import Paths
+from batkube.api.discovery.paths import Gauges, Paths
 from batkube.api.inprocess import InProcessClient
 from batkube.api.manifests import Manifests
 from batkube.api.openapi.documents import Describe, OpenApi
@@ -39,6 +39,7 @@ from batkube.api.server import ApiServer, OnBug
 from batkube.api.verbs.behaviours import Admitting, BuiltIn, OfDefinitions
 from batkube.api.verbs.bodies import Bodies
 from batkube.api.verbs.calls import Special
+from batkube.api.verbs.copies import Copies
 from batkube.api.verbs.deletion import Deleter
 from batkube.api.verbs.metrics import MetricsApi
 from batkube.api.verbs.objects import Objects
@@ -99,14 +100,15 @@ class Api:
         self._store = store
         self._table = table = _table(use is not None, more_versions)
         authorizer = Authorizer(store, aggregates=not bare)
-        accounts = None if bare else streams.named("api service accounts")
         notes = FidelityNotes() if notes is None else notes
         ruling = store, Expressions(notes), ShownVersions(lambda: self._served)
         outside = _outside(*ruling, notes, ask)
         self._inquiries = outside.inquiries
         self._breaking = None if breaking is None else (breaking[0], BrokenOff(breaking[1], now))
         policies = ValidatingPolicies(*ruling), MutatingPolicies(*ruling)
-        admitting = Admitting(store, Admission(store, accounts, *policies, outside.webhooks), authorizer)
+        accounts = None if bare else streams.named("api service accounts")
+        admission = Admission(store, accounts, *policies, outside.webhooks)
+        admitting = Admitting(store, admission, authorizer)
         note_unmodelled(store, notes, webhooks=ask is not None)
         custom = CustomKinds(table, store, notes, outside.conversions)
         parts = (store, admitting, PolicyParameters(store, table, authorizer))
@@ -119,12 +121,11 @@ class Api:
         assert definitions is not None
         lifecycle = Lifecycle(store, definitions, self._delete_instances, custom.is_own)
         self._deleter = Deleter(store, admitting.review_deletion, lifecycle.mark_for_deletion)
+        self._copies = Copies(served, self._registry, admission.judges_each)
         self._tokens = tokens = ServiceAccountTokens(store, streams.named("api tokens"), now)
         authenticator, bodies = Authenticator(users, tokens), Bodies(served)
-        self.watches = Watches(store, timers, now)
-        counters = Counters()
-        documents = OpenApi(table, custom.openapi_schema, words.types)
-        self._paths = Paths(table, documents, counters, self._gauges, _verbs(custom))
+        self.watches, counters = Watches(store, timers, now), Counters()
+        self._paths = _paths(table, custom, counters, self._gauges, words)
         special = Specials(
             served, bodies, Reviews(authenticator, authorizer), TokenRequests(store, tokens), self._registry
         )
@@ -158,7 +159,7 @@ class Api:
 
     def client(self, component: str) -> InProcessClient:
         """Return the API for a component within the process."""
-        parts = self._served, self._registry, self._deleter, self._inquiries, self._breaking
+        parts = self._served, self._registry, self._deleter, self._copies, self._inquiries, self._breaking
         return InProcessClient(component, *parts)
 
     def manifests(self, token: str, manager: str = "kubectl") -> Manifests:
@@ -224,6 +225,11 @@ def _outside(
     inquiries, clients = Inquiries(ask, lambda: store.version), WebhookClients(store, notes)
     webhooks = Webhooks(store, inquiries, expressions, clients, versions)
     return _Outside(inquiries, webhooks, ConversionWebhooks(inquiries, clients))
+
+
+def _paths(table: KindTable, custom: CustomKinds, counters: Counters, gauges: Gauges, words: WordSources) -> Paths:
+    """Return what answers requests for other things than objects."""
+    return Paths(table, OpenApi(table, custom.openapi_schema, words.types), counters, gauges, _verbs(custom))
 
 
 def _verbs(custom: CustomKinds) -> Verbs:

@@ -6,7 +6,7 @@ Their writes go the way of everybody's, without the bytes: defaults, admission, 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 
 import msgspec
 
@@ -17,11 +17,13 @@ from batkube.api.requests.statuses import Failure
 from batkube.api.requests.users import User
 from batkube.api.requests.writes import Deleting, Write
 from batkube.api.verbs import subresources
+from batkube.api.verbs.copies import Copies
 from batkube.api.verbs.deletion import Deleter
 from batkube.api.verbs.registry import Registry
 from batkube.api.verbs.served import Served
 from batkube.cluster.client import Refused
 from batkube.cluster.kinds import Resource
+from batkube.cluster.references import name_of, namespace_of
 from batkube.cluster.store import Key, KubeObject
 from batkube.cluster.waiting import Breaks
 from batkube.kernel.errors import Bug
@@ -45,6 +47,7 @@ class InProcessClient:
         served: Served,
         registry: Registry,
         deleter: Deleter,
+        copies: Copies,
         inquiries: Inquiries | None = None,
         breaking: tuple[Breaks, BrokenOff] | None = None,
     ) -> None:
@@ -54,6 +57,7 @@ class InProcessClient:
         self._served = served
         self._registry = registry
         self._deleter = deleter
+        self._copies = copies
         self._inquiries = inquiries
         self._breaking = breaking
         #: Kinds by their name in the store, as far as they were needed; custom ones come and go.
@@ -71,6 +75,14 @@ class InProcessClient:
             self._served.behaviour(write.resource).default(write.resource, value)
             self._registry.create(write, value)
         return self._live(storage, write.key)
+
+    def create_copies(
+        self, storage: str, template: KubeObject, keys: Sequence[Key], uids: Sequence[str], now: Instant
+    ) -> None:
+        """Create an object like `template` for each of `keys`, all of one namespace, with these uids."""
+        first = {"metadata": {"namespace": namespace_of(keys[0]), "name": name_of(keys[0])}}
+        with self._acting("create", storage, first):
+            self._copies.create(self._write(storage, first, now, ""), template, keys, uids)
 
     def update(self, storage: str, obj: KubeObject, now: Instant, *, subresource: str = "") -> KubeObject:
         """Put `obj` in the place of what is there, whatever its version."""

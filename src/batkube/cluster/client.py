@@ -8,7 +8,7 @@ there are no conflicts to retry.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from batkube.cluster.store import Key, KubeObject
@@ -70,3 +70,15 @@ class Client(Protocol):
         uid: str | None = None,
     ) -> None:
         """Delete the object at `key`; only if it is the one with this `uid`, when one is given."""
+
+
+class CopyClient(Client, Protocol):
+    """A client that creates many objects like one another at little more than the cost of one."""
+
+    def create_copies(
+        self, storage: str, template: KubeObject, keys: Sequence[Key], uids: Sequence[str], now: Instant
+    ) -> None:
+        """Create an object like `template` for each of `keys`, all of one namespace, with these uids.
+
+        If one of them is refused, those before it are there.
+        """

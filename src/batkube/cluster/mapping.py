@@ -20,6 +20,7 @@ from batkube.cluster.store import Key, KubeObject
 from batkube.kernel.instants import Instant, rfc3339
 from batkube.kernel.quantities import MACHINE, PODS, format_amount
 from batkube.platforms.model import Machine
+from batkube.workloads.manifests_writing import class_name
 from batkube.workloads.model import Job, Requests
 
 POD = "pods"
@@ -47,15 +48,6 @@ _NAME_LENGTH = 200
 REJECTED_BY_SCHEDULER = "RejectedByScheduler"
 #: And of a pod whose node failed or is gone (pkg/util/node: NodeUnreachablePodReason).
 NODE_LOST = "NodeLost"
-
-#: What admission gives every pod, so that it is not evicted at once when its node cannot be reached
-#: (Kubernetes: plugin/pkg/admission/defaulttolerationseconds).
-_TOLERATIONS = [
-    {"key": f"node.kubernetes.io/{word}", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
-    for word in ("not-ready", "unreachable")
-]
-
-PENDING: KubeObject = {"phase": "Pending"}
 
 
 class ResourceModel(enum.StrEnum):
@@ -161,40 +153,30 @@ def node_of(machine: Machine, model: ResourceModel, now: Instant) -> tuple[Key, 
 
 
 class PodFactory:
-    """Makes the pods of jobs. What the pods of a job, or of equal jobs, have in common is one shared object."""
+    """Describes the pods of jobs. What the pods of a job, or of equal jobs, have in common is one shared object."""
 
     def __init__(self, model: ResourceModel, numbers: Iterator[int] | None = None) -> None:
-        """Factories of one cluster share their `numbers`: schedulers tell pods apart by the uids made of them."""
+        """Factories of one cluster share their `numbers`, of which uids are made."""
         self._model = model
         self._numbers = itertools.count() if numbers is None else numbers
         self._specs: dict[tuple[Requests, str, int, str], KubeObject] = {}
 
-    def pods_of(self, job: Job, now: Instant) -> tuple[list[Key], list[KubeObject]]:
-        """Return the keys and the pods of `job`'s gang, created at `now`, in order of rank."""
+    def identities_of(self, job: Job) -> tuple[list[Key], list[str]]:
+        """Return the keys and the uids of the pods of `job`'s gang, in order of rank.
+
+        Some schedulers order pods that were created at one instant by uid: the numbers keep the order of submission.
+        """
         base = pod_base_name(job)
         names = [base] if job.size == 1 else [f"{base}-{rank}" for rank in range(job.size)]
-        created = rfc3339(now)
-        labels, annotations, spec = self.labels_of(job), self.annotations_of(job), self.spec_of(job)
-        pods: list[KubeObject] = [
-            {
-                "apiVersion": "v1",
-                "kind": "Pod",
-                "metadata": {
-                    "name": name,
-                    "namespace": NAMESPACE,
-                    "uid": f"00000000-0000-4000-8000-{number:012x}",
-                    "creationTimestamp": created,
-                    "labels": labels,
-                    "annotations": annotations,
-                },
-                "spec": spec,
-                "status": PENDING,
-            }
-            # The names first: whatever is drawn beyond them would be a number lost.
-            for name, number in zip(names, self._numbers, strict=False)
-        ]
+        # The names first: whatever is drawn beyond them would be a number lost.
+        uids = [f"00000000-0000-4000-8000-{number:012x}" for _, number in zip(names, self._numbers, strict=False)]
         # Not `Key(…)`, which is a call for each.
-        return cast(list[Key], [f"{NAMESPACE}/{name}" for name in names]), pods
+        return cast(list[Key], [f"{NAMESPACE}/{name}" for name in names]), uids
+
+    def template_of(self, job: Job) -> KubeObject:
+        """Return the template of the pods of `job`, as a client would write it."""
+        metadata = {"labels": self.labels_of(job), "annotations": self.annotations_of(job)}
+        return {"metadata": metadata, "spec": self.spec_of(job)}
 
     def labels_of(self, job: Job) -> dict[str, str]:
         """Return the labels that the pods of `job` share."""
@@ -209,19 +191,22 @@ class PodFactory:
         shape = (job.requests, job.scheduler, job.priority, job.image)
         spec = self._specs.get(shape)
         if spec is None:
-            requests = {
-                resource: format_amount(resource, amount)
-                for resource, amount in pod_requests(job, self._model)
-                if resource != PODS
-            }
+            container = {"name": "job", "image": job.image or DEFAULT_IMAGE, "resources": self._resources_of(job)}
             spec = self._specs[shape] = {
                 "schedulerName": DEFAULT_SCHEDULER if job.scheduler in ANY_SCHEDULER else job.scheduler,
-                "priority": job.priority,
                 "restartPolicy": "Never",
-                "terminationGracePeriodSeconds": 30,
-                "tolerations": _TOLERATIONS,
-                "containers": [
-                    {"name": "job", "image": job.image or DEFAULT_IMAGE, "resources": {"requests": requests}},
-                ],
+                "containers": [container],
             }
+            if job.priority:
+                spec["priorityClassName"] = class_name(job.priority)
         return spec
+
+    def _resources_of(self, job: Job) -> KubeObject:
+        requests = {
+            resource: format_amount(resource, amount)
+            for resource, amount in pod_requests(job, self._model)
+            if resource != PODS
+        }
+        # The limit of an extended resource must equal its request (Kubernetes: validateContainerResourceRequirements).
+        limits = {resource: amount for resource, amount in requests.items() if "/" in resource}
+        return {name: amounts for name, amounts in (("requests", requests), ("limits", limits)) if amounts}

@@ -6,11 +6,14 @@ they are.
 
 from __future__ import annotations
 
-from batkube.cluster.references import key_of, with_metadata
+from collections.abc import Sequence
+
+from batkube.cluster.references import key_of, name_of, namespace_of, with_metadata
 from batkube.cluster.store import Key, KubeObject, Store
 from batkube.kernel.instants import Instant, after, bounded_seconds, rfc3339
 
 _GRACE_S = 30
+_PENDING: KubeObject = {"phase": "Pending"}
 
 
 class StoreClient:
@@ -26,6 +29,17 @@ class StoreClient:
         else:
             self._store.create(storage, [key_of(obj)], [obj], now)
         return obj
+
+    def create_copies(
+        self, storage: str, template: KubeObject, keys: Sequence[Key], uids: Sequence[str], now: Instant
+    ) -> None:
+        """Add pods as their template is; they share it."""
+        metadata = {**template["metadata"], "namespace": namespace_of(keys[0]), "creationTimestamp": rfc3339(now)}
+        pods: list[KubeObject] = [
+            {**template, "metadata": {**metadata, "name": name_of(key), "uid": uid}, "status": _PENDING}
+            for key, uid in zip(keys, uids, strict=True)
+        ]
+        self._store.create(storage, keys, pods, now)
 
     def update(self, storage: str, obj: KubeObject, now: Instant, *, subresource: str = "") -> KubeObject:
         """Put `obj` in the place of what is there."""

@@ -104,7 +104,7 @@ def queue_name(job: Job) -> str:
 
 
 class GangPodFactory(PodFactory):
-    """Makes pods, and templates of pods, that tell of their jobs all that the workload does."""
+    """Describes pods that tell of their jobs all that the workload does."""
 
     def labels_of(self, job: Job) -> dict[str, str]:
         """Return the labels of a pod, those of its user and queue among them."""
@@ -116,30 +116,23 @@ class GangPodFactory(PodFactory):
         return labels
 
     def spec_of(self, job: Job) -> KubeObject:
-        """Return the spec of a pod, with its deadline and the class of its priority."""
+        """Return the spec of a pod, with its deadline."""
         spec = dict(super().spec_of(job))
         if job.walltime is not None:
             spec["activeDeadlineSeconds"] = -(-job.walltime // NANOSECONDS_PER_SECOND)
-        if job.priority:
-            spec["priorityClassName"] = class_name(job.priority)
         return spec
 
-    def template_of(self, job: Job) -> KubeObject:
-        """Return the template of the pods of `job` as a controller takes it: what admission gives them is left out."""
-        spec = self.spec_of(job)
-        left = {name: value for name, value in spec.items() if name not in ("priority", "tolerations")}
-        container = dict(left["containers"][0])
-        requests = container["resources"]["requests"]
-        # The limit of an extended resource must equal its request (Kubernetes: validateContainerResourceRequirements).
-        limits = {name: amount for name, amount in requests.items() if "/" in name}
-        container["resources"] = {"requests": requests, "limits": limits} if limits else {"requests": requests}
-        annotations = {**self.annotations_of(job), ANNOTATION_JOB: job.key}
-        metadata = {"labels": self.labels_of(job), "annotations": annotations}
-        return {"metadata": metadata, "spec": {**left, "containers": [container]}}
+
+class OwnedPodFactory(GangPodFactory):
+    """Makes templates for controllers: the pods that they make carry the identity of their job."""
+
+    def annotations_of(self, job: Job) -> dict[str, str]:
+        """Return the annotations, with the job's identity."""
+        return {**super().annotations_of(job), ANNOTATION_JOB: job.key}
 
 
 class GroupedPodFactory(GangPodFactory):
-    """Makes pods that name their group in the dialect of their scheduler."""
+    """Describes pods that name their group in the dialect of their scheduler."""
 
     def __init__(self, model: ResourceModel, dialect: Dialect, numbers: Iterator[int] | None = None) -> None:
         super().__init__(model, numbers)

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from batkube.cluster.courses import Conductor, Course
-from batkube.cluster.mapping import NODE, NODE_LOST, POD
+from batkube.cluster.mapping import NODE, POD
 from batkube.cluster.pods import is_finished, node_of_pod
 from batkube.cluster.references import is_being_deleted
 from batkube.cluster.store import ADDED, DELETED, Batch, Key, KubeObject
@@ -53,8 +53,8 @@ class PodHost(Protocol):
     def remove(self, key: Key, uid: str, now: Instant) -> None:
         """Let the API forget a pod."""
 
-    def write(self, keys: Sequence[Key], status: KubeObject, now: Instant) -> None:
-        """Give pods a status."""
+    def lose(self, key: Key, now: Instant) -> None:
+        """Write that a pod of a course was lost with its node."""
 
 
 class AbsentNodes:
@@ -148,7 +148,7 @@ class AbsentNodes:
             if is_being_deleted(pod):
                 self._kubelets.remove(key, pod["metadata"]["uid"], now)
             elif self._courses.place(key) is not None:
-                self._kubelets.write([key], {"phase": "Failed", "reason": NODE_LOST}, now)
+                self._kubelets.lose(key, now)
             else:
                 self._kubelets.take_up(key, pod, now, before if isinstance(before, PodLife) else None)
 

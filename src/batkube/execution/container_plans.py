@@ -5,9 +5,11 @@ Nothing is executed. In this order:
 1. the pod's annotations `batkube.io/duration` (or `batkube.io/run-time`) and `batkube.io/exit-code`, for its ordinary
    containers;
 2. the first rule that matches it (`workloads.rules`);
-3. the command, where it is understood (`scripts`): `sleep 30`, `true`, `false`, and shell scripts of such commands;
-4. otherwise a container of a pod that always restarts runs for ever, an init container ends at once, and any other
-   ends after `DEFAULT_LENGTH`, successfully.
+3. the command, where it is understood (`scripts`): `sleep 30`, `true`, `false`, and shell scripts of such commands; the
+   image `pause` without a command runs until it is stopped;
+4. otherwise a container of a pod that always restarts, as those of Deployments, StatefulSets and DaemonSets do, runs
+   until it is stopped, an init container ends at once, and any other ends after `DEFAULT_LENGTH`, successfully. The
+   last two are guesses, and noted (`undescribed`).
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from batkube.execution.scripts.surroundings import Environment, Files, Mounts, e
 from batkube.execution.scripts.words import NotUnderstood
 from batkube.kernel.instants import Duration, Instant, seconds
 from batkube.workloads.annotations import DURATION, EXIT_CODE
-from batkube.workloads.rules import FOREVER, Conduct
+from batkube.workloads.rules import FOREVER, Conduct, bare_image
 
 RUN_TIME = "batkube.io/run-time"
 DEFAULT_LENGTH: Duration = seconds(10)
@@ -32,7 +34,10 @@ _SHELLS = ("sh", "bash", "ash", "dash")
 
 
 _FOR_EVER = ContainerPlan(None)
-_AT_ONCE = ContainerPlan(Duration(0))
+_AT_ONCE = ContainerPlan(Duration(0), is_default=True)
+_A_WHILE = ContainerPlan(DEFAULT_LENGTH, is_default=True)
+#: The image of Kubernetes' own that does nothing until it is stopped; schedulers of gangs make placeholders of it.
+_PAUSE = "pause"
 _NO_RULE = Conduct()
 _BEGINNING = Instant(0)
 
@@ -58,8 +63,7 @@ def plan_of(
         length = time_in(pod, DURATION if DURATION in annotations else RUN_TIME)
         code = _exit_code(annotations.get(EXIT_CODE))
         if length is not None or code is not None:
-            length = plan.length if length is None else length
-            plan = ContainerPlan(length, plan.exit_code if code is None else code)
+            plan = _replaced(plan, plan.length if length is None else length, code, is_said=length is not None)
     return plan if rule.memory is None else plan._replace(memory=rule.memory)
 
 
@@ -69,7 +73,7 @@ def _by_itself(pod: KubeObject, container: KubeObject, start: Environment, disk:
         usual = _FOR_EVER if container.get("restartPolicy") == "Always" else _AT_ONCE
     else:
         is_endless = role is Role.EPHEMERAL or pod["spec"].get("restartPolicy", "Always") == "Always"
-        usual = _FOR_EVER if is_endless else ContainerPlan(DEFAULT_LENGTH)
+        usual = _FOR_EVER if is_endless else _A_WHILE
     plan = _understood(container, start, disk)
     return plan if isinstance(plan, ContainerPlan) else usual._replace(doubt=plan)
 
@@ -79,7 +83,13 @@ def _by_rule(rule: Conduct, plan: ContainerPlan) -> ContainerPlan:
     if rule.length is None and rule.exit_code is None:
         return plan
     length = plan.length if rule.length is None else None if rule.length == FOREVER else rule.length
-    return ContainerPlan(length, plan.exit_code if rule.exit_code is None else rule.exit_code)
+    return _replaced(plan, length, rule.exit_code, is_said=rule.length is not None)
+
+
+def _replaced(plan: ContainerPlan, length: Duration | None, exit_code: int | None, *, is_said: bool) -> ContainerPlan:
+    """Return a plan with another end; `is_said` tells that its length is not a default."""
+    code = plan.exit_code if exit_code is None else exit_code
+    return ContainerPlan(length, code, is_default=plan.is_default and not is_said)
 
 
 def _exit_code(text: str | None) -> int | None:
@@ -91,7 +101,7 @@ def _understood(container: KubeObject, start: Environment, disk: Mounts) -> Cont
     written = (*(container.get("command") or ()), *(container.get("args") or ()))
     words = [expanded(word, start.variables) for word in written]
     if not words:
-        return ""
+        return _FOR_EVER if bare_image(container.get("image", "")).rpartition("/")[2] == _PAUSE else ""
     try:
         outcome = run_command(words, start, disk)
     except NotUnderstood as problem:

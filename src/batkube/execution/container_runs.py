@@ -41,6 +41,8 @@ class ContainerPlan(NamedTuple):
     doubt: str = ""
     #: How much memory it uses, where a rule says that.
     memory: Curve | None = None
+    #: Whether nothing says how long it runs, so that its length is a default.
+    is_default: bool = False
 
     def within(self, limits: KubeObject, since: Duration) -> ContainerPlan:
         """Return the plan of a container that is killed when its memory exceeds a limit that it has from an age on."""

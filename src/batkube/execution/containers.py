@@ -24,13 +24,13 @@ from batkube.execution.container_plans import plan_of
 from batkube.execution.container_runs import KILLED, LOST, TERMINATED, Role
 from batkube.execution.container_troubles import Trouble, trouble_of
 from batkube.execution.pod_lives import ContainerLife, PodLife, Stage, known_of
-from batkube.execution.pod_statuses import rejected_status, status_of
+from batkube.execution.pod_statuses import DEADLINE_EXCEEDED, rejected_status, status_of
 from batkube.execution.probes import ProbeKind, probes_of
 from batkube.execution.probing import ContainerActions, Probing
 from batkube.execution.scripts.surroundings import CLAIM, Files, Mounts, pod_files
 from batkube.execution.stopping import Stopping, active_deadline_of, grace_of
+from batkube.execution.undescribed import note_guess
 from batkube.kernel.agenda import Rank
-from batkube.kernel.fidelity import FidelityNote
 from batkube.kernel.instants import Duration, Instant, seconds
 from batkube.kernel.time_text import format_duration
 from batkube.workloads.rules import PROBES, ContainerRules
@@ -38,9 +38,6 @@ from batkube.workloads.rules import PROBES, ContainerRules
 #: Simulated pods live here; services have 10.96.0.0/12.
 POD_NETWORK = "10.128.0.0/9"
 
-_NOT_UNDERSTOOD = FidelityNote(
-    "containers", "a script is not understood in full: how long it takes, or how it ends, is a guess; a rule can say it"
-)
 #: What is booked for a container that runs, each with its name.
 _WHILE_IT_RUNS = ("end", "kill", *PROBES)
 
@@ -57,7 +54,7 @@ class Containers:
         self._client = client
         self._events = events
         self._rules = rules or ContainerRules((), world.streams)
-        self._addresses = AddressPool(POD_NETWORK)
+        self.addresses = AddressPool(POD_NETWORK)
         self._files = Files()
         for kind in (CLAIM, NODE):
             world.store.listen(kind, self._files.forget_gone)
@@ -136,7 +133,7 @@ class Containers:
         pod = self._store.get(POD, life.key)
         life.has_sandbox = True
         is_on_host = pod is not None and pod["spec"].get("hostNetwork")
-        life.pod_ip = life.host_ip if is_on_host else self._addresses.take()
+        life.pod_ip = life.host_ip if is_on_host else self.addresses.take()
         self._go_on(life, now)
 
     def _go_on(self, life: PodLife, now: Instant) -> None:
@@ -177,8 +174,8 @@ class Containers:
         start = self._sources.environment_of(pod, spec)
         disk = Mounts(self._files, pod, spec, now)
         plan = plan_of(pod, spec, role=one.role, rule=rule, environment=start, disk=disk)
-        if plan.doubt:
-            self._notes.add(_NOT_UNDERSTOOD, example=f"pod {life.key}, container {one.name}: {plan.doubt}")
+        if (guess := note_guess(self._notes, life.key, one, plan)) is not None:
+            self._tell_of(life, one, guess, now)
         one.start(plan, disk, now)
         self._probing.begin(life, one, probes_of(spec, rule.health, start, disk, now), now)
         self.book_end(life, one, now)
@@ -281,8 +278,7 @@ class Containers:
         self.on_end(life, now)
 
     def _exceed_deadline(self, life: PodLife, now: Instant) -> None:
-        life.reason = "DeadlineExceeded"
-        life.message = "Pod was active on the node longer than the specified deadline"
+        life.reason, life.message = DEADLINE_EXCEEDED
         pod = self._store.get(POD, life.key)
         if pod is not None:
             self.tell(pod, EventNote("Normal", life.reason, life.message), now)
@@ -316,7 +312,7 @@ class Containers:
         self.appointments.cancel_all(life)
         self._files.forget(pod_files(life.uid))
         if life.pod_ip and life.pod_ip != life.host_ip:
-            self._addresses.give_back(life.pod_ip)
+            self.addresses.give_back(life.pod_ip)
 
     def remove(self, key: Key, uid: str, now: Instant) -> None:
         """Let the API forget the pod; it is gone, or waits for its finalizers."""

@@ -7,26 +7,29 @@ off gets a new course with the next pods that its controller makes.
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Callable, Sequence
 
-from batkube.cluster.client import Client, unless_gone
+from batkube.cluster.client import Client, CopyClient, Refused, unless_gone
 from batkube.cluster.courses import Course
 from batkube.cluster.mapping import NAMESPACE, POD, PodFactory, ResourceModel, pod_requests
 from batkube.cluster.outcomes import NEVER, Past
 from batkube.cluster.pods import eviction_of, is_active, phase_of
 from batkube.cluster.references import annotations_of, controller_of, has_condition, labels_of
+from batkube.cluster.resources import spec_demand
 from batkube.cluster.store import ADDED, Batch, Key, KubeObject
+from batkube.cluster.store_client import StoreClient
 from batkube.cluster.submission_forms import (
     ANNOTATION_JOB,
-    GangPodFactory,
     GroupedPodFactory,
+    OwnedPodFactory,
     object_name,
     pod_group_of,
 )
 from batkube.cluster.world import World
 from batkube.kernel.instants import Instant
-from batkube.workloads.model import Job
+from batkube.workloads.model import Job, Requests
 
 #: Where a controller writes which of a job's pods one is: the Job controller, Volcano's.
 _RANK_KEYS = ("batch.kubernetes.io/job-completion-index", "volcano.sh/task-index")
@@ -56,17 +59,52 @@ class JobMaker:
 class PodMaker(JobMaker):
     """Makes jobs as bare pods: with the last of them the job is gone, and the next ones have the next course."""
 
-    def __init__(self, world: World, model: ResourceModel, factory: PodFactory | None = None) -> None:
+    def __init__(
+        self,
+        world: World,
+        model: ResourceModel,
+        client: CopyClient | None = None,
+        factory: PodFactory | None = None,
+        prepare: Prepare = lambda job, now: None,
+    ) -> None:
+        """Without `client` pods are written into the store as they are: no program or controller reads them."""
         self._store = world.store
         self._courses = world.courses
         self._model = model
+        self._client = StoreClient(world.store) if client is None else client
         self._factory = factory or PodFactory(model)
+        self._prepare = prepare
+        #: The latest spec that was admitted, and what a pod with it takes from its node.
+        self._admitted: tuple[KubeObject, Requests] | None = None
 
     def make(self, job: Job, now: Instant, past: Past) -> None:
-        """Create the pods, with a course that they share."""
-        keys, pods = self._factory.pods_of(job, now)
-        self._courses.add(Course(job, keys, pod_requests(job, self._model), now, past))
-        self._store.create(POD, keys, pods, now)
+        """Create what the job refers to and its pods, with a course that they share: all of them, or none."""
+        self._prepare_all(job, now)
+        keys, uids = self._factory.identities_of(job)
+        course = Course(job, keys, pod_requests(job, self._model), now, past)
+        self._courses.add(course)
+        template = {"apiVersion": "v1", "kind": "Pod", **self._factory.template_of(job)}
+        try:
+            self._client.create_copies(POD, template, keys, uids, now)
+        except Refused:
+            self._courses.remove(course)
+            for key, uid in zip(keys, uids, strict=True):
+                with contextlib.suppress(Refused):
+                    self._client.delete(POD, key, now, grace_s=0, uid=uid)
+            raise
+        pod = self._store.get(POD, keys[0])
+        if pod is not None and pod["spec"] is not template["spec"]:
+            course.demand = self._demand_of(pod["spec"])
+
+    def _prepare_all(self, job: Job, now: Instant) -> None:
+        """Create what must be there before the pods."""
+        self._prepare(job, now)
+
+    def _demand_of(self, spec: KubeObject) -> Requests:
+        """Return what a pod takes from its node: admission may have changed what it asks for (LimitRange)."""
+        if self._admitted is None or self._admitted[0] is not spec:
+            self._admitted = spec, tuple(spec_demand(spec).items())
+        return self._admitted[1]
 
 
 class GroupMaker(PodMaker):
@@ -76,23 +114,27 @@ class GroupMaker(PodMaker):
         self,
         world: World,
         model: ResourceModel,
+        client: CopyClient,
         factory: GroupedPodFactory,
-        client: Client,
         prepare: Prepare,
     ) -> None:
-        super().__init__(world, model, factory)
+        super().__init__(world, model, client, factory, prepare)
         self._grouped = factory
-        self._client = client
-        self._prepare = prepare
         self._storage = f"podgroups.{factory.dialect.group}"
 
     def make(self, job: Job, now: Instant, past: Past) -> None:
         """Create the PodGroup, unless it is there, and then the pods."""
+        try:
+            super().make(job, now, past)
+        except Refused:
+            self.dismiss(job, now, is_killed=True)
+            raise
+
+    def _prepare_all(self, job: Job, now: Instant) -> None:
         if self._store.get(self._storage, _key(job)) is None:
-            self._prepare(job, now)
+            super()._prepare_all(job, now)
             group = pod_group_of(job, self._grouped.dialect, self._grouped.own_labels_of(job))
             self._client.create(self._storage, group, now)
-        super().make(job, now, past)
 
     def dismiss(self, job: Job, now: Instant, *, is_killed: bool) -> None:
         """Delete the PodGroup."""
@@ -125,7 +167,7 @@ class ObjectMaker(JobMaker):
         self._describe = describe
         self._prepare = prepare
         self._restarts_whole = restarts_whole
-        self._factory = GangPodFactory(model)
+        self._factory = OwnedPodFactory(model)
         #: Jobs that are not over, by key; the course that new pods join, if there is one; the past of the next.
         self._jobs: dict[str, Job] = {}
         self._present: dict[str, Course] = {}

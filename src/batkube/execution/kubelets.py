@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING
 
 from batkube.cluster.courses import Conductor, Course
 from batkube.cluster.decisions import Binding
-from batkube.cluster.mapping import POD
-from batkube.cluster.outcomes import FinalState
+from batkube.cluster.mapping import NODE_LOST, POD
 from batkube.cluster.pods import TERMINAL_PHASES, is_finished, node_of_pod, phase_of
 from batkube.cluster.references import is_being_deleted
 from batkube.cluster.resources import spec_demand
@@ -29,11 +28,12 @@ from batkube.cluster.store import ADDED, DELETED, Batch, Key, KubeObject
 from batkube.cluster.world import World
 from batkube.execution import host_ports
 from batkube.execution.absent_nodes import AbsentNodes, Life
+from batkube.execution.container_runs import LOST, TERMINATED
+from batkube.execution.course_pods import CoursePods
 from batkube.execution.latencies import Delays
 from batkube.execution.node_accounts import NodeAccounts
 from batkube.execution.pod_lives import PodLife
 from batkube.execution.pod_resizes import PodResizes
-from batkube.execution.pod_statuses import running_status
 from batkube.execution.stopping import Stopping
 from batkube.kernel.agenda import Rank
 from batkube.kernel.fidelity import FidelityNote, Severity
@@ -74,6 +74,7 @@ class Kubelets:
         self._on_busy = on_busy
         #: The pods that a kubelet knows and that are not gone.
         self.lives: dict[Key, Life] = {}
+        self._course_pods = CoursePods(world, None if containers is None else containers.addresses, author=self)
         self._absent = AbsentNodes(world, accounts, self)
         if conductor is not None:
             conductor.on_end = self._end_course
@@ -115,7 +116,7 @@ class Kubelets:
             elif pod["status"]["phase"] in TERMINAL_PHASES:
                 if course.nodes[rank] is not None:
                     self.forget([course.keys[rank]], now)
-            elif course.machine_ids[rank] is None:
+            elif course.machine_ids[rank] is None and course.scheduled[rank] is None:
                 bound[rank] = pod["spec"]["nodeName"]
         if bound:
             self._admit(course, bound, pods[0], now)
@@ -143,12 +144,12 @@ class Kubelets:
             return
         if unknown := self._accounts.unknown(nodes):
             self._notes.add(_NO_SUCH_NODE, example=f"job {course.job.key} on {unknown[0]}")
-            self._refuse(keys, f"node {unknown[0]} does not exist", now)
+            self._refuse(keys, f"node {unknown[0]} does not exist", "", now)
             return
         shortage = self._accounts.take(nodes, course.demand)
         if shortage is not None:
             self._notes.add(shortage.note, example=f"job {course.job.key} on {shortage.node}")
-            self._refuse(keys, f"OutOf{shortage.resource}", now)
+            self._refuse(keys, f"OutOf{shortage.resource}", f"Pod was rejected: {shortage}", now)
             return
         self.lives.update(dict.fromkeys(keys, course))
         for rank, node in bound.items():
@@ -159,8 +160,9 @@ class Kubelets:
         for up, some in starts.items():
             self._agenda.book(up, Rank.START, functools.partial(self._come_up, course, some))
 
-    def _refuse(self, keys: Sequence[Key], reason: str, now: Instant) -> None:
-        self._agenda.book(now, Rank.FINISH, lambda at: self.write(keys, {"phase": "Failed", "reason": reason}, at))
+    def _refuse(self, keys: Sequence[Key], reason: str, message: str, now: Instant) -> None:
+        reject = functools.partial(self._course_pods.end, keys, LOST, reason=reason, message=message)
+        self._agenda.book(now, Rank.FINISH, lambda at: reject(at))
 
     def _come_up(self, course: Course, ranks: Sequence[int], now: Instant) -> None:
         """Pods begin to run; when the last one of the course does, its work begins."""
@@ -168,9 +170,7 @@ class Kubelets:
         for rank in up:
             course.started[rank] = now
         course.running += len(up)
-        if self._containers is not None:
-            status = running_status(now, is_ready=course.is_owned)  # controllers count the pods that are ready
-            self.write([course.keys[rank] for rank in up], status, now)
+        self._course_pods.come_up([course.keys[rank] for rank in up], now)
         if up and course.running == len(course.keys) and course.broken is None:
             ends, end = self.conductor.begin(course, now), functools.partial(self._end_course, course)
             course.end_appointment = None if ends is None else self._agenda.book(ends, Rank.FINISH, end)
@@ -192,12 +192,12 @@ class Kubelets:
         if self._containers is None and len(there) == len(course.keys):
             self.conductor.over(course, now)
             return
-        status = {"phase": "Succeeded" if course.state is FinalState.SUCCESS else "Failed"}
-        self.write([course.keys[rank] for rank in there], status, now)
+        self._course_pods.conclude(course, [course.keys[rank] for rank in there], now)
 
     def _release(self, course: Course, ranks: Sequence[int], now: Instant) -> None:
         """Give back what pods of a course held of their nodes, and forget them."""
         held = [node for rank in ranks if (node := course.nodes[rank]) is not None]
+        self._course_pods.release([course.keys[rank] for rank in ranks])
         for rank in ranks:
             course.nodes[rank] = None
             del self.lives[course.keys[rank]]
@@ -306,14 +306,12 @@ class Kubelets:
             return
         if place is not None and not is_finished(pod):
             # What ends because it was deleted has failed, and whoever counts it must see that before it is gone.
-            self.write([key], {**pod["status"], "phase": "Failed"}, now)
+            self._course_pods.end([key], TERMINATED, now)
         self._containers.remove(key, uid, now)
 
-    # Writing and remembering
-
-    def write(self, keys: Sequence[Key], status: KubeObject, now: Instant) -> None:
-        """Give pods of courses a status, as far as they are still there."""
-        self._store.set_status(POD, self._store.existing(POD, keys), status, now, author=self)
+    def lose(self, key: Key, now: Instant) -> None:
+        """Write that a pod of a course was lost with its node."""
+        self._course_pods.end([key], LOST, now, NODE_LOST)
 
     def forget(self, keys: Sequence[Key], now: Instant) -> None:
         """Let go of pods that are gone, or that somebody else ended."""

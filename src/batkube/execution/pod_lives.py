@@ -83,7 +83,7 @@ class ContainerLife:
         self._back_off = self._pull_back_off = Duration(0)
         self._backed_off_at: Instant | None = None
 
-    def start(self, plan: ContainerPlan, disk: Mounts, now: Instant) -> None:
+    def start(self, plan: ContainerPlan, disk: Mounts | None, now: Instant) -> None:
         """Begin a run that goes as planned; when it is up and ready, its probes say."""
         self.plan, self.disk, self.actual, self.resized_after = plan, disk, self.allocated, Duration(0)
         if self.started is not None:

@@ -16,6 +16,8 @@ from batkube.kernel.instants import Instant, rfc3339
 
 #: The conditions of a pod that is given other resources, in the kubelet's order (`pod_resizes`).
 RESIZE_PENDING, RESIZE_IN_PROGRESS = "PodResizePending", "PodResizeInProgress"
+#: The reason and the message of a pod that was ended at its deadline.
+DEADLINE_EXCEEDED = "DeadlineExceeded", "Pod was active on the node longer than the specified deadline"
 #: The conditions that a kubelet keeps; others in a pod's status are not its own and stay.
 _KUBELETS_OWN = (
     *(RESIZE_PENDING, RESIZE_IN_PROGRESS),
@@ -48,13 +50,19 @@ def status_of(pod: KubeObject, life: PodLife, now: Instant) -> KubeObject:
     return {name: value for name, value in status.items() if value}
 
 
-def running_status(now: Instant, *, is_ready: bool) -> KubeObject:
-    """Return the status of pods that run from now on, as far as anybody asks for it."""
-    since = rfc3339(now)
-    status: KubeObject = {"phase": "Running", "startTime": since}
-    if is_ready:
-        status["conditions"] = [{"type": "Ready", "status": "True", "lastTransitionTime": since}]
-    return status
+def status_like(status: KubeObject, uid: str, host_ip: str, pod_ip: str) -> KubeObject:
+    """Return `status`, which is that of a pod in the same state, as that of another: it has its own addresses and ids.
+
+    All else is shared.
+    """
+    containers = []
+    for one in status["containerStatuses"]:
+        identity, state = _container_id(uid, one["name"], one["restartCount"]), one["state"]
+        if "terminated" in state:
+            state = {"terminated": {**state["terminated"], "containerID": identity}}
+        containers.append({**one, "state": state, "containerID": identity})
+    host = {"hostIP": host_ip, "hostIPs": [{"ip": host_ip}]} if host_ip else {}
+    return {**status, **host, "podIP": pod_ip, "podIPs": [{"ip": pod_ip}], "containerStatuses": containers}
 
 
 def rejected_status(pod: KubeObject, reason: str, message: str) -> KubeObject:

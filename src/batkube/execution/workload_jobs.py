@@ -268,9 +268,10 @@ class WorkloadJobs:
         """Tell the story of the pods, see that each has a terminal status, and delete them, unless another does."""
         alive = [] if course.is_owned else self._store.existing(POD, course.keys)
         if course in self._fates and not course.is_owned:
-            status = {"phase": phase, "reason": reason} if reason else {"phase": phase}
+            words = {"phase": phase, "reason": reason} if reason else {"phase": phase}
             pods = zip(alive, self._store.objects(POD, alive), strict=True)
-            self._store.set_status(POD, [key for key, pod in pods if not is_finished(pod)], status, now, author=self)
+            ended = {key: {**pod, "status": {**pod["status"], **words}} for key, pod in pods if not is_finished(pod)}
+            self._store.replace(POD, list(ended), list(ended.values()), now, author=self)
         self._tell(course, phase, reason, finished)
         self._store.delete(POD, alive, now, author=self)
         self._courses.remove(course)

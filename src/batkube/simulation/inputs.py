@@ -146,7 +146,8 @@ def read_inputs(scenario: Scenario, builder: Builder | None = None, own_policy: 
     prerequisites = _prerequisites(outside, platform, model)
     check_objects(objects, scenario.until, later_objects, prerequisites, versions_served(scenario, outside))
     check_kinds(timetable, all_objects)
-    if not scenario.attach:
+    if not outside:
+        # Programs may make pods that no object describes; a rule that matched none is noted at the end.
         refuse_idle(rules, [manifest.fields for manifest in all_objects])
     more = _more_controllers(timetable, all_objects) if scenario.time.mode is TimeMode.EXACT else ()
     outside = tuple(with_controllers(program, more) for program in outside)

@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from batkube.cluster.client import Client
+from batkube.cluster.client import Client, CopyClient
 from batkube.cluster.courses import Course
 from batkube.cluster.mapping import NAMESPACE, PodFactory, ResourceModel
 from batkube.cluster.outcomes import Past
@@ -42,6 +42,8 @@ _LOCAL_QUEUES = f"localqueues.{KUEUE.partition('/')[0]}"
 _CLUSTER_QUEUES = f"clusterqueues.{KUEUE.partition('/')[0]}"
 #: Volcano's Queues are of the same group and version as its PodGroups.
 _VOLCANO = DIALECTS["scheduling.volcano.sh/v1beta1"]
+#: Forms in which a job names a Queue of its dialect.
+_QUEUED = (SubmissionForm.POD_GROUP, SubmissionForm.VOLCANO_JOB)
 
 
 class JobForm(NamedTuple):
@@ -141,7 +143,7 @@ class _Preparation:
         if self._form is SubmissionForm.KUEUE_JOB:
             key = Key(f"{NAMESPACE}/{name}")
             self._ensure(_LOCAL_QUEUES, local_queue_of(name, self._cluster_queue(name)), now, key)
-        elif self._form is not SubmissionForm.INDEXED_JOB and self._dialect.has_queues and name != DEFAULT_QUEUE:
+        elif self._form in _QUEUED and self._dialect.has_queues and name != DEFAULT_QUEUE:
             # The default one is there, or the scheduler makes it.
             self._ensure(f"queues.{self._dialect.group}", queue_of(name, self._dialect.version), now)
 
@@ -178,8 +180,13 @@ class MakerChoice(JobMaker):
         self._makers[job.scheduler].dismiss(job, now, is_killed=is_killed)
 
 
-def maker_of(world: World, model: ResourceModel, client: Client | None, job_forms: JobForms) -> JobMaker:
-    """Return who makes the jobs of a run; `client` is there where any form needs the API."""
+def maker_of(world: World, model: ResourceModel, client: CopyClient | None, job_forms: JobForms) -> JobMaker:
+    """Return the maker of a run's jobs; `client` is None where only an in-process policy reads them.
+
+    This is the one place where that is decided: with a client, pods are defaulted and admitted as any others.
+    """
+    if client is None:
+        return PodMaker(world, model)
     makers: dict[JobForm, JobMaker] = {}
     numbers = itertools.count()
     for job_form in job_forms.values():
@@ -187,23 +194,22 @@ def maker_of(world: World, model: ResourceModel, client: Client | None, job_form
             makers[job_form] = _maker(world, model, client, job_form, numbers)
     if len(makers) > 1:
         return MakerChoice({name: makers[job_form] for name, job_form in job_forms.items()})
-    return next(iter(makers.values()), PodMaker(world, model))
+    return next(iter(makers.values()), _maker(world, model, client, JobForm(SubmissionForm.PODS), numbers))
 
 
 def _maker(
     world: World,
     model: ResourceModel,
-    client: Client | None,
+    client: CopyClient,
     job_form: JobForm,
     numbers: Iterator[int],
 ) -> JobMaker:
-    if job_form.form is SubmissionForm.PODS:
-        return PodMaker(world, model, PodFactory(model, numbers))
-    assert client is not None, "objects are made through the API"
     prepare = _Preparation(world, client, job_form)
     match job_form.form:
+        case SubmissionForm.PODS:
+            return PodMaker(world, model, client, PodFactory(model, numbers), prepare)
         case SubmissionForm.POD_GROUP:
-            return GroupMaker(world, model, GroupedPodFactory(model, job_form.dialect, numbers), client, prepare)
+            return GroupMaker(world, model, client, GroupedPodFactory(model, job_form.dialect, numbers), prepare)
         case SubmissionForm.VOLCANO_JOB:
             storage, describe, restarts_whole = _VOLCANO_JOBS, volcano_job_of, True
         case _:

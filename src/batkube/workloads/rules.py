@@ -38,6 +38,11 @@ class Subject(NamedTuple):
     #: The words of its command and arguments; none where it does what its image does by itself.
     command: str = ""
 
+    @property
+    def image_names(self) -> tuple[str, str]:
+        """Its image as it is written, and without tag and digest."""
+        return self.image, bare_image(self.image)
+
     def may_have(self, label: str, pattern: str) -> bool:
         """Return whether its pod has such a label; one that is to be made may still get it from its controller."""
         value = self.labels.get(label)
@@ -77,7 +82,7 @@ class ContainerRule:
         if subject.is_init and not (self.image or self.container):
             return False
         return (
-            (not self.image or any(fnmatchcase(name, self.image) for name in _image_names(subject.image)))
+            (not self.image or any(fnmatchcase(name, self.image) for name in subject.image_names))
             and _fits(self.container, subject.container)
             and (self.command is None or fnmatchcase(subject.command, self.command))
             and _fits(self.namespace, subject.namespace)
@@ -90,10 +95,10 @@ def _fits(pattern: str, name: str) -> bool:
     return not pattern or fnmatchcase(name, pattern)
 
 
-def _image_names(image: str) -> tuple[str, str]:
-    """Return an image's name as it is written, and without its tag and digest."""
+def bare_image(image: str) -> str:
+    """Return an image's name without its tag and digest."""
     path, slash, last = image.partition("@")[0].rpartition("/")
-    return image, f"{path}{slash}{last.partition(':')[0]}"
+    return f"{path}{slash}{last.partition(':')[0]}"
 
 
 class Load(NamedTuple):

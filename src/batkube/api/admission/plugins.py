@@ -132,6 +132,14 @@ class Admission:
         policies = self._mutating_policies
         return (policies is not None and policies.are_there) or self.asks_webhooks
 
+    def judges_each(self, namespace: str) -> bool:
+        """Return whether pods of a namespace that differ in their names alone may be admitted differently.
+
+        That is so where they are charged to a quota, judged by a policy or webhook, or given a token each.
+        """
+        has_quotas = any(True for _ in self._store.in_namespace("resourcequotas", namespace))
+        return has_quotas or self._accounts is not None or self._users_change_objects or self.judges_deletions
+
     def _change(self, attempt: Attempt, by_policies: ChangeRounds, by_webhooks: ChangeRounds) -> None:
         """Let policies and webhooks of users change the object, those whose turn it is."""
         if self._mutating_policies is not None:

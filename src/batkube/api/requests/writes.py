@@ -38,6 +38,8 @@ class Write(msgspec.Struct):
     warnings: list[str] = []
     #: The name in the path, "" if the object was posted: what rights to create or to escalate can be limited to.
     path_name: str = ""
+    #: The uid of a new object; drawn if empty.
+    uid: str = ""
 
     @property
     def key(self) -> Key:

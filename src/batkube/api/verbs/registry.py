@@ -133,7 +133,7 @@ class Registry:
 
     def _insert(self, write: Write, value: KubeObject) -> KubeObject:
         behaviour, meta = self._behaviours(write.resource), value["metadata"]
-        meta["uid"] = self._once("uid", self.new_uid)
+        meta["uid"] = write.uid or self._once("uid", self.new_uid)
         meta["creationTimestamp"] = rfc3339(write.now)
         if meta.get("generateName") and not meta.get("name"):
             meta["name"] = self._once("name", lambda: self._unused(write, meta["generateName"]))

@@ -1,0 +1,30 @@
+"""Notes of containers of which nothing says what they do, or not all: what was guessed, and how to say it."""
+
+from __future__ import annotations
+
+from batkube.cluster.event_recorder import EventNote
+from batkube.cluster.store import Key
+from batkube.execution.container_runs import ContainerPlan
+from batkube.execution.pod_lives import ContainerLife
+from batkube.kernel.fidelity import FidelityNote, FidelityNotes
+from batkube.kernel.time_text import format_duration
+from batkube.workloads.rules import bare_image
+
+_NOT_UNDERSTOOD = FidelityNote(
+    "containers", "a script is not understood in full: how long it takes, or how it ends, is a guess; a rule can say it"
+)
+
+
+def note_guess(notes: FidelityNotes, pod: Key, one: ContainerLife, plan: ContainerPlan) -> EventNote | None:
+    """Note that the plan of a pod's container is a guess, once for each image; return the event that tells of it."""
+    if plan.doubt:
+        notes.add(_NOT_UNDERSTOOD, example=f"pod {pod}, container {one.name}: {plan.doubt}")
+    if not plan.is_default or plan.length is None:
+        return None
+    ends = f"after {format_duration(plan.length)}" if plan.length else "at once"
+    if not plan.doubt:
+        remedy = "a rule (--rules) or the annotation batkube.io/duration can say it"
+        message = f"nothing says how long containers of image {bare_image(one.image)} run: they ended {ends}; {remedy}"
+        notes.add(FidelityNote("containers", message), example=f"pod {pod}, container {one.name}")
+    message = f"Nothing says how long container {one.name} runs, so it is simulated to end {ends}"
+    return EventNote("Warning", "UnknownRunTime", message)
