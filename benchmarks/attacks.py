@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
-import multiprocessing
 import os
 import platform
 import shutil
@@ -16,6 +15,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
+
+from other_load import other_load
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "repeatability.md"
@@ -41,24 +42,6 @@ class Result(NamedTuple):
     digest: str
     makespan: str
     mean_wait: str
-
-
-def _spin() -> None:
-    while True:
-        pass
-
-
-@contextlib.contextmanager
-def other_load(processes: int) -> Iterator[None]:
-    """Keep so many processes busy meanwhile."""
-    spinning = [multiprocessing.Process(target=_spin, daemon=True) for _ in range(processes)]
-    for process in spinning:
-        process.start()
-    try:
-        yield
-    finally:
-        for process in spinning:
-            process.kill()
 
 
 def run_once(workload: Path, nodes: str, scheduler: str, folder: Path) -> Result:

@@ -10,9 +10,7 @@ change of the machine meets all of them. Runs that differ from the first are kep
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
-import multiprocessing
 import os
 import platform
 import shutil
@@ -20,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,6 +29,7 @@ BATKUBE = str(Path(sys.executable).with_name("batkube"))
 sys.path.insert(0, str(HERE.parent / "tests"))
 
 import published  # noqa: E402
+from other_load import other_load  # noqa: E402
 
 KUBE_SCHEDULER = "kube-scheduler@1.34.4"
 #: A client without a limit of its own: whole bursts cross the connections at one instant.
@@ -107,24 +106,6 @@ QUICK = tuple(CASES)[: tuple(CASES).index("1.19")]
 
 #: What is done to a run. `pinned` and `loaded` are about the machine, the others are `--disturb`.
 CONDITIONS = ("quiet", "pinned", "loaded", "cuts", "pauses", "slow-server", "slow-program")
-
-
-def _spin() -> None:
-    while True:
-        pass
-
-
-@contextlib.contextmanager
-def other_load(processes: int) -> Iterator[None]:
-    """Keep so many processes busy meanwhile."""
-    spinning = [multiprocessing.Process(target=_spin, daemon=True) for _ in range(processes)]
-    for process in spinning:
-        process.start()
-    try:
-        yield
-    finally:
-        for process in spinning:
-            process.kill()
 
 
 def run_in(condition: str, options: Sequence[str], out: Path) -> str:

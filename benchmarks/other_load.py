@@ -1,0 +1,25 @@
+"""Keeps the machine busy while something is measured."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+from collections.abc import Iterator
+
+
+def _spin() -> None:
+    while True:
+        pass
+
+
+@contextlib.contextmanager
+def other_load(processes: int) -> Iterator[None]:
+    """Keep so many processes busy meanwhile."""
+    spinning = [multiprocessing.Process(target=_spin, daemon=True) for _ in range(processes)]
+    for process in spinning:
+        process.start()
+    try:
+        yield
+    finally:
+        for process in spinning:
+            process.kill()
