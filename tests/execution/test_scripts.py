@@ -257,7 +257,7 @@ def test_arguments_and_options_of_a_shell_are_heeded() -> None:
     assert plan("sh", "-c", "sleep $1; exit $2", "sh", "7", "3") == ContainerPlan(seconds(7), 3)
     assert plan("sh", "-c", 'exec "$@"', "sh", "sleep", "8") == ContainerPlan(seconds(8), 0)
     assert plan("bash", "-e", "-o", "pipefail", "-c", "false; sleep 5") == ContainerPlan(seconds(0), 1)
-    assert plan("exit", "3") == ContainerPlan(seconds(10), 0)  # no program is called so
+    assert plan("exit", "3") == ContainerPlan(seconds(10), 0, is_default=True)  # no program has this name
     some = {"envFrom": [{"configMapRef": {"name": "m"}}]}
     assert plan("sh", "-c", "sleep $LONG", **some).doubt == "nobody knows for how long it sleeps"
 

@@ -18,7 +18,7 @@ import pytest
 
 from batkube.api.access.authentication import AUDIENCE
 from batkube.kernel.streams import Streams
-from batkube.programs.command_lines import command_line
+from batkube.programs.command_lines import ProgramFolder, command_line
 from batkube.programs.extenders import Extenders
 from batkube.programs.program import OutsideScheduler
 from batkube.schedulers.programs import start_of
@@ -209,7 +209,8 @@ def test_the_files_that_let_a_scheduler_in_are_for_its_owner_alone(tmp_path: Pat
     start = start_of("kube-scheduler")
     scheduler = OutsideScheduler("kube-scheduler", Path("/programs/it"), start, (), {"extenders": [extender]})
 
-    command = command_line(scheduler, tmp_path, 4711, "the-secret", Extenders([extender["urlPrefix"]], 1))
+    folder = ProgramFolder(tmp_path, "/proc/self/fd/9")
+    command = command_line(scheduler, folder, 4711, "the-secret", Extenders([extender["urlPrefix"]], 1))
 
     assert [path.name for path in tmp_path.iterdir() if "the-secret" in path.read_text()]
     assert others_can_read(tmp_path) == []

@@ -228,7 +228,9 @@ def test_after_any_timeline_every_job_has_one_outcome_and_the_work_lost_is_that_
     for job in results.jobs.to_dict("records"):
         own = pods[pods["job_id"] == job["job_id"]]
         lost = own[own["last_reason"].isin(["NodeLost", "Preempted"]) & own["started"].notna()]
-        assert job["work_lost"] == pytest.approx((lost["finished"] - lost["started"]).sum())
+        # Instants are written in whole microseconds, so each attempt's length may be off by one.
+        exact = pytest.approx((lost["finished"] - lost["started"]).sum(), abs=1e-6 * (1 + len(lost)))
+        assert job["work_lost"] == exact
     assert results.schedule["work_lost"] == pytest.approx(results.jobs["work_lost"].sum())
     _check_no_machine_is_shared(results)
 
@@ -243,7 +245,9 @@ def _check_no_machine_is_shared(results: Run) -> None:
                 down.setdefault(node, []).append([entry["t"] / 1e9, float("inf")])
         elif entry["event"] in ("return", "add"):
             for node in entry["nodes"].split():
-                down[node][-1][1] = entry["t"] / 1e9
+                # A node that failed, was removed and came back is a new one: both times are over.
+                for times in down[node]:
+                    times[1] = min(times[1], entry["t"] / 1e9)
     pods = results.pods[results.pods["started"].notna()].sort_values(["machine", "started"])
     for _, own in pods.groupby("machine"):
         assert (own["finished"].to_numpy()[:-1] <= own["started"].to_numpy()[1:]).all()

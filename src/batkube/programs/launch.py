@@ -34,7 +34,8 @@ from batkube.programs.coordination import Coordination
 from batkube.programs.environment import PROXY_PORT, environment_of, has_proxy
 from batkube.programs.extenders import EXTENDERS, MAX_QUESTION, Extenders, extender_urls
 from batkube.programs.program import OutsideScheduler, ProgramSetup, RunServer
-from batkube.scenarios.scenario import Disturbance, Scenario
+from batkube.scenarios.disturbances import Disturbance
+from batkube.scenarios.scenario import Scenario
 from batkube.schedulers.clocks import ClockKind
 from batkube.timing.coordinator import Attachment, Coordinator
 from batkube.timing.costs import ZERO, DecisionCost, MeasuredCost, ModelledCost, parse_cost

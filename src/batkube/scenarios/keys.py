@@ -14,6 +14,7 @@ from batkube.cluster.submission_forms import SubmissionForm
 from batkube.kernel.errors import InputError
 from batkube.kernel.instants import Duration, duration
 from batkube.kernel.windows import NO_TRIM, TRIM_WORDS, Trim, parse_trim
+from batkube.scenarios.disturbances import parse_disturbances
 from batkube.scenarios.scenario import (
     BATSIM_ENGINE,
     BATSIM_PREFIX,
@@ -24,7 +25,6 @@ from batkube.scenarios.scenario import (
     OUR_CONTROLLERS,
     TIME_LIMIT,
     WITHIN,
-    Disturbance,
     OnDeadlock,
     OnEviction,
     OnFailure,
@@ -107,28 +107,13 @@ def make_scenario(values: Mapping[str, object], source: str | Path) -> Scenario:
         warm_up=_trim(values, "warm-up", source),
         cool_down=_trim(values, "cool-down", source),
         time_limit=_duration(values, TIME_LIMIT, None, source),
-        disturb=_disturbances(values.get("disturb"), scheduler, time, source),
+        disturb=parse_disturbances(
+            as_list(values.get("disturb") or []),
+            can_disturb=time.mode is TimeMode.EXACT and not scheduler.startswith(WITHIN),
+            source=source,
+        ),
         outputs=_outputs(values.get("outputs"), source),
     )
-
-
-def _disturbances(value: object, scheduler: str, time: TimeRules, source: str | Path) -> tuple[Disturbance, ...]:
-    """Return what disturbs an outside program: `cuts,pauses`, or a list of such words."""
-    words = [part.strip() for one in as_list(value or []) for part in str(one).split(",")]
-    known = {one.value: one for one in Disturbance}
-    for word in words:
-        if word not in known:
-            raise InputError(
-                source, at="disturb", problem=f"{word!r} is not a disturbance", remedy=f"some of {', '.join(known)}"
-            )
-    if words and (scheduler.startswith(WITHIN) or time.mode is not TimeMode.EXACT):
-        raise InputError(
-            source,
-            at="disturb",
-            problem="only a program on exact virtual time can be disturbed without changing results",
-            remedy="use a real scheduler and --time exact, or leave it out",
-        )
-    return tuple(known[word] for word in dict.fromkeys(words))
 
 
 def _outputs(value: object, source: str | Path) -> tuple[str, ...]:

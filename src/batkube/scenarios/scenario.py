@@ -15,6 +15,7 @@ from batkube.cluster.submission_forms import SubmissionForm
 from batkube.kernel.instants import Duration, format_seconds
 from batkube.kernel.windows import NO_TRIM, Trim
 from batkube.platforms.reading import names_file
+from batkube.scenarios.disturbances import Disturbance
 from batkube.timing.costs import ZERO
 from batkube.timing.paced_text import EXACT, TimeRules
 from batkube.timing.patience import PATIENCE, WATCHDOG
@@ -52,15 +53,6 @@ class OnDeadlock(enum.StrEnum):
 
     FAIL = "fail"  # it ends at once
     WAIT = "wait"  # it goes on as long as there is anything to wait for
-
-
-class Disturbance(enum.StrEnum):
-    """Something that happens in real time and must not change a result."""
-
-    CUTS = "cuts"  # each piece that goes to a program arrives in two segments
-    PAUSES = "pauses"  # … the second some milliseconds after the first
-    SLOW_SERVER = "slow-server"  # each piece goes out some milliseconds late
-    SLOW_PROGRAM = "slow-program"  # the program is stopped for some milliseconds now and then
 
 
 @dataclass(frozen=True, slots=True)

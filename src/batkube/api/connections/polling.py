@@ -49,8 +49,8 @@ _SIOCOUTQNSD = 0x894B
 _ABOUT_A_POD = re.compile(rb"^(?:POST|PUT|PATCH|DELETE) \S+/pods/\S+ HTTP/1\.1\r", re.MULTILINE)
 
 
-class Program(Protocol):
-    """What the program shares with the server (`timing.page`)."""
+class ProgramPage(Protocol):
+    """The memory that the program shares with the server (`timing.page`)."""
 
     @property
     def bytes_read(self) -> int:
@@ -132,7 +132,7 @@ class PolledServer:
         #: What is shown to clients that speak TLS; without it they are not understood.
         self.tls: ssl.SSLContext | None = None
         #: The page of the program, once it has one.
-        self.program: Program | None = None
+        self.program: ProgramPage | None = None
         self._poll = select.epoll()
         self._poll.register(listener.sock, select.EPOLLIN)
         #: By file descriptor.
