@@ -25,6 +25,9 @@ _INTERNET = (socket.AF_INET, socket.AF_INET6)
 _RECEIVED = slice(128, 136)
 #: TCP_CLOSE. The states above it have seen the end of the stream, or are closing.
 _ENDED = 7
+#: Room for what the run's server sends in one piece (api/connections/polling.py). Linux gives so much to every program:
+#: it is the smallest default of net.core.rmem_max.
+_RECEIVE_BUFFER = 212_992
 
 
 class Traffic:
@@ -105,6 +108,7 @@ class Traffic:
         self._page.add(WROTE)
         self._page.add(CONNECTS)
         self._ports[sock.fileno()] = 0
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BUFFER)
         try:
             return connect(sock, address)
         finally:

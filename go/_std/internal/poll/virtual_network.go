@@ -25,6 +25,11 @@ func vtServerPort() int
 func vtIsDeterministic() bool
 func vtAwaitWritable(fd int32, milliseconds int64) bool
 
+// vtReceiveBuffer makes room for what the run's server sends in one piece
+// (api/connections/polling.py). Linux gives so much to every program: it is the
+// smallest default of net.core.rmem_max.
+const vtReceiveBuffer = 212992
+
 func (fd *FD) vtTouch() {
 	if !fd.isFile {
 		vtTouched()
@@ -67,6 +72,9 @@ func (fd *FD) VirtualConnect(connect func(int, syscall.Sockaddr) error, to sysca
 	vtTouched()
 	if fd.IsStream {
 		vtConnecting(toRun)
+	}
+	if toRun {
+		syscall.SetsockoptInt(fd.Sysfd, syscall.SOL_SOCKET, syscall.SO_RCVBUF, vtReceiveBuffer)
 	}
 	err := connect(fd.Sysfd, to)
 	if err == syscall.EINPROGRESS && vtIsDeterministic() && fd.vtAwaitConnected(toRun) {

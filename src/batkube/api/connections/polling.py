@@ -36,11 +36,13 @@ from batkube.kernel.stopwatch import Stopwatch
 _READ = 1 << 18
 #: The largest piece. A program is told of thousands of new pods in several pieces, acts upon each and is answered, as
 #: over a network; otherwise it would open a connection for every one of them before it gets any answer. The size is
-#: the same on every machine, since results depend on it. It fits into one segment of the loopback (its MTU is 64 KiB)
-#: and into the smallest receive window that Linux begins with (tcp(7): tcp_rmem), so it normally arrives in one step.
-PIECE = 1 << 15
-#: No piece is sent to a connection on which more than this waits to be read: both must fit into the window.
-_UNREAD = 1 << 14
+#: the same on every machine, since results depend on it.
+PIECE = 176 * 1024
+#: No piece is sent to a connection on which more than this waits to be read. Both fit into the receive window of a
+#: program, which asks for a buffer of 208 KiB: Linux doubles that (socket(7)), offers half of it (tcp(7),
+#: tcp_adv_win_scale), and begins with whole segments, three on the loopback (tcp_select_initial_window in
+#: net/ipv4/tcp_output.c), which are 191 KiB. So a piece arrives whole before the program reads any of it.
+_UNREAD = 12 * 1024
 #: For longer than this the kernel delays no acknowledgement (tcp(7): at most 0.2 s).
 _ACKNOWLEDGED_S = 0.5
 #: linux/sockios.h: how many bytes are queued on a connection that the kernel has not sent.
@@ -143,11 +145,11 @@ class PolledServer:
         #: have to end, by number.
         self._asking: dict[int, _Peer] = {}
         self._due: list[tuple[tuple[int, int], _Peer]] = []
-        #: Of the program: connections dropped, bytes received and bytes sent, ever.
         #: How many pieces did not fit into the receive window, and the connection that was sent to most recently.
         self.overflows = 0
         self._latest: _Peer | None = None
         self._sent_at = Stopwatch()
+        #: Of the program: connections dropped, bytes received and bytes sent, ever.
         self.dropped = 0
         self.received = 0
         self.sent = 0
@@ -287,6 +289,7 @@ class PolledServer:
             return True
         if count < len(piece):
             self._announce(peer, peer.sent + count)
+            self.overflows += 1
         self._latest, self._sent_at = peer, Stopwatch()
         self.sent += count
         peer.sent += count
