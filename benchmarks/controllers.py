@@ -19,7 +19,7 @@ from batkube.api.assembly import Api
 from batkube.api.requests.messages import Request, Response, Stream
 from batkube.scenarios.keys import make_scenario
 from batkube.simulation.run import execute
-from repeatability import other_load
+from other_load import other_load
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "controllers.md"
