@@ -45,7 +45,7 @@ def gang(scheduler: str, name: str, size: int, *, seconds: int, submit: int = 0)
     if start.submit_as == "kueue-job":
         return [job(name, size, seconds=seconds, submit=submit)]
     at = {"batkube.io/submit": f"{submit}s"}
-    named = {start.pod_group_key: name}
+    named = {start.pod_group_key or start.pod_group_label: name}
     group: dict[str, Any] = {
         "apiVersion": start.pod_group,
         "kind": "PodGroup",

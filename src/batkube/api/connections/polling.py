@@ -34,9 +34,8 @@ from batkube.api.connections.transmission import Transmission, WholePieces
 from batkube.kernel.stopwatch import Stopwatch
 
 _READ = 1 << 18
-#: The largest piece. A program is told of thousands of new pods in several pieces, acts upon each and is answered, as
-#: over a network; otherwise it would open a connection for every one of them before it gets any answer. The size is
-#: the same on every machine, since results depend on it.
+#: The largest piece. Told of thousands of pods at once, a program would open a connection for each of them before it
+#: gets any answer. The size is the same on every machine, since results depend on it.
 PIECE = 176 * 1024
 #: No piece is sent to a connection on which more than this waits to be read. Both fit into the receive window of a
 #: program, which asks for a buffer of 208 KiB: Linux doubles that (socket(7)), offers half of it (tcp(7),
