@@ -138,7 +138,7 @@ def test_what_speaks_to_the_world_outside_stands_where_the_page_says() -> None:
         "simulation/run.py",
         "simulation/time_limit.py",
     ]
-    assert sockets == ["pacing/server.py", "programs/extenders.py", "timing/sessions.py"]
+    assert sockets == ["cli/machine_checks.py", "pacing/server.py", "programs/extenders.py", "timing/sessions.py"]
     assert all(f"`{module}`" in PAGE for module in [*sockets, "simulation/time_limit.py"])
     assert modules_with(r"os\.environ") == ["clock/__init__.py", "schedulers/installed.py"]
     assert modules_with(r"time\.(time|time_ns|perf_counter|monotonic)\(") == ["kernel/stopwatch.py"]

@@ -1,4 +1,4 @@
-"""Figures of the README and of the pages that compare: each table says what shows it, and that is there."""
+"""Figures of the README and of the pages that compare: each table says what shows it, and that exists."""
 
 from __future__ import annotations
 
@@ -19,9 +19,11 @@ from conformance.replaying import case_files
 
 EXPLANATION = REPOSITORY / "docs" / "explanation"
 README = REPOSITORY / "README.md"
+RESULTS = EXPLANATION / "results.md"
 #: The pages that show results, and from which heading on.
 PAGES = {
     README: "## Results",
+    RESULTS: "",
     EXPLANATION / "trust.md": "",
     EXPLANATION / "study-2020.md": "",
     EXPLANATION / "performance.md": "",
@@ -80,27 +82,27 @@ def _plain(number: str) -> str:
     return f"{value:.0f}" if value >= 1000 else f"{value:g}"
 
 
-def test_the_readme_counts_what_the_tests_count(shared_data: Path) -> None:
-    readme = README.read_text(encoding="utf-8")
+def test_the_page_of_results_counts_what_the_tests_count(shared_data: Path) -> None:
+    page = RESULTS.read_text(encoding="utf-8")
     with (shared_data / "fluxion" / "index.csv").open(encoding="utf-8") as file:
         sessions = list(csv.DictReader(file))
     different = sum(session["command_script"] in DIFFERENCES for session in sessions)
 
-    assert f"| {len(sessions)} sessions with Fluxion's resource-query |" in readme
-    assert f"[{len(sessions) - different} equal]" in readme
+    assert f"| {len(sessions)} sessions with Fluxion's resource-query |" in page
+    assert f"[{len(sessions) - different} equal]" in page
 
 
-def test_the_readme_counts_recorded_runs_and_answers() -> None:
-    readme = README.read_text(encoding="utf-8")
+def test_the_page_of_results_counts_recorded_runs_and_answers() -> None:
+    page = RESULTS.read_text(encoding="utf-8")
     ours = test_recorded_runs
     agreeing = [*ours.AGREE, *ours.REFUSED, *ours.ABANDONED, "dump_context"]
     accepted = msgspec.json.decode(ACCEPTED.read_bytes(), type=dict[str, dict[str, str]])
 
-    assert f"| {len(agreeing) + len(ours.NOT_REPEATED)} runs of schedulers under Batsim" in readme
-    assert f"[{len(agreeing)} agree]" in readme
-    assert f"{len(ours.NOT_REPEATED)} use what is refused by name" in readme
-    assert f"answers of the API, {len(list(case_files(CASES)))} recorded cases" in readme
-    assert f"but for [{len(accepted)} messages]" in readme
+    assert f"| {len(agreeing) + len(ours.NOT_REPEATED)} runs of schedulers under Batsim" in page
+    assert f"[{len(agreeing)} agree]" in page
+    assert f"{len(ours.NOT_REPEATED)} use what is refused by name" in page
+    assert f"answers of the API, {len(list(case_files(CASES)))} recorded cases" in page
+    assert f"but for [{len(accepted)} messages]" in page
 
 
 def test_the_page_on_security_counts_the_answers_about_rights() -> None:
@@ -108,3 +110,13 @@ def test_the_page_on_security_counts_the_answers_about_rights() -> None:
     page = (EXPLANATION / "security.md").read_text(encoding="utf-8")
 
     assert f"{sum(len(case['steps']) for case in cases)} of its answers were recorded for this alone" in page
+
+
+def test_the_readme_repeats_figures_of_the_page_of_results() -> None:
+    """Each cell that is short enough to be a figure stands there as well, or is a sum or an excerpt named here."""
+    page = RESULTS.read_text(encoding="utf-8")
+    known = {_plain(number) for number in _NUMBER.findall(page)} | {_plain("231,357")}
+    table = next(block for block, _ in tables(README))
+
+    for row in table.splitlines()[2:]:
+        assert {_plain(number) for number in _NUMBER.findall(row)} <= known, row

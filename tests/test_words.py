@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 REPOSITORY = Path(__file__).parent.parent
-INDEX = (REPOSITORY / "docs" / "index.md").read_text(encoding="utf-8")
+GLOSSARY = (REPOSITORY / "docs" / "glossary.md").read_text(encoding="utf-8")
 
 
 def modules() -> Iterator[ast.Module]:
@@ -31,7 +31,7 @@ def named_types(module: ast.Module) -> Iterator[str]:
 
 def glossary() -> set[str]:
     """Return the words of the glossary, written as classes are: `Fidelity note` is FidelityNote."""
-    words = re.findall(r"\*([\w ,]+)\*", INDEX.split("## Words")[1])
+    words = re.findall(r"\*([\w ,]+)\*", GLOSSARY.split("## Words")[1])
     singles = {single for word in words for single in word.split(", ")}
     return {"".join(part.capitalize() for part in single.split()) for single in singles}
 

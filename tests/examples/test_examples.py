@@ -38,20 +38,34 @@ def test_an_example_experiment_gives_its_expected_table(experiment: Path, tmp_pa
     assert without_run_names(tmp_path / "out" / "results.csv") == expected.read_text(encoding="utf-8")
 
 
-def test_the_demo_runs_and_leaves_a_chart_and_three_runs(tmp_path: Path) -> None:
-    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
-
-    result = subprocess.run(
+def demo(folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run the demo in a folder."""
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    return subprocess.run(
         ["sh", str(EXAMPLES / "demo" / "demo.sh")],
-        cwd=tmp_path,
-        env=environment,
+        cwd=folder,
+        env={**os.environ, "PATH": path, **environment},
         capture_output=True,
         text=True,
         check=False,
     )
 
+
+def test_the_demo_runs_policies_and_the_real_kube_scheduler(tmp_path: Path) -> None:
+    result = demo(tmp_path)
+
     assert result.returncode == 0, result.stderr
-    assert (tmp_path / "demo-out" / "easy.svg").stat().st_size > 10_000
-    assert {path.parent.name for path in (tmp_path / "demo-out").glob("*/jobs.csv")} == {"fcfs", "easy", "conservative"}
+    runs = {path.parent.name for path in (tmp_path / "demo-out").glob("*/jobs.csv")}
+    assert runs == {"fcfs", "easy", "conservative", "kube-scheduler"}
+    for chart in ("easy.svg", "kube-scheduler.svg"):
+        assert (tmp_path / "demo-out" / chart).stat().st_size > 10_000
     assert "mean wait" in result.stdout
-    assert result.stderr == ""
+
+
+def test_the_demo_skips_kube_scheduler_in_one_sentence_where_it_cannot_be_built(tmp_path: Path) -> None:
+    result = demo(tmp_path, XDG_CACHE_HOME=str(tmp_path / "cache"), GOMODCACHE=str(tmp_path / "modules"), GOPROXY="off")
+
+    assert result.returncode == 0, result.stderr
+    assert "The first build of kube-scheduler takes" in result.stdout
+    assert "Skipped the real kube-scheduler: it could not be built" in result.stdout
+    assert {path.parent.name for path in (tmp_path / "demo-out").glob("*/jobs.csv")} == {"fcfs", "easy", "conservative"}

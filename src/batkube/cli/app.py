@@ -30,6 +30,7 @@ _COMMANDS = {
     "compare": "Compare runs of one workload, metric by metric.",
     "calibrate": "Fit latencies to recorded runs.",
     "report": "Tell a run or an experiment in one HTML file.",
+    "doctor": "Check what this machine offers, and say what is missing.",
     "cite": "Write the methods paragraph of runs, and how to cite.",
     "experiment": "Run every scenario of a grid, and gather the results.",
     "completion": "Print what a shell needs to complete `batkube`.",
