@@ -81,3 +81,30 @@ def test_a_silent_program_is_asked_every_minute_how_much_garbage_it_has() -> Non
 
     assert max(until - since for since, until in program.grants) <= 61 * NANOSECONDS_PER_SECOND
     assert program.grants[-1][1] == day
+
+
+class LateRiser(Ticking):
+    """A program that a late wake-up finds at its timer: it writes something as soon as the clock has come there."""
+
+    def grant(self, limit_ns: int) -> None:
+        self._write()
+        super().grant(limit_ns)
+
+    def wait_idle(self) -> None:
+        self._write()
+
+    def _write(self) -> None:
+        if self.page.next_timer <= self.page.now:
+            self.page.wrote += 1
+            self.page.next_timer += NANOSECONDS_PER_SECOND
+
+
+def test_a_program_is_granted_time_only_while_it_is_idle() -> None:
+    """Otherwise what it writes just before would not end the grant, and it would go on without an answer."""
+    late, other = LateRiser(), Ticking()
+    late.page.next_timer = 5 * NANOSECONDS_PER_SECOND
+    minute = Instant(60 * NANOSECONDS_PER_SECOND)
+
+    assert Coordinator([cast(Any, late), cast(Any, other)], 0).advance(Instant(0), minute) == late.page.now
+    assert late.page.now == 5 * NANOSECONDS_PER_SECOND
+    assert late.grants == []

@@ -295,8 +295,11 @@ class Coordinator:
                 return self._move(horizon)
             (first, number), others = nexts[0], [time for time, _ in nexts[1:]]
             limit = Instant(min([horizon, first + _GRANT, *others]))
-            now = self._granted(free[number], now, limit)
-            # Another program may have been awake, by a late wake-up, when its own timer came due.
+            # A late wake-up may have the program at work already, since the clock was moved to its timer. What it writes
+            # before it is granted time would not end the grant, and it would go on without an answer.
+            free[number].wait_idle()
+            if [one.page.wrote for one in free] == before:
+                now = self._granted(free[number], now, limit)
             if [one.page.wrote for one in free] != before:
                 return now
 
