@@ -295,8 +295,8 @@ class Coordinator:
                 return self._move(horizon)
             (first, number), others = nexts[0], [time for time, _ in nexts[1:]]
             limit = Instant(min([horizon, first + _GRANT, *others]))
-            # A late wake-up may have the program at work already, since the clock was moved to its timer. What it writes
-            # before it is granted time would not end the grant, and it would go on without an answer.
+            # A late wake-up may have the program at work already, since the clock was moved to its timer.
+            # What it writes before it is granted time would not end the grant: it would go on without an answer.
             free[number].wait_idle()
             if [one.page.wrote for one in free] == before:
                 now = self._granted(free[number], now, limit)
