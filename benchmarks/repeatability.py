@@ -107,7 +107,7 @@ CASES = {
 QUICK = tuple(CASES)[: tuple(CASES).index("1.19")]
 
 #: What is done to a run. `pinned` and `loaded` are about the machine, the others are `--disturb`.
-CONDITIONS = ("quiet", "pinned", "loaded", "cuts", "pauses", "slow-server", "slow-program")
+CONDITIONS = ("quiet", "pinned", "loaded", "cuts", "pauses", "slow-server", "slow-program", "wake-ups")
 CORES = sorted(os.sched_getaffinity(0))
 #: How many runs go on at the same time; one where it is not said.
 AT_ONCE = {"pinned": len(CORES), "loaded": 2 * len(CORES)}

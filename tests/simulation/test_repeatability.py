@@ -22,7 +22,7 @@ from batkube.timing.page import ClockPage
 
 PROGRAMS = Path(__file__).parent.parent.parent / "examples" / "programs"
 OUTPUTS = ("jobs.csv", "pods.csv", "journal.jsonl", "machine_states.csv", "schedule.csv", "fidelity.json")
-CONDITIONS = ("undisturbed", "pinned", "loaded", "cuts", "pauses", "slow-server", "slow-program")
+CONDITIONS = ("undisturbed", "pinned", "loaded", "cuts", "pauses", "slow-server", "slow-program", "wake-ups")
 UNLIMITED = """\
 apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
@@ -76,7 +76,7 @@ def many_pods(folder: Path, scheduler: str) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("condition", ["pinned", "cuts", "pauses", "slow-program"])
+@pytest.mark.parametrize("condition", ["pinned", "cuts", "pauses", "slow-program", "wake-ups"])
 def test_kube_scheduler_gives_the_same_bytes_in_every_condition(
     kube_scheduler: str, tmp_path: Path, condition: str
 ) -> None:
@@ -150,7 +150,7 @@ def with_controllers(folder: Path) -> list[str]:
     return [*burst("kube-scheduler@1.34.4")(folder), "--controllers", manager]
 
 
-@opt_in.slow("seven runs of each of nine programs")
+@opt_in.slow("eight runs of each of nine programs")
 @pytest.mark.parametrize(
     "program",
     [

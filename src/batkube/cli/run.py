@@ -170,7 +170,7 @@ _Disturb = Annotated[
     typer.Option(
         metavar="WHAT",
         help="Disturb a real scheduler in real time, to check that results do not depend on it: some of "
-        "cuts,pauses,slow-server,slow-program.",
+        "cuts,pauses,slow-server,slow-program,wake-ups.",
     ),
 ]
 _Outputs = Annotated[

@@ -16,6 +16,7 @@ class Disturbance(enum.StrEnum):
     PAUSES = "pauses"  # … the second some milliseconds after the first
     SLOW_SERVER = "slow-server"  # each piece goes out some milliseconds late
     SLOW_PROGRAM = "slow-program"  # the program is stopped for some milliseconds now and then
+    WAKE_UPS = "wake-ups"  # the program wakes as soon as its clock is moved, before it is told to go on
 
 
 def parse_disturbances(values: Iterable[object], *, can_disturb: bool, source: str | Path) -> tuple[Disturbance, ...]:

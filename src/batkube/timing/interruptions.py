@@ -1,15 +1,19 @@
-"""Stops a program at random moments for some milliseconds, to show that a run does not depend on its speed."""
+"""Interrupts a program in real time, to show that a run does not depend on when exactly it goes on."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import random
+import select
 import signal
 import threading
+from collections.abc import Callable
 
 #: The longest time, in real seconds, between two interruptions, and of one.
 _BETWEEN_S, _LENGTH_S = 0.02, 0.005
+#: The longest head start, in real seconds, of a program that wakes when its clock is moved.
+_HEAD_START_S = 0.001
 
 
 class Interruptions:
@@ -34,3 +38,16 @@ class Interruptions:
         """Leave the program alone from now on."""
         self._over.set()
         self._thread.join()
+
+
+class WakeUps:
+    """Wakes a program each time its clock is moved, as a late signal of the kernel may, and gives it a moment."""
+
+    def __init__(self, chance: random.Random) -> None:
+        """`chance` draws how long the moment is."""
+        self._chance = chance
+
+    def wake(self, ring: Callable[[], object]) -> None:
+        """Wake the program with `ring`, and return a moment later."""
+        ring()
+        select.select((), (), (), self._chance.uniform(0, _HEAD_START_S))

@@ -12,6 +12,8 @@ import mmap
 import os
 import select
 
+from batkube.timing.interruptions import WakeUps
+
 _MAGIC = 0x334B4256
 #: The slots, with room for the waits of sessions (`sessions`); then two bytes for each of the latest connections to the
 #: run's server: its local port. (Small, since `ulimit -f`, the limit on file sizes, applies.)
@@ -58,6 +60,8 @@ class ClockPage:
         self._slots[_PORT] = port
         self._slots[_FLAGS] = _DETERMINISTIC if deterministic else 0
         self._slots[_SEED] = seed & (2**63 - 1)
+        #: Wakes the program whenever its clock is moved, where that is to be shown not to matter.
+        self.wake_ups: WakeUps | None = None
         self.now = now_ns
 
     @property
@@ -85,12 +89,18 @@ class ClockPage:
     @now.setter
     def now(self, value: int) -> None:
         self._slots[_NOW] = value
+        if self.wake_ups is not None:
+            self.wake_ups.wake(self._ring)
+
+    def _ring(self) -> object:
+        """Wake the program, so that it looks at its clock."""
+        return os.eventfd_write(self._wake, 1)
 
     def probe(self) -> int:
         """Ask the program whether it is idle; return the number of the question."""
         self._number += 1
         self._slots[_PROBE] = self._number
-        os.eventfd_write(self._wake, 1)
+        self._ring()
         return self._number
 
     def is_idle_since(self, number: int) -> bool:
