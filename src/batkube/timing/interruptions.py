@@ -47,7 +47,7 @@ class WakeUps:
         """`chance` draws how long the moment is."""
         self._chance = chance
 
-    def wake(self, ring: Callable[[], object]) -> None:
+    def wake(self, ring: Callable[[], bool]) -> None:
         """Wake the program with `ring`, and return a moment later."""
         ring()
         select.select((), (), (), self._chance.uniform(0, _HEAD_START_S))

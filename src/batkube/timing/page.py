@@ -92,9 +92,10 @@ class ClockPage:
         if self.wake_ups is not None:
             self.wake_ups.wake(self._ring)
 
-    def _ring(self) -> object:
-        """Wake the program, so that it looks at its clock."""
-        return os.eventfd_write(self._wake, 1)
+    def _ring(self) -> bool:
+        """Wake the program, so that it looks at its clock; return whether there was anybody to wake."""
+        os.eventfd_write(self._wake, 1)
+        return True
 
     def probe(self) -> int:
         """Ask the program whether it is idle; return the number of the question."""
