@@ -39,7 +39,7 @@ from batkube.scenarios.scenario import Scenario
 from batkube.schedulers.clocks import ClockKind
 from batkube.timing.coordinator import Attachment, Coordinator
 from batkube.timing.costs import ZERO, DecisionCost, MeasuredCost, ModelledCost, parse_cost
-from batkube.timing.interruptions import Interruptions, WakeUps
+from batkube.timing.interruptions import HeadStart, Interruptions
 from batkube.timing.loop import Frontier
 from batkube.timing.paced_text import TimeMode
 from batkube.timing.page import ClockPage
@@ -186,7 +186,7 @@ def _attach(scheduler: OutsideScheduler, setup: ProgramSetup, folder: Path) -> A
     if Disturbance.SLOW_PROGRAM in setup.scenario.disturb:
         process.interruptions = Interruptions(process.pid, _chance())
     if Disturbance.WAKE_UPS in setup.scenario.disturb:
-        process.page.wake_ups = WakeUps(_chance())
+        process.page.head_start = HeadStart(_chance())
     cost = _cost(setup.scenario, process, setup.world.store) if names_served(scheduler) else None
     return Attachment(process, api_server, cost, setup.scenario.watchdog)
 

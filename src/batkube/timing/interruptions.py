@@ -8,12 +8,11 @@ import random
 import select
 import signal
 import threading
-from collections.abc import Callable
 
 #: The longest time, in real seconds, between two interruptions, and of one.
 _BETWEEN_S, _LENGTH_S = 0.02, 0.005
-#: The longest head start, in real seconds, of a program that wakes when its clock is moved.
-_HEAD_START_S = 0.001
+#: The longest head start, in real seconds.
+_HEAD_START_S = 0.003
 
 
 class Interruptions:
@@ -40,14 +39,13 @@ class Interruptions:
         self._thread.join()
 
 
-class WakeUps:
-    """Wakes a program each time its clock is moved, as a late signal of the kernel may, and gives it a moment."""
+class HeadStart:
+    """The moment that a program is at work by itself, woken by a late signal, before it is granted time."""
 
     def __init__(self, chance: random.Random) -> None:
         """`chance` draws how long the moment is."""
         self._chance = chance
 
-    def wake(self, ring: Callable[[], bool]) -> None:
-        """Wake the program with `ring`, and return a moment later."""
-        ring()
+    def give(self) -> None:
+        """Wait for the moment to pass."""
         select.select((), (), (), self._chance.uniform(0, _HEAD_START_S))

@@ -12,7 +12,7 @@ import mmap
 import os
 import select
 
-from batkube.timing.interruptions import WakeUps
+from batkube.timing.interruptions import HeadStart
 
 _MAGIC = 0x334B4256
 #: The slots, with room for the waits of sessions (`sessions`); then two bytes for each of the latest connections to the
@@ -60,8 +60,8 @@ class ClockPage:
         self._slots[_PORT] = port
         self._slots[_FLAGS] = _DETERMINISTIC if deterministic else 0
         self._slots[_SEED] = seed & (2**63 - 1)
-        #: Wakes the program whenever its clock is moved, where that is to be shown not to matter.
-        self.wake_ups: WakeUps | None = None
+        #: Given to a program that wakes whenever its clock is moved, where that is to be shown not to matter.
+        self.head_start: HeadStart | None = None
         self.now = now_ns
 
     @property
@@ -89,8 +89,8 @@ class ClockPage:
     @now.setter
     def now(self, value: int) -> None:
         self._slots[_NOW] = value
-        if self.wake_ups is not None:
-            self.wake_ups.wake(self._ring)
+        if self.head_start is not None:
+            self._ring()
 
     def _ring(self) -> bool:
         """Wake the program, so that it looks at its clock; return whether there was anybody to wake."""
@@ -224,6 +224,8 @@ class ClockPage:
 
     def grant(self, limit_ns: int) -> None:
         """Let the program move its own clock from timer to timer before `limit_ns`, until it writes something."""
+        if self.head_start is not None:
+            self.head_start.give()
         self._slots[_GRANTED_WROTE] = self.wrote
         self._slots[_LIMIT] = limit_ns
 
