@@ -79,6 +79,23 @@ def test_a_program_in_python_finds_the_modules_of_its_user(tmp_path: Path, monke
     assert set(run.jobs["starting_time"]) == {0.0}
 
 
+def test_a_program_has_a_folder_for_temporary_files_as_long_as_it_runs(tmp_path: Path) -> None:
+    pytest.importorskip("kubernetes")
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import runpy, tempfile\n"
+        "file, path = tempfile.mkstemp()\n"
+        "print(path, flush=True)\n"
+        f"runpy.run_path({str(PROGRAMS / 'random_scheduler.py')!r}, run_name='__main__')\n"
+    )
+
+    run = batkube.run(workload=workload(tmp_path, 1), platform="1x1", scheduler=f"python:{program}")
+
+    path = Path((run.path / "scheduler" / "log.txt").read_text().split()[0])
+    assert path.parent.name.startswith("batkube-")
+    assert not path.parent.exists()
+
+
 @pytest.mark.skipif(not (shutil.which("jq") and shutil.which("curl")), reason="needs bash, curl and jq")
 def test_a_scheduler_in_bash_places_twenty_pods_and_the_same_way_each_time(tmp_path: Path) -> None:
     jobs = workload(tmp_path, 20)

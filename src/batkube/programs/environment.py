@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from batkube.programs.command_lines import CERTIFICATES, names_served
+from batkube.programs.command_lines import CERTIFICATES, ProgramFolder, names_served
 from batkube.programs.program import OutsideScheduler
 from batkube.schedulers.clocks import ClockKind
 from batkube.schedulers.installed import cache_folder, module_path, search_path
@@ -40,14 +40,19 @@ def has_proxy(scheduler: OutsideScheduler) -> bool:
     return scheduler.start.clock is not ClockKind.GO or scheduler.start.proxy_port > 0
 
 
-def environment_of(scheduler: OutsideScheduler, folder: Path, port: int, seed: int, token: str) -> ProgramEnvironment:
-    """Return the environment of a program whose API is at `port`; its files are in `folder`, a kubeconfig among them.
+def environment_of(
+    scheduler: OutsideScheduler, own: ProgramFolder, temporary: str, port: int, seed: int, token: str
+) -> ProgramEnvironment:
+    """Return the environment of a program whose API is at `port`; its `own` files have a kubeconfig among them.
 
-    `token` is what shows the server of the API that it may do everything.
+    `temporary` is the folder for files that nobody needs later; `token` shows the server of the API that
+    it may do everything.
     """
-    kind = scheduler.start.clock
-    # Without TZ, programs would log in the machine's own time zone.
-    variables = {"TZ": "UTC"}
+    kind, folder = scheduler.start.clock, own.path
+    # Without TZ, programs would log in the machine's own time zone. Without TMPDIR, runs at the same time would meet in
+    # one folder: their randomness has the same seed, so they would even choose the same names there.
+    variables = {"TZ": "UTC", "TMPDIR": temporary}
+    variables |= fill_all(dict(scheduler.start.environment), {"folder": own.known_as, "temporary": temporary})
     if kind is not ClockKind.GO:
         variables |= _variables(scheduler, folder, port, seed)
     tls, mounts = None, {Path(place): Path(to) for place, to in _mounts(scheduler, folder).items()}

@@ -10,6 +10,7 @@ import random
 import re
 import secrets
 import ssl
+import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol, TypeVar
@@ -233,10 +234,14 @@ def start_program(
     listener, is_open = _listener(scheduler, secret), has_proxy(scheduler)
     api_server = listen(_Gate(server, scheduler.folder, secret, extenders, is_open=is_open), listener)
     log = ProgramLog(folder / "log.txt")
-    own, descriptors = _known_folder(scheduler, folder)
+    temporary = tempfile.TemporaryDirectory(prefix="batkube-", ignore_cleanup_errors=True)
+    (own, own_descriptors), (theirs, their_descriptors) = (
+        _known_folder(scheduler, one) for one in (folder, Path(temporary.name))
+    )
+    descriptors = (*own_descriptors, *their_descriptors)
     try:
         command = command_line(scheduler, own, listener.port, secret, extenders)
-        environment = environment_of(scheduler, folder, listener.port, scenario.seed, server.token)
+        environment = environment_of(scheduler, own, theirs.known_as, listener.port, scenario.seed, server.token)
         api_server.tls = environment.tls
         page = _page(scheduler, setup.world.clock.now, listener.port, scenario, log)
         _log.info("%s is started: %s, with its files in %s", scheduler.name, command[0], folder)
@@ -246,10 +251,12 @@ def start_program(
     except InputError:
         log.close()
         api_server.close()
+        temporary.cleanup()
         raise
     finally:
         for descriptor in descriptors:
             os.close(descriptor)
+    process.temporary = temporary
     listener.invite(process.pid, lambda: page.connects)
     return process, api_server
 

@@ -76,6 +76,8 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="keb
     files: dict[str, str | dict[str, Any]] = {}
     #: Folders that it looks for at places of the file system, as in its container.
     mounts: dict[Place, str] = {}
+    #: Environment variables, for what it takes from nowhere else.
+    environment: dict[str, str] = {}
     #: Versions of the API that it asks for and that today's Kubernetes does not serve any more.
     needs: tuple[GroupVersion, ...] = ()
     #: Folders and files of the module that hold the definitions of its own kinds.

@@ -36,6 +36,8 @@ class ProgramStart(msgspec.Struct, frozen=True):
     files: Mapping[str, str | dict[str, Any]] = {}
     #: Folders that it looks for at places of the file system, as in its container.
     mounts: Mapping[str, str] = {}
+    #: Environment variables, for what it takes from nowhere else.
+    environment: Mapping[str, str] = {}
     #: Folders and files of its module that hold the definitions of its own kinds.
     definitions: tuple[str, ...] = ()
     #: The user's folder that it is built from; "" for one that is published.
@@ -142,6 +144,7 @@ def start_of(title: str, catalogue: Catalogue | None = None) -> ProgramStart:
         watches_configuration=entry.watches_configuration,
         files=filled(entry.files),
         mounts=filled({**entry.mounts, **variant.mounts}),
+        environment=filled(entry.environment),
         definitions=variant.definitions or entry.definitions,
         folder=entry.folder,
         objects=tuple(filled(list(entry.objects))),

@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
@@ -45,6 +46,8 @@ class AttachedProcess:
         self.usage = Usage(0.0, 0)
         #: What stops it now and then, if anything does.
         self.interruptions: Interruptions | None = None
+        #: Its folder of temporary files, if it has one, which goes with it.
+        self.temporary: tempfile.TemporaryDirectory[str] | None = None
         #: How it ended, if it did so by itself and the run failed by that.
         self.crash = ""
         try:
@@ -124,6 +127,8 @@ class AttachedProcess:
             os.killpg(self.pid, signal.SIGKILL)  # those that it has started, and left
         self.log.close()
         self.page.close()
+        if self.temporary is not None:
+            self.temporary.cleanup()
 
 
 def _both(first: Callable[[], None] | None, second: Callable[[], None] | None) -> Callable[[], None] | None:
