@@ -136,6 +136,18 @@ def test_a_set_shrinks_from_its_end(world: Cluster, replicas: int) -> None:
     assert world.events("SuccessfulDelete") == gone
 
 
+def test_a_pod_that_is_ready_is_deleted_only_after_min_ready_seconds(world: Cluster) -> None:
+    world.create("statefulsets.apps", stateful_set(world, replicas=2, minReadySeconds=10))
+    world.run(2 * READY_S + 10 + 1)
+
+    world.change("statefulsets.apps", "default/db", replicas=1)
+    world.run(1)
+    assert names(world) == ["db-0", "db-1"]
+    world.run(10)
+
+    assert names(world) == ["db-0"]
+
+
 @pytest.mark.parametrize(
     ("when_deleted", "when_scaled", "after_scaling", "after_deletion"),
     [

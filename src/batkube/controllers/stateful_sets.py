@@ -89,8 +89,8 @@ class StatefulSets(PodKeeper):
         for ordinal in sorted(pods, reverse=True):
             if ordinal in wanted:
                 continue
-            # Only the first that is not well may go before those that are better have shown that they stay so.
-            waits = not _is_available(owner, pods[ordinal], now) and unhealthy[0] != ordinal
+            # Of the pods that are not available, only the first unhealthy one may be deleted (processCondemned).
+            waits = not _is_available(owner, pods[ordinal], now) and unhealthy[:1] != [ordinal]
             if not is_being_deleted(pods[ordinal]) and not (is_ordered and waits):
                 self.pod_control.delete(owner, pods[ordinal], now)
             if is_ordered:
