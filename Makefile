@@ -27,7 +27,7 @@ check: $(VENV)/.dev ## style, types and layers only
 	$(BIN)/ruff check src tests benchmarks examples scripts
 	$(BIN)/ruff format --check src tests benchmarks examples scripts
 	$(BIN)/mypy
-	$(BIN)/lint-imports
+	$(BIN)/lint-imports --config importlinter.toml
 
 format: $(VENV)/.dev ## apply the style
 	$(BIN)/ruff check --fix src tests benchmarks examples scripts

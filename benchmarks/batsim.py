@@ -12,7 +12,7 @@ from contextlib import chdir, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from batkube.batsim.socket import free_endpoint
+from batkube.batsim.protocol.zmq_sockets import free_endpoint
 from measuring import measure
 from recording import record, subject_of_now
 

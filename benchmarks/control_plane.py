@@ -14,9 +14,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from batkube.emulation.access import Access
-from batkube.emulation.plane import ControlPlane, control_plane
-from batkube.emulation.plane_commands import NO_LIMITS
+from batkube.emulation.client.connection import ClusterConnection
+from batkube.emulation.control_plane.commands import NO_LIMITS
+from batkube.emulation.control_plane.plane import ControlPlane, control_plane
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "control_plane.md"
@@ -47,7 +47,7 @@ def on_control_plane(nodes: str, pods: int) -> Measured:
         tempfile.TemporaryDirectory() as name,
         control_plane(Path(name) / "plane", nodes, limits=NO_LIMITS, report=_say) as plane,
     ):
-        access = Access(plane.kubeconfig)
+        access = ClusterConnection(plane.kubeconfig)
         before, began_s = plane.cpu_seconds(), time.perf_counter()
         with ThreadPoolExecutor(8) as hands:
             list(hands.map(lambda number: access.create(PODS, _pod(number)), range(pods)))
@@ -57,9 +57,9 @@ def on_control_plane(nodes: str, pods: int) -> Measured:
         return Measured(real_s, cpu_s, plane.peak_memory_bytes())
 
 
-def _wait_until_bound(plane: ControlPlane, access: Access) -> None:
+def _wait_until_bound(plane: ControlPlane, access: ClusterConnection) -> None:
     while access.get(PODS, fieldSelector="spec.nodeName=", limit=1)["items"]:
-        plane.check()
+        plane.check_alive()
         time.sleep(0.5)
 
 

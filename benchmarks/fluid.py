@@ -9,10 +9,10 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from batkube.execution.fluid_platform import FluidPlatform
+from batkube.execution.profiles.fluid_platform import FluidPlatform
 from batkube.fluid.flow import Flow
 from batkube.kernel.instants import Instant
-from batkube.platforms.simgrid_network import parse_network
+from batkube.platforms.simgrid.network import parse_network
 from recording import record, subject_of_now
 
 RESULTS = Path(__file__).resolve().parent / "results" / "fluid.md"
@@ -54,13 +54,13 @@ def play(case: Case) -> tuple[int, float, int]:
                 break
             hosts = [free.pop() for _ in range(size)]
             sent = [0.0 if row == column else rng.uniform(1e6, 1e8) for row in range(size) for column in range(size)]
-            task = platform.task(str(begun), hosts, [rng.uniform(1e9, 1e10)] * size, sent)
+            task = platform.new_task(str(begun), hosts, [rng.uniform(1e9, 1e10)] * size, sent)
             held[task] = hosts
             flow.begin(task, now)
             begun += 1
             events += 1
         most = max(most, len(held))
-        flow.settle(now)
+        flow.update_rates(now)
         due = flow.due()
         assert due is not None
         now = due

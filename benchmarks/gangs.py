@@ -18,10 +18,10 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from batkube.emulation.control_plane.commands import NO_LIMITS
+from batkube.emulation.control_plane.plane import control_plane
+from batkube.emulation.control_plane.scheduler_install import install_scheduler
 from batkube.emulation.emulate import emulate
-from batkube.emulation.installing import install
-from batkube.emulation.plane import control_plane
-from batkube.emulation.plane_commands import NO_LIMITS
 from batkube.emulation.settings import Emulation, JobKind
 
 HERE = Path(__file__).resolve().parent
@@ -86,7 +86,7 @@ def row_of_plane(scheduler: str, workload: Path, nodes: str, folder: Path) -> st
     """Play a workload on a real control plane and return its line of the table."""
     plane_folder, out = folder / "plane", folder / "out"
     with control_plane(plane_folder, nodes, has_scheduler=False, limits=NO_LIMITS, lease_s=600, report=say) as plane:
-        served = install(plane, scheduler, nodes, folder / "programs")
+        served = install_scheduler(plane, scheduler, nodes, folder / "programs")
         before = plane.cpu_seconds()
         emulate(Emulation(plane.kubeconfig, (workload,), kind=JobKind.POD_GROUP, scheduler_name=served), out)
         used = {name: cpu_s - before[name] for name, cpu_s in plane.cpu_seconds().items()}

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from batkube.graph import Jobspec, Matcher, MatchOperation, ResourceGraph, Vertex
-from batkube.graph.jobspec import CountRange, VertexRequest
+from batkube.graph.requests.jobspec import CountRange, VertexRequest
 from recording import record, subject_of_now
 
 HERE = Path(__file__).resolve().parent

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from batkube.cluster.store import Key, KubeObject
-from batkube.kubeflux.picture import ClusterPicture
+from batkube.kubeflux.scheduler_cache import SchedulerCache
 from recording import record, subject_of_now
 
 HERE = Path(__file__).resolve().parent
@@ -49,7 +49,7 @@ def measured(count: int, seconds: float) -> str:
     accounts_s = 0.0
     while rounds < 2 or time.process_time() - began_s < seconds:
         before_s = time.process_time()
-        picture = ClusterPicture.of(nodes, pods)
+        picture = SchedulerCache.build(nodes, pods)
         accounts_s += time.process_time() - before_s
         assert picture.match(demand)
         rounds += 1
@@ -60,12 +60,12 @@ def measured(count: int, seconds: float) -> str:
         number = changes * 7919 % count
         key = Key(f"default/p{number}-{changes % PODS_PER_NODE}")
         before_s = time.process_time()
-        picture.remove(key)
-        picture.place(key, f"n{number}", {"cpu": 1000, "memory": 1 << 30, "pods": 1})
-        picture.remove(key)
+        picture.remove_pod(key)
+        picture.add_pod(key, f"n{number}", {"cpu": 1000, "memory": 1 << 30, "pods": 1})
+        picture.remove_pod(key)
         delta_s += time.process_time() - before_s
         assert picture.match(demand)
-        picture.place(key, f"n{number}", {"cpu": 1000, "memory": 1 << 30, "pods": 1})
+        picture.add_pod(key, f"n{number}", {"cpu": 1000, "memory": 1 << 30, "pods": 1})
         changes += 1
     each_s, delta_s = (time.process_time() - began_s) / changes, delta_s / changes
     cells = [f"{count:,}", f"{len(pods):,}", f"{1000 * rebuild_s:.1f}", f"{1000 * each_s:.3f}"]

@@ -26,7 +26,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from batkube.emulation.plane_commands import free_ports
+from batkube.emulation.control_plane.commands import free_ports
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from batkube.workloads.reading import read_workload
+from batkube.workloads.reader import read_workload
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "schedulers.md"

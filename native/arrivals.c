@@ -57,7 +57,7 @@ void await_arrival(void) {
     uint64_t announced = atomic_load(&page->arriving);
     if (announced == atomic_load(&whole)) return;
     while (!has_arrived(announced)) {
-        syscall(SYS_sched_yield); /* a thread that slept would be taken for idle (timing/sleepers.py) */
+        syscall(SYS_sched_yield); /* a thread that slept would be taken for idle (timing/pages/thread_states.py) */
         announced = atomic_load(&page->arriving); /* the server takes back what it cannot send */
     }
     atomic_store(&whole, announced);

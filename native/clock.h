@@ -1,7 +1,7 @@
 /* The run's clock for programs that are not written in Go: what the files of this folder share.
  *
  * Together they are one library, which the dynamic linker puts before the C library (LD_PRELOAD). It answers every
- * question about time from a page that the coordinator keeps (batkube/timing/sessions.py), and turns each wait that
+ * question about time from a page that the coordinator keeps (batkube/timing/pages/session_page.py), and turns each wait that
  * has a timeout into one that has none and is ended by a bell: a datagram that the coordinator sends when the clock
  * has reached the moment at which the wait would be over. Whether the program is idle it does not say. The kernel knows
  * that better, and the coordinator asks it. A program that was not started by Batkube notices nothing of all this. */
@@ -32,7 +32,7 @@ struct wait_slot {
 
 enum { TABLE_OFFSET = 4096, SLOTS = 3584 };  /* those beyond are for batkube.clock */
 
-/* The page; its other readers are timing/page.py, timing/sessions.py and clock.py, and docs/reference/schedulers.md
+/* The page; its other readers are timing/pages/clock_page.py, timing/pages/session_page.py and clock.py, and docs/reference/schedulers.md
  * describes it. Up to `pid` it is laid out as for Go programs. */
 struct clock_page {
     uint64_t magic;                /* 0 */
@@ -64,7 +64,7 @@ struct clock_page {
 
 enum { MAGIC = 0x344b4256, DETERMINISTIC = 1 };
 
-/* What the page's `lacks` tells; timing/sessions.py has a sentence for each. */
+/* What the page's `lacks` tells; timing/pages/session_page.py has a sentence for each. */
 enum lack {
     LACK_ITIMER = 1,   /* alarm, setitimer */
     LACK_TIMERFD = 2,  /* timerfd_settime, timer_settime */

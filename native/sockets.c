@@ -82,7 +82,7 @@ static ssize_t got(int file, ssize_t count, int flags) {
 
 /* Beginnings and ends */
 
-/* Room for what the run's server sends in one piece (api/connections/polling.py). Linux gives so much to every program:
+/* Room for what the run's server sends in one piece (api/connections/polled/server.py). Linux gives so much to every program:
  * it is the smallest default of net.core.rmem_max. */
 enum { RECEIVE_BUFFER = 212992 };
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import json
 
-from batkube.schedulers.column_words import printed_columns
-from batkube.schedulers.toolchains import module_cache
+from batkube.schedulers.build.toolchains import module_cache
+from batkube.schedulers.column_descriptions import printed_columns
 
 VERSION = "v1.34.4"
 

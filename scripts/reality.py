@@ -28,9 +28,9 @@ from typing import Any
 
 import yaml
 
-from batkube.emulation.agreement import Agreement, agreement_of, matched, write_jobs_compared
+from batkube.emulation.agreement import Agreement, agreement_of, matched_jobs, write_job_comparison
+from batkube.emulation.control_plane.plane import SCHEDULER, ControlPlane, control_plane
 from batkube.emulation.emulate import emulate
-from batkube.emulation.plane import SCHEDULER, ControlPlane, control_plane
 from batkube.emulation.settings import Emulation
 from batkube.outputs.results import Results
 
@@ -186,7 +186,7 @@ def simulate(cases: Iterable[Case], out: Path) -> dict[str, Agreement]:
         subprocess.run([*command, "--out", str(folder / "simulated"), "--force"], check=True, stdout=subprocess.DEVNULL)
         real, simulated = Results(folder / "real"), Results(folder / "simulated")
         agreements[case.name] = agreement_of(real, simulated)
-        write_jobs_compared(folder / "jobs-compared.csv", matched(real, simulated))
+        write_job_comparison(folder / "jobs-compared.csv", matched_jobs(real, simulated))
     return agreements
 
 

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import published
+from batkube.emulation.control_plane.plane import control_plane
+from batkube.emulation.control_plane.scheduler_install import install_scheduler
 from batkube.emulation.emulate import emulate
-from batkube.emulation.installing import install
-from batkube.emulation.plane import control_plane
 from batkube.emulation.settings import Emulation, JobKind
 from batkube.outputs.results import Results
 
@@ -90,7 +90,7 @@ def play_gangs(scheduler: str, kind: JobKind, out: Path) -> None:
         # A plane that was left here still has its nodes.
         shutil.rmtree(folder / "plane", ignore_errors=True)
         with control_plane(folder / "plane", published.EIGHT_OF_TWO, has_scheduler=False, report=print) as plane:
-            served = install(plane, SCHEDULERS[scheduler], published.EIGHT_OF_TWO, folder / "programs")
+            served = install_scheduler(plane, SCHEDULERS[scheduler], published.EIGHT_OF_TWO, folder / "programs")
             described = Emulation(plane.kubeconfig, (write(folder),), kind=kind, scheduler_name=served)
             emulate(described, folder / "real", force=True)
 

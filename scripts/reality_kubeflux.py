@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from batkube.emulation.control_plane.plane import SCHEDULER, control_plane
 from batkube.emulation.emulate import emulate
-from batkube.emulation.plane import SCHEDULER, control_plane
 from batkube.emulation.settings import Emulation
 from batkube.outputs.results import Results
 

@@ -16,10 +16,10 @@ from tests import opt_in, skipped
 
 import batkube
 from batkube.policies import Policy
-from batkube.schedulers.builds import build_path, built
+from batkube.schedulers.build.builder import build_path, ensure_built
 from batkube.schedulers.installed import cache_folder
-from batkube.schedulers.programs import program
-from batkube.schedulers.recipes import local_program
+from batkube.schedulers.named_programs import find_recipe
+from batkube.schedulers.recipes import local_recipe
 
 # A slow machine is no failure, and a failure must be one for everybody: the same examples every time.
 settings.register_profile("batkube", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
@@ -47,7 +47,7 @@ def shared_data() -> Path:
 @pytest.fixture(scope="session")
 def kube_scheduler() -> str:
     """The path of kube-scheduler 1.34.4 on the virtual clock: built on first use, kept in the user's cache."""
-    return str(built(program("kube-scheduler@1.34.4"), cache_folder(), print))
+    return str(ensure_built(find_recipe("kube-scheduler@1.34.4"), cache_folder(), print))
 
 
 @pytest.fixture(scope="session")
@@ -55,7 +55,7 @@ def kept_program() -> Callable[[str], str]:
     """A function that returns the name of a program of the catalogue if that is built; building one takes minutes."""
 
     def title(wanted: str) -> str:
-        if not build_path(program(wanted), cache_folder()).exists() and not opt_in.WANTED:
+        if not build_path(find_recipe(wanted), cache_folder()).exists() and not opt_in.WANTED:
             pytest.skip(f"needs `batkube schedulers build {wanted}`, or make test-all, which builds it")
         return wanted
 
@@ -65,7 +65,7 @@ def kept_program() -> Callable[[str], str]:
 @pytest.fixture(scope="session")
 def wayward(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The path of the scheduler of tests/go/schedulers, which misbehaves as it is told."""
-    binary = built(local_program(REPOSITORY / "tests" / "go" / "schedulers", "."), cache_folder())
+    binary = ensure_built(local_recipe(REPOSITORY / "tests" / "go" / "schedulers", "."), cache_folder())
     return str(Path(shutil.copy(binary, tmp_path_factory.mktemp("wayward") / "wayward")))
 
 

@@ -7,9 +7,9 @@ import os
 import pytest
 
 from batkube.kernel.errors import RunFailed
-from batkube.schedulers.builds import build_path
+from batkube.schedulers.build.builder import build_path
 from batkube.schedulers.installed import cache_folder
-from batkube.schedulers.programs import program
+from batkube.schedulers.named_programs import find_recipe
 
 WANTED = os.environ.get("BATKUBE_SLOW_TESTS") == "1"
 
@@ -25,7 +25,7 @@ def require_built(*titles: str) -> None:
         return
     for title in titles:
         try:
-            is_built = build_path(program(title), cache_folder()).exists()
+            is_built = build_path(find_recipe(title), cache_folder()).exists()
         except RunFailed as problem:
             pytest.skip(f"needs {title}: {problem}")
         if not is_built:

@@ -22,15 +22,15 @@ import yaml
 from tests.commands import WORKLOAD, answer_here, command
 
 import batkube
-from batkube.api.verbs.encoding import ObjectView
-from batkube.api.verbs.watches import Watch, Watches
-from batkube.controllers.controlled import Controlled
-from batkube.controllers.jobs import Jobs
-from batkube.execution.kubelets import Kubelets
-from batkube.experiments.running.workers import Here
-from batkube.kernel.errors import bug_of
-from batkube.platforms.reading import read_platform
-from batkube.serving.service import Address, Service, serve
+from batkube.api.verbs.kinds.object_encoding import ObjectEncoder
+from batkube.api.verbs.storage.watches import Watch, WatchHub
+from batkube.controllers.batch.jobs import JobController
+from batkube.controllers.framework.owner_index import OwnerIndex
+from batkube.execution.kubelet.kubelets import Kubelets
+from batkube.experiments.running.worker_pool import InlineExecutor
+from batkube.kernel.errors import as_bug
+from batkube.platforms.reader import read_platform
+from batkube.serving.service import Address, ServeOptions, serve
 
 JOB: dict[str, Any] = {
     "apiVersion": "batch/v1",
@@ -63,19 +63,19 @@ def always(*_: object) -> bool:
 
 FAULTS = {
     "listener": Fault(
-        Controlled, "_hear", lambda batch, _: batch.kind == "pods", "while listeners were notified: pods default/work-"
+        OwnerIndex, "_hear", lambda batch, _: batch.kind == "pods", "while listeners were notified: pods default/work-"
     ),
-    "controller": Fault(Jobs, "reconcile", always, "while an appointment was kept: "),
+    "controller": Fault(JobController, "reconcile", always, "while an appointment was kept: "),
     "kubelet": Fault(Kubelets, "_start", always, "while an appointment was kept: "),
     "appointment": Fault(Kubelets, "_end_containers", always, "(rank FINISH)"),
     "encoder": Fault(
-        ObjectView,
+        ObjectEncoder,
         "object",
         lambda value, _: value["metadata"].get("name") == "work",
         "while a request was answered: ",
     ),
     "watch": Fault(
-        Watches, "_changed", lambda batch, _: batch.kind == "pods", "while listeners were notified: pods default/work-"
+        WatchHub, "_changed", lambda batch, _: batch.kind == "pods", "while listeners were notified: pods default/work-"
     ),
 }
 
@@ -86,7 +86,7 @@ def story(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> st
     fault = FAULTS[request.param]
     inject(fault, monkeypatch)
     # Objects are tried out before a run begins; when that fails nothing was computed yet.
-    monkeypatch.setattr("batkube.simulation.inputs.check_objects", lambda *_: None)
+    monkeypatch.setattr("batkube.simulation.preparation.inputs.check_objects", lambda *_: None)
     return fault.story
 
 
@@ -146,7 +146,7 @@ def test_an_experiment_reports_the_failed_run_and_does_the_others(story: str, tm
     results = batkube.experiment(
         {"base": described, "axes": {"workload": {"key": "workload", "values": workloads}}},
         tmp_path / "out",
-        executor=Here(),
+        executor=InlineExecutor(),
     )
 
     [failure] = results.failures.values()
@@ -190,7 +190,7 @@ class Client(threading.Thread):
 def served(folder: Path, path: str = "", *, keep_going: bool = False, patience_s: float = 20.0) -> Client:
     """Serve a cluster at a hundred times its speed until it ends, and return the client that used it meanwhile."""
     clients: list[Client] = []
-    service = Service(platform=read_platform("2x4,16Gi"), out=folder, speed=100, keep_going=keep_going)
+    service = ServeOptions(platform=read_platform("2x4,16Gi"), out=folder, speed=100, keep_going=keep_going)
     try:
         serve(service, lambda address: clients.append(Client(address, path, patience_s=patience_s)))
     finally:
@@ -203,7 +203,7 @@ def test_a_server_ends_with_the_story(story: str, tmp_path: Path) -> None:
     with pytest.raises(RuntimeError, match="injected") as caught:
         served(tmp_path / "out")
 
-    assert story in str(bug_of(caught.value))
+    assert story in str(as_bug(caught.value))
 
 
 def test_a_server_ends_when_a_stream_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -227,7 +227,7 @@ def test_a_server_that_keeps_going_logs_the_bug_and_notes_it(
 
 def test_the_command_serve_exits_with_1_and_one_message(tmp_path: Path) -> None:
     program = (
-        "import batkube.execution.kubelets as it\n"
+        "import batkube.execution.kubelet.kubelets as it\n"
         "def fail(*_): raise RuntimeError('injected')\n"
         "it.Kubelets.take_up = it.Kubelets._hear = fail"
     )

@@ -48,7 +48,7 @@ def test_everything_that_users_need_has_a_lower_bound() -> None:
 
 
 def test_time_zones_are_known_where_the_system_has_none() -> None:
-    program = "from batkube.kernel.time_zones import zone_of; print(zone_of('Europe/Paris'))"
+    program = "from batkube.cluster.cron.time_zones import zone_of; print(zone_of('Europe/Paris'))"
     bare = {**os.environ, "PYTHONTZPATH": ""}
 
     assert subprocess.check_output([sys.executable, "-c", program], env=bare, text=True) == "Europe/Paris\n"

@@ -12,12 +12,12 @@ import typer.main
 import yaml
 from tests.conftest import REPOSITORY
 
-from batkube.cli.app import command_line
-from batkube.cli.completion import places
+from batkube.cli.app import build_app
+from batkube.cli.commands.completion import command_shapes
 from batkube.scenarios.keys import KEYS
 
 PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").rglob("*.md"))]
-PLACES = {place.words: place.options for place in places(typer.main.get_command(command_line()))}
+PLACES = {place.words: place.options for place in command_shapes(typer.main.get_command(build_app()))}
 KNOWN = {words: {name for option in options for name in option.names} for words, options in PLACES.items()}
 _BLOCK = re.compile(r"^```(?:sh|bash|console)?\n(.*?)^```", re.MULTILINE | re.DOTALL)
 #: What a reader is to put something in the place of, and what may be left out.

@@ -11,7 +11,7 @@ import pytest
 from tests.commands import answer_here
 from tests.conftest import REPOSITORY
 
-from batkube.experiments.results.reading import read_results
+from batkube.experiments.results.result_files import read_results
 
 DOCS = REPOSITORY / "docs"
 

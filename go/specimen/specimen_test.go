@@ -14,7 +14,7 @@ import (
 	"unsafe"
 )
 
-// These tests are the coordinator, in Go: a second reading of the page's layout beside batkube/timing/page.py. Run them
+// These tests are the coordinator, in Go: a second reading of the page's layout beside batkube/timing/pages/clock_page.py. Run them
 // with the overlay (go test -overlay overlay.json ./...): the programs they start are this same test binary.
 
 const (

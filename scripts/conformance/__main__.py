@@ -31,10 +31,10 @@ from typing import Any, NamedTuple
 import yaml
 from clusters import Cluster, served, settled_memory, watched  # beside this file
 
-from batkube.schedulers.builds import built
+from batkube.schedulers.build.builder import ensure_built
 from batkube.schedulers.installed import cache_folder
-from batkube.schedulers.programs import program
-from batkube.schedulers.recipes import GoMod, Program
+from batkube.schedulers.named_programs import find_recipe
+from batkube.schedulers.recipes import BuildRecipe, GoMod
 
 HERE = Path(__file__).parent
 VERSION = "v1.34.4"
@@ -63,13 +63,13 @@ class Verdict(NamedTuple):
         return match[1] if match else "others"
 
 
-def suite() -> Program:
+def suite() -> BuildRecipe:
     """Return the suite as a program."""
     main = (HERE / "suite.go").read_text(encoding="utf-8")
     variables = tuple(
         (f"k8s.io/{package}.gitVersion", VERSION) for package in ("component-base/version", "client-go/pkg/version")
     )
-    return Program(
+    return BuildRecipe(
         "e2e", "k8s.io/kubernetes", VERSION, "", main=main, go_mod=GoMod.KUBERNETES, variables=variables, virtual=False
     )
 
@@ -200,11 +200,11 @@ def main() -> int:
     parser.add_argument("--build-only", action="store_true", help="build the suite, and no more")
     parser.add_argument("serve", nargs="*", help="more arguments for batkube serve, after --")
     arguments = parser.parse_args()
-    binary = built(suite(), cache_folder(), lambda line: print(line, flush=True))
+    binary = ensure_built(suite(), cache_folder(), lambda line: print(line, flush=True))
     if arguments.build_only:
         print(binary)
         return 0
-    kubectl = built(program("kubectl@1.34.4"), cache_folder(), lambda line: print(line, flush=True))
+    kubectl = ensure_built(find_recipe("kubectl@1.34.4"), cache_folder(), lambda line: print(line, flush=True))
     shutil.rmtree(arguments.out, ignore_errors=True)
     arguments.out.mkdir(parents=True)
     with (

@@ -17,9 +17,9 @@ import pytest
 
 from batkube.api.requests.messages import Request, Response
 from batkube.kernel.errors import RunFailed
-from batkube.schedulers.builds import built
+from batkube.schedulers.build.builder import ensure_built
 from batkube.schedulers.installed import cache_folder
-from batkube.schedulers.recipes import Program
+from batkube.schedulers.recipes import BuildRecipe
 from conformance.client import Client
 from conformance.direct import ADMIN, MERGE
 from conformance.serving import Serving
@@ -44,9 +44,9 @@ Tell = Callable[[], dict[str, dict[str, dict[str, str]]]]
 @pytest.fixture(scope="session")
 def informers_program() -> Path:
     """The Go program, built on first use."""
-    program = Program("informers", "k8s.io/client-go", CLIENT_GO, "", main=SOURCE.read_text(), virtual=False)
+    program = BuildRecipe("informers", "k8s.io/client-go", CLIENT_GO, "", main=SOURCE.read_text(), virtual=False)
     try:
-        return built(program, cache_folder())
+        return ensure_built(program, cache_folder())
     except RunFailed as problem:
         pytest.skip(f"needs client-go from the Go module proxy: {problem}")
 

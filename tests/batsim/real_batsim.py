@@ -10,7 +10,7 @@ from typing import Protocol
 
 import pytest
 
-from batkube.batsim.socket import Replier
+from batkube.batsim.protocol.zmq_sockets import Replier
 
 #: Its log, beside its other files.
 LOG = "batsim.log"
@@ -21,7 +21,7 @@ _PATIENCE_S = 300.0
 class Partner(Protocol):
     """A scheduler in this process."""
 
-    def ask(self, text: str) -> bytes:
+    def request(self, text: str) -> bytes:
         """Return the reply to a message."""
 
 
@@ -56,7 +56,7 @@ def run_real_batsim(words: Sequence[str], folder: Path, scheduler: Partner | Non
 
         try:
             while True:
-                replier.reply(scheduler.ask(replier.receive(check).decode()).decode())
+                replier.reply(scheduler.request(replier.receive(check).decode()).decode())
         except _Ended:
             return process.wait()
         finally:

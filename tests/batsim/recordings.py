@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import click
 import typer
 
-from batkube.batsim import simulator
-from batkube.cli.batsim import batsim
+from batkube.batsim.simulator import run
+from batkube.cli.commands.batsim import batsim
 
 #: Real seconds, which nobody can repeat, and what a Batsim was built as.
 _NOT_COMPARED = ("scheduling_time", "simulation_time", "batsim_version")
@@ -73,7 +73,7 @@ class RecordedScheduler:
         self._policy = policy
         self.heard: list[str] = []
 
-    def ask(self, text: str) -> bytes:
+    def request(self, text: str) -> bytes:
         """Hand it a message, and return its reply."""
         self.heard.append(text)
         reply, _ = self._policy.handle(json.loads(text))
@@ -87,7 +87,7 @@ class Playback:
         self._replies = iter(replies)
         self.heard: list[str] = []
 
-    def ask(self, text: str) -> bytes:
+    def request(self, text: str) -> bytes:
         """Return the next reply."""
         self.heard.append(text)
         return next(self._replies).encode()
@@ -104,17 +104,17 @@ def _module(path: Path) -> ModuleType:
     return sys.modules[path.stem]
 
 
-def arguments_of(words: Sequence[str]) -> simulator.Arguments:
+def arguments_of(words: Sequence[str]) -> run.SimulatorArguments:
     """Return what our command line makes of the words of Batsim's."""
-    caught: list[simulator.Arguments] = []
+    caught: list[run.SimulatorArguments] = []
     app = typer.Typer()
     app.command()(batsim)
-    original = simulator.run_batsim
-    simulator.run_batsim = lambda arguments, listener=None, scheduler=None: caught.append(arguments)
+    original = run.run_batsim
+    run.run_batsim = lambda arguments, listener=None, scheduler=None: caught.append(arguments)
     try:
         typer.main.get_command(app).main(["-q", *words], standalone_mode=False)
     finally:
-        simulator.run_batsim = original
+        run.run_batsim = original
     if not caught:
         raise click.UsageError("nothing is simulated")
     return caught[0]

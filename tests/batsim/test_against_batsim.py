@@ -19,8 +19,8 @@ from tests.batsim.real_batsim import real_batsim, run_real_batsim
 from tests.batsim.recordings import ANY_SCENARIO, arguments_of, comparable, differences, read_table
 from tests.batsim.scenarios import FAMILIES, Maker
 
-from batkube.batsim.simulation import JobsLeft
-from batkube.batsim.simulator import run_batsim
+from batkube.batsim.simulator.run import run_batsim
+from batkube.batsim.simulator.simulation import UnfinishedJobs
 from batkube.kernel.errors import RunFailed
 
 SCENARIOS = int(os.environ.get("BATKUBE_SCENARIOS", "5"))
@@ -46,7 +46,7 @@ def test_a_generated_scenario_is_the_same_to_the_real_batsim(family: str, seed: 
     try:
         arguments = dataclasses.replace(arguments_of(scenario.words), prefix=str(ours / "out"))
         run_batsim(arguments, scheduler=our_scheduler)
-    except JobsLeft:
+    except UnfinishedJobs:
         pass
     except RunFailed as error:
         failure = error

@@ -18,8 +18,8 @@ from tests.batsim.platforms import silent_platform
 from tests.batsim.real_batsim import real_batsim
 from tests.batsim.test_easy_over_the_protocol import Schedule, assert_equal, by_our_cluster, schedule
 
-from batkube.batsim.simulator import Arguments, run_batsim
-from batkube.batsim.socket import free_endpoint
+from batkube.batsim.protocol.zmq_sockets import free_endpoint
+from batkube.batsim.simulator.run import SimulatorArguments, run_batsim
 
 MACHINES = 8
 KILLER = """-v killer --variant_options {"nb_kills_per_job":1,"delay_before_kill":10}"""
@@ -84,7 +84,9 @@ def a_workload(folder: Path, seed: int, jobs: int = 60, longer_s: float = 0.0) -
 def by_our_batsim(batsched: str, algorithm: str, workload: Path, folder: Path) -> Schedule:
     platform = silent_platform(folder, MACHINES)
     with listening(batsched, algorithm) as endpoint:
-        run_batsim(Arguments(platform=platform, workloads=[workload], endpoint=endpoint, prefix=str(folder / "ours")))
+        run_batsim(
+            SimulatorArguments(platform=platform, workloads=[workload], endpoint=endpoint, prefix=str(folder / "ours"))
+        )
     return schedule(folder / "ours_jobs.csv")
 
 

@@ -26,8 +26,8 @@ from tests.batsim.recordings import Recording, read_table
 
 import batkube
 import published
-from batkube.batsim.simulator import Arguments, run_batsim
-from batkube.batsim.socket import free_endpoint
+from batkube.batsim.protocol.zmq_sockets import free_endpoint
+from batkube.batsim.simulator.run import SimulatorArguments, run_batsim
 from batkube.kernel.errors import InputError, RunFailed
 from batkube.kernel.intervals import members, parse_intervals
 
@@ -164,7 +164,7 @@ def test_machines_that_batsim_takes_away_are_noted_by_name(tmp_path: Path) -> No
     jobs = [{"id": "0", "subtime": 0, "res": 1, "profile": "p"}]
     workload = workload_file(tmp_path, {"nb_res": 12, "jobs": jobs, "profiles": {"p": {"type": "delay", "delay": 5}}})
     platform, endpoint = platform_file(tmp_path, 12), free_endpoint()
-    arguments = Arguments(platform, [workload], endpoint, str(tmp_path / "engine"), events=[events])
+    arguments = SimulatorArguments(platform, [workload], endpoint, str(tmp_path / "engine"), events=[events])
     thread = threading.Thread(target=run_batsim, args=(arguments,), daemon=True)
     thread.start()
 
@@ -176,7 +176,7 @@ def test_machines_that_batsim_takes_away_are_noted_by_name(tmp_path: Path) -> No
 
 def _engine_at(endpoint: str, folder: Path, workload: Path, platform: Path) -> threading.Thread:
     """Start a Batsim of ours that looks for its scheduler at an endpoint."""
-    arguments = Arguments(platform, [workload], endpoint, str(folder / "engine"), patience_ns=30_000_000_000)
+    arguments = SimulatorArguments(platform, [workload], endpoint, str(folder / "engine"), patience_ns=30_000_000_000)
     thread = threading.Thread(target=run_batsim, args=(arguments,), daemon=True)
     thread.start()
     return thread

@@ -19,8 +19,8 @@ from tests.batsim.platforms import silent_platform
 from tests.batsim.recordings import read_table
 
 import batkube
-from batkube.batsim.simulator import Arguments, run_batsim
-from batkube.batsim.socket import free_endpoint
+from batkube.batsim.protocol.zmq_sockets import free_endpoint
+from batkube.batsim.simulator.run import SimulatorArguments, run_batsim
 
 EASY = Path(__file__).resolve().parents[2] / "examples" / "batsim" / "easy.py"
 
@@ -52,7 +52,9 @@ def schedule(path: Path) -> Schedule:
 def by_our_batsim(workload: Path, machines: int, folder: Path) -> Schedule:
     platform = silent_platform(folder, machines)
     with easy() as endpoint:
-        run_batsim(Arguments(platform=platform, workloads=[workload], endpoint=endpoint, prefix=str(folder / "out")))
+        run_batsim(
+            SimulatorArguments(platform=platform, workloads=[workload], endpoint=endpoint, prefix=str(folder / "out"))
+        )
     return schedule(folder / "out_jobs.csv")
 
 

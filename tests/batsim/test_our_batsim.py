@@ -15,9 +15,9 @@ from tests.batsim.platforms import silent_platform
 from tests.batsim.recordings import arguments_of, read_table
 from typer.testing import CliRunner
 
-from batkube.batsim.options import Options
-from batkube.batsim.simulator import Arguments, run_batsim
-from batkube.cli.app import command_line
+from batkube.batsim.simulator.run import SimulatorArguments, run_batsim
+from batkube.batsim.state.options import Options
+from batkube.cli.app import build_app
 from batkube.kernel.errors import InputError, RunFailed
 
 Decision = tuple[str, Mapping[str, Any]]
@@ -30,7 +30,7 @@ class Scheduler:
         self._reaction = reaction
         self.events: list[tuple[float, str, Mapping[str, Any]]] = []
 
-    def ask(self, text: str) -> bytes:
+    def request(self, text: str) -> bytes:
         """Return the reply to a message."""
         message = json.loads(text)
         now, decisions = message["now"], []
@@ -48,12 +48,12 @@ def on_first_machines(kind: str, data: Mapping[str, Any]) -> list[Decision]:
     return [("EXECUTE_JOB", {"job_id": data["job_id"], "alloc": f"0-{data['job']['res'] - 1}"})]
 
 
-def written(folder: Path, jobs: Sequence[Mapping[str, Any]], **profiles: Mapping[str, Any]) -> Arguments:
+def written(folder: Path, jobs: Sequence[Mapping[str, Any]], **profiles: Mapping[str, Any]) -> SimulatorArguments:
     """Return the arguments of a simulation of jobs on four hosts of ten cores with 100 Mflop/s each."""
     platform = silent_platform(folder, 4, more='speed="100Mf" core="10"')
     entries = [{"id": str(number), "subtime": 0, "res": 1, **job} for number, job in enumerate(jobs)]
     (folder / "w.json").write_text(json.dumps({"nb_res": 4, "jobs": entries, "profiles": profiles}))
-    return Arguments(platform, [folder / "w.json"], prefix=str(folder / "out"))
+    return SimulatorArguments(platform, [folder / "w.json"], prefix=str(folder / "out"))
 
 
 @pytest.fixture
@@ -95,7 +95,7 @@ def test_processes_on_one_host_share_it(tmp_path: Path, trace: Mapping[str, Any]
     assert [row["execution_time"] for row in rows(tmp_path)] == ["20.000000"] * 2
 
 
-def _sharing(arguments: Arguments) -> Arguments:
+def _sharing(arguments: SimulatorArguments) -> SimulatorArguments:
     return dataclasses.replace(arguments, options=dataclasses.replace(arguments.options, allows_compute_sharing=True))
 
 
@@ -144,10 +144,10 @@ def test_a_trace_that_is_not_there_is_an_input_error_before_anything_is_written(
 # Without a scheduler
 
 
-def batsim(arguments: Arguments, *options: str) -> tuple[int, str]:
+def batsim(arguments: SimulatorArguments, *options: str) -> tuple[int, str]:
     """Run the command; return its exit code and what it said."""
     words = ["batsim", "-p", str(arguments.platform), "-w", str(arguments.workloads[0]), "-e", arguments.prefix]
-    result = CliRunner().invoke(command_line("batsim"), [*words, *options], catch_exceptions=False)
+    result = CliRunner().invoke(build_app("batsim"), [*words, *options], catch_exceptions=False)
     return result.exit_code, result.output
 
 
@@ -178,7 +178,7 @@ def test_without_a_scheduler_energy_is_counted_as_with_one(tmp_path: Path) -> No
     (tmp_path / "w.json").write_text(json.dumps({"nb_res": 2, "jobs": jobs, "profiles": profiles}))
     files = ["-p", str(platform), "-w", str(tmp_path / "w.json"), "-e", str(tmp_path / "o")]
 
-    result = CliRunner().invoke(command_line("batsim"), ["batsim", *files, "--no-sched", "-E", "-q"])
+    result = CliRunner().invoke(build_app("batsim"), ["batsim", *files, "--no-sched", "-E", "-q"])
 
     assert result.exit_code == 0
     assert read_table(tmp_path / "o_consumed_energy.csv")[-1][:2] == ["5.000000", "650.000000"]
@@ -212,7 +212,7 @@ def test_jobs_that_are_left_behind_are_told_and_the_command_ends_as_batsim_does(
     def answer() -> None:
         idle = Scheduler(lambda kind, data: [])
         while socket.poll(2000):
-            socket.send(idle.ask(socket.recv().decode()))
+            socket.send(idle.request(socket.recv().decode()))
 
     thread = threading.Thread(target=answer)
     thread.start()

@@ -20,8 +20,8 @@ import pytest
 from tests.batsim.platforms import silent_platform
 
 import batkube
-from batkube.batsim.simulator import Arguments, run_batsim
-from batkube.batsim.socket import free_endpoint
+from batkube.batsim.protocol.zmq_sockets import free_endpoint
+from batkube.batsim.simulator.run import SimulatorArguments, run_batsim
 from batkube.kernel.errors import RunFailed
 
 JOBS = {
@@ -113,7 +113,7 @@ def test_a_scheduler_at_fault_is_told_and_what_was_computed_is_kept(
 
     def run() -> None:
         if place == "our Batsim":
-            run_batsim(Arguments(platform, [workload], endpoint, str(out), patience_ns=patience_s * 10**9))
+            run_batsim(SimulatorArguments(platform, [workload], endpoint, str(out), patience_ns=patience_s * 10**9))
         else:
             name, watchdog = f"batsim:{endpoint}", f"{patience_s}s"
             batkube.run(workload=workload, platform=platform, scheduler=name, out=out, watchdog=watchdog)
@@ -132,7 +132,7 @@ def test_a_scheduler_that_is_slow_but_not_too_slow_is_waited_for(
     endpoint = free_endpoint()
 
     with partner(tmp_path, SCHEDULER, "time.sleep(0.5)", endpoint):
-        run_batsim(Arguments(platform, [workload], endpoint, str(tmp_path / "out"), patience_ns=30 * 10**9))
+        run_batsim(SimulatorArguments(platform, [workload], endpoint, str(tmp_path / "out"), patience_ns=30 * 10**9))
 
     assert len((tmp_path / "out_jobs.csv").read_text().splitlines()) == 5
 

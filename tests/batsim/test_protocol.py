@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batkube.batsim.actors import Scene, Script, Sleep
-from batkube.batsim.mailboxes import Mailbox
-from batkube.batsim.messages import (
+from batkube.batsim.protocol.decoder import MalformedMessage, decode
+from batkube.batsim.protocol.encoder import encode
+from batkube.batsim.protocol.messages import (
     CallMeLater,
     Event,
     ExecuteJob,
@@ -21,8 +21,8 @@ from batkube.batsim.messages import (
     RequestedCall,
     SetResourceState,
 )
-from batkube.batsim.reading import Nonsense, read
-from batkube.batsim.text import written
+from batkube.batsim.simgrid.actors import ActorCode, ActorKernel, Sleep
+from batkube.batsim.simgrid.mailboxes import Mailbox
 from batkube.kernel.instants import Duration, Instant
 
 #: Dates have six decimals on the wire.
@@ -49,7 +49,7 @@ EVENTS = st.one_of(
 
 @given(DATES, st.lists(EVENTS))
 def test_what_is_written_is_read_as_what_it_was(now: Instant, events: list[Event]) -> None:
-    assert read(written(Message(now, events))) == Message(now, events)
+    assert decode(encode(Message(now, events))) == Message(now, events)
 
 
 def test_a_message_looks_as_batsims_do() -> None:
@@ -57,7 +57,7 @@ def test_a_message_looks_as_batsims_do() -> None:
         at=Instant(10_500_000_000), job_id="w0!1", state="COMPLETED_SUCCESSFULLY", return_code=0, machines=0b101111
     )
 
-    assert written(Message(Instant(11 * 10**9), [event])) == (
+    assert encode(Message(Instant(11 * 10**9), [event])) == (
         '{"now":11.000000,"events":[{"timestamp":10.500000,"type":"JOB_COMPLETED","data":'
         '{"job_id":"w0!1","job_state":"COMPLETED_SUCCESSFULLY","return_code":0,"alloc":"0-3 5"}}]}'
     )
@@ -65,8 +65,8 @@ def test_a_message_looks_as_batsims_do() -> None:
 
 @given(st.text() | st.binary())
 def test_nonsense_is_told_and_breaks_nothing(text: str | bytes) -> None:
-    with pytest.raises(Nonsense, match=r"^Invalid JSON message"):
-        read(text)
+    with pytest.raises(MalformedMessage, match=r"^Invalid JSON message"):
+        decode(text)
 
 
 @pytest.mark.parametrize(
@@ -84,24 +84,24 @@ def test_nonsense_is_told_and_breaks_nothing(text: str | bytes) -> None:
 def test_a_wrong_allocation_is_refused(data: dict[str, object]) -> None:
     message = {"now": 0.0, "events": [{"timestamp": 0.0, "type": "EXECUTE_JOB", "data": data}]}
 
-    with pytest.raises(Nonsense, match=r"event 0 \(EXECUTE_JOB\)"):
-        read(json.dumps(message))
+    with pytest.raises(MalformedMessage, match=r"event 0 \(EXECUTE_JOB\)"):
+        decode(json.dumps(message))
 
 
 def test_actors_do_not_see_in_their_round_what_others_put_into_a_mailbox() -> None:
-    scene, mailbox, seen = Scene(), Mailbox(), []
+    scene, mailbox, seen = ActorKernel(), Mailbox(), []
 
-    def sender() -> Script:
+    def sender() -> ActorCode:
         yield from mailbox.put("first")
         yield from mailbox.put("second")
 
-    def receiver() -> Script:
+    def receiver() -> ActorCode:
         for _ in range(2):
             message = yield from mailbox.get()
             seen.append((message, (yield from mailbox.is_empty())))
 
-    scene.enter(sender(), "here")
-    scene.enter(receiver(), "here")
+    scene.spawn(sender(), "here")
+    scene.spawn(receiver(), "here")
     while (due := scene.due) is not None:
         scene.step(due)
 
@@ -109,15 +109,15 @@ def test_actors_do_not_see_in_their_round_what_others_put_into_a_mailbox() -> No
 
 
 def test_what_ends_at_one_date_ends_in_the_order_in_which_it_began() -> None:
-    scene, ended = Scene(), []
+    scene, ended = ActorKernel(), []
 
-    def sleeper(name: str, *lengths: int) -> Script:
+    def sleeper(name: str, *lengths: int) -> ActorCode:
         for length in lengths:
             yield Sleep(Duration(length))
         ended.append((name, scene.now))
 
-    scene.enter(sleeper("short and long", 2, 8), "here")
-    scene.enter(sleeper("long", 10), "here")
+    scene.spawn(sleeper("short and long", 2, 8), "here")
+    scene.spawn(sleeper("long", 10), "here")
     while (due := scene.due) is not None:
         scene.step(due)
 
@@ -125,19 +125,19 @@ def test_what_ends_at_one_date_ends_in_the_order_in_which_it_began() -> None:
 
 
 def test_messages_between_hosts_take_their_time_one_after_the_other() -> None:
-    scene, mailbox, arrivals = Scene(lambda source, target: Duration(600)), Mailbox(), []
+    scene, mailbox, arrivals = ActorKernel(lambda source, target: Duration(600)), Mailbox(), []
 
-    def sender() -> Script:
+    def sender() -> ActorCode:
         yield from mailbox.put("news")
 
-    def receiver() -> Script:
+    def receiver() -> ActorCode:
         for _ in range(3):
             yield from mailbox.get()
             arrivals.append(scene.now)
 
     for number in range(3):
-        scene.enter(sender(), f"host{number}")
-    scene.enter(receiver(), "master")
+        scene.spawn(sender(), f"host{number}")
+    scene.spawn(receiver(), "master")
     while (due := scene.due) is not None:
         scene.step(due)
 

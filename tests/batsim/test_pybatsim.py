@@ -20,10 +20,10 @@ from tests.batsim.platforms import silent_platform, wired_platform
 from tests.batsim.recordings import read_table
 
 import batkube
-from batkube.batsim.options import Options
-from batkube.batsim.simulator import Arguments, run_batsim
-from batkube.batsim.site import MASTER_HOST
-from batkube.batsim.socket import free_endpoint
+from batkube.batsim.protocol.zmq_sockets import free_endpoint
+from batkube.batsim.simulator.hosts import MASTER_HOST
+from batkube.batsim.simulator.run import SimulatorArguments, run_batsim
+from batkube.batsim.state.options import Options
 from batkube.schedulers.installed import cache_folder
 
 VERSION = "3.2.1"
@@ -110,7 +110,7 @@ def in_batsim(
         subprocess.Popen(command(pybatsim, scheduler, endpoint, configuration), stdout=file, stderr=file) as process,
     ):
         try:
-            arguments = Arguments(
+            arguments = SimulatorArguments(
                 xml,
                 [workload],
                 endpoint=endpoint,

@@ -10,8 +10,8 @@ import pytest
 from tests.batsim.recordings import Recording, arguments_of, comparable, differences, read_table
 from typer.testing import CliRunner
 
-from batkube.batsim.simulator import run_batsim
-from batkube.cli.app import command_line
+from batkube.batsim.simulator.run import run_batsim
+from batkube.cli.app import build_app
 from batkube.kernel.errors import InputError, RunFailed
 
 #: Runs whose messages and files are the same, on platforms with a network as well: there Batsim's own messages take
@@ -153,7 +153,7 @@ def test_what_is_not_supported_is_refused_by_name(
 def test_the_execution_context_is_shown_as_batsim_shows_it(shared_data: Path) -> None:
     recording = Recording(shared_data, "dump_context")
 
-    shown = CliRunner().invoke(command_line("batsim"), ["batsim", *recording.arguments])
+    shown = CliRunner().invoke(build_app("batsim"), ["batsim", *recording.arguments])
 
     assert json.loads(shown.output) == {
         "socket_endpoint": "tcp://localhost:28000",

@@ -17,7 +17,7 @@ from tests.batsim.real_batsim import LOG, real_batsim, run_real_batsim
 from tests.batsim.recordings import arguments_of, read_table
 from tests.batsim.test_our_batsim import Decision, Scheduler, on_first_machines
 
-from batkube.batsim.simulator import run_batsim
+from batkube.batsim.simulator.run import run_batsim
 from batkube.kernel.errors import RunFailed
 
 OURS, REAL = "batkube batsim", "the batsim on the PATH"

@@ -35,7 +35,7 @@ class Whims:
         self._out: list[Json] = []
         self.heard: list[str] = []
 
-    def ask(self, text: str) -> bytes:
+    def request(self, text: str) -> bytes:
         """Return the reply to a message."""
         self.heard.append(text)
         message = json.loads(text)

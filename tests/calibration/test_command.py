@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from batkube.cli.app import command_line
-from batkube.execution.latencies import read_latencies
+from batkube.cli.app import build_app
+from batkube.execution.latencies.delays import read_latencies
 from batkube.kernel.errors import InputError
 from calibration.conftest import Write, recorded
 
 
 def calibrate(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(command_line(), ["calibrate", *map(str, arguments)])
+    return CliRunner().invoke(build_app(), ["calibrate", *map(str, arguments)])
 
 
 def refusal(*arguments: str | Path) -> str:

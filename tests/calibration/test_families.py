@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from batkube.calibration.families import FAMILIES, QUANTILES
+from batkube.calibration.families import FAMILIES, QUANTILE_COUNT
 from batkube.calibration.fitting import fit
-from batkube.calibration.recordings import Floats
+from batkube.calibration.recorded_runs import Floats
 from batkube.calibration.steps import StepSample
 from batkube.kernel.distributions import parse_distribution
 from batkube.kernel.streams import Streams
@@ -27,7 +27,7 @@ def draws(text: str, count: int = 4000) -> Floats:
 def test_a_family_finds_its_own_parameters_again(text: str) -> None:
     known = parse_distribution(text)
 
-    found = FAMILIES[known.name].best(draws(text))
+    found = FAMILIES[known.name].fit(draws(text))
 
     assert found.parameters == pytest.approx(known.parameters, rel=0.06)
 
@@ -37,7 +37,7 @@ def test_the_distribution_function_is_that_of_the_draws(text: str) -> None:
     known, values = parse_distribution(text), draws(text)
     family = FAMILIES[known.name]
 
-    below = family.share_below(values, known.parameters)
+    below = family.cdf(values, known.parameters)
 
     assert (np.diff(below) >= 0).all()
     assert np.abs(below - np.arange(1, len(values) + 1) / len(values)).max() < 0.03
@@ -49,7 +49,7 @@ def test_the_right_family_is_chosen_from_enough_times(text: str) -> None:
     chosen = fit(StepSample("x", draws(text), 0))
 
     assert chosen.distribution.name == parse_distribution(text).name or chosen.is_good
-    assert chosen.distance < 0.03
+    assert chosen.ks_distance < 0.03
 
 
 def test_two_humps_are_no_named_family_and_become_empirical() -> None:
@@ -58,7 +58,7 @@ def test_two_humps_are_no_named_family_and_become_empirical() -> None:
     chosen = fit(StepSample("notice", humps, 0))
 
     assert chosen.distribution.name == "empirical"
-    assert len(chosen.distribution.parameters) == QUANTILES
+    assert len(chosen.distribution.parameters) == QUANTILE_COUNT
     assert chosen.mean == pytest.approx(humps.mean(), rel=0.03)
 
 
@@ -81,7 +81,7 @@ def test_one_far_value_does_not_draw_the_mean_with_it() -> None:
 @settings(max_examples=40)
 @given(SAMPLES)
 def test_quantiles_never_fall_and_draws_stay_near_the_sample(values: Floats) -> None:
-    found = FAMILIES["empirical"].best(values)
+    found = FAMILIES["empirical"].fit(values)
 
     assert list(found.parameters) == sorted(found.parameters)
     assert parse_distribution(found.describe()) == found
@@ -96,5 +96,5 @@ def test_any_sample_can_be_fitted_with_any_family_and_read_back(values: Floats, 
     """Also one of zeros only, or of one value many times."""
     chosen = fit(StepSample("x", values, 0), name)
 
-    assert 0 <= chosen.distance <= 1
+    assert 0 <= chosen.ks_distance <= 1
     assert parse_distribution(chosen.distribution.describe()).name == name

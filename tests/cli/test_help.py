@@ -10,21 +10,21 @@ import pytest
 import typer.main
 from typer.testing import CliRunner
 
-from batkube.cli.app import command_line, overview
-from batkube.cli.completion import places
+from batkube.cli.app import build_app, help_only_app
+from batkube.cli.commands.completion import command_shapes
 
 
 @pytest.mark.parametrize("group", [[], ["workload"], ["schedulers"]])
 def test_no_summary_of_a_command_is_cut(group: list[str]) -> None:
-    told = CliRunner().invoke(command_line(), [*group, "--help"], env={"COLUMNS": "78"}).output
+    told = CliRunner().invoke(build_app(), [*group, "--help"], env={"COLUMNS": "78"}).output
 
     assert "Commands:" in told
     assert not [line for line in told.splitlines() if line.endswith(("...", "…")) and not line.startswith("Usage")]
 
 
 def test_who_names_no_command_sees_what_each_says_of_itself_and_none_is_loaded() -> None:
-    listed, loaded = (CliRunner().invoke(app, ["--help"]).output for app in (overview(), command_line()))
-    program = "import sys, batkube.cli.answering as cli; sys.argv[1:] = ['--help']; cli.answer(); print(*sys.modules)"
+    listed, loaded = (CliRunner().invoke(app, ["--help"]).output for app in (help_only_app(), build_app()))
+    program = "import sys, batkube.cli.invocation as cli; sys.argv[1:] = ['--help']; cli.answer(); print(*sys.modules)"
     modules = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
 
     assert listed == loaded
@@ -34,7 +34,7 @@ def test_who_names_no_command_sees_what_each_says_of_itself_and_none_is_loaded()
 
 @pytest.mark.parametrize("command", ["run", "emulate", "serve", "experiment", "schedulers build"])
 def test_options_name_what_they_take_and_not_its_python_type(command: str) -> None:
-    told = CliRunner().invoke(command_line(), [*command.split(), "--help"], terminal_width=80).output
+    told = CliRunner().invoke(build_app(), [*command.split(), "--help"], terminal_width=80).output
 
     options = told.partition("Options:")[2]
     assert "--help" in options
@@ -43,14 +43,14 @@ def test_options_name_what_they_take_and_not_its_python_type(command: str) -> No
 
 def test_no_help_shows_a_mark_that_was_meant_for_its_layout() -> None:
     """In a raw docstring a backspace is two characters, and the examples below it become one paragraph."""
-    for place in places(typer.main.get_command(command_line())):
-        told = CliRunner().invoke(command_line(), [*place.words, "--help"]).output
+    for place in command_shapes(typer.main.get_command(build_app())):
+        told = CliRunner().invoke(build_app(), [*place.words, "--help"]).output
         assert "\\b" not in told, place.words
 
 
 @pytest.mark.parametrize("command", ["", "run", "workload", "workload show", "schedulers build"])
 def test_help_is_asked_for_by_one_letter_too(command: str) -> None:
-    short, long = (CliRunner().invoke(command_line(), [*command.split(), option]) for option in ("-h", "--help"))
+    short, long = (CliRunner().invoke(build_app(), [*command.split(), option]) for option in ("-h", "--help"))
 
     assert short.exit_code == 0
     assert short.output == long.output

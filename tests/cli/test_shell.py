@@ -19,8 +19,8 @@ import pytest
 import typer.main
 from tests.commands import RUN, WORKLOAD, answer, answer_here, study
 
-from batkube.cli.app import command_line
-from batkube.cli.completion import places
+from batkube.cli.app import build_app
+from batkube.cli.commands.completion import command_shapes
 
 SWF = "; MaxProcs: 4\n" + "".join(f"{n} {n} -1 5 1 -1 -1 1 9 -1 1 1 1 -1 -1 -1 -1 -1\n" for n in range(1, 4))
 
@@ -178,7 +178,7 @@ def test_zsh_offers_the_choices_of_an_argument_and_no_files(script: Path, tmp_pa
 
 def test_every_command_and_option_is_in_every_script(script: Path) -> None:
     """What help lists can be completed: the scripts are made from the same place."""
-    known = list(places(typer.main.get_command(command_line())))
+    known = list(command_shapes(typer.main.get_command(build_app())))
 
     assert {place.name for place in known} >= {"", "run", "workload convert", "schedulers build", "graph query"}
     for shell in ("bash", "zsh"):

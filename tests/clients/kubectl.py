@@ -16,11 +16,11 @@ _SECONDS = 60
 
 def build_kubectl() -> Path:
     """Return the program, built from its Go module on first use; fails with RunFailed where there is no Go."""
-    from batkube.schedulers.builds import built
-    from batkube.schedulers.programs import program
+    from batkube.schedulers.build.builder import ensure_built
+    from batkube.schedulers.named_programs import find_recipe
     from conformance.real_server import cache_folder
 
-    return built(program("kubectl"), cache_folder())
+    return ensure_built(find_recipe("kubectl"), cache_folder())
 
 
 class Ended(NamedTuple):

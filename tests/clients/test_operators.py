@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from batkube.schedulers.builds import built
-from batkube.schedulers.definitions import decode
+from batkube.schedulers.build.builder import ensure_built
+from batkube.schedulers.build.records import DEFINITIONS
+from batkube.schedulers.definitions import decode_definitions
 from batkube.schedulers.installed import cache_folder
-from batkube.schedulers.programs import program
-from batkube.schedulers.records import DEFINITIONS
+from batkube.schedulers.named_programs import find_recipe
 from clients.kubectl import Kubectl
 from clients.serving import Served
 
@@ -104,7 +104,7 @@ class Helm:
 @pytest.fixture
 def helm(cluster: Served, kubectl: Kubectl, tmp_path: Path, kept_program: Callable[[str], str]) -> Helm:
     """Helm in the namespace of `kubectl`; only where it is built."""
-    binary = built(program(kept_program("helm")), cache_folder())
+    binary = ensure_built(find_recipe(kept_program("helm")), cache_folder())
     return Helm(binary, cluster, kubectl.namespace, tmp_path)
 
 
@@ -112,8 +112,8 @@ def helm(cluster: Served, kubectl: Kubectl, tmp_path: Path, kept_program: Callab
 def test_definitions_are_applied_by_the_server_twice_and_served(
     bare: Served, kubectl_program: Path, tmp_path: Path, kept_program: Callable[[str], str], title: str
 ) -> None:
-    binary = built(program(kept_program(title)), cache_folder())
-    definitions = decode((binary.parent / DEFINITIONS).read_bytes())
+    binary = ensure_built(find_recipe(kept_program(title)), cache_folder())
+    definitions = decode_definitions((binary.parent / DEFINITIONS).read_bytes())
     kubectl = Kubectl(kubectl_program, bare.kubeconfig, tmp_path)
     stdin = json.dumps({"apiVersion": "v1", "kind": "List", "items": definitions})
 

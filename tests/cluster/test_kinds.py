@@ -82,8 +82,8 @@ def test_lists_and_maps_know_how_they_merge(builtin: KindTable) -> None:
 
 
 def test_kinds_of_old_versions_are_known_though_not_served(builtin: KindTable) -> None:
-    assert builtin.knows_kind("apps", "v1beta1", "Deployment")
-    assert not builtin.knows_kind("apps", "v9", "Deployment")
+    assert builtin.has_kind("apps", "v1beta1", "Deployment")
+    assert not builtin.has_kind("apps", "v9", "Deployment")
 
 
 def test_stable_versions_come_before_betas_and_newer_before_older() -> None:

@@ -5,7 +5,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batkube.cluster.mapping import PodFactory, ResourceModel, kube_name, label_value, node_of, pod_base_name
+from batkube.cluster.mapping import PodFactory, ResourceModel, as_label_value, kube_name, node_of, pod_base_name
 from batkube.kernel.instants import Duration, Instant
 from batkube.kernel.quantities import CPU, MEMORY, PODS
 from batkube.platforms.model import Machine
@@ -32,8 +32,8 @@ def test_any_text_becomes_a_valid_kubernetes_name_and_label(text: str) -> None:
 
     assert RFC_1123_SUBDOMAIN.fullmatch(name)
     assert len(name) <= 253 - len("-999999")
-    assert LABEL_VALUE.fullmatch(label_value(text))
-    assert len(label_value(text)) <= 63
+    assert LABEL_VALUE.fullmatch(as_label_value(text))
+    assert len(as_label_value(text)) <= 63
 
 
 @given(st.text(max_size=20), st.text(max_size=20))

@@ -123,7 +123,7 @@ def test_a_deletion_is_told_with_the_object_as_it_last_was() -> None:
     store = Store()
     heard: list[Batch] = []
     store.create(POD, keys("ab"), [{"value": 1}, {"value": 2}], NOW)
-    store.listen(POD, lambda batch, now: heard.append(batch))
+    store.subscribe(POD, lambda batch, now: heard.append(batch))
 
     store.delete(POD, keys("b"), NOW)
 
@@ -136,8 +136,8 @@ def test_listeners_hear_a_batch_once_of_their_kind_only_and_never_their_own_word
     store = Store()
     heard: list[str] = []
     me = object()
-    store.listen(POD, lambda batch, now: heard.append(f"all {len(batch.keys)}"))
-    store.listen(POD, lambda batch, now: heard.append("me"), author=me)
+    store.subscribe(POD, lambda batch, now: heard.append(f"all {len(batch.keys)}"))
+    store.subscribe(POD, lambda batch, now: heard.append("me"), author=me)
 
     store.create(POD, keys("ab"), [{}, {}], NOW)
     store.replace(POD, keys("a"), [{}], NOW, author=me)
@@ -148,7 +148,7 @@ def test_listeners_hear_a_batch_once_of_their_kind_only_and_never_their_own_word
 
 def test_a_listener_that_writes_is_a_bug() -> None:
     store = Store()
-    store.listen(POD, lambda batch, now: store.create(POD, keys("b"), [{}], now))
+    store.subscribe(POD, lambda batch, now: store.create(POD, keys("b"), [{}], now))
 
     with pytest.raises(Bug, match="a listener wrote"):
         store.create(POD, keys("a"), [{}], NOW)

@@ -1,4 +1,4 @@
-"""The command: `python -m conformance replay URL` (with `tests` on the Python path)."""
+"""The command: `python -m conformance replay URL` (with `test_only` on the Python path)."""
 
 from __future__ import annotations
 

@@ -14,10 +14,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from batkube.emulation.plane_commands import free_ports
-from batkube.schedulers.builds import built
+from batkube.emulation.control_plane.commands import free_ports
+from batkube.schedulers.build.builder import ensure_built
 from batkube.schedulers.installed import cache_folder
-from batkube.schedulers.programs import program
+from batkube.schedulers.named_programs import find_recipe
 
 _START_SECONDS = 120.0
 #: The feature gates of what is served in versions that are off by default.
@@ -39,7 +39,9 @@ def real_server(folder: Path, api: Sequence[str] = ()) -> Iterator[RealServer]:
 
     `api` are versions to serve that are off by default; what is in them is switched on, too.
     """
-    binaries = {name: str(built(program(name), cache_folder(), print)) for name in ("etcd", "kube-apiserver")}
+    binaries = {
+        name: str(ensure_built(find_recipe(name), cache_folder(), print)) for name in ("etcd", "kube-apiserver")
+    }
     client_port, peer_port, port = free_ports(3)
     (folder / "tokens.csv").write_text(_TOKENS)
     subprocess.run(["openssl", "genrsa", "-out", "sa.key", "2048"], cwd=folder, check=True, capture_output=True)

@@ -1,6 +1,7 @@
 """Case scripts: cases as people write them, before a real server has answered.
 
-A script is a YAML file `scripts/TOPIC/CASE.yaml`, much shorter than the case it becomes. `expanded` turns it into the
+A script is a YAML file `scripts/TOPIC/CASE.yaml`, much shorter than the case it becomes. `expand_references` turns it
+into the
 format of cases: the case's own namespace is created and removed around it, targets such as `deployments.apps/a/status`
 become paths, bodies get their `apiVersion` and `kind`, and cluster-wide objects are deleted afterwards.
 docs/reference/conformance.md describes how to write one.
@@ -151,7 +152,7 @@ def _wants_kind(body: Mapping[str, Json]) -> bool:
 def _resources() -> dict[str, Resource]:
     """Every built-in resource as targets call it: `pods`, `deployments.apps`; of the preferred version."""
     table = KindTable.builtin()
-    for version in table.on_request:
+    for version in table.optional_versions:
         table.serve(*version.split("/"))
     preferred = {group.name: group.preferred for group in table.groups()}
     known: dict[str, Resource] = {}

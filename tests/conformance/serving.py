@@ -10,16 +10,20 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from batkube.api.assembly import Api
-from batkube.api.connections.http import Crowd, LoopConnection, LoopTimers
-from batkube.api.connections.outside_calls import ask
-from batkube.api.requests.users import User, authenticated
+from batkube.api.connections.event_loop.server_connections import (
+    EventLoopConnection,
+    EventLoopTimers,
+    ServerConnections,
+)
+from batkube.api.connections.event_loop.webhook_transport import call_webhook
+from batkube.api.requests.users import User, authenticated_user
 from batkube.cluster.store import Store
 from batkube.kernel.instants import Instant, instant_of
 from batkube.kernel.streams import Streams
 
 USERS: dict[str, User] = {
-    "admin-token": authenticated("admin", "1", ("system:masters",)),
-    "user-token": authenticated("alice", "2", ()),
+    "admin-token": authenticated_user("admin", "1", ("system:masters",)),
+    "user-token": authenticated_user("alice", "2", ()),
 }
 
 T = TypeVar("T")
@@ -33,7 +37,7 @@ class Serving:
     api: Api
     store: Store
     _loop: asyncio.AbstractEventLoop
-    _crowd: Crowd
+    _crowd: ServerConnections
 
     def inside(self, action: Callable[[], T]) -> T:
         """Return what `action` returns, run in the server's thread between two requests."""
@@ -45,7 +49,7 @@ class Serving:
 
     def disconnect(self) -> None:
         """Close every connection, as a server does that restarts; to be called `inside`."""
-        self._crowd.disconnect()
+        self._crowd.drop_all()
 
 
 @contextlib.contextmanager
@@ -63,18 +67,27 @@ def serving(history_limit: int = 10_000, more_versions: Sequence[str] = ()) -> I
             return Instant(start + int((loop.time() - began) * 1e9))
 
         store = Store(history_limit)
-        api = Api(store, now, LoopTimers(loop), Streams(1), USERS, bare=True, ask=ask, more_versions=more_versions)
+        api = Api(
+            store,
+            now,
+            EventLoopTimers(loop),
+            Streams(1),
+            USERS,
+            bare=True,
+            ask=call_webhook,
+            more_versions=more_versions,
+        )
         api.bootstrap(now(), 6443)
-        crowd = Crowd(loop)
-        server = await loop.create_server(lambda: LoopConnection(api, crowd), "127.0.0.1", 0)
+        crowd = ServerConnections(loop)
+        server = await loop.create_server(lambda: EventLoopConnection(api, crowd), "127.0.0.1", 0)
         url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-        api.listens_on(url.removeprefix("http://"))
+        api.set_address(url.removeprefix("http://"))
         stops.append(lambda: loop.call_soon_threadsafe(stop.set))
         servers.append(Serving(url, api, store, loop, crowd))
         started.set()
         await stop.wait()
         server.close()
-        crowd.end()
+        crowd.close()
         await asyncio.sleep(0)
 
     thread = threading.Thread(target=lambda: asyncio.run(run()), daemon=True)

@@ -11,8 +11,8 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from batkube.api.access.certificates import make_credentials
-from batkube.kernel.stopwatch import time_of_day
+from batkube.api.access.serving_certificates import new_server_credentials
+from batkube.kernel.stopwatch import wall_clock_instant
 
 Json = dict[str, Any]
 Answer = Callable[[Json], Json]
@@ -26,8 +26,8 @@ class Hook:
         self.asked: list[Json] = []
         self.paths: list[str] = []
         self.status = 200
-        credentials = make_credentials("127.0.0.1", time_of_day())
-        self.authority = base64.b64encode(credentials.authority).decode()
+        credentials = new_server_credentials("127.0.0.1", wall_clock_instant())
+        self.authority = base64.b64encode(credentials.ca_certificate).decode()
         outer = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -51,7 +51,7 @@ class Hook:
                 """Whoever asked has left, as in some tests it must."""
 
         self._server = Server(("127.0.0.1", 0), Handler)
-        self._server.socket = credentials.context.wrap_socket(self._server.socket, server_side=True)
+        self._server.socket = credentials.tls_context.wrap_socket(self._server.socket, server_side=True)
         self.port = self._server.server_address[1]
 
     def respond(self, path: str, review: Json) -> tuple[int, bytes]:

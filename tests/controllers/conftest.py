@@ -8,22 +8,22 @@ from typing import Any
 
 import pytest
 
-from batkube.cluster.client import Refused
-from batkube.cluster.pod_use import PodUse
-from batkube.cluster.pods import is_finished
-from batkube.cluster.references import key_of
+from batkube.cluster.client import ApiError
+from batkube.cluster.object_meta import key_of
+from batkube.cluster.pods.accessors import is_finished
+from batkube.cluster.pods.usage import PodUsage
 from batkube.cluster.store import Key, KubeObject, Store
 from batkube.cluster.world import World
-from batkube.components.cluster import KubeletSetup, register_nodes, start_cluster, start_scheduler
+from batkube.components.cluster import KubeletOptions, register_nodes, start_cluster, start_scheduler
 from batkube.components.controllers import ControllerContext
-from batkube.execution.latencies import Delays
+from batkube.execution.latencies.delays import Delays
 from batkube.kernel.instants import Instant, rfc3339, seconds
 from batkube.kernel.quantities import Quantity, parse_quantity
 from batkube.kernel.streams import Streams
-from batkube.platforms.reading import read_platform
-from batkube.policies.scheduler import PolicyChoice
+from batkube.platforms.reader import read_platform
+from batkube.policies.runtime.policy_scheduler import PolicyChoice
 from batkube.timing.loop import Loop
-from batkube.workloads.rules import ContainerRule, ContainerRules
+from batkube.workloads.container_rules.rules import ContainerRule, ContainerRules
 
 START = Instant(seconds(1_000_000))
 
@@ -50,7 +50,7 @@ class PlainApi:
 
     def create(self, storage: str, obj: KubeObject, now: Instant, *, subresource: str = "") -> KubeObject:
         if storage in self.forbidden and not subresource:
-            raise Refused(403, "Forbidden", self.forbidden[storage])
+            raise ApiError(403, "Forbidden", self.forbidden[storage])
         if subresource == "binding":
             return self._bind(key_of(obj), obj["target"]["name"], now)
         made = copy.deepcopy(obj)
@@ -62,7 +62,7 @@ class PlainApi:
             made.setdefault("status", {"phase": "Pending"})
         key = key_of(made)
         if self.store.get(storage, key) is not None:
-            raise Refused(409, "AlreadyExists", f'{storage} "{metadata["name"]}" already exists')
+            raise ApiError(409, "AlreadyExists", f'{storage} "{metadata["name"]}" already exists')
         self.store.create(storage, [key], [made], now)
         return made
 
@@ -70,7 +70,7 @@ class PlainApi:
         key = key_of(obj)
         old = self.store.get(storage, key)
         if old is None:
-            raise Refused(404, "NotFound", f"{storage} {key} not found")
+            raise ApiError(404, "NotFound", f"{storage} {key} not found")
         new: dict[str, Any] = copy.deepcopy(obj)
         if subresource == "status":
             new = {**copy.deepcopy(old), "status": new["status"]}
@@ -90,7 +90,7 @@ class PlainApi:
     def scale_of(self, reference: KubeObject, namespace: str) -> KubeObject:
         found = self.store.get("deployments.apps", Key(f"{namespace}/{reference['name']}"))
         if found is None:
-            raise Refused(404, "NotFound", f'deployments.apps "{reference["name"]}" not found')
+            raise ApiError(404, "NotFound", f'deployments.apps "{reference["name"]}" not found')
         labels = ",".join(f"{key}={value}" for key, value in found["spec"]["selector"]["matchLabels"].items())
         status = {"replicas": found.get("status", {}).get("replicas", 0), "selector": labels}
         return {"metadata": found["metadata"], "spec": {"replicas": found["spec"]["replicas"]}, "status": status}
@@ -99,7 +99,7 @@ class PlainApi:
         found = self.store.get("deployments.apps", Key(f"{namespace}/{reference['name']}"))
         assert found is not None
         if "deployments.apps" in self.forbidden:
-            raise Refused(403, "Forbidden", self.forbidden["deployments.apps"])
+            raise ApiError(403, "Forbidden", self.forbidden["deployments.apps"])
         self.update("deployments.apps", {**found, "spec": {**found["spec"], **scale["spec"]}}, self.now())
 
     def _may_go(self, storage: str, obj: KubeObject) -> bool:
@@ -134,7 +134,7 @@ class PlainApi:
     ) -> None:
         old = self.store.get(storage, key)
         if old is None or (uid is not None and old["metadata"]["uid"] != uid):
-            raise Refused(404, "NotFound", f"{storage} {key} not found")
+            raise ApiError(404, "NotFound", f"{storage} {key} not found")
         grace = 0
         if storage == "pods" and old["spec"].get("nodeName") and old["status"]["phase"] not in ("Succeeded", "Failed"):
             grace = old["spec"].get("terminationGracePeriodSeconds", 30) if grace_s is None else grace_s
@@ -175,8 +175,8 @@ class Cluster:
         agents = start_cluster(
             self.world,
             lambda component: self.api,
-            KubeletSetup(delays=delays, rules=conduct),
-            ControllerContext(count_only, PodUse(self.store, conduct, START), self.api, token_of, "the authority"),
+            KubeletOptions(delays=delays, rules=conduct),
+            ControllerContext(count_only, PodUsage(self.store, conduct, START), self.api, token_of, "the authority"),
         )
         assert agents is not None
         if scheduler:
@@ -200,7 +200,7 @@ class Cluster:
 
     def run(self, length_s: float) -> None:
         """Let time pass."""
-        self.loop.keep_until(Instant(self.clock.now + seconds(length_s)))
+        self.loop.run_until(Instant(self.clock.now + seconds(length_s)))
 
     def create(self, storage: str, obj: KubeObject) -> Key:
         return key_of(self.api.create(storage, obj, self.now))

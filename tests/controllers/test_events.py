@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.controllers.conftest import Cluster, PlainApi
 
 from batkube.cluster.event_recorder import EventNote, EventRecorder
-from batkube.controllers.event_expiry import EventExpiry
+from batkube.controllers.garbage_collection.event_expiry import EventExpiry
 
 
 def test_an_event_that_repeats_is_counted(world: Cluster) -> None:

@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 from tests.controllers.conftest import Cluster
 
-from batkube.execution.container_plans import plan_of
-from batkube.execution.container_runs import ContainerPlan
-from batkube.execution.latencies import Delays, Latencies
+from batkube.execution.containers.plans import plan_of
+from batkube.execution.latencies.delays import Delays, Latencies
+from batkube.execution.pods.container_plan import ContainerPlan
 from batkube.kernel.distributions import parse_distribution
 from batkube.kernel.instants import instant_of, seconds
 from batkube.kernel.streams import Streams
-from batkube.workloads.curves import Curve
-from batkube.workloads.rules import Conduct, ContainerRule
+from batkube.workloads.container_rules.rules import ContainerBehaviour, ContainerRule
+from batkube.workloads.container_rules.usage_curves import UsageCurve
 
 JOB_LIKE = {"restart": "Never"}
 
@@ -290,7 +290,7 @@ def test_every_run_of_a_container_draws_anew(make_world: type[Cluster]) -> None:
 
 
 def test_a_container_whose_memory_goes_beyond_its_limit_is_killed_then(make_world: type[Cluster]) -> None:
-    leak = Curve(((seconds(0), 0), (seconds(100), 100 << 20)))
+    leak = UsageCurve(((seconds(0), 0), (seconds(100), 100 << 20)))
     world = make_world("1x4,16Gi", rules=[ContainerRule("", image="app", memory=leak)])
     pod = world.pod("a", **JOB_LIKE)
     pod["spec"]["containers"][0]["resources"]["limits"] = {"memory": "50Mi"}
@@ -321,10 +321,10 @@ NEVER, ALWAYS = {"restartPolicy": "Never"}, {"restartPolicy": "Always"}
         ({"command": ["/bin/bash", "-ec", "sleep 2\nsleep 3\nfalse"]}, NEVER, ContainerPlan(seconds(5), 1)),
         ({"command": ["sh", "-c", "while true; do date; sleep 1; done"]}, NEVER, ContainerPlan(None)),
         ({"command": ["true"]}, NEVER, ContainerPlan(seconds(0))),
-        ({"command": ["perl", "-wle", "print 1"]}, NEVER, ContainerPlan(seconds(10), is_default=True)),
-        ({}, NEVER, ContainerPlan(seconds(10), is_default=True)),
+        ({"command": ["perl", "-wle", "print 1"]}, NEVER, ContainerPlan(seconds(10), has_default_length=True)),
+        ({}, NEVER, ContainerPlan(seconds(10), has_default_length=True)),
         ({"image": "registry.example.com/pause:3.9"}, NEVER, ContainerPlan(None)),
-        ({"image": "pause", "command": ["work"]}, NEVER, ContainerPlan(seconds(10), is_default=True)),
+        ({"image": "pause", "command": ["work"]}, NEVER, ContainerPlan(seconds(10), has_default_length=True)),
         ({}, ALWAYS, ContainerPlan(None)),
         ({"command": ["nginx"]}, ALWAYS, ContainerPlan(None)),
     ],
@@ -364,8 +364,10 @@ def test_no_guess_is_noted_of_one_that_is_described_or_runs_until_it_is_stopped(
 
 def test_a_rule_that_says_only_how_a_container_ends_leaves_its_length_a_guess() -> None:
     pod = {"metadata": {}, "spec": {**NEVER, "containers": [{}]}}
-    assert plan_of(pod, {}, rule=Conduct(exit_code=3)) == ContainerPlan(seconds(10), 3, is_default=True)
-    assert plan_of(pod, {}, rule=Conduct(length=seconds(7))) == ContainerPlan(seconds(7))
+    assert plan_of(pod, {}, rule=ContainerBehaviour(exit_code=3)) == ContainerPlan(
+        seconds(10), 3, has_default_length=True
+    )
+    assert plan_of(pod, {}, rule=ContainerBehaviour(run_time=seconds(7))) == ContainerPlan(seconds(7))
 
 
 def test_annotations_win_over_the_command() -> None:

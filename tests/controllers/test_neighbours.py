@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from tests.controllers.conftest import Cluster
 
-from batkube.policies.catalogue import load_policy
-from batkube.policies.scheduler import PolicyChoice
+from batkube.policies.registry.catalogue import load_policy
+from batkube.policies.runtime.policy_scheduler import PolicyChoice
 
 ZONE = "topology.kubernetes.io/zone"
 

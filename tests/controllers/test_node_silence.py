@@ -6,15 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batkube.cluster.mapping import NODE, ResourceModel, node_of
-from batkube.cluster.references import condition_of
+from batkube.cluster.object_meta import condition_of
 from batkube.cluster.store import Batch
 from batkube.cluster.store_client import StoreClient
 from batkube.cluster.world import World
-from batkube.controllers.node_lifecycle import NodeLifecycle
+from batkube.controllers.nodes.lifecycle import NodeLifecycleController
 from batkube.kernel.agenda import Rank
 from batkube.kernel.instants import Instant, seconds
 from batkube.kernel.streams import Streams
-from batkube.platforms.reading import read_platform
+from batkube.platforms.reader import read_platform
 from batkube.timing.loop import Loop
 
 _MS = 1_000_000
@@ -55,25 +55,25 @@ def test_a_silent_node_is_noticed_when_the_periodic_monitor_would_have(
         if (condition_of(batch.objects[0], "Ready") or {}).get("status") == "Unknown" and not noticed:
             noticed.append(now // _MS)
 
-    NodeLifecycle(world, StoreClient(world.store))
-    world.store.listen(NODE, hear)
+    NodeLifecycleController(world, StoreClient(world.store))
+    world.store.subscribe(NODE, hear)
     (machine,) = read_platform("1x1").machines
     key, node = node_of(machine, ResourceModel.REQUESTS, Instant(registered * _MS))
     world.agenda.book(Instant(registered * _MS), Rank.START, lambda now: world.store.create(NODE, [key], [node], now))
-    world.agenda.book(Instant(failed * _MS), Rank.HAPPEN, lambda now: world.heartbeats.silence(key, now))
-    Loop(world).keep_until(Instant(failed * _MS + seconds(100)))
+    world.agenda.book(Instant(failed * _MS), Rank.TIMELINE, lambda now: world.heartbeats.stop(key, now))
+    Loop(world).run_until(Instant(failed * _MS + seconds(100)))
 
     assert noticed == [played(first_look, registered, failed)]
 
 
 def test_a_month_of_a_thousand_nodes_costs_nothing_while_none_fails() -> None:
     world = World(Streams(0))
-    NodeLifecycle(world, StoreClient(world.store))
+    NodeLifecycleController(world, StoreClient(world.store))
     machines = read_platform("1000x1").machines
     nodes = [node_of(machine, ResourceModel.REQUESTS, Instant(0)) for machine in machines]
     world.store.create(NODE, [key for key, _ in nodes], [node for _, node in nodes], Instant(0))
     loop = Loop(world)
 
-    loop.keep_until(Instant(seconds(30 * 86400)))
+    loop.run_until(Instant(seconds(30 * 86400)))
 
-    assert loop.kept == 1000, "each node was looked at once, when it came"
+    assert loop.executed == 1000, "each node was looked at once, when it came"

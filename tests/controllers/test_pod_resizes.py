@@ -14,10 +14,10 @@ from tests.controllers.conftest import Cluster
 from batkube.cluster.store import KubeObject
 from batkube.kernel.instants import seconds
 from batkube.kernel.quantities import CPU
-from batkube.policies.catalogue import load_policy
-from batkube.policies.scheduler import PolicyChoice
-from batkube.workloads.curves import Curve
-from batkube.workloads.rules import ContainerRule
+from batkube.policies.registry.catalogue import load_policy
+from batkube.policies.runtime.policy_scheduler import PolicyChoice
+from batkube.workloads.container_rules.rules import ContainerRule
+from batkube.workloads.container_rules.usage_curves import UsageCurve
 
 MIB = 1 << 20
 
@@ -220,7 +220,7 @@ def test_a_policy_that_wants_a_restart_gets_one(world: Cluster) -> None:
     assert world.events("Killing") == ["Container app resize requires restart"]
 
 
-LEAK = Curve(((seconds(0), 0), (seconds(100), 100 * MIB)))
+LEAK = UsageCurve(((seconds(0), 0), (seconds(100), 100 * MIB)))
 
 
 def test_a_higher_limit_in_time_saves_a_container_from_being_killed(make_world: type[Cluster]) -> None:
@@ -236,7 +236,7 @@ def test_a_higher_limit_in_time_saves_a_container_from_being_killed(make_world: 
 
 
 def test_a_limit_is_not_lowered_below_what_is_in_use(make_world: type[Cluster]) -> None:
-    falls = Curve(((seconds(0), 60 * MIB), (seconds(30), 60 * MIB), (seconds(30), 10 * MIB)))
+    falls = UsageCurve(((seconds(0), 60 * MIB), (seconds(30), 60 * MIB), (seconds(30), 10 * MIB)))
     world = make_world("1x4,16Gi", rules=[ContainerRule("", image="app", memory=falls)])
     resources = {"requests": {CPU: "1"}, "limits": {"memory": "80Mi"}}
     world.create("pods", pod(world, resources=resources))

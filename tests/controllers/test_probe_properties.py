@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.controllers.conftest import Cluster
 
 from batkube.kernel.distributions import parse_distribution
-from batkube.workloads.rules import ContainerRule
+from batkube.workloads.container_rules.rules import ContainerRule
 
 LENGTH_S = 150
 KINDS = ("startupProbe", "readinessProbe", "livenessProbe")

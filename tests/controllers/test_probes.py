@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from tests.controllers.conftest import Cluster
 
-from batkube.execution.latencies import Delays, Latencies
+from batkube.execution.latencies.delays import Delays, Latencies
 from batkube.kernel.distributions import Distribution, parse_distribution
 from batkube.kernel.streams import Streams
-from batkube.workloads.rules import ContainerRule
+from batkube.workloads.container_rules.rules import ContainerRule
 
 HTTP = {"httpGet": {"port": 80}}
 HEALTH = ["cat", "/tmp/health"]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.controllers.conftest import Cluster
 
-from batkube.workloads.rules import ContainerRule
+from batkube.workloads.container_rules.rules import ContainerRule
 
 
 def status(world: Cluster, name: str) -> dict[str, Any]:

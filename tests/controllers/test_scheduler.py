@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.controllers.conftest import Cluster
 
-from batkube.cluster.scheduling_rules import tolerates
+from batkube.cluster.nodes.constraints import find_toleration
 
 
 def node_of(world: Cluster, name: str) -> str | None:
@@ -207,7 +207,7 @@ def test_a_pod_that_must_not_preempt_does_not(make_world: type[Cluster]) -> None
 )
 def test_a_toleration_accepts_a_taint(toleration: dict[str, str], accepts: bool) -> None:
     taint = {"key": "gpu", "value": "yes", "effect": "NoSchedule"}
-    assert (tolerates([toleration], taint) is not None) == accepts
+    assert (find_toleration([toleration], taint) is not None) == accepts
 
 
 @settings(max_examples=25, deadline=None)

@@ -11,8 +11,8 @@ from tests.controllers.conftest import Cluster
 
 import batkube
 from batkube.kernel.instants import instant_of, seconds
-from batkube.policies.catalogue import load_policy, policy_names
-from batkube.policies.scheduler import PolicyChoice
+from batkube.policies.registry.catalogue import load_policy, policy_names
+from batkube.policies.runtime.policy_scheduler import PolicyChoice
 
 
 def world_with(policy: str, platform: str = "2x2,4Gi") -> Cluster:

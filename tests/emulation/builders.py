@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from batkube.emulation.manifests import EmulatedTask
-from batkube.emulation.sightings import EventSeen, PodSeen
+from batkube.emulation.client.watch_events import PodEvent, PodUpdate
+from batkube.emulation.manifests import PlannedJob
 from batkube.kernel.instants import Instant, seconds
 from batkube.workloads.model import Delay, Job
 
@@ -21,13 +21,13 @@ def make_job(name: str = "1", **fields: object) -> Job:
     return Job(**{**usual, **fields})  # type: ignore[arg-type]
 
 
-def make_task(number: int = 0, job: Job | None = None, *, exit_code: int = 0, is_cut: bool = False) -> EmulatedTask:
+def make_task(number: int = 0, job: Job | None = None, *, exit_code: int = 0, is_cut: bool = False) -> PlannedJob:
     """Return a job as it will be played, at full length."""
     played = job or make_job(str(number))
-    return EmulatedTask(number, played, played.requests, seconds(10), seconds(10), exit_code, is_cut)
+    return PlannedJob(number, played, played.requests, seconds(10), seconds(10), exit_code, is_cut)
 
 
-def pod_at(at_s: float, number: int = 0, name: str = "", **fields: object) -> PodSeen:
+def pod_at(at_s: float, number: int = 0, name: str = "", **fields: object) -> PodUpdate:
     """Return what is seen of a pending pod, with other fields as given."""
     usual: dict[str, object] = {
         "node": "",
@@ -40,9 +40,9 @@ def pod_at(at_s: float, number: int = 0, name: str = "", **fields: object) -> Po
         "is_gone": False,
     }
     at = Instant(seconds(at_s))
-    return PodSeen(at=at, number=number, name=name or f"w0-{number}", **{**usual, **fields})  # type: ignore[arg-type]
+    return PodUpdate(at=at, number=number, name=name or f"w0-{number}", **{**usual, **fields})  # type: ignore[arg-type]
 
 
-def event_at(at_s: float, reason: str, pod: str = "w0-0", *, count: int = 1, name: str = "") -> EventSeen:
+def event_at(at_s: float, reason: str, pod: str = "w0-0", *, count: int = 1, name: str = "") -> PodEvent:
     """Return an Event about a pod."""
-    return EventSeen(Instant(seconds(at_s)), pod, name or f"{pod}.{reason}", reason, f"because of {reason}", count)
+    return PodEvent(Instant(seconds(at_s)), pod, name or f"{pod}.{reason}", reason, f"because of {reason}", count)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from batkube.emulation.agreement import agreement_of, matched, write_jobs_compared
+from batkube.emulation.agreement import agreement_of, matched_jobs, write_job_comparison
 from batkube.kernel.errors import InputError
 from batkube.outputs.results import Results
 
@@ -57,7 +57,7 @@ def test_the_order_of_jobs_that_all_start_together_is_unknown(tmp_path: Path) ->
 def test_only_jobs_that_ran_in_both_count(tmp_path: Path) -> None:
     real, simulated = run_of(tmp_path, "a", [0, 5, 9]), run_of(tmp_path, "b", [5, 9, 30], first=1)
 
-    assert list(matched(real, simulated).index) == [("w0", "1"), ("w0", "2")]
+    assert list(matched_jobs(real, simulated).index) == [("w0", "1"), ("w0", "2")]
     with pytest.raises(InputError, match="has no job that also ran"):
         agreement_of(real, run_of(tmp_path, "c", [1], first=9))
 
@@ -75,9 +75,9 @@ def test_a_run_that_is_late_by_a_constant_has_the_same_order(
 
 
 def test_jobs_are_written_side_by_side_in_the_order_of_reality(tmp_path: Path) -> None:
-    both = matched(run_of(tmp_path, "a", [7, 3]), run_of(tmp_path, "b", [8, 1]))
+    both = matched_jobs(run_of(tmp_path, "a", [7, 3]), run_of(tmp_path, "b", [8, 1]))
 
-    write_jobs_compared(tmp_path / "compared.csv", both)
+    write_job_comparison(tmp_path / "compared.csv", both)
 
     with (tmp_path / "compared.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 import yaml
 
-from batkube.cli.emulate import emulate
-from batkube.emulation.access import Access
+from batkube.cli.commands.emulate import emulate
+from batkube.emulation.client.connection import ClusterConnection
 from batkube.kernel.errors import InputError
 from batkube.outputs.results import Results
 from clients.serving import Served, served
@@ -56,7 +56,7 @@ def emulated(kubeconfig: Path, folder: Path, *options: str) -> subprocess.Comple
 
 def leftovers(kubeconfig: Path) -> list[str]:
     """Return the names of everything of ours that a cluster still holds."""
-    access = Access(kubeconfig)
+    access = ClusterConnection(kubeconfig)
     paths = ("/api/v1/namespaces", "/api/v1/pods", "/apis/batch/v1/jobs", "/apis/scheduling.k8s.io/v1/priorityclasses")
     found = [each for path in paths for each in access.get(path, labelSelector="batkube.io/emulation")["items"]]
     return [each["metadata"]["name"] for each in found]
@@ -103,7 +103,7 @@ def test_a_given_namespace_is_used_and_kept(cluster: Served, tmp_path: Path) -> 
     done = emulated(cluster.kubeconfig, tmp_path, "--speed", str(SPEED), "--namespace", "default", "--quiet")
 
     assert done.returncode == 0, done.stderr
-    assert Access(cluster.kubeconfig).exists("/api/v1/namespaces/default")
+    assert ClusterConnection(cluster.kubeconfig).exists("/api/v1/namespaces/default")
     assert leftovers(cluster.kubeconfig) == []
 
 
@@ -115,7 +115,7 @@ def test_an_interrupted_run_keeps_what_it_saw_and_clears_the_cluster(
     process = subprocess.Popen(
         command(cluster.kubeconfig, tmp_path, "--speed", str(SPEED)), stderr=subprocess.PIPE, text=True
     )
-    access, end = Access(cluster.kubeconfig), time.monotonic() + 60
+    access, end = ClusterConnection(cluster.kubeconfig), time.monotonic() + 60
     selector = {"labelSelector": "batkube.io/emulation", "fieldSelector": "status.phase=Succeeded"}
     while not access.get("/api/v1/pods", **selector)["items"]:
         assert time.monotonic() < end

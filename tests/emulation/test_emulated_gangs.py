@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from tests.emulation.test_emulate import SPEED, emulated, leftovers, written
 
-from batkube.cluster.submission_forms import DIALECTS
-from batkube.emulation.access import Access
-from batkube.emulation.manifests import Style, objects_of
+from batkube.cluster.jobs.submission_forms import POD_GROUP_APIS
+from batkube.emulation.client.connection import ClusterConnection
+from batkube.emulation.manifests import ManifestOptions, objects_of
 from batkube.emulation.settings import JobKind
 from batkube.outputs.results import Results
 from clients.serving import Served, served
@@ -45,13 +45,13 @@ def define(cluster: Served, version: str, kind: str = "PodGroup") -> None:
             "versions": [{"name": name, "served": True, "storage": True, "schema": anything}],
         },
     }
-    Access(cluster.kubeconfig).create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition)
+    ClusterConnection(cluster.kubeconfig).create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition)
 
 
-@pytest.mark.parametrize("version", DIALECTS)
+@pytest.mark.parametrize("version", POD_GROUP_APIS)
 def test_a_job_of_three_is_a_group_and_three_pods_that_name_it(version: str) -> None:
-    dialect = DIALECTS[version]
-    style = Style("cafe", JobKind.POD_GROUP, "busybox", "volcano", dialect=dialect)
+    dialect = POD_GROUP_APIS[version]
+    style = ManifestOptions("cafe", JobKind.POD_GROUP, "busybox", "volcano", dialect=dialect)
 
     group, *pods = objects_of(make_task(job=make_job("7", size=3)), style)
 
@@ -59,12 +59,14 @@ def test_a_job_of_three_is_a_group_and_three_pods_that_name_it(version: str) -> 
     assert group["spec"].get("queue") == ("default" if dialect.has_queues else None)
     for pod in pods:
         naming = pod["metadata"]["labels" if dialect.is_label else "annotations"]
-        assert naming[dialect.key] == group["metadata"]["name"]
+        assert naming[dialect.group_key] == group["metadata"]["name"]
     assert len(pods) == 3
 
 
 def test_a_job_for_kueue_waits_in_its_queue() -> None:
-    (job,) = objects_of(make_task(job=make_job("7", size=3)), Style("cafe", JobKind.KUEUE_JOB, "busybox", "s"))
+    (job,) = objects_of(
+        make_task(job=make_job("7", size=3)), ManifestOptions("cafe", JobKind.KUEUE_JOB, "busybox", "s")
+    )
 
     assert job["spec"]["suspend"] is True
     assert job["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "default"
@@ -81,7 +83,7 @@ def test_gangs_are_played_with_their_groups_and_leave_none(cluster: Served, tmp_
     results = Results(tmp_path / "out")
     assert list(results.jobs["final_state"]) == ["COMPLETED_SUCCESSFULLY"] * 2
     assert sorted(results.pods["job_id"]) == ["0", "0", "0", "1", "1"]
-    assert Access(cluster.kubeconfig).get(f"/apis/{COSCHEDULING}/podgroups")["items"] == []
+    assert ClusterConnection(cluster.kubeconfig).get(f"/apis/{COSCHEDULING}/podgroups")["items"] == []
     assert leftovers(cluster.kubeconfig) == []
 
 

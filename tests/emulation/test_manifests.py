@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from batkube.cluster.mapping import pod_base_name
-from batkube.emulation.manifests import LABEL_NUMBER, LABEL_RUN, Style, objects_of, priority_class
+from batkube.emulation.manifests import LABEL_NUMBER, LABEL_RUN, ManifestOptions, objects_of, priority_class
 from batkube.emulation.settings import JobKind
-from batkube.execution.container_plans import plan_of
+from batkube.execution.containers.plans import plan_of
 from batkube.kernel.instants import duration, seconds
 from emulation.builders import make_job, make_task
 
-PODS = Style("cafe", JobKind.POD, "busybox", "default-scheduler")
+PODS = ManifestOptions("cafe", JobKind.POD, "busybox", "default-scheduler")
 JOBS = PODS._replace(kind=JobKind.JOB)
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batkube.emulation.settings import mapped, parse_mapping
+from batkube.emulation.settings import apply_mappings, parse_request_mapping
 from batkube.kernel.errors import InputError
 
 JOB = (("cpu", 1500), ("memory", 1024), ("gpu", 2))
@@ -28,13 +28,13 @@ JOB = (("cpu", 1500), ("memory", 1024), ("gpu", 2))
     ],
 )
 def test_mappings_change_what_pods_ask_for(texts: list[str], asked: dict[str, int]) -> None:
-    assert dict(mapped(JOB, [parse_mapping(text) for text in texts])) == asked
+    assert dict(apply_mappings(JOB, [parse_request_mapping(text) for text in texts])) == asked
 
 
 @pytest.mark.parametrize("text", ["cpu", "=1", "cpu=x", "cpu=x0", "cpu=x-1", "cpu=xinf", "cpu=1zz", "cpu=-1", "CPU=1"])
 def test_what_is_no_mapping_is_refused_with_the_way_to_write_one(text: str) -> None:
     with pytest.raises(InputError) as caught:
-        parse_mapping(text)
+        parse_request_mapping(text)
 
     assert text in str(caught.value)
     assert caught.value.remedy is not None
@@ -43,6 +43,6 @@ def test_what_is_no_mapping_is_refused_with_the_way_to_write_one(text: str) -> N
 
 @given(asked=st.integers(1, 2**62), factor=st.decimals("0.001", "1000", places=3))
 def test_a_factor_rounds_up_so_that_a_little_never_becomes_nothing(asked: int, factor: Decimal) -> None:
-    ((_, scaled),) = mapped((("cpu", asked),), [parse_mapping(f"cpu=x{factor}")])
+    ((_, scaled),) = apply_mappings((("cpu", asked),), [parse_request_mapping(f"cpu=x{factor}")])
 
     assert scaled - 1 < asked * factor <= scaled

@@ -13,9 +13,9 @@ from statistics import fmean, stdev
 import pytest
 import yaml
 
-from batkube.experiments.description.reading import read_experiment
+from batkube.experiments.description.experiment_file import read_experiment
 from batkube.experiments.plan.runs import make_plan
-from batkube.timing.paced_text import TimeMode
+from batkube.timing.time_rules import TimeMode
 from conftest import REPOSITORY
 
 STUDY = REPOSITORY / "examples" / "study-2020"

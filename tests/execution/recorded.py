@@ -9,19 +9,19 @@ import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
-from batkube.execution.fluid_platform import FluidPlatform
-from batkube.execution.profile_runner import ProfileRunner
-from batkube.execution.profile_scripts import Scripts
-from batkube.execution.shapes import storage_by_label
+from batkube.execution.profiles.fluid_platform import FluidPlatform
+from batkube.execution.profiles.processes import ProfileProcesses
+from batkube.execution.profiles.runner import ProfileRunner
+from batkube.execution.profiles.task_shapes import storage_lookup
 from batkube.fluid.flow import Flow
 from batkube.kernel.agenda import Agenda, Rank
 from batkube.kernel.instants import Instant, seconds
 from batkube.kernel.intervals import members, parse_intervals
-from batkube.platforms.reading import read_platform
-from batkube.platforms.simgrid_network import parse_network
-from batkube.workloads.batsim import read_batsim
-from batkube.workloads.model import Foreign
-from batkube.workloads.usage_traces import UsageTrace, read_usage_trace
+from batkube.platforms.reader import read_platform
+from batkube.platforms.simgrid.network import parse_network
+from batkube.workloads.formats.batsim.documents import read_batsim
+from batkube.workloads.formats.batsim.usage_traces import UsageTrace, read_usage_trace
+from batkube.workloads.model import RawProfile
 
 
 class RecordedRun:
@@ -39,7 +39,7 @@ class RecordedRun:
         """Return the rows of one of the files it wrote."""
         return list(csv.DictReader((self.folder / name).read_text().splitlines()))
 
-    def trace(self, profile: Foreign) -> UsageTrace:
+    def trace(self, profile: RawProfile) -> UsageTrace:
         """Return the usage trace that a profile names."""
         return read_usage_trace(self.workload.parent / str(profile.fields["trace"]))
 
@@ -53,7 +53,7 @@ class Replay:
         self.platform = FluidPlatform(parse_network(run.platform, run.platform.read_bytes()), Flow())
         self.storages = sorted(self.platform.network.storages)
         self.machines = [machine.name for machine in read_platform(str(run.platform)).machines]
-        scripts = Scripts(self.platform, storage_by_label(self.storages, storages), run.trace)
+        scripts = ProfileProcesses(self.platform, storage_lookup(self.storages, storages), run.trace)
         self.work = ProfileRunner(self.agenda, self.platform.flow, scripts)
         #: When each job ended, in seconds, and with which exit code.
         self.ends: dict[str, tuple[float, int]] = {}
@@ -72,12 +72,12 @@ class Replay:
 
             def begin(now: Instant, name: str = name, row: Mapping[str, str] = row) -> None:
                 self.begin(name, row, now)
-                self.work.begin(name, profiles[name], self.hosts(row), lambda code, at: self.end(name, code, at), now)
+                self.work.start(name, profiles[name], self.hosts(row), lambda code, at: self.end(name, code, at), now)
 
             self.agenda.book(start, Rank.START, begin)
             if (walltime := seconds(row["requested_time"])) > 0:
                 self.agenda.book(Instant(start + walltime), Rank.FINISH, functools.partial(self.stop, name))
-        while (appointment := self.agenda.next()) is not None:
+        while (appointment := self.agenda.pop_next()) is not None:
             self.now = appointment.at
             appointment.action(appointment.at)
 

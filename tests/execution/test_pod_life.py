@@ -217,7 +217,7 @@ for job in view.queue:
         ("yield Start(view.head, (0,))", "not a placement"),
         ("yield WakeAt(view.now + 5e9)", "whole number of nanoseconds"),
         (
-            "from batkube.policies.machines import MachinePlacement\nyield Start(view.head, MachinePlacement(1 << 9))",
+            "from batkube.policies.machine_room import MachinePlacement\nyield Start(view.head, MachinePlacement(1 << 9))",
             "exist",
         ),
         ("yield WakeAt(view.now)", "whole number of nanoseconds after the present"),
@@ -269,7 +269,7 @@ yield WakeAt(view.now + 5 * 10**9)"""
 def test_a_policy_that_polls_for_ever_without_starting_anything_is_stopped(
     simulate: Simulate, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("batkube.policies.scheduler._IDLE_WAKES_MAX", 50)
+    monkeypatch.setattr("batkube.policies.runtime.policy_scheduler._IDLE_WAKES_MAX", 50)
 
     with pytest.raises(batkube.RunFailed, match="50 times in a row"):
         simulate([a_job("a")], DELAY_10, scheduler=own_policy(tmp_path, "yield WakeAt(view.now + 1)"))

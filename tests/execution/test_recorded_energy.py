@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.execution.recorded import RecordedRun, Replay
 
-from batkube.execution.meters import Meters
+from batkube.execution.profiles.energy_meters import EnergyMeters
 from batkube.kernel.agenda import Rank
 from batkube.kernel.instants import Instant, seconds
 from batkube.kernel.intervals import members, parse_intervals
@@ -24,16 +24,16 @@ class MeteredReplay(Replay):
         states = run.rows("out_pstate_changes.csv")
         count = max(count, max(members(parse_intervals(states[0]["machine_id"])), default=0) + 1)
         self.machines = self.machines[:count]
-        self.meters = Meters(self.platform, self.machines)
+        self.meters = EnergyMeters(self.platform, self.machines)
         self.work.meters = self.meters
         self.joules: dict[str, float] = {}
         #: As rows of consumed_energy.csv: time, joules, what happened, watts at least.
         self.readings: list[tuple[float, float, str, float]] = []
         for row in states[1:]:
-            self.agenda.book(Instant(seconds(row["time"])), Rank.HAPPEN, lambda now, row=row: self.switch(row, now))
+            self.agenda.book(Instant(seconds(row["time"])), Rank.TIMELINE, lambda now, row=row: self.switch(row, now))
 
     def read(self, what: str, now: Instant) -> None:
-        self.readings.append((now / 1e9, self.meters.total(now), what, self.meters.lowest_watts))
+        self.readings.append((now / 1e9, self.meters.total_joules(now), what, self.meters.lowest_watts))
 
     def switch(self, row: Mapping[str, str], now: Instant) -> None:
         if int(row["new_pstate"]) >= 0:
@@ -70,6 +70,6 @@ def test_energy_is_what_batsim_counts(shared_data: Path, name: str) -> None:
     ]
     assert [at for at, *_ in replay.readings] == pytest.approx([float(row["time"]) for row in rows], abs=1e-4)
     # Dates in files have six decimals: 1e-6 s of all machines' power is what a figure may be off by.
-    slack = 1e-6 * replay.meters.total(replay.now) / (replay.now / 1e9)
+    slack = 1e-6 * replay.meters.total_joules(replay.now) / (replay.now / 1e9)
     joules = [joules for _, joules, *_ in replay.readings]
     assert joules == pytest.approx([float(row["energy"]) for row in rows], rel=1e-6, abs=2 * slack)

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 from tests.execution.random_scripts import random_script
 
-from batkube.execution.container_plans import plan_of
-from batkube.execution.container_runs import ContainerPlan
-from batkube.execution.scripts.running import ScriptOutcome, run_script
-from batkube.execution.scripts.surroundings import Environment, Files, Mounts
-from batkube.execution.scripts.words import NotUnderstood
+from batkube.execution.containers.plans import plan_of
+from batkube.execution.pods.container_plan import ContainerPlan
+from batkube.execution.scripts.environment import ContainerFiles, Environment, VolumeFiles
+from batkube.execution.scripts.interpreter import ScriptOutcome, run_script
+from batkube.execution.scripts.lexer import UnsupportedScript
 from batkube.kernel.instants import Instant, duration, seconds
 
 POD: dict[str, Any] = {
@@ -31,8 +31,8 @@ POD: dict[str, Any] = {
 MOUNTS = [{"name": "own", "mountPath": "/data"}, {"name": "host", "mountPath": "/host"}]
 
 
-def ran(script: str, files: Files | None = None, now: int = 0, **variables: str | None) -> ScriptOutcome:
-    disk = Mounts(files or Files(), POD, {"name": "c", "volumeMounts": MOUNTS}, Instant(now))
+def ran(script: str, files: VolumeFiles | None = None, now: int = 0, **variables: str | None) -> ScriptOutcome:
+    disk = ContainerFiles(files or VolumeFiles(), POD, {"name": "c", "volumeMounts": MOUNTS}, Instant(now))
     return run_script(script, Environment(variables), disk)
 
 
@@ -92,7 +92,7 @@ def test_a_script_without_end_is_known_for_one(script: str) -> None:
     ],
 )
 def test_what_depends_on_what_nobody_knows_is_not_understood(script: str) -> None:
-    with pytest.raises(NotUnderstood):
+    with pytest.raises(UnsupportedScript):
         ran(script, UNKNOWN=None)
 
 
@@ -102,7 +102,7 @@ def test_a_program_that_nobody_knows_is_said_to_be_a_guess() -> None:
 
 def test_a_file_on_the_node_outlives_the_pod_that_wrote_it_and_one_of_the_pod_does_not() -> None:
     once = "if [[ -r /{0}/foo ]]\nthen\n exit 0\nelse\n touch /{0}/foo\n exit 42\nfi"
-    files = Files()
+    files = VolumeFiles()
     assert ran(once.format("host"), files).exit_code == 42
     assert ran(once.format("host"), files).exit_code == 0
     assert ran(once.format("data"), files).exit_code == 42
@@ -111,7 +111,7 @@ def test_a_file_on_the_node_outlives_the_pod_that_wrote_it_and_one_of_the_pod_do
 
 
 def test_a_file_is_there_only_once_it_was_written() -> None:
-    files = Files()
+    files = VolumeFiles()
     ran("sleep 10; touch /data/late", files)
     assert ran("test -e /data/late", files, now=seconds(9)).exit_code == 1
     assert ran("test -e /data/late", files, now=seconds(10)).exit_code == 0
@@ -129,8 +129,8 @@ def test_a_pods_fields_are_variables_of_its_script() -> None:
 def test_a_script_that_is_not_understood_does_what_is_usual_with_a_doubt() -> None:
     plan = plan_of(POD, {"name": "c", "command": ["sh", "-c", "curl x || exit 1"]})
     assert (plan.length, plan.exit_code) == (seconds(10), 0)
-    assert plan.doubt == "what happens depends on how `curl` ends"
-    assert not plan_of(POD, {"name": "c", "command": ["/server"]}).doubt
+    assert plan.guess_reason == "what happens depends on how `curl` ends"
+    assert not plan_of(POD, {"name": "c", "command": ["/server"]}).guess_reason
 
 
 class Shell:
@@ -179,9 +179,9 @@ def test_scripts_go_as_in_real_shells_or_are_not_understood(shell: Shell, first:
     for script in map(random_script, range(first, first + 50)):
         try:
             outcome = ran(script, **variables)
-        except NotUnderstood:
+        except UnsupportedScript:
             continue
-        if not outcome.guess:
+        if not outcome.unknown_program:
             understood += 1
             expected = None if outcome.length is None else (outcome.exit_code, outcome.length)
             # Busybox's shell, and that of Debian, are like dash; that of Red Hat is bash. `[[` is beyond dash.
@@ -236,7 +236,7 @@ def test_what_a_shell_does_apart_or_by_other_programs_is_followed(script: str, l
     ],
 )
 def test_what_shells_or_images_differ_in_is_not_understood(script: str, about: str) -> None:
-    with pytest.raises(NotUnderstood, match=re.escape(about)):
+    with pytest.raises(UnsupportedScript, match=re.escape(about)):
         ran(script)
 
 
@@ -246,7 +246,7 @@ def test_no_script_takes_long_to_follow_or_grows() -> None:
         "x=0; while [ $x -lt 99999999 ]; do x=$((x + 1)); done",
         "for a in $(seq 9999); do for b in $(seq 9999); do true; done; done",
     ):
-        with pytest.raises(NotUnderstood, match=r"too long|more than"):
+        with pytest.raises(UnsupportedScript, match=r"too long|more than"):
             ran(script)
 
 
@@ -257,15 +257,15 @@ def test_arguments_and_options_of_a_shell_are_heeded() -> None:
     assert plan("sh", "-c", "sleep $1; exit $2", "sh", "7", "3") == ContainerPlan(seconds(7), 3)
     assert plan("sh", "-c", 'exec "$@"', "sh", "sleep", "8") == ContainerPlan(seconds(8), 0)
     assert plan("bash", "-e", "-o", "pipefail", "-c", "false; sleep 5") == ContainerPlan(seconds(0), 1)
-    assert plan("exit", "3") == ContainerPlan(seconds(10), 0, is_default=True)  # no program has this name
+    assert plan("exit", "3") == ContainerPlan(seconds(10), 0, has_default_length=True)  # no program has this name
     some = {"envFrom": [{"configMapRef": {"name": "m"}}]}
-    assert plan("sh", "-c", "sleep $LONG", **some).doubt == "nobody knows for how long it sleeps"
+    assert plan("sh", "-c", "sleep $LONG", **some).guess_reason == "nobody knows for how long it sleeps"
 
 
 def test_every_run_of_a_container_begins_with_its_image_as_it_was() -> None:
-    files = Files()
+    files = VolumeFiles()
     assert ran("touch /tmp/x; [ -f /tmp/x ] && exit 3", files).exit_code == 3
-    with pytest.raises(NotUnderstood):
+    with pytest.raises(UnsupportedScript):
         ran("[ -f /tmp/x ] && exit 3", files, now=seconds(5))
 
 
@@ -274,21 +274,21 @@ def test_every_run_of_a_container_begins_with_its_image_as_it_was() -> None:
     [("cat /data/x", False, True), ("touch /tmp/x; cat /tmp/x", True, False), ("sleep 3; false", False, False)],
 )
 def test_it_is_known_which_files_a_script_has_asked_for(script: str, own: bool, volumes: bool) -> None:
-    disk = Mounts(Files(), POD, {"name": "c", "volumeMounts": MOUNTS}, Instant(0))
+    disk = ContainerFiles(VolumeFiles(), POD, {"name": "c", "volumeMounts": MOUNTS}, Instant(0))
     run_script(script, Environment({}), disk)
-    assert (disk.was_asked_for_own, disk.was_asked_for_volumes) == (own, volumes)
+    assert (disk.has_read_own_files, disk.has_read_volumes) == (own, volumes)
 
 
 def test_a_run_that_is_broken_off_writes_nothing_more() -> None:
-    files = Files()
-    disk = Mounts(files, POD, {"name": "c", "volumeMounts": MOUNTS}, Instant(0))
+    files = VolumeFiles()
+    disk = ContainerFiles(files, POD, {"name": "c", "volumeMounts": MOUNTS}, Instant(0))
     run_script("touch /data/x; sleep 10; touch /data/y; rm /data/x", Environment({}), disk)
-    disk.break_off(Instant(seconds(5)))
+    disk.discard_after(Instant(seconds(5)))
     assert ran("test -e /data/x && test ! -e /data/y", files, now=seconds(20)).exit_code == 0
 
 
 def test_a_file_is_there_until_it_was_removed() -> None:
-    files = Files()
+    files = VolumeFiles()
     ran("touch /data/x; sleep 10; rm /data/x", files)
     assert ran("test -e /data/x", files, now=seconds(9)).exit_code == 0
     assert ran("test -e /data/x", files, now=seconds(10)).exit_code == 1

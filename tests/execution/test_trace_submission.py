@@ -10,16 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batkube.api.requests.messages import Request, Response
-from batkube.cluster.client import Refused
+from batkube.cluster.client import ApiError
+from batkube.cluster.jobs.outcomes import NO_ATTEMPTS
 from batkube.cluster.mapping import POD, PodFactory, ResourceModel
-from batkube.cluster.outcomes import NEVER
 from batkube.cluster.store import KubeObject
 from batkube.cluster.world import World
 from batkube.kernel.instants import START, Duration, Instant, seconds
 from batkube.kernel.quantities import CPU, MEMORY
 from batkube.kernel.streams import Streams
-from batkube.programs.launch import make_server
-from batkube.simulation.job_forms import maker_of
+from batkube.programs.startup.launch import make_server
+from batkube.simulation.preparation.job_forms import job_maker_of
 from batkube.workloads.model import Delay, Job, Requests
 
 PRIORITY_CLASSES = "priorityclasses.scheduling.k8s.io"
@@ -38,14 +38,14 @@ class Cluster:
     def __init__(self, model: ResourceModel = ResourceModel.REQUESTS) -> None:
         self.world = World(Streams(0))
         self.server = make_server(self.world)
-        self.maker = maker_of(self.world, model, self.server.api.client("batkube"), {})
+        self.maker = job_maker_of(self.world, model, self.server.api.client("batkube"), {})
 
     def submit(self, job: Job, at: Instant = START) -> list[KubeObject]:
-        self.maker.make(job, at, NEVER)
+        self.maker.create(job, at, NO_ATTEMPTS)
         return [pod for key, pod in self.world.store.all(POD).items() if key.startswith(f"default/w0-{job.name}")]
 
     def apply(self, **fields: Any) -> None:  # noqa: ANN401 - any object
-        self.server.api.manifests(self.server.token).apply(fields)
+        self.server.api.manifest_client(self.server.token).apply(fields)
 
     def post(self, manifest: KubeObject) -> KubeObject:
         headers = {
@@ -115,7 +115,7 @@ def test_admission_looks_again_once_one_of_its_objects_has_changed() -> None:
 
     assert before["spec"]["containers"][0]["resources"] == {}
     assert after["spec"]["containers"][0]["resources"] == {"limits": {"cpu": "2"}, "requests": {"cpu": "500m"}}
-    place = cluster.world.courses.place("default/w0-2")
+    place = cluster.world.executions.find("default/w0-2")
     assert place is not None
     assert dict(place[0].demand)[CPU] == 500, "its kubelet counts what it was given"
 
@@ -131,11 +131,11 @@ def test_a_quota_is_charged_with_each_pod_and_a_job_beyond_it_leaves_nothing_beh
 
     cluster.submit(a_job("1", size=2, requests=((CPU, 1000),)))
     assert cluster.world.store.all("resourcequotas")["default/few"]["status"]["used"] == {"pods": "2", "cpu": "2"}
-    with pytest.raises(Refused, match="exceeded quota: few"):
+    with pytest.raises(ApiError, match="exceeded quota: few"):
         cluster.submit(a_job("2", size=2, requests=((CPU, 1000),)))
 
     assert list(cluster.world.store.all(POD)) == ["default/w0-1-0", "default/w0-1-1"]
-    assert cluster.world.courses.place("default/w0-2-0") is None
+    assert cluster.world.executions.find("default/w0-2-0") is None
 
 
 def test_a_policy_of_the_users_judges_pods_of_a_trace() -> None:
@@ -158,7 +158,7 @@ def test_a_policy_of_the_users_judges_pods_of_a_trace() -> None:
     )
 
     cluster.submit(a_job("1"))
-    with pytest.raises(Refused, match="not this one"):
+    with pytest.raises(ApiError, match="not this one"):
         cluster.submit(a_job("2"))
     assert list(cluster.world.store.all(POD)) == ["default/w0-1"]
 
@@ -169,7 +169,7 @@ def test_a_job_whose_name_is_taken_is_refused_and_the_other_pod_stays() -> None:
     metadata = {"name": "w0-7-1", "namespace": "default"}
     cluster.apply(apiVersion="v1", kind="Pod", metadata=metadata, spec=template["spec"])
 
-    with pytest.raises(Refused, match='pods "w0-7-1" already exists'):
+    with pytest.raises(ApiError, match='pods "w0-7-1" already exists'):
         cluster.submit(a_job(size=2))
     assert list(cluster.world.store.all(POD)) == ["default/w0-7-1"]
 

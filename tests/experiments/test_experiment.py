@@ -16,8 +16,8 @@ from tests.experiments.conftest import Study
 
 import batkube
 from batkube.experiments import experiment as experiment_module
-from batkube.experiments.plan.own_code import own_code
-from batkube.experiments.results.reading import read_results
+from batkube.experiments.plan.code_digest import code_digest
+from batkube.experiments.results.result_files import read_results
 
 POLICIES = ["policy:fcfs", "policy:sjf", "policy:easy"]
 #: Refuses to work, as a scheduler that leaves jobs behind.
@@ -141,7 +141,7 @@ def test_results_of_different_code_are_not_mixed_unless_asked_for(
     assert executor.calls == 2
     batkube.experiment(file, study.out, executor=executor, keep_finished=True)
     assert executor.calls == 3
-    assert json.loads((study.out / "experiment.json").read_text())["code"] == [own_code(), "another"]
+    assert json.loads((study.out / "experiment.json").read_text())["code"] == [code_digest(), "another"]
 
     batkube.experiment(file, study.out, executor=executor)
     assert executor.calls == 3

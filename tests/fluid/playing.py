@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from batkube.execution.fluid_platform import FluidPlatform
+from batkube.execution.profiles.fluid_platform import FluidPlatform
 from batkube.fluid.flow import Flow
 from batkube.kernel.instants import Instant
-from batkube.platforms.simgrid_network import parse_network
+from batkube.platforms.simgrid.network import parse_network
 
 SOURCE = Path(__file__).with_name("ptasks.cpp")
 
@@ -36,7 +36,7 @@ def ends_of_ours(platform: Path, arrivals: Sequence[Arrival]) -> dict[str, float
     flow = Flow()
     ours = FluidPlatform(parse_network(platform, platform.read_bytes()), flow)
     coming = sorted(
-        ((Instant(round(one.start_s * 1e9)), ours.task(one.name, *one[2:])) for one in arrivals),
+        ((Instant(round(one.start_s * 1e9)), ours.new_task(one.name, *one[2:])) for one in arrivals),
         key=lambda at: at[0],
     )
     ends: dict[str, float] = {}
@@ -48,7 +48,7 @@ def ends_of_ours(platform: Path, arrivals: Sequence[Arrival]) -> dict[str, float
         ends.update((task.name, now / 1e9) for task in flow.advance(now))
         while coming and coming[0][0] == now:
             flow.begin(coming.pop(0)[1], now)
-        flow.settle(now)
+        flow.update_rates(now)
 
 
 def compiled_oracle(folder: Path) -> Path | None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from batkube.fluid import flow as flows
 from batkube.fluid.flow import Flow
-from batkube.fluid.tasks import Supply, Task
+from batkube.fluid.tasks import FluidResource, Task
 from batkube.kernel.instants import Duration, Instant
 
 SECOND = 1_000_000_000
@@ -29,11 +29,11 @@ def play(flow: Flow, arrivals: Sequence[tuple[int, Task]]) -> dict[str, int]:
         ends.update((task.name, now) for task in flow.advance(now))
         while coming and coming[0][0] == now:
             flow.begin(coming.pop(0)[1], now)
-        flow.settle(now)
+        flow.update_rates(now)
 
 
 def test_a_task_alone_takes_its_work_divided_by_the_scarcest_capacity_after_its_latency() -> None:
-    cores, link = Supply("cores", 100.0), Supply("link", 10.0)
+    cores, link = FluidResource("cores", 100.0), FluidResource("link", 10.0)
     task = Task("t", [(cores, 200.0), (link, 50.0)], latency=Duration(7))
 
     assert play(Flow(), [(3, task)]) == {"t": 10 + 5 * SECOND}
@@ -41,13 +41,13 @@ def test_a_task_alone_takes_its_work_divided_by_the_scarcest_capacity_after_its_
 
 def test_what_is_rounded_off_one_task_is_handed_on_to_the_next() -> None:
     """Three thirds of a second are a second, though each ends at a whole nanosecond, and one of them slows down."""
-    flow, cores, now, lag = Flow(), Supply("cores", 3.0), Instant(0), 0.0
+    flow, cores, now, lag = Flow(), FluidResource("cores", 3.0), Instant(0), 0.0
     for rate in (3.0, 2.0, 3.0):
         task = Task("third", [(cores, 1.0)])
         task.lag = lag
         flow.begin(task, now)
         flow.set_capacity(cores, rate, now)
-        flow.settle(now)
+        flow.update_rates(now)
         now = flow.due() or now
         assert flow.advance(now) == [task]
         lag = task.lag
@@ -58,7 +58,7 @@ def test_what_is_rounded_off_one_task_is_handed_on_to_the_next() -> None:
 
 def test_tasks_on_one_host_share_it_and_go_faster_once_others_are_through() -> None:
     """The figures of four tasks of 20 s that begin 5 s apart: the run `sharing` of the real Batsim."""
-    cores = Supply("cores", 1.0)
+    cores = FluidResource("cores", 1.0)
     arrivals = [(start * SECOND, Task(str(start), [(cores, 20.0)])) for start in (0, 5, 10, 15)]
 
     ends = play(Flow(), arrivals)
@@ -67,33 +67,33 @@ def test_tasks_on_one_host_share_it_and_go_faster_once_others_are_through() -> N
 
 
 def test_an_empty_task_is_through_at_once_and_a_resource_without_capacity_holds_for_ever() -> None:
-    flow, nothing = Flow(), Supply("nothing", 0.0)
+    flow, nothing = Flow(), FluidResource("nothing", 0.0)
 
     assert play(flow, [(5, Task("empty", [])), (5, Task("stuck", [(nothing, 1.0)]))]) == {"empty": 5}
 
 
 def test_another_capacity_is_felt_at_once() -> None:
-    flow, cores = Flow(), Supply("cores", 10.0)
+    flow, cores = Flow(), FluidResource("cores", 10.0)
     task = Task("t", [(cores, 100.0)])
     flow.begin(task, Instant(0))
-    flow.settle(Instant(0))
+    flow.update_rates(Instant(0))
 
     flow.set_capacity(cores, 5.0, Instant(4 * SECOND))
-    flow.settle(Instant(4 * SECOND))
+    flow.update_rates(Instant(4 * SECOND))
 
     assert task.progress(Instant(4 * SECOND)) == pytest.approx(0.4)
     assert flow.due() == 16 * SECOND
 
 
 def test_a_task_that_is_taken_away_leaves_its_share_to_others() -> None:
-    flow, cores = Flow(), Supply("cores", 10.0)
+    flow, cores = Flow(), FluidResource("cores", 10.0)
     tasks = [Task(name, [(cores, 100.0)]) for name in "ab"]
     for task in tasks:
         flow.begin(task, Instant(0))
-    flow.settle(Instant(0))
+    flow.update_rates(Instant(0))
 
     flow.cancel(tasks[0], Instant(10 * SECOND))
-    flow.settle(Instant(10 * SECOND))
+    flow.update_rates(Instant(10 * SECOND))
 
     assert tasks[0].progress(Instant(10 * SECOND)) == pytest.approx(0.5)
     assert flow.due() == 15 * SECOND
@@ -114,7 +114,7 @@ def arrivals(draw: st.DrawFn) -> list[tuple[int, str, list[tuple[int, float]], i
 
 
 def built(entries: Sequence[tuple[int, str, list[tuple[int, float]], int]]) -> list[tuple[int, Task]]:
-    resources = [Supply(str(number), 1e5 * (number + 1)) for number in range(5)]
+    resources = [FluidResource(str(number), 1e5 * (number + 1)) for number in range(5)]
     return [
         (at, Task(name, [(resources[n], weight * 1e5) for n, weight in uses], latency=Duration(wait)))
         for at, name, uses, wait in entries
@@ -150,14 +150,14 @@ def test_work_is_conserved(entries: list[tuple[int, str, list[tuple[int, float]]
         flow.advance(now)
         while coming and coming[0][0] == now:
             flow.begin(coming.pop(0)[1], now)
-        flow.settle(now)
+        flow.update_rates(now)
 
     assert gave == pytest.approx(asked, rel=1e-6)
 
 
 def test_a_change_is_computed_only_where_it_is_felt(monkeypatch: pytest.MonkeyPatch) -> None:
     computed: list[int] = []
-    real = flows.rates_of
+    real = flows.compute_rates
 
     def counting(tasks: Sequence[Task]) -> list[float]:
         computed.append(len(tasks))
@@ -165,13 +165,13 @@ def test_a_change_is_computed_only_where_it_is_felt(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(flows, "rates_of", counting)
     flow = Flow()
-    hosts = [Supply(str(number), 1.0) for number in range(1000)]
+    hosts = [FluidResource(str(number), 1.0) for number in range(1000)]
     for host in hosts[:500]:
         flow.begin(Task("far", [(host, 100.0)]), Instant(0))
-    flow.settle(Instant(0))
+    flow.update_rates(Instant(0))
     computed.clear()
 
     flow.begin(Task("near", [(hosts[0], 1.0), (hosts[700], 1.0)]), Instant(0))
-    flow.settle(Instant(0))
+    flow.update_rates(Instant(0))
 
     assert computed == [2]

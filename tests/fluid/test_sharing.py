@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batkube.fluid.sharing import rates_of
-from batkube.fluid.tasks import Supply, Task
+from batkube.fluid.sharing import compute_rates
+from batkube.fluid.tasks import FluidResource, Task
 
 #: Relative to a capacity: what floating point and SimGrid's precision may leave.
 CLOSE = 1e-9
@@ -21,7 +21,8 @@ System = list[Task]
 def systems(draw: st.DrawFn) -> System:
     """Draw up to six tasks on up to five resources."""
     resources = [
-        Supply(f"r{number}", draw(st.floats(1e3, 1e9))) for number in range(draw(st.integers(min_value=1, max_value=5)))
+        FluidResource(f"r{number}", draw(st.floats(1e3, 1e9)))
+        for number in range(draw(st.integers(min_value=1, max_value=5)))
     ]
     tasks = []
     for number in range(draw(st.integers(min_value=1, max_value=6))):
@@ -32,20 +33,20 @@ def systems(draw: st.DrawFn) -> System:
     return tasks
 
 
-def load(resource: Supply, tasks: System, rates: list[float]) -> float:
+def load(resource: FluidResource, tasks: System, rates: list[float]) -> float:
     return math.fsum(
         weight * rate for task, rate in zip(tasks, rates, strict=True) for used, weight in task.uses if used is resource
     )
 
 
-def resources_of(tasks: System) -> list[Supply]:
+def resources_of(tasks: System) -> list[FluidResource]:
     return list(dict.fromkeys(resource for task in tasks for resource, _ in task.uses))
 
 
 @pytest.mark.parametrize("is_thrifty", [False, True])
 @given(tasks=systems())
 def test_no_resource_is_overcommitted_and_no_bound_exceeded(tasks: System, is_thrifty: bool) -> None:
-    rates = rates_of(tasks, is_thrifty=is_thrifty)
+    rates = compute_rates(tasks, is_thrifty=is_thrifty)
 
     for resource in resources_of(tasks):
         assert load(resource, tasks, rates) <= resource.capacity * (1 + CLOSE)
@@ -54,7 +55,7 @@ def test_no_resource_is_overcommitted_and_no_bound_exceeded(tasks: System, is_th
 
 @given(tasks=systems())
 def test_without_simgrids_peculiarity_no_task_could_go_faster_without_slowing_another(tasks: System) -> None:
-    rates = rates_of(tasks, is_thrifty=True)
+    rates = compute_rates(tasks, is_thrifty=True)
 
     for task, rate in zip(tasks, rates, strict=True):
         exhausted = [r for r, _ in task.uses if load(r, tasks, rates) >= r.capacity * (1 - CLOSE) - 1e-4]
@@ -63,15 +64,15 @@ def test_without_simgrids_peculiarity_no_task_could_go_faster_without_slowing_an
 
 @given(tasks=systems())
 def test_the_order_of_tasks_does_not_matter(tasks: System) -> None:
-    assert rates_of(tasks[::-1]) == rates_of(tasks)[::-1]
+    assert compute_rates(tasks[::-1]) == compute_rates(tasks)[::-1]
 
 
 @given(capacity=st.floats(1e3, 1e9), weights=st.lists(st.floats(1.0, 1e6), min_size=1, max_size=8))
 def test_who_shares_one_resource_only_gets_the_same_of_it(capacity: float, weights: list[float]) -> None:
-    shared = Supply("r", capacity)
+    shared = FluidResource("r", capacity)
     tasks = [Task(str(number), [(shared, weight)]) for number, weight in enumerate(weights)]
 
-    rates = rates_of(tasks)
+    rates = compute_rates(tasks)
 
     shares = [weight * rate for weight, rate in zip(weights, rates, strict=True)]
     assert shares == pytest.approx([capacity / len(weights)] * len(weights))
@@ -80,12 +81,12 @@ def test_who_shares_one_resource_only_gets_the_same_of_it(capacity: float, weigh
 def test_simgrid_charges_a_task_that_has_its_rate_in_later_rounds_too() -> None:
     """In round one a is at its bound. c is held by y, whose offers shrink by half each round, so that there are many
     rounds; a is charged in each, and b ends below what is left."""
-    x, y = Supply("x", 30.0), Supply("y", 8.0)
+    x, y = FluidResource("x", 30.0), FluidResource("y", 8.0)
     a = Task("a", [(x, 1.0)], bound=1.0)
     b = Task("b", [(x, 1.0), (y, 1e-3)])
     c = Task("c", [(x, 1.0), (y, 1.0)])
 
-    peculiar, thrifty = rates_of([a, b, c]), rates_of([a, b, c], is_thrifty=True)
+    peculiar, thrifty = compute_rates([a, b, c]), compute_rates([a, b, c], is_thrifty=True)
 
     assert math.fsum(thrifty) == pytest.approx(30.0, abs=1e-4)
     assert math.fsum(peculiar) < 30.0 - 1e-3

@@ -16,7 +16,7 @@ import pytest
 from tests.graph.random_sessions import SessionMaker
 from typer.testing import CliRunner
 
-from batkube.cli.app import command_line
+from batkube.cli.app import build_app
 
 SESSIONS = int(os.environ.get("BATKUBE_SESSIONS", "50"))
 
@@ -37,6 +37,6 @@ def test_a_random_session_is_the_same_to_the_byte(seed: int, tmp_path: Path) -> 
         check=True,
         timeout=60,
     )
-    CliRunner().invoke(command_line("graph"), ["graph", "query", *options, "-t", str(ours)], input=commands)
+    CliRunner().invoke(build_app("graph"), ["graph", "query", *options, "-t", str(ours)], input=commands)
 
     assert ours.read_text(encoding="utf-8") == theirs.read_text(encoding="utf-8")

@@ -117,7 +117,7 @@ class Oracle:
 
 
 def _holding(matcher: Matcher, job: int, start: int, duration: int) -> Holding:
-    graph, pages = matcher.graph, matcher.ledger.pages
+    graph, pages = matcher.graph, matcher.ledger.entries
     touched = matcher.ledger.vertices_of_job[job]
     own = {v for v in touched if job in pages[v].allocations or job in pages[v].reservations}
     return Holding(

@@ -12,7 +12,7 @@ import pytest
 from tests.graph.conftest import jgf
 from typer.testing import CliRunner
 
-from batkube.cli.app import command_line
+from batkube.cli.app import build_app
 from batkube.graph import read_graph
 from batkube.kernel.errors import InputError
 
@@ -32,7 +32,7 @@ RESERVED = "INFO: RESOURCES=RESERVED\nINFO: SCHEDULED AT=600\n"
 
 def query(graph: Path, commands: str, *options: str) -> str:
     words = ["graph", "query", "-L", str(graph), "-f", "jgf", "-P", "low", *options]
-    result = CliRunner().invoke(command_line("graph"), words, input=commands)
+    result = CliRunner().invoke(build_app("graph"), words, input=commands)
     assert result.exit_code == 0, result.output
     return result.stdout
 
@@ -61,7 +61,7 @@ def test_a_graph_is_drawn_with_what_jobs_hold_in_their_colours(
     script.write_text(f"match allocate {jobspec_file}\nset-status /cluster0/node1/core3 down\n", encoding="utf-8")
     words = ["-L", str(graph_file), "-f", "jgf", "-P", "low", "--commands", str(script), "-o", str(drawing)]
 
-    assert CliRunner().invoke(command_line("graph"), ["graph", "show", *words]).exit_code == 0
+    assert CliRunner().invoke(build_app("graph"), ["graph", "show", *words]).exit_code == 0
 
     titles = [title.text or "" for title in ElementTree.parse(drawing).iter("{http://www.w3.org/2000/svg}title")]
     assert len(titles) == 11
@@ -172,7 +172,7 @@ def test_an_unknown_type_in_a_jobspec_is_one_message_with_its_place(graph_file: 
     jobspec_file.write_text(text, encoding="utf-8")
     words = ["graph", "query", "-L", str(graph_file), "-f", "jgf"]
 
-    result = CliRunner().invoke(command_line("graph"), words, input=f"match allocate {jobspec_file}\n")
+    result = CliRunner().invoke(build_app("graph"), words, input=f"match allocate {jobspec_file}\n")
 
     assert result.exit_code == 2
     assert "resources[0].with[0].with[0]: the type 'corn'" in result.stderr

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from batkube.graph import CountRange, parse_jobspec
-from batkube.graph.jobspec import Jobspec
+from batkube.graph.requests.jobspec import Jobspec
 from batkube.kernel.errors import InputError
 
 PATH = Path("job.yaml")

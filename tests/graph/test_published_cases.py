@@ -14,7 +14,7 @@ import pytest
 from tests.opt_in import WANTED
 from typer.testing import CliRunner
 
-from batkube.cli.app import command_line
+from batkube.cli.app import build_app
 from batkube.graph import parse_jobspec
 from batkube.kernel.errors import InputError
 
@@ -65,7 +65,7 @@ def _output(case: dict[str, str], folder: Path) -> str:
     if "-t" in words:
         words[words.index("-t") + 1] = str(file)
     script = Path(case["command_script"]).read_text(encoding="utf-8").replace("@TEST_SRCDIR@", "t")
-    result = CliRunner().invoke(command_line("graph"), ["graph", "query", *words], input=script)
+    result = CliRunner().invoke(build_app("graph"), ["graph", "query", *words], input=script)
     text = file.read_text(encoding="utf-8") if "-t" in words else result.stdout
     if "-t" not in words or "check for unsupported" in case["description"]:
         text += result.stderr

@@ -29,13 +29,13 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import yaml
 
 from batkube.api.requests.messages import Request, Response
-from batkube.execution.latencies import read_latencies
-from batkube.experiments.description.reading import read_experiment
+from batkube.execution.latencies.delays import read_latencies
+from batkube.experiments.description.experiment_file import read_experiment
 from batkube.kernel.errors import InputError
-from batkube.platforms.reading import read_platform
+from batkube.platforms.reader import read_platform
 from batkube.scenarios.files import read_scenario_file, scenario_values
 from batkube.scenarios.keys import make_scenario
-from batkube.workloads.reading import read_workload
+from batkube.workloads.reader import read_workload
 from conformance.__main__ import CASES
 from conformance.direct import ADMIN, APPLY, JSON_PATCH, MERGE, STRATEGIC, Direct, Reader
 from conformance.mutating import body_of, worse_bytes, worse_request, worse_value

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 import pytest
 
 from batkube.api.decoding.json_syntax import ParseError
-from batkube.api.decoding.yaml_text import parse_yaml
+from batkube.api.decoding.yaml_parser import parse_yaml
 from batkube.api.requests.messages import Request, Response
 from conformance.direct import ADMIN, APPLY, JSON_PATCH, MERGE, STRATEGIC, Answer, Direct
 from conformance.placeholders import Json

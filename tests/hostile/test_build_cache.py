@@ -11,14 +11,14 @@ import pytest
 from tests.commands import answer_here
 
 from batkube.kernel.errors import InputError
-from batkube.schedulers.builds import build_path, built
-from batkube.schedulers.recipes import Program, local_program
-from batkube.schedulers.records import kept_builds, programs_folder
-from batkube.schedulers.toolchains import toolchain_at_hand
+from batkube.schedulers.build.builder import build_path, ensure_built
+from batkube.schedulers.build.records import cached_builds, programs_folder
+from batkube.schedulers.build.toolchains import local_toolchain
+from batkube.schedulers.recipes import BuildRecipe, local_recipe
 from schedulers.conftest import needs_go
 
 #: A published program that nobody can download: it is found built, or not at all.
-WANTED = Program("evil", "example.com/evil", "v1.0.0", ".", virtual=False)
+WANTED = BuildRecipe("evil", "example.com/evil", "v1.0.0", ".", virtual=False)
 NOBODY = 65534
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to give a file to somebody else")
 
@@ -43,7 +43,7 @@ def places(cache: Path) -> list[Path]:
 
 
 def test_a_program_that_only_its_owner_can_write_is_run(cache: Path) -> None:
-    assert built(WANTED, cache) == build_path(WANTED, cache)
+    assert ensure_built(WANTED, cache) == build_path(WANTED, cache)
 
 
 @pytest.mark.parametrize("number", range(4))
@@ -53,7 +53,7 @@ def test_what_others_can_write_is_not_run(cache: Path, number: int, who: int) ->
     place.chmod(0o755 | who)
 
     with pytest.raises(InputError, match=f"^{place}: can be written by others"):
-        built(WANTED, cache)
+        ensure_built(WANTED, cache)
 
 
 @as_root
@@ -63,7 +63,7 @@ def test_what_is_another_users_is_not_run(cache: Path, number: int) -> None:
     os.chown(place, NOBODY, NOBODY)
 
     with pytest.raises(InputError, match=f"^{place}: belongs to another user"):
-        built(WANTED, cache)
+        ensure_built(WANTED, cache)
 
 
 @as_root
@@ -74,21 +74,21 @@ def test_a_link_of_another_users_and_a_link_to_another_users_file_are_not_follow
     os.chown(theirs, NOBODY, NOBODY)
 
     with pytest.raises(InputError, match="belongs to another user"):
-        built(WANTED, cache)
+        ensure_built(WANTED, cache)
 
     os.chown(theirs, 0, 0)
     os.chown(binary, NOBODY, NOBODY, follow_symlinks=False)
     with pytest.raises(InputError, match="belongs to another user"):
-        built(WANTED, cache)
+        ensure_built(WANTED, cache)
 
 
 def test_a_cache_below_a_folder_in_which_everybody_can_rename_is_not_used(cache: Path, tmp_path: Path) -> None:
     tmp_path.chmod(0o777)
     with pytest.raises(InputError, match=f"^{tmp_path}: can be written by everybody"):
-        built(WANTED, cache)
+        ensure_built(WANTED, cache)
 
     tmp_path.chmod(0o1777)
-    assert built(WANTED, cache)
+    assert ensure_built(WANTED, cache)
 
 
 def test_a_toolchain_that_others_can_write_is_not_run(tmp_path: Path) -> None:
@@ -98,7 +98,7 @@ def test_a_toolchain_that_others_can_write_is_not_run(tmp_path: Path) -> None:
     go.chmod(0o777)
 
     with pytest.raises(InputError, match=f"^{go}: can be written by others"):
-        toolchain_at_hand(tmp_path / "cache", "go1.26.8")
+        local_toolchain(tmp_path / "cache", "go1.26.8")
 
 
 @needs_go
@@ -109,7 +109,7 @@ def test_what_is_built_is_closed_to_others_whatever_the_umask(tmp_path: Path) ->
     (module / "main.go").write_text("package main\n\nfunc main() {}\n")
     before = os.umask(0)
     try:
-        binary = built(local_program(module, "."), tmp_path / "cache")
+        binary = ensure_built(local_recipe(module, "."), tmp_path / "cache")
     finally:
         os.umask(before)
 
@@ -142,7 +142,7 @@ def test_pruning_removes_builds_and_nothing_else(cache: Path, tmp_path: Path, mo
     assert not broken_off.exists()
     assert thesis.read_text() == "more years of work\n"
     assert (elsewhere / "thesis.tex").read_text() == "years of work\n"
-    assert [kept.folder.name for kept in kept_builds(programs.parent)] == [
+    assert [kept.folder.name for kept in cached_builds(programs.parent)] == [
         "chapters",
         f"{build_path(WANTED, cache).parent.name}",
     ]

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from batkube.api.cel.costs import CALL_LIMIT, OBJECT_BUDGET, CostExceeded
+from batkube.api.cel.evaluation.costs import CALL_LIMIT, OBJECT_BUDGET, CostExceeded
 from batkube.api.cel.programs import CelProgram
-from batkube.api.cel.trees import SourceError
-from batkube.api.cel.types import DYN, TEXT, list_of
+from batkube.api.cel.syntax.nodes import SourceError
+from batkube.api.cel.types import DYN, TEXT, list_type
 from batkube.api.requests.messages import Request, Response
 from conformance.direct import ADMIN, MERGE, Answer, Direct
 from conformance.placeholders import Json
@@ -87,7 +87,7 @@ def test_a_rule_that_may_cost_less_is_given_up_after_a_million_steps() -> None:
 
     with pytest.raises(CostExceeded):
         program({})
-    assert program.cost <= CALL_LIMIT + 100
+    assert program.last_cost <= CALL_LIMIT + 100
 
     message = judged(rule).body["message"]
     assert "operation cancelled: actual cost limit exceeded" in message
@@ -96,7 +96,7 @@ def test_a_rule_that_may_cost_less_is_given_up_after_a_million_steps() -> None:
 
 def test_rules_that_cost_too_much_together_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     assert OBJECT_BUDGET == 10 * CALL_LIMIT
-    monkeypatch.setattr("batkube.api.custom.rules.OBJECT_BUDGET", 20_000)
+    monkeypatch.setattr("batkube.api.custom.instances.cel_rules.OBJECT_BUDGET", 20_000)
     rule = f"{TEN}.all(x, {TEN}.all(y, true))"
     direct = Direct()
     item = {"type": "string", "x-kubernetes-validations": [{"rule": rule}]}
@@ -129,10 +129,10 @@ def test_values_that_double_are_paid_for_before_they_are_made(rule: str) -> None
 
 
 def test_an_honest_rule_costs_little() -> None:
-    program = CelProgram("self.all(x, x.startsWith('a'))", {"self": list_of(TEXT)})
+    program = CelProgram("self.all(x, x.startsWith('a'))", {"self": list_type(TEXT)})
 
     assert program({"self": ["a"] * 100}) is True
-    assert 400 <= program.cost <= 1000
+    assert 400 <= program.last_cost <= 1000
 
 
 # What no number holds

@@ -14,10 +14,10 @@ from unittest import mock
 import pytest
 
 from batkube.cli.main import main
-from batkube.kernel.documents import read_yaml, yaml_documents
 from batkube.kernel.errors import InputError
-from batkube.platforms.reading import read_platform
-from batkube.workloads.reading import read_workload
+from batkube.kernel.files.yaml_reader import read_yaml, yaml_documents
+from batkube.platforms.reader import read_platform
+from batkube.workloads.reader import read_workload
 
 BOMB = "\n".join(["a0: &a0 {x: 1}", *(f"a{n}: &a{n}\n  <<: [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 12))])
 LAUGHS = "\n".join(["a0: &a0 [x, x]", *(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]" for n in range(1, 40))])

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from batkube.api.connections.http import Crowd, LoopConnection
-from batkube.api.requests.messages import Laborious, Request, Response
+from batkube.api.connections.event_loop.server_connections import EventLoopConnection, ServerConnections
+from batkube.api.requests.messages import NeedsWorkerThread, Request, Response
 from hostile.attacked import Attacked, attacked, read_all, request
 
 MIB = 1024 * 1024
@@ -28,13 +28,13 @@ class Slow:
         self.may_end = threading.Event()
 
     def handle(self, request: Request) -> Response:
-        if request.in_haste:
-            raise Laborious(lambda: self._work(request))
-        return Response(200, f"{request.path} {request.reading};".encode(), "text/plain")
+        if request.may_defer:
+            raise NeedsWorkerThread(lambda: self._work(request))
+        return Response(200, f"{request.path} {request.parsed_body};".encode(), "text/plain")
 
     def _work(self, request: Request) -> None:
         self.may_end.wait(20)
-        request.reading = "read"
+        request.parsed_body = "read"
 
     def too_large(self) -> Response:
         return Response(413, b"", "text/plain")
@@ -47,8 +47,8 @@ def asking(path: str, body: bytes = b"") -> bytes:
 async def answers_to_two() -> tuple[bytes, bytes]:
     """Return what somebody is told while another's long request is read, and what the other one is told then."""
     loop, slow = asyncio.get_running_loop(), Slow()
-    crowd = Crowd(loop)
-    server = await loop.create_server(lambda: LoopConnection(slow, crowd), "127.0.0.1", 0)
+    crowd = ServerConnections(loop)
+    server = await loop.create_server(lambda: EventLoopConnection(slow, crowd), "127.0.0.1", 0)
     address = server.sockets[0].getsockname()
     theirs, writer = await asyncio.open_connection(*address)
     writer.write(asking("/long", LONG) + asking("/next"))
@@ -63,7 +63,7 @@ async def answers_to_two() -> tuple[bytes, bytes]:
         each.close()
         await each.wait_closed()
     server.close()
-    crowd.end()
+    crowd.close()
     return meanwhile, then
 
 

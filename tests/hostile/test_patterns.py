@@ -8,13 +8,13 @@ from contextlib import suppress
 
 import pytest
 
-from batkube.api.cel.formats import FORMATS
-from batkube.api.cel.time_functions import duration, timestamp, worded_duration
+from batkube.api.cel.functions.string_formats import FORMATS
+from batkube.api.cel.functions.times import parse_duration, parse_timestamp, parse_worded_duration
 from batkube.api.cel.values import CelError
-from batkube.api.decoding.quantities import stored_quantity
+from batkube.api.decoding.stored_quantities import stored_quantity
 from batkube.kernel import instants
-from batkube.kernel.numbers import float_of, int_of
 from batkube.kernel.quantities import parse_quantity
+from batkube.kernel.text.numbers import parse_float, parse_int
 
 LENGTH = 100_000
 TEXTS = {
@@ -28,14 +28,14 @@ TEXTS = {
     "an-exponent": "1e" + "9" * LENGTH + "x",
 }
 READERS: dict[str, Callable[[str], object]] = {
-    "duration": duration,
-    "worded-duration": worded_duration,
+    "duration": parse_duration,
+    "worded-duration": parse_worded_duration,
     "format-duration": FORMATS["duration"],
-    "timestamp": timestamp,
+    "timestamp": parse_timestamp,
     "quantity": parse_quantity,
     "stored-quantity": stored_quantity,
-    "whole": int_of,
-    "float": float_of,
+    "whole": parse_int,
+    "float": parse_float,
     "length-of-time": instants.duration,
 }
 

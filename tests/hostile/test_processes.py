@@ -197,7 +197,7 @@ sys.meta_path.insert(0, Stop())
 #: Sends it when the outputs are written.
 AT_WRITING = """
 import os, signal
-import batkube.simulation.record as record
+import batkube.simulation.run_record as record
 write = record.write_json
 def write_and_stop(path, content):
     write(path, content)
@@ -211,7 +211,9 @@ atexit.register(lambda: os.kill(os.getpid(), signal.SIGINT))
 """
 
 
-@pytest.mark.parametrize("moment", ["batkube.cli.answering", "batkube.cli.signals", "typer", "batkube.policies.fcfs"])
+@pytest.mark.parametrize(
+    "moment", ["batkube.cli.invocation", "batkube.cli.process.signals", "typer", "batkube.policies.fcfs"]
+)
 def test_ctrl_c_while_modules_are_imported_is_one_word(tmp_path: Path, moment: str) -> None:
     study(tmp_path)
 

@@ -12,14 +12,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from batkube.api.access.stream_limits import StreamLimits
-from batkube.api.connections.buffer_limit import BufferLimit
-from batkube.api.connections.connection import Connection, Phase
-from batkube.api.connections.fair_queueing import FairQueue
-from batkube.api.connections.http import Crowd, LoopConnection
+from batkube.api.connections.event_loop.buffer_limit import BufferLimit
+from batkube.api.connections.event_loop.fair_queue import FairQueue
+from batkube.api.connections.event_loop.server_connections import EventLoopConnection, ServerConnections
+from batkube.api.connections.protocol.connection import Connection, Phase
+from batkube.api.connections.protocol.stream_limits import StreamLimits
 from batkube.api.requests.messages import Request, Response
 from batkube.api.requests.statuses import Failure
-from batkube.serving.log_limit import limited_log
+from batkube.serving.log_limit import rate_limited_log
 from conformance.serving import Serving, serving
 from hostile.attacked import Attacked, attacked, read_all, request, wait_until
 
@@ -81,7 +81,7 @@ class Echo:
 
     def handle(self, request: Request) -> Response:
         self.asked.append(request.path)
-        return Response(200, b"x" * int(request.first("size", "0")))
+        return Response(200, b"x" * int(request.query_value("size", "0")))
 
     def too_large(self) -> Response:
         return Response(413, b"")
@@ -110,7 +110,7 @@ def test_the_next_request_waits_until_the_last_answer_is_read() -> None:
     echo = Echo()
     connection = Connection(echo, set())
     wire = SlowWire(connection)
-    connection.serve_over(wire)
+    connection.attach(wire)
 
     connection.data_received(b"".join(b"GET /%d?size=600000 HTTP/1.1\r\n\r\n" % number for number in range(100)))
 
@@ -128,15 +128,15 @@ class Flooding:
     """Has requests without end, of which each takes its time."""
 
     def __init__(self, loop: SteppedLoop, name: str, left: int = 10**9, client: str = "") -> None:
-        self.served_until = 0.0
-        self.client = client
+        self.virtual_finish_s = 0.0
+        self.client_key = client
         self._loop, self._name, self._left = loop, name, left
 
     @property
     def has_work(self) -> bool:
         return self._left > 0
 
-    def proceed(self) -> None:
+    def process_next(self) -> None:
         self._left -= 1
         self._loop.now += self._loop.request_s
         self._loop.served.append(self._name)
@@ -163,12 +163,12 @@ def test_a_first_request_passes_those_of_clients_that_ask_without_a_pause() -> N
     with contextlib.closing(loop):
         queue = FairQueue(loop)
         for number in range(500):
-            queue.ask(Flooding(loop, f"flood-{number}"))
+            queue.submit(Flooding(loop, f"flood-{number}"))
         while len(loop.served) < 1200:
             loop.come_round()
         loop.served.clear()
 
-        queue.ask(Flooding(loop, "kubectl", left=1))
+        queue.submit(Flooding(loop, "kubectl", left=1))
         loop.come_round()
 
     assert "kubectl" in loop.served[:2]
@@ -178,10 +178,10 @@ def test_a_client_does_not_wait_for_the_many_connections_of_another() -> None:
     loop = SteppedLoop()
     with contextlib.closing(loop):
         queue = FairQueue(loop)
-        queue.ask(Flooding(loop, "before", left=1, client="mallory"))
+        queue.submit(Flooding(loop, "before", left=1, client="mallory"))
         for number in range(1000):
-            queue.ask(Flooding(loop, f"new-{number}", client="mallory"))
-        queue.ask(Flooding(loop, "kubectl", left=3, client="alice"))
+            queue.submit(Flooding(loop, f"new-{number}", client="mallory"))
+        queue.submit(Flooding(loop, "kubectl", left=3, client="alice"))
         for _ in range(6):
             loop.come_round()
 
@@ -193,7 +193,7 @@ def test_however_many_clients_there_are_those_that_are_quiet_are_forgotten() -> 
     with contextlib.closing(loop):
         queue = FairQueue(loop)
         for number in range(5000):
-            queue.ask(Flooding(loop, "", left=1, client=f"client-{number}"))
+            queue.submit(Flooding(loop, "", left=1, client=f"client-{number}"))
             loop.come_round()
 
     assert len(queue._clients) < 1100
@@ -205,7 +205,7 @@ def test_sockets_are_looked_at_more_often_while_somebody_is_on_the_way() -> None
         loop = SteppedLoop(request_s=0.0009)
         with contextlib.closing(loop):
             queue = FairQueue(loop, functools.partial(bool, is_somebody_coming))
-            queue.ask(Flooding(loop, "flood"))
+            queue.submit(Flooding(loop, "flood"))
             loop.come_round()
             loop.served.clear()
             loop.come_round()
@@ -219,7 +219,7 @@ def test_clients_that_ask_without_a_pause_are_served_alike() -> None:
     with contextlib.closing(loop):
         queue = FairQueue(loop)
         for number in range(7):
-            queue.ask(Flooding(loop, str(number)))
+            queue.submit(Flooding(loop, str(number)))
         while len(loop.served) < 700:
             loop.come_round()
 
@@ -232,7 +232,7 @@ class Keeper:
     """A connection for which something is kept."""
 
     def __init__(self, held_bytes: int) -> None:
-        self.held_bytes = held_bytes
+        self.buffered_bytes = held_bytes
         self.is_aborted = False
 
     def abort(self) -> None:
@@ -243,16 +243,16 @@ def test_beyond_what_is_kept_for_all_the_one_goes_that_moved_least_lately() -> N
     buffers = BufferLimit(limit=100)
     first, second, third = Keeper(40), Keeper(40), Keeper(40)
     for keeper in (first, second, first, third):
-        buffers.moved(keeper)
+        buffers.update(keeper)
 
     assert [keeper.is_aborted for keeper in (first, second, third)] == [False, True, False]
-    assert buffers.total == 80
+    assert buffers.total_bytes == 80
 
 
 def test_a_single_answer_may_be_larger_than_all_that_is_kept() -> None:
     buffers = BufferLimit(limit=100)
     large = Keeper(1000)
-    buffers.moved(large)
+    buffers.update(large)
 
     assert not large.is_aborted
 
@@ -294,14 +294,14 @@ def test_streams_that_have_ended_are_not_counted() -> None:
         with pytest.raises(Failure, match="try again later"):
             audience.admit(Ended(), "alice")
         audience.admit(Ended(), f"bob {_}")
-        assert stream.when_stopped is not None
-        stream.when_stopped()
+        assert stream.on_stopped is not None
+        stream.on_stopped()
 
 
 class Ended:
     """A stream of which nothing is asked but its end."""
 
-    when_stopped = None
+    on_stopped = None
 
 
 LATE = {
@@ -316,8 +316,8 @@ LATE = {
 def test_a_client_that_keeps_us_waiting_is_left(phase: Phase) -> None:
     async def kept_waiting() -> int:
         loop = asyncio.get_running_loop()
-        crowd = Crowd(loop, {phase: 0.01})
-        server = await loop.create_server(lambda: LoopConnection(Echo(), crowd), "127.0.0.1", 0)
+        crowd = ServerConnections(loop, {phase: 0.01})
+        server = await loop.create_server(lambda: EventLoopConnection(Echo(), crowd), "127.0.0.1", 0)
         _, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
         writer.transport.pause_reading()
         writer.write(LATE[phase])
@@ -330,7 +330,7 @@ def test_a_client_that_keeps_us_waiting_is_left(phase: Phase) -> None:
         left = len(crowd.connections)
         writer.transport.abort()
         server.close()
-        crowd.end()
+        crowd.close()
         await asyncio.sleep(0.01)
         return left
 
@@ -340,7 +340,7 @@ def test_a_client_that_keeps_us_waiting_is_left(phase: Phase) -> None:
 
 def test_what_happens_a_thousand_times_is_logged_some_times_and_briefly(capsys: pytest.CaptureFixture[str]) -> None:
     log = logging.getLogger("batkube.test")
-    with limited_log():
+    with rate_limited_log():
         for _ in range(1000):
             log.warning("%s", "y" * 100_000)
     written = capsys.readouterr().err

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import batkube
-from batkube.api.connections import program_listener
+from batkube.api.connections.polled import program_listener
 from conftest import REPOSITORY, Simulate
 
 STRANGERS = Path(__file__).with_name("strangers.py")

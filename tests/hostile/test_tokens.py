@@ -16,12 +16,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from batkube.api.access.authentication import AUDIENCE
+from batkube.api.access.authenticator import AUDIENCE
 from batkube.kernel.streams import Streams
-from batkube.programs.command_lines import ProgramFolder, command_line
-from batkube.programs.extenders import Extenders
-from batkube.programs.program import OutsideScheduler
-from batkube.schedulers.programs import start_of
+from batkube.programs.program import ExternalProgram
+from batkube.programs.startup.command_lines import ProgramFolder, command_line
+from batkube.programs.startup.extenders import ExtenderProxy
+from batkube.schedulers.named_programs import program_start
 from clients.serving import served
 from conformance.direct import Direct
 
@@ -206,11 +206,11 @@ def test_what_serve_writes_for_others_to_read_holds_no_secret(tmp_path: Path) ->
 @pytest.mark.usefixtures("no_umask")
 def test_the_files_that_let_a_scheduler_in_are_for_its_owner_alone(tmp_path: Path) -> None:
     extender = {"urlPrefix": "http://127.0.0.1:1/x", "filterVerb": "filter"}
-    start = start_of("kube-scheduler")
-    scheduler = OutsideScheduler("kube-scheduler", Path("/programs/it"), start, (), {"extenders": [extender]})
+    start = program_start("kube-scheduler")
+    scheduler = ExternalProgram("kube-scheduler", Path("/programs/it"), start, (), {"extenders": [extender]})
 
     folder = ProgramFolder(tmp_path, "/proc/self/fd/9")
-    command = command_line(scheduler, folder, 4711, "the-secret", Extenders([extender["urlPrefix"]], 1))
+    command = command_line(scheduler, folder, 4711, "the-secret", ExtenderProxy([extender["urlPrefix"]], 1))
 
     assert [path.name for path in tmp_path.iterdir() if "the-secret" in path.read_text()]
     assert others_can_read(tmp_path) == []

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from batkube.cluster.store import KubeObject
-from batkube.emulation.access import Access
+from batkube.emulation.client.connection import ClusterConnection
 from clients.serving import Served, served
 
 pytest.importorskip("kubernetes", reason="needs the Python client: pip install kubernetes")
@@ -37,21 +37,21 @@ def program(*words: str) -> Iterator[subprocess.Popen[bytes]]:
         process.communicate(timeout=30)
 
 
-def create(access: Access, name: str, scheduler: str, cpu: str, **labels: str) -> None:
+def create(access: ClusterConnection, name: str, scheduler: str, cpu: str, **labels: str) -> None:
     container = {"name": "main", "image": "busybox", "resources": {"requests": {"cpu": cpu}}}
     spec = {"schedulerName": scheduler, "restartPolicy": "Never", "containers": [container]}
     access.create(PODS, {"metadata": {"name": name, "labels": labels}, "spec": spec})
 
 
-def pods(access: Access) -> dict[str, KubeObject]:
+def pods(access: ClusterConnection) -> dict[str, KubeObject]:
     return {pod["metadata"]["name"]: pod for pod in access.get(PODS)["items"]}
 
 
-def node_of(access: Access, name: str) -> str:
+def node_of(access: ClusterConnection, name: str) -> str:
     return str(pods(access)[name]["spec"].get("nodeName", ""))
 
 
-def await_nodes(access: Access, *names: str) -> list[str]:
+def await_nodes(access: ClusterConnection, *names: str) -> list[str]:
     end = time.monotonic() + PATIENCE_S
     while not all(node_of(access, name) for name in names):
         assert time.monotonic() < end, f"not all of {names} were bound"
@@ -60,7 +60,7 @@ def await_nodes(access: Access, *names: str) -> list[str]:
 
 
 def test_kubeflux_binds_pods_and_whole_groups_beside_the_default_scheduler(cluster: Served) -> None:
-    access = Access(cluster.kubeconfig)
+    access = ClusterConnection(cluster.kubeconfig)
     create(access, "others", "default-scheduler", "3")
     [taken] = await_nodes(access, "others")
     group = {"fluence.pod-group": "g", "fluence.group-size": "2"}
@@ -82,7 +82,7 @@ def test_kubeflux_binds_pods_and_whole_groups_beside_the_default_scheduler(clust
 
 
 def test_a_policy_schedules_on_a_cluster_as_it_does_in_a_run(cluster: Served) -> None:
-    access = Access(cluster.kubeconfig)
+    access = ClusterConnection(cluster.kubeconfig)
     for name in "abc":
         create(access, f"easy-{name}", "batkube", "4")
 

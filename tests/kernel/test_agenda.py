@@ -13,7 +13,7 @@ from batkube.kernel.instants import LATEST_NS, Instant
 
 def _keep_all(agenda: Agenda) -> list[int]:
     numbers = []
-    while (appointment := agenda.next()) is not None:
+    while (appointment := agenda.pop_next()) is not None:
         numbers.append(appointment.number)
     return numbers
 
@@ -84,7 +84,7 @@ def test_cancelling_many_leaves_the_others_in_their_order(entries: list[tuple[in
 def test_booking_in_the_past_is_a_bug() -> None:
     agenda = Agenda()
     agenda.book(Instant(7), Rank.FINISH, lambda now: None)
-    agenda.next()
+    agenda.pop_next()
 
     with pytest.raises(Bug, match="before 7 ns"):
         agenda.book(Instant(6), Rank.FINISH, lambda now: None)
@@ -118,5 +118,5 @@ def test_what_is_routine_is_kept_and_is_nothing_to_wait_for() -> None:
     agenda.book(Instant(1), Rank.START, lambda now: None, is_routine=True)
     agenda.book(Instant(2), Rank.START, lambda now: None)
     assert (len(agenda), agenda.due) == (1, 1)
-    assert agenda.next() is not None
+    assert agenda.pop_next() is not None
     assert (len(agenda), agenda.due) == (1, 2)

@@ -11,13 +11,13 @@ from batkube.kernel.instants import (
     Instant,
     duration,
     format_seconds,
-    human,
+    human_duration,
     instant_of,
     rfc3339,
     rfc3339_micro,
     seconds,
 )
-from batkube.kernel.stopwatch import time_of_day
+from batkube.kernel.stopwatch import wall_clock_instant
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_a_timestamp_is_read_in_its_own_time_zone() -> None:
 
 
 def test_the_time_of_day_is_that_of_the_calendar() -> None:
-    assert abs(time_of_day() / 10**9 - (time.time() - 946684800)) < 5
+    assert abs(wall_clock_instant() / 10**9 - (time.time() - 946684800)) < 5
 
 
 @pytest.mark.parametrize(
@@ -101,4 +101,4 @@ def test_the_time_of_day_is_that_of_the_calendar() -> None:
     [(1.5, "1.5 s"), (2210, "36 min 50 s"), (3600, "1 h"), (32554, "9 h 2 min"), (29363626, "339 d 20 h")],
 )
 def test_lengths_are_said_as_people_say_them(value_s: float, text: str) -> None:
-    assert human(seconds(value_s)) == text
+    assert human_duration(seconds(value_s)) == text

@@ -15,8 +15,8 @@ from batkube.kernel.quantities import (
     MEMORY,
     PODS,
     Quantity,
-    amount,
     format_amount,
+    parse_amount,
     parse_quantity,
 )
 
@@ -202,13 +202,13 @@ def test_the_order_of_values_is_the_order_of_quantities(first: str, second: str)
     ],
 )
 def test_amounts_are_millicores_or_whole_units_rounded_up(resource: str, value: str | float, expected: int) -> None:
-    assert amount(resource, value) == expected
+    assert parse_amount(resource, value) == expected
 
 
 @pytest.mark.parametrize(("value", "problem"), [("-1", "negative"), ("1e30", "more than"), ("lots", "not a quantity")])
 def test_an_amount_that_no_node_can_have_is_refused(value: str, problem: str) -> None:
     with pytest.raises(ValueError, match=problem):
-        amount(MEMORY, value)
+        parse_amount(MEMORY, value)
 
 
 @pytest.mark.parametrize(
@@ -231,4 +231,4 @@ def test_an_amount_is_printed_in_its_usual_unit(resource: str, value: int, text:
 
 @given(st.sampled_from([CPU, MEMORY, PODS, GPU, "ephemeral-storage"]), st.integers(0, LARGEST_BINARY))
 def test_a_printed_amount_reads_back_as_the_same_amount(resource: str, value: int) -> None:
-    assert amount(resource, format_amount(resource, value)) == value
+    assert parse_amount(resource, format_amount(resource, value)) == value

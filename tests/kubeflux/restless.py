@@ -19,21 +19,21 @@ from pathlib import Path
 #: The Batkube that the test is a test of: programs of a run are not told where it was imported from.
 sys.path[0] = str(Path(__file__).resolve().parents[2] / "src")
 
-from batkube.emulation.access import Access
-from batkube.emulation.waiting import pause
+from batkube.emulation.client.connection import ClusterConnection
+from batkube.emulation.client.polling import pause
 from batkube.joining.audit_files import AuditFiles
-from batkube.joining.joined import JoinedScheduler
-from batkube.joining.schedulers import joined_kubeflux
+from batkube.joining.schedulers import standalone_kubeflux
+from batkube.joining.standalone import StandaloneScheduler
 from batkube.kernel.instants import NANOSECONDS_PER_SECOND
-from batkube.kernel.stopwatch import time_of_day
+from batkube.kernel.stopwatch import wall_clock_instant
+from batkube.kubeflux.cache_sync import SyncMode
 from batkube.kubeflux.scheduler import KubeFluxSettings
-from batkube.kubeflux.synchronisation import SyncMode
 
 #: Between interruptions; what they fall on is kept away from the looks of the auditor, at whole half minutes.
 PERIOD_S = 30
 
 
-class CutAccess(Access):
+class CutAccess(ClusterConnection):
     """An access whose connections can be cut."""
 
     def __init__(self, kubeconfig: Path) -> None:
@@ -72,16 +72,16 @@ def main() -> None:
     kubeconfig, name, sync, audit, seed = sys.argv[1:]
     settings = KubeFluxSettings(name, SyncMode(sync))
     with AuditFiles(Path(audit)) as files, Path(audit).with_suffix(".interruptions").open("w", encoding="utf-8") as log:
-        current: list[tuple[CutAccess, JoinedScheduler]] = []
+        current: list[tuple[CutAccess, StandaloneScheduler]] = []
 
-        def start() -> JoinedScheduler:
+        def start() -> StandaloneScheduler:
             access = CutAccess(Path(kubeconfig))
-            current[:] = [(access, joined_kubeflux(access, settings, files))]
+            current[:] = [(access, standalone_kubeflux(access, settings, files))]
             return current[0][1]
 
         def interrupt() -> None:
             for at_s, what in interruptions(int(seed)):
-                pause(at_s - time_of_day() / NANOSECONDS_PER_SECOND)
+                pause(at_s - wall_clock_instant() / NANOSECONDS_PER_SECOND)
                 access, scheduler = current[0]
                 if what == "restart":
                     scheduler.stop()

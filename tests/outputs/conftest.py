@@ -10,9 +10,9 @@ from typing import Protocol
 
 import pytest
 
-from batkube.outputs.files.jobs_csv import BATSIM_COLUMNS, GANG_COLUMNS, OWN_COLUMNS
-from batkube.outputs.files.streams import POD_COLUMNS
 from batkube.outputs.results import Results
+from batkube.outputs.writers.jobs_csv import BATKUBE_COLUMNS, BATSIM_COLUMNS, GANG_COLUMNS
+from batkube.outputs.writers.streaming_csv import POD_COLUMNS
 
 #: job id, submission, start, finish, machines; further cells by column name.
 Row = tuple[str, float, float | None, float | None, str] | tuple[str, float, float | None, float | None, str, dict]
@@ -44,7 +44,7 @@ def make_run(tmp_path: Path) -> MakeRun:
         folder.mkdir(parents=True)
         cells = [_cells(*row) for row in rows]
         gangs = GANG_COLUMNS if any(name in row for row in cells for name in GANG_COLUMNS) else ()
-        _write(folder / "jobs.csv", BATSIM_COLUMNS + OWN_COLUMNS + gangs, cells)
+        _write(folder / "jobs.csv", BATSIM_COLUMNS + BATKUBE_COLUMNS + gangs, cells)
         if manifest is not None:
             (folder / "manifest.json").write_text(json.dumps(manifest))
         if pods:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 from tests.asked_paths import AskedPaths
 
-from batkube.api.connections.program_listener import ProgramListener
+from batkube.api.connections.polled.program_listener import ProgramListener
 from batkube.pacing.server import PacedServer
 
 GET = b"GET /secret/api/v1/pods/a HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -29,7 +29,7 @@ def paths() -> AskedPaths:
 @pytest.fixture
 def server(paths: AskedPaths) -> Iterator[PacedServer]:
     listener = ProgramListener("secret")
-    listener.invite(os.getpid())
+    listener.allow(os.getpid())
     paced = PacedServer(paths, listener)
     yield paced
     paced.close()
@@ -60,13 +60,13 @@ def test_bindings_are_answered_one_by_one_in_the_order_in_which_they_came(
         _serve(server, len(_bind("b")))
         first.sendall(_bind("a"))
         _serve(server, 2 * len(_bind("a")))
-        assert (server.waiting, paths.asked) == (2, [])
+        assert (server.waiting_bindings, paths.asked) == (2, [])
 
-        assert server.take_binding()
+        assert server.accept_binding()
         assert paths.asked == ["/secret/api/v1/namespaces/default/pods/b/binding"]
         assert second.recv(1000).endswith(b"ok")
-        assert server.take_binding()
-        assert not server.take_binding()
+        assert server.accept_binding()
+        assert not server.accept_binding()
         assert first.recv(1000).endswith(b"ok")
 
 
@@ -78,7 +78,7 @@ def test_others_are_answered_while_a_binding_waits(server: PacedServer) -> None:
         _serve(server, len(_bind("a")) + len(GET))
 
         assert informer.recv(1000).endswith(b"ok")
-        assert server.waiting == 1
+        assert server.waiting_bindings == 1
 
 
 def test_a_binding_is_taken_when_all_of_it_has_come(server: PacedServer, paths: AskedPaths) -> None:
@@ -88,12 +88,12 @@ def test_a_binding_is_taken_when_all_of_it_has_come(server: PacedServer, paths: 
         for piece in (request[:head], request[head:-1]):
             client.sendall(piece)
             _serve(server, server.received + len(piece))
-            assert not server.take_binding()
+            assert not server.accept_binding()
         client.sendall(request[-1:])
         _serve(server, len(request))
         assert paths.asked == []
 
-        assert server.take_binding()
+        assert server.accept_binding()
         assert len(paths.asked) == 1
         assert client.recv(1000).endswith(b"ok")
 
@@ -102,10 +102,10 @@ def test_a_binding_of_someone_who_has_left_is_forgotten(server: PacedServer, pat
     with _client(server) as client:
         client.sendall(_bind("a"))
         _serve(server, len(_bind("a")))
-    while server.waiting:
+    while server.waiting_bindings:
         server.serve(0.1)
 
-    assert not server.take_binding()
+    assert not server.accept_binding()
     assert paths.asked == []
 
 

@@ -7,9 +7,9 @@ import pytest
 
 from batkube.kernel.errors import InputError
 from batkube.kernel.quantities import CPU, GPU, MEMORY, PODS
-from batkube.platforms.manifests import CORDONED, TAINTED, not_kept
+from batkube.platforms.manifests import CORDONED, TAINTED, dropped_field_note
 from batkube.platforms.model import DEFAULT_PODS, Platform
-from batkube.platforms.reading import read_platform
+from batkube.platforms.reader import read_platform
 
 NODE = """
 apiVersion: v1
@@ -69,7 +69,7 @@ def test_taints_are_kept(tmp_path: Path) -> None:
     platform = read(tmp_path, node("a", "{taints: [{key: dedicated, value: gpu, effect: NoSchedule, timeAdded: x}]}"))
 
     assert platform.machines[0].taints == ({"key": "dedicated", "value": "gpu", "effect": "NoSchedule"},)
-    assert (not_kept("spec.taints.timeAdded"), 1) in platform.notes
+    assert (dropped_field_note("spec.taints.timeAdded"), 1) in platform.notes
 
 
 def test_a_cordoned_node_stays_and_is_counted(tmp_path: Path) -> None:

@@ -8,10 +8,10 @@ import pytest
 
 from batkube.kernel.errors import InputError
 from batkube.platforms.network import Network
-from batkube.platforms.networks import network_of
-from batkube.platforms.power import power_of
-from batkube.platforms.reading import read_platform
-from batkube.platforms.simgrid_network import parse_network
+from batkube.platforms.network_lookup import network_of
+from batkube.platforms.reader import read_platform
+from batkube.platforms.simgrid.network import parse_network
+from batkube.platforms.simgrid.power import power_of
 
 CLUSTERS = """
 <zone id="all" routing="Full">
@@ -40,7 +40,7 @@ def test_inside_a_cluster_one_goes_up_over_the_backbone_and_down() -> None:
     ]  # fmt: skip
     assert net.route("a0", "a1").latency_s == pytest.approx(0.004)
     assert names(net, "a0", "a0") == ["a_link_0_loopback"]
-    assert net.route("a0", "a0").links[0].is_fat
+    assert net.route("a0", "a0").links[0].is_fatpipe
     assert names(net, "b0", "b1") == ["b_link_0", "b_link_1"]
 
 
@@ -118,7 +118,7 @@ def test_watts_are_those_of_the_load_in_a_state() -> None:
 
     assert power is not None
     assert [power.draws[0].at(load) for load in (0, 0.5, 1)] == [30, 70, 100]
-    assert [power.computes_in(pstate) for pstate in (0, 1, 2)] == [True, False, False]
+    assert [power.can_compute_in(pstate) for pstate in (0, 1, 2)] == [True, False, False]
 
 
 @pytest.mark.parametrize("value", ["1", "1:2:3:4", "a:b", "1:2,3:4"])

@@ -7,7 +7,7 @@ import pytest
 from batkube.kernel.errors import InputError
 from batkube.kernel.quantities import CPU, GPU, MEMORY, PODS
 from batkube.platforms.model import DEFAULT_PODS
-from batkube.platforms.reading import read_platform
+from batkube.platforms.reader import read_platform
 
 HEAD = "sn,cpu_milli,memory_mib,gpu,model\n"
 

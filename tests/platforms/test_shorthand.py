@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from batkube.kernel.errors import InputError
 from batkube.kernel.quantities import CPU, GPU, MEMORY, PODS
-from batkube.platforms.describing import describe
 from batkube.platforms.model import DEFAULT_PODS
-from batkube.platforms.reading import read_platform
+from batkube.platforms.reader import read_platform
+from batkube.platforms.summary import describe
 
 
 def test_a_count_and_a_cpu_make_machines_of_that_cpu() -> None:

@@ -16,8 +16,8 @@ from batkube.kernel.instants import Duration, Instant, seconds
 from batkube.kernel.quantities import CPU, PODS
 from batkube.platforms.model import Machine
 from batkube.policies.interface import Evict, Policy, Reject, Start, WakeAt
-from batkube.policies.machines import MachineRoom
-from batkube.policies.nodes import NodeRoom
+from batkube.policies.machine_room import MachineRoom
+from batkube.policies.node_room import NodeRoom
 from batkube.policies.rooms import Placement, Room
 from batkube.workloads.model import Delay, Job
 

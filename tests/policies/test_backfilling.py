@@ -15,8 +15,8 @@ from batkube.policies.conservative import Conservative
 from batkube.policies.easy import Easy
 from batkube.policies.fcfs import Fcfs
 from batkube.policies.interface import Decision, Policy, Start, View
-from batkube.policies.machines import MachinePlacement, MachineRoom
-from batkube.policies.nodes import NodeRoom
+from batkube.policies.machine_room import MachinePlacement, MachineRoom
+from batkube.policies.node_room import NodeRoom
 from batkube.workloads.model import Job
 
 MACHINES = 8

@@ -9,8 +9,8 @@ import pytest
 from tests.policies.conftest import TinyCluster, a_job, whole
 
 from batkube.kernel.errors import InputError
-from batkube.policies.catalogue import load_policy, policy_names
 from batkube.policies.easy import Easy
+from batkube.policies.registry.catalogue import load_policy, policy_names
 from batkube.policies.scan import BestFit, WorstFit
 
 REPOSITORY = Path(__file__).resolve().parent.parent.parent

@@ -14,13 +14,13 @@ from tests.policies.conftest import TinyCluster, a_job, a_machine, whole
 from batkube.kernel.errors import InputError
 from batkube.kernel.quantities import CPU, GPU, MEMORY
 from batkube.platforms.model import Machine
-from batkube.policies.catalogue import load_policy
 from batkube.policies.conservative import Conservative
 from batkube.policies.easy import Easy
 from batkube.policies.fcfs import Fcfs
 from batkube.policies.fluxion import Fluxion
 from batkube.policies.interface import Policy
-from batkube.policies.nodes import NodeRoom
+from batkube.policies.node_room import NodeRoom
+from batkube.policies.registry.catalogue import load_policy
 from batkube.workloads.model import Job
 
 GIB = 1 << 30

@@ -11,7 +11,7 @@ from tests.policies.conftest import a_job, nodes, whole
 
 from batkube.kernel.instants import Duration, Instant
 from batkube.kernel.intervals import lowest
-from batkube.policies.machines import MachinePlacement, MachineRoom
+from batkube.policies.machine_room import MachinePlacement, MachineRoom
 from batkube.policies.timeline import Slot, Timeline
 
 MACHINES = 6

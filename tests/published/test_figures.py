@@ -11,7 +11,7 @@ import pytest
 import published
 from batkube.kernel.instants import seconds
 from batkube.workloads.model import Delay, Job
-from batkube.workloads.reading import read_workload
+from batkube.workloads.reader import read_workload
 
 Facts = tuple[object, ...]
 

@@ -8,7 +8,7 @@ from statistics import fmean, median, stdev
 import numpy as np
 import pytest
 
-from batkube.calibration.recordings import Floats, Recording, read_recordings
+from batkube.calibration.recorded_runs import Floats, RecordedRun, read_recorded_runs
 from batkube.outputs.measures.intervals import sample_of
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -26,33 +26,33 @@ def page() -> str:
 
 
 @pytest.fixture(scope="module")
-def runs(shared_data: Path) -> dict[str, list[Recording]]:
+def runs(shared_data: Path) -> dict[str, list[RecordedRun]]:
     folder = shared_data / "batkube" / "emulated"
-    return {name: list(read_recordings(sorted(folder.glob(pattern)))) for name, pattern in FILES.items()}
+    return {name: list(read_recorded_runs(sorted(folder.glob(pattern)))) for name, pattern in FILES.items()}
 
 
-def waits(run: Recording) -> Floats:
+def waits(run: RecordedRun) -> Floats:
     return run.started - run.submitted
 
 
-def makespan(run: Recording) -> float:
+def makespan(run: RecordedRun) -> float:
     return float(run.finished.max())
 
 
-def notices(run: Recording) -> Floats:
+def notices(run: RecordedRun) -> Floats:
     """Return how long kubelets took to begin with pods that were not the first on their nodes, one after the other."""
     known = ~run.is_first & ~np.isnan(run.pulling) & ~np.isnan(run.scheduled)
     order = np.argsort(run.pulling[known], kind="stable")
     return (run.pulling - run.scheduled)[known][order]
 
 
-def together(runs: list[Recording], of: str) -> Floats:
+def together(runs: list[RecordedRun], of: str) -> Floats:
     """Return a step of all pods of all runs: from one event to another."""
     begin, end = of.split()
     return np.concatenate([getattr(run, end) - getattr(run, begin) for run in runs])
 
 
-def test_the_measured_columns(runs: dict[str, list[Recording]], page: str) -> None:
+def test_the_measured_columns(runs: dict[str, list[RecordedRun]], page: str) -> None:
     for name in ("burst", "spaced"):
         for measure, values in (
             ("makespan", [makespan(run) for run in runs[name]]),
@@ -69,17 +69,17 @@ def test_the_measured_columns(runs: dict[str, list[Recording]], page: str) -> No
     assert f"so that the last of the 200 jobs was submitted after {runs['burst'][0].submitted.max():.0f} s" in page
 
 
-def test_one_node_of_sixteen_never_ran_a_job(runs: dict[str, list[Recording]], page: str) -> None:
+def test_one_node_of_sixteen_never_ran_a_job(runs: dict[str, list[RecordedRun]], page: str) -> None:
     for run in (*runs["burst"], *runs["spaced"]):
         at_once = [int(((run.started <= moment) & (run.finished > moment)).sum()) for moment in run.started]
         assert max(at_once) == 15
     assert "In none of the 20 runs did more than 15 jobs run at once" in page
 
 
-def test_what_a_pod_takes(runs: dict[str, list[Recording]], page: str) -> None:
+def test_what_a_pod_takes(runs: dict[str, list[RecordedRun]], page: str) -> None:
     later = np.concatenate([~run.is_first for run in runs["burst"]])
     start = np.nanmean(together(runs["burst"], "scheduled started")[later])
-    end = np.nanmean(np.concatenate([run.ran - 170 for run in runs["burst"]]))
+    end = np.nanmean(np.concatenate([run.execution_times - 170 for run in runs["burst"]]))
     checks = [step[step < 3].mean() for name in ("burst", "spaced") if len(step := _checks(runs[name]))]
     notice = np.concatenate([notices(run) for run in runs["burst"]])
     long = notice > _LONG_S
@@ -91,12 +91,12 @@ def test_what_a_pod_takes(runs: dict[str, list[Recording]], page: str) -> None:
     assert 0.22 < long.mean() < 0.28
 
 
-def _checks(runs: list[Recording]) -> Floats:
+def _checks(runs: list[RecordedRun]) -> Floats:
     step = together(runs, "pulling pulled")
     return step[~np.isnan(step)]
 
 
-def test_what_is_not_in_the_columns(runs: dict[str, list[Recording]], page: str) -> None:
+def test_what_is_not_in_the_columns(runs: dict[str, list[RecordedRun]], page: str) -> None:
     distances = []
     for run in runs["spaced"]:
         for node in sorted(set(run.nodes) - {""}):
@@ -108,7 +108,7 @@ def test_what_is_not_in_the_columns(runs: dict[str, list[Recording]], page: str)
     assert f"the next pod was bound {median(distances) * 1000:.0f} ms (median) after it on the same node" in page
 
 
-def test_the_limits(runs: dict[str, list[Recording]], page: str) -> None:
+def test_the_limits(runs: dict[str, list[RecordedRun]], page: str) -> None:
     spans = sorted(makespan(run) for run in runs["burst"])
     neighbours = {name: _correlation(runs[name]) for name in ("burst", "spaced")}
     pulls = {name: _pulls(runs[name]) for name in ("burst", "spaced")}
@@ -133,19 +133,19 @@ def test_the_limits(runs: dict[str, list[Recording]], page: str) -> None:
     assert f"where `notice` took {means['KIT'] / means['burst']:.1f} times as long" in page
 
 
-def _pulls(runs: list[Recording]) -> Floats:
+def _pulls(runs: list[RecordedRun]) -> Floats:
     """Return how long the first pods on their nodes waited for an image that was not there."""
     step = together(runs, "pulling pulled")[np.concatenate([run.is_first for run in runs])]
     return step[step > 3]
 
 
-def _correlation(runs: list[Recording]) -> float:
+def _correlation(runs: list[RecordedRun]) -> float:
     """Return how much the `notice` of a pod tells of the next one's."""
     pairs = np.concatenate([np.stack((one[:-1], one[1:])) for one in map(notices, runs)], axis=1)
     return float(np.corrcoef(pairs)[0, 1])
 
 
-def _between_rounds(runs: list[Recording]) -> float:
+def _between_rounds(runs: list[RecordedRun]) -> float:
     """Return which part of the variance of `notice` is that of the means of rounds."""
     between = whole = 0.0
     for run in runs:

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 import batkube
-from batkube.emulation.access import Access
 from batkube.emulation.agreement import agreement_of
+from batkube.emulation.client.connection import ClusterConnection
+from batkube.emulation.control_plane.plane import ControlPlane, control_plane
 from batkube.emulation.emulate import emulate
-from batkube.emulation.plane import ControlPlane, control_plane
 from batkube.emulation.settings import Emulation, JobKind
 from batkube.kernel.errors import RunFailed
 from batkube.outputs.results import Results
@@ -42,7 +42,7 @@ def written(folder: Path, count: int, length_s: float) -> Path:
 def test_every_program_runs_and_tells_what_it_costs(plane: ControlPlane) -> None:
     assert sorted(plane.cpu_seconds()) == sorted(PROGRAMS)
     assert all(size > 10**7 for size in plane.peak_memory_bytes().values())
-    assert Access(plane.kubeconfig).get("/version")["gitVersion"] == "v1.34.4"
+    assert ClusterConnection(plane.kubeconfig).get("/version")["gitVersion"] == "v1.34.4"
 
 
 @pytest.mark.parametrize("kind", [JobKind.POD, JobKind.JOB])
@@ -55,7 +55,7 @@ def test_a_workload_is_played_and_foretold(plane: ControlPlane, tmp_path: Path, 
     agreement = agreement_of(Results(tmp_path / "real"), simulated)
     assert agreement.jobs == 20
     assert abs(agreement.makespan_error) < 0.05
-    assert Access(plane.kubeconfig).get("/api/v1/pods")["items"] == []
+    assert ClusterConnection(plane.kubeconfig).get("/api/v1/pods")["items"] == []
 
 
 def test_a_program_that_dies_is_told_with_its_last_words(plane: ControlPlane) -> None:

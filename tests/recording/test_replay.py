@@ -15,14 +15,14 @@ from batkube.kernel.fidelity import FidelityNote
 from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Instant, rfc3339, seconds
 from batkube.recording import replay as notes
 from batkube.recording.log import (
-    JobSighting,
+    JobObservation,
     Line,
-    NodeSighting,
+    NodeObservation,
     PodDescription,
-    PodSighting,
-    SessionBegun,
-    SessionEnded,
-    Settings,
+    PodObservation,
+    RecordingSettings,
+    SessionEnd,
+    SessionStart,
     read_log,
 )
 from batkube.recording.replay import Replay, replay_of
@@ -36,7 +36,9 @@ def at(second: float) -> Instant:
     return Instant(BEGIN + seconds(second))
 
 
-def came(uid: str, second: float, *, created: float | None = None, job: str = "", of_node: bool = False) -> PodSighting:
+def came(
+    uid: str, second: float, *, created: float | None = None, job: str = "", of_node: bool = False
+) -> PodObservation:
     """Return a pod that was seen when it came; one that was `created` before is come upon in a list."""
     stamp = rfc3339(at(second if created is None else created))
     description = PodDescription(
@@ -51,20 +53,20 @@ def came(uid: str, second: float, *, created: float | None = None, job: str = ""
         is_of_node=of_node,
         placement=(),
     )
-    return PodSighting(at=at(second), uid=uid, is_listed=created is not None, description=description)
+    return PodObservation(at=at(second), uid=uid, is_listed=created is not None, description=description)
 
 
-def ran(uid: str, second: float) -> PodSighting:
-    return PodSighting(at=at(second), uid=uid, is_listed=False, node="n", has_started=True)
+def ran(uid: str, second: float) -> PodObservation:
+    return PodObservation(at=at(second), uid=uid, is_listed=False, node="n", has_started=True)
 
 
-def ended(uid: str, second: float, exit_code: int = 0) -> PodSighting:
-    return PodSighting(
+def ended(uid: str, second: float, exit_code: int = 0) -> PodObservation:
+    return PodObservation(
         at=at(second), uid=uid, is_listed=False, node="n", has_started=True, has_finished=True, exit_code=exit_code
     )
 
 
-def over(pod: PodSighting, stamp: str) -> PodSighting:
+def over(pod: PodObservation, stamp: str) -> PodObservation:
     """Return a pod that was created, ran and ended at once, as the cluster's clock says."""
     assert pod.description is not None
     return replace(
@@ -77,12 +79,12 @@ def over(pod: PodSighting, stamp: str) -> PodSighting:
     )
 
 
-def gone(uid: str, second: float) -> PodSighting:
-    return PodSighting(at=at(second), uid=uid, is_listed=False, is_gone=True)
+def gone(uid: str, second: float) -> PodObservation:
+    return PodObservation(at=at(second), uid=uid, is_listed=False, is_gone=True)
 
 
 def replayed(*lines: Line, length: float = 100, gangs: bool = False) -> Replay:
-    return replay_of([SessionBegun(at(0)), *lines, SessionEnded(at(length))], "w", gangs=gangs)
+    return replay_of([SessionStart(at(0)), *lines, SessionEnd(at(length))], "w", gangs=gangs)
 
 
 def counts(replay: Replay) -> dict[FidelityNote, int]:
@@ -116,19 +118,19 @@ def test_what_is_not_known_is_noted() -> None:
     )
 
     assert times(replay) == [(1, 10), (2, 5)]
-    assert counts(replay) == {notes.WAITING: 2, notes.RUNNING: 1, notes.DELETED: 1}
+    assert counts(replay) == {notes.NEVER_STARTED: 2, notes.STILL_RUNNING: 1, notes.DELETED_WHILE_RUNNING: 1}
 
 
 def test_of_what_was_there_before_only_what_is_left_is_replayed() -> None:
     replay = replayed(
         over(came("over", 0.5, created=-60), rfc3339(at(-20))),
         came("runs", 0.5, created=-60),
-        PodSighting(at=at(0.6), uid="runs", is_listed=True, has_started=True, started_at=rfc3339(at(-50))),
+        PodObservation(at=at(0.6), uid="runs", is_listed=True, has_started=True, started_at=rfc3339(at(-50))),
         ended("runs", 40),
     )
 
     assert times(replay) == [(0, 40)]
-    assert counts(replay) == {notes.EARLIER: 1}
+    assert counts(replay) == {notes.CREATED_BEFORE: 1}
 
 
 @given(
@@ -140,13 +142,13 @@ def test_clocks_that_differ_are_laid_side_by_side_within_a_second(
     skew: int, speed: float, fractions: list[int]
 ) -> None:
     """The cluster's clock is `skew` seconds ahead and `speed` times as fast; one pod comes between two sessions."""
-    lines: list[Line] = [SessionBegun(at(0), speed)]
+    lines: list[Line] = [SessionStart(at(0), speed)]
     for number, thousandths in enumerate(fractions):
         real = 1 + number + thousandths / 1000
         lines.append(over(came(f"p{number}", real), rfc3339(at(skew + real * speed))))
     unwatched = 500.5
     late = over(came("late", 900, created=0), rfc3339(at(skew + unwatched * speed)))
-    lines += [SessionEnded(at(100)), SessionBegun(at(900), speed), late]
+    lines += [SessionEnd(at(100)), SessionStart(at(900), speed), late]
 
     jobs = replay_of(lines, "w").jobs
 
@@ -164,7 +166,7 @@ def test_gangs_are_the_pods_that_a_job_wants_at_once() -> None:
     pods = [came("a", 1, job="j"), came("b", 2, job="j"), ran("a", 3), ran("b", 5), ended("a", 9), ended("b", 10)]
 
     for parallelism, gangs, expected in ((2, True, [2]), (2, False, [1, 1]), (1, True, [1, 1])):
-        replay = replayed(JobSighting(at(1), "j", "train", parallelism, 2), *pods, gangs=gangs)
+        replay = replayed(JobObservation(at(1), "j", "train", parallelism, 2), *pods, gangs=gangs)
         assert [job.size for job in replay.jobs] == expected
         if expected == [2]:
             assert times(replay) == [(1, 5)]
@@ -172,20 +174,20 @@ def test_gangs_are_the_pods_that_a_job_wants_at_once() -> None:
 
 
 def test_what_belongs_to_a_node_is_taken_off_it() -> None:
-    node = NodeSighting(at=at(0.1), name="n", allocatable={"cpu": 2000, "pods": 110})
+    node = NodeObservation(at=at(0.1), name="n", allocatable={"cpu": 2000, "pods": 110})
     replay = replayed(node, came("agent", 1, of_node=True), ran("agent", 2), came("a", 3), ran("a", 4), ended("a", 5))
 
     assert [job.name for job in replay.jobs] == ["pod-a"]
     assert replay.nodes[0].allocatable == {"cpu": 1500, "pods": 109}
-    assert counts(replay) == {notes.OF_NODE: 1}
+    assert counts(replay) == {notes.BELONGS_TO_NODE: 1}
 
 
 def test_a_node_that_went_is_noted() -> None:
-    node = NodeSighting(at=at(0.1), name="n", allocatable={"cpu": 2000})
-    replay = replayed(node, NodeSighting(at=at(50), name="n", is_gone=True))
+    node = NodeObservation(at=at(0.1), name="n", allocatable={"cpu": 2000})
+    replay = replayed(node, NodeObservation(at=at(50), name="n", is_gone=True))
 
     assert [node.name for node in replay.nodes] == ["n"]
-    assert counts(replay) == {notes.CHANGED_NODE: 1}
+    assert counts(replay) == {notes.NODE_CHANGED: 1}
 
 
 def test_a_file_that_is_no_log_is_refused(tmp_path: Path) -> None:
@@ -197,4 +199,4 @@ def test_a_file_that_is_no_log_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is not a recording"):
         read_log(path)
     path.write_text('{"type":"settings","cluster":"c","namespace":"","key":""}\n{"type":"po')
-    assert read_log(path) == [Settings("c", "", "")]
+    assert read_log(path) == [RecordingSettings("c", "", "")]

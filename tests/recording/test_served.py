@@ -14,10 +14,10 @@ import yaml
 
 import batkube
 from batkube.cluster.store import KubeObject
-from batkube.emulation.access import Access, RefusedByCluster
+from batkube.emulation.client.connection import ApiStatusError, ClusterConnection
 from batkube.kernel.instants import NANOSECONDS_PER_SECOND, instant_of
-from batkube.recording.log import LOG, SessionBegun, read_log
-from batkube.workloads.reading import read_workload
+from batkube.recording.log import LOG_FILE, SessionStart, read_log
+from batkube.workloads.reader import read_workload
 from clients.serving import Served, served
 
 pytest.importorskip("kubernetes", reason="needs the Python client: pip install kubernetes")
@@ -44,7 +44,7 @@ def reader(cluster: Served, tmp_path: Path) -> Path:
     reference = Path(__file__).parents[2] / "docs" / "reference" / "cli-record.md"
     role = yaml.safe_load(reference.read_text().split("```yaml")[1].split("```")[0])
     group = "rbac.authorization.k8s.io"
-    access = Access(cluster.kubeconfig)
+    access = ClusterConnection(cluster.kubeconfig)
     access.create(f"/apis/{group}/v1/clusterroles", role)
     binding = {
         "metadata": {"name": "reader"},
@@ -56,8 +56,8 @@ def reader(cluster: Served, tmp_path: Path) -> Path:
     config["users"][0]["user"] = {"token": "letmeread"}
     path = tmp_path / "reader.yaml"
     path.write_text(yaml.safe_dump(config))
-    with pytest.raises(RefusedByCluster):
-        create(Access(path), "not-allowed", 1, "1")
+    with pytest.raises(ApiStatusError):
+        create(ClusterConnection(path), "not-allowed", 1, "1")
     return path
 
 
@@ -68,7 +68,7 @@ def record(*words: str) -> subprocess.Popen[str]:
 def await_session(process: subprocess.Popen[str], trace: Path, sessions: int = 1) -> None:
     """Wait until so many sessions have begun, and the last one watches."""
     end = time.monotonic() + PATIENCE_S
-    while not ((trace / LOG).exists() and (trace / LOG).read_text().count('"begun"') == sessions):
+    while not ((trace / LOG_FILE).exists() and (trace / LOG_FILE).read_text().count('"begun"') == sessions):
         assert process.poll() is None, process.stderr and process.stderr.read()
         assert time.monotonic() < end
         time.sleep(0.05)
@@ -82,13 +82,13 @@ def end(process: subprocess.Popen[str]) -> str:
     return errors
 
 
-def create(access: Access, name: str, length: int, cpu: str) -> None:
+def create(access: ClusterConnection, name: str, length: int, cpu: str) -> None:
     container = {"name": "main", "image": "private/image", "resources": {"requests": {"cpu": cpu}}}
     metadata = {"name": name, "annotations": {"batkube.io/duration": str(length)}}
     access.create(PODS, {"metadata": metadata, "spec": {"restartPolicy": "Never", "containers": [container]}})
 
 
-def await_ends(access: Access) -> dict[str, KubeObject]:
+def await_ends(access: ClusterConnection) -> dict[str, KubeObject]:
     limit = time.monotonic() + PATIENCE_S
     while True:
         pods = {pod["metadata"]["name"]: pod for pod in access.get(PODS)["items"]}
@@ -107,7 +107,7 @@ def stamps_of(pod: KubeObject) -> tuple[float, float, float]:
 
 
 def test_a_recorded_cluster_replays_to_the_same_pods_order_and_times(cluster: Served, tmp_path: Path) -> None:
-    access, trace = Access(cluster.kubeconfig), tmp_path / "trace"
+    access, trace = ClusterConnection(cluster.kubeconfig), tmp_path / "trace"
     recording = record("--kubeconfig", str(reader(cluster, tmp_path)), "-o", str(trace))
     await_session(recording, trace)
     for number, (length, cpu) in enumerate(LOAD):
@@ -141,7 +141,7 @@ def test_a_recorded_cluster_replays_to_the_same_pods_order_and_times(cluster: Se
 def test_a_recording_goes_on_and_knows_what_happened_in_between_without_any_name(
     cluster: Served, tmp_path: Path
 ) -> None:
-    access, trace = Access(cluster.kubeconfig), tmp_path / "trace"
+    access, trace = ClusterConnection(cluster.kubeconfig), tmp_path / "trace"
     words = ("--kubeconfig", str(cluster.kubeconfig), "-o", str(trace), "--hash-names")
     create(access, "plain-before", 1, "1")
     await_ends(access)
@@ -153,7 +153,7 @@ def test_a_recording_goes_on_and_knows_what_happened_in_between_without_any_name
     notes = end(first)
     assert "still ran when the recording ended" in notes
     create(access, "plain-between", 3, "1")
-    with (trace / LOG).open("ab") as log:
+    with (trace / LOG_FILE).open("ab") as log:
         log.write(b'{"type":"pod","at":')  # as after a power cut
     await_ends(access)
     second = record(*words, "--resume", "--for", "2s")
@@ -165,7 +165,7 @@ def test_a_recording_goes_on_and_knows_what_happened_in_between_without_any_name
     lengths = [job.profile.duration / NANOSECONDS_PER_SECOND for job in jobs]  # type: ignore[attr-defined]
     # The one ended unwatched, as a timestamp tells; the other has two of them, each of which may be a second off.
     assert lengths == [pytest.approx(30, abs=2.0), pytest.approx(3, abs=1.0)]
-    assert sum(isinstance(line, SessionBegun) for line in read_log(trace / LOG)) == 2
+    assert sum(isinstance(line, SessionStart) for line in read_log(trace / LOG_FILE)) == 2
     for file in trace.iterdir():
         text = file.read_text()
         assert not any(word in text for word in ("plain-", "private/image", '"node-0"', "default", "127.0.0.1")), file

@@ -12,11 +12,11 @@ import pytest
 
 import opt_in
 from batkube.kernel.errors import RunFailed
-from batkube.schedulers.builds import built
-from batkube.schedulers.overlay import own_source
-from batkube.schedulers.recipes import local_program
-from batkube.schedulers.toolchains import find_go
-from batkube.timing.page import ClockPage
+from batkube.schedulers.build.builder import ensure_built
+from batkube.schedulers.build.toolchains import find_go
+from batkube.schedulers.overlay import go_source_folder
+from batkube.schedulers.recipes import local_recipe
+from batkube.timing.pages.clock_page import ClockPage
 
 #: The virtual Unix time at which specimens start: the first second of the year 2000.
 START_NS = 946_684_800 * 10**9
@@ -87,7 +87,7 @@ def specimen_binary(request: pytest.FixtureRequest) -> Path:
     """The program of go/specimen."""
     if real_go() is None:
         pytest.skip("needs a Go toolchain")
-    return built(local_program(own_source(), "./specimen"), kept_cache(), go_version=request.param)
+    return ensure_built(local_recipe(go_source_folder(), "./specimen"), kept_cache(), go_version=request.param)
 
 
 @contextmanager

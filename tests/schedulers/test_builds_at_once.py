@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from batkube.schedulers.records import kept_builds
+from batkube.schedulers.build.records import cached_builds
 from schedulers.conftest import needs_go, real_go
 
 pytestmark = needs_go
@@ -92,7 +92,7 @@ def test_two_that_build_the_same_program_at_once_both_get_it(launch: Launch, tmp
 
     assert printed(second) == binary
     assert subprocess.run([binary], capture_output=True, text=True, check=True).stderr == "tiny\n"
-    (kept,) = kept_builds(tmp_path / "cache" / "batkube")
+    (kept,) = cached_builds(tmp_path / "cache" / "batkube")
     assert sorted(path.name for path in kept.folder.iterdir()) == [".overlay", "build.json", "tiny"]
 
 
@@ -103,7 +103,7 @@ def test_a_build_that_was_killed_leaves_no_program_and_is_made_again(
     assert (stuck_go / "is-building").read_text() == "yes\n"
     os.killpg(killed.pid, signal.SIGKILL)
     killed.wait()
-    (broken,) = kept_builds(tmp_path / "cache" / "batkube")
+    (broken,) = cached_builds(tmp_path / "cache" / "batkube")
     assert broken.record is None
     assert not (broken.folder / "tiny").exists()
 

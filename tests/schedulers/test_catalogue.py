@@ -8,35 +8,37 @@ import pytest
 
 from batkube.kernel.errors import InputError
 from batkube.schedulers.catalogue import read_catalogue
-from batkube.schedulers.programs import our_catalogue, program, start_of
+from batkube.schedulers.named_programs import default_catalogue, find_recipe, program_start
 from batkube.schedulers.recipes import GoMod
 
 
 def test_a_name_alone_means_its_default_version() -> None:
-    assert program("kube-scheduler") == program("kube-scheduler@1.34.4") == program("kube-scheduler@v1.34.4")
-    assert program("kube-scheduler").title == "kube-scheduler@1.34.4"
+    assert (
+        find_recipe("kube-scheduler") == find_recipe("kube-scheduler@1.34.4") == find_recipe("kube-scheduler@v1.34.4")
+    )
+    assert find_recipe("kube-scheduler").title == "kube-scheduler@1.34.4"
 
 
 @pytest.mark.parametrize("minor", range(19, 37))
 def test_every_minor_version_of_kube_scheduler_since_1_19_is_known(minor: int) -> None:
-    assert any(version.startswith(f"1.{minor}.") for version in our_catalogue()["kube-scheduler"].versions)
+    assert any(version.startswith(f"1.{minor}.") for version in default_catalogue()["kube-scheduler"].versions)
 
 
 def test_a_version_between_the_known_ones_is_built_like_its_neighbour() -> None:
-    assert program("kube-scheduler@1.36.0").go == "1.26"
-    assert program("kube-scheduler@1.19.16").missing == ("vbom.ml/util",)
-    assert program("kube-scheduler@1.31.2").go == ""
+    assert find_recipe("kube-scheduler@1.36.0").go == "1.26"
+    assert find_recipe("kube-scheduler@1.19.16").missing_modules == ("vbom.ml/util",)
+    assert find_recipe("kube-scheduler@1.31.2").go == ""
 
 
 def test_a_program_of_kubernetes_knows_its_version() -> None:
-    variables = dict(program("kube-scheduler@1.33.5").variables)
+    variables = dict(find_recipe("kube-scheduler@1.33.5").variables)
 
     assert variables["k8s.io/component-base/version.gitVersion"] == "v1.33.5"
     assert variables["k8s.io/client-go/pkg/version.gitMinor"] == "33"
 
 
 def test_a_version_starts_with_what_differs_in_its_configuration() -> None:
-    today, old = start_of("kube-scheduler"), start_of("kube-scheduler@1.19.0")
+    today, old = program_start("kube-scheduler"), program_start("kube-scheduler@1.19.0")
 
     assert today.configuration["apiVersion"] == "kubescheduler.config.k8s.io/v1"
     assert old.configuration == {
@@ -56,7 +58,7 @@ def test_places_of_the_version_are_filled_and_those_of_a_run_stay_open(tmp_path:
         "mine: {about: mine, module: m, default: 0.1.0, arguments: ['--is={version}', '--kubeconfig={kubeconfig}'],\n"
         "  configuration: {api: 'v{major}.{minor}', lists: [{at: '{version}', file: '{kubeconfig}'}, 1]}}\n"
     )
-    start = start_of("mine", read_catalogue([file]))
+    start = program_start("mine", read_catalogue([file]))
 
     assert start.arguments == ("--is=0.1.0", "--kubeconfig={kubeconfig}")
     assert start.configuration == {"api": "v0.1", "lists": [{"at": "0.1.0", "file": "{kubeconfig}"}, 1]}
@@ -70,9 +72,9 @@ def test_a_file_of_the_users_adds_programs_and_replaces_ours(tmp_path: Path) -> 
     )
     catalogue = read_catalogue([file])
 
-    assert program("mine", catalogue).go_mod is GoMod.COPY
-    assert program("etcd", catalogue).module == "example.com/etcd"
-    assert program("kube-scheduler", catalogue) == program("kube-scheduler")
+    assert find_recipe("mine", catalogue).go_mod is GoMod.COPY
+    assert find_recipe("etcd", catalogue).module == "example.com/etcd"
+    assert find_recipe("kube-scheduler", catalogue) == find_recipe("kube-scheduler")
 
 
 @pytest.mark.parametrize(
@@ -112,7 +114,7 @@ def test_a_bad_file_is_refused_with_place_and_problem(tmp_path: Path, text: str,
 )
 def test_an_unknown_program_or_version_is_bad_input(title: str) -> None:
     with pytest.raises(InputError, match=r"there is no such program|is no version of|has no version after the @"):
-        program(title)
+        find_recipe(title)
 
 
 def test_a_command_is_relative_to_its_file_and_is_not_built(tmp_path: Path) -> None:
@@ -120,8 +122,8 @@ def test_a_command_is_relative_to_its_file_and_is_not_built(tmp_path: Path) -> N
     file.write_text("mine: {about: mine, command: [python3, ./mine.py, x], clock: preload, scheduler-name: mine}\n")
     catalogue = read_catalogue([file])
 
-    assert start_of("mine", catalogue).command == ("python3", str(tmp_path / "mine.py"), "x")
+    assert program_start("mine", catalogue).command == ("python3", str(tmp_path / "mine.py"), "x")
     with pytest.raises(InputError, match="there is nothing to build"):
-        program("mine", catalogue)
+        find_recipe("mine", catalogue)
     with pytest.raises(InputError, match="is started by a command, which has no versions"):
-        start_of("mine@1.0.0", catalogue)
+        program_start("mine@1.0.0", catalogue)

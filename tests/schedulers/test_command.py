@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from batkube.cli.main import main
-from batkube.schedulers.edits import EDITS
-from batkube.schedulers.records import lock_of
-from batkube.schedulers.toolchains import Toolchain, locked, toolchain
+from batkube.schedulers.build.records import lock_of
+from batkube.schedulers.build.toolchains import Toolchain, file_lock, select_toolchain
+from batkube.schedulers.overlay_edits import EDITS
 from schedulers.conftest import real_go
 
 
@@ -81,7 +81,7 @@ def test_the_list_tells_what_is_built_and_what_is_outdated(shell: Shell, module:
 
     assert current[-3:-1] == [
         "your own modules",
-        f"  --module {module}: built with {toolchain(tmp_path).version}, {binary_size(renamed)}",
+        f"  --module {module}: built with {select_toolchain(tmp_path).version}, {binary_size(renamed)}",
     ]
     assert current[-1].startswith("1 built, ")
     assert renamed[-2].startswith("0 built, ")
@@ -100,7 +100,7 @@ def test_pruning_removes_what_is_outdated_and_nothing_else(shell: Shell, module:
         (programs / name).mkdir()
         (programs / name / "99.partial").write_bytes(bytes(3_000_000))
 
-    with locked(lock_of(programs / "being-built"), lambda: None):
+    with file_lock(lock_of(programs / "being-built"), lambda: None):
         pruned = shell("prune")
 
     assert pruned.stdout == "freed 3 MB\n"
@@ -141,7 +141,7 @@ def test_a_go_in_which_something_has_moved_is_refused_by_file_and_version(
     shell: Shell, module: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     doctored = doctored_copy(
-        toolchain(tmp_path), tmp_path / "doctored", "runtime/select.go", "cheaprandn", "luckyrandn"
+        select_toolchain(tmp_path), tmp_path / "doctored", "runtime/select.go", "cheaprandn", "luckyrandn"
     )
     monkeypatch.setenv("PATH", f"{doctored}/bin:/usr/bin:/bin")
 

@@ -11,8 +11,8 @@ import yaml
 from batkube.cluster.world import World
 from batkube.kernel.errors import InputError
 from batkube.kernel.streams import Streams
-from batkube.programs.launch import make_server
-from batkube.schedulers.definitions import decode, encode, read_definitions
+from batkube.programs.startup.launch import make_server
+from batkube.schedulers.definitions import decode_definitions, encode_definitions, read_definitions
 
 OLD: dict[str, Any] = {
     "apiVersion": "apiextensions.k8s.io/v1beta1",
@@ -58,7 +58,7 @@ def test_definitions_of_a_folder_are_read_in_the_order_of_its_files_and_nothing_
         "gangs.example.k8s.io",
     ]
     assert definitions[0] == NEW
-    assert decode(encode(definitions)) == definitions
+    assert decode_definitions(encode_definitions(definitions)) == definitions
 
 
 def test_a_definition_of_the_past_is_taken_by_todays_api_and_keeps_fields_that_its_schema_leaves_out(
@@ -66,7 +66,7 @@ def test_a_definition_of_the_past_is_taken_by_todays_api_and_keeps_fields_that_i
 ) -> None:
     [definition] = read_definitions(module(tmp_path), ["crds/b.yaml"])
     server = make_server(World(Streams(0)))
-    manifests = server.api.manifests(server.token)
+    manifests = server.api.manifest_client(server.token)
 
     manifests.apply(definition)
     gang = {"apiVersion": "example.k8s.io/v1alpha1", "kind": "Gang", "metadata": {"name": "six"}, "spec": {"more": 6}}

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from batkube.kernel.errors import RunFailed
-from batkube.schedulers.edits import EDITS, ORDER
-from batkube.schedulers.overlay import digest, overlay_files, own_source, write_overlay
-from batkube.schedulers.toolchains import Toolchain, toolchain
+from batkube.schedulers.build.toolchains import Toolchain, select_toolchain
+from batkube.schedulers.overlay import go_source_folder, overlay_digest, overlay_files, write_overlay
+from batkube.schedulers.overlay_edits import EDITS, MAP_ORDER
 from conftest import REPOSITORY
 from schedulers.conftest import GO_VERSIONS, kept_cache, real_go
 
@@ -22,7 +22,7 @@ from schedulers.conftest import GO_VERSIONS, kept_cache, real_go
 def go(tmp_path_factory: pytest.TempPathFactory) -> Toolchain:
     if real_go() is None:
         pytest.skip("needs a Go toolchain")
-    return toolchain(tmp_path_factory.mktemp("cache"))
+    return select_toolchain(tmp_path_factory.mktemp("cache"))
 
 
 @pytest.fixture
@@ -34,10 +34,10 @@ def invented(tmp_path: Path) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("a") as file:
             file.write(edit.find + "\n")
-    folder = tmp_path / "src" / ORDER.file
+    folder = tmp_path / "src" / MAP_ORDER.file
     folder.mkdir(parents=True, exist_ok=True)
     for name in ("table.go", "runtime.go", "map_test.go"):
-        (folder / name).write_text(f"{ORDER.find}\n{ORDER.find}\n")
+        (folder / name).write_text(f"{MAP_ORDER.find}\n{MAP_ORDER.find}\n")
     return tmp_path
 
 
@@ -45,8 +45,8 @@ def test_every_edit_and_every_file_of_ours_is_in_the_overlay(invented: Path) -> 
     files = overlay_files(invented)
 
     for edit in EDITS:
-        assert edit.put in files[edit.file]
-    own = own_source() / "_std"
+        assert edit.replacement in files[edit.file]
+    own = go_source_folder() / "_std"
     for path in own.rglob("*.go"):
         assert path.relative_to(own).as_posix() in files
 
@@ -54,12 +54,15 @@ def test_every_edit_and_every_file_of_ours_is_in_the_overlay(invented: Path) -> 
 def test_maps_look_for_their_keys_in_order_wherever_they_do(invented: Path) -> None:
     files = overlay_files(invented)
 
-    changed = {name: text for name, text in files.items() if ORDER.put in text}
-    assert changed == {f"{ORDER.file}/{name}": f"{ORDER.put}\n{ORDER.put}\n" for name in ("runtime.go", "table.go")}
+    changed = {name: text for name, text in files.items() if MAP_ORDER.replacement in text}
+    assert changed == {
+        f"{MAP_ORDER.file}/{name}": f"{MAP_ORDER.replacement}\n{MAP_ORDER.replacement}\n"
+        for name in ("runtime.go", "table.go")
+    }
 
 
 def test_maps_that_look_for_their_keys_in_another_way_are_refused(invented: Path) -> None:
-    for path in (invented / "src" / ORDER.file).iterdir():
+    for path in (invented / "src" / MAP_ORDER.file).iterdir():
         path.write_text("package maps\n")
 
     with pytest.raises(RunFailed, match=r"go1\.26\.3: internal/runtime/maps .*makeProbeSeq"):
@@ -112,20 +115,20 @@ def test_what_is_written_is_what_go_build_reads(invented: Path, tmp_path: Path) 
 def test_the_digest_changes_with_any_file(invented: Path) -> None:
     files = overlay_files(invented)
 
-    assert digest(files) == digest(dict(reversed(files.items())))
-    assert digest(files) != digest({**files, "runtime/select.go": "changed"})
+    assert overlay_digest(files) == overlay_digest(dict(reversed(files.items())))
+    assert overlay_digest(files) != overlay_digest({**files, "runtime/select.go": "changed"})
 
 
 def test_an_installed_batkube_brings_its_go_files() -> None:
     build = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["tool"]["hatch"]["build"]
 
-    # Where own_source() looks first: beside the packages of Python.
+    # Where go_source_folder() looks first: beside the packages of Python.
     assert build["targets"]["wheel"]["force-include"]["go/_std"] == "batkube/go/_std"
     assert (REPOSITORY / "go/_std" / "runtime").is_dir()
 
 
 def test_our_go_files_are_formatted(go: Toolchain) -> None:
-    folders = [str(own_source()), str(REPOSITORY / "tests" / "go")]
+    folders = [str(go_source_folder()), str(REPOSITORY / "tests" / "go")]
     done = subprocess.run([str(go.root / "bin" / "gofmt"), "-l", *folders], capture_output=True, text=True, check=True)
 
     assert done.stdout == ""
@@ -135,8 +138,8 @@ def test_the_go_side_passes_its_own_tests(go: Toolchain, tmp_path: Path) -> None
     overlay = write_overlay(overlay_files(go.root), go.root, tmp_path)
 
     done = subprocess.run(
-        go.line(["test", "-v", "-count=1", "-trimpath", "-overlay", str(overlay), "./..."]),
-        cwd=own_source(),
+        go.command_line(["test", "-v", "-count=1", "-trimpath", "-overlay", str(overlay), "./..."]),
+        cwd=go_source_folder(),
         capture_output=True,
         text=True,
         check=False,
@@ -156,11 +159,11 @@ def test_the_overlay_compiles_and_links_for_both_architectures(
     (tmp_path / "main.go").write_text(
         'package main\n\nimport "net"\n\nfunc main() { net.Dial("tcp", "127.0.0.1:1") }\n'
     )
-    go = toolchain(kept_cache(), exactly=version) if version else go
+    go = select_toolchain(kept_cache(), exactly=version) if version else go
     overlay = write_overlay(overlay_files(go.root), go.root, tmp_path / "overlay")
 
     done = subprocess.run(
-        go.line(["build", "-trimpath", "-overlay", str(overlay), "-o", "talker"]),
+        go.command_line(["build", "-trimpath", "-overlay", str(overlay), "-o", "talker"]),
         cwd=tmp_path,
         env={**os.environ, "GOARCH": architecture},
         capture_output=True,

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from batkube.timing.page import ClockPage
+from batkube.timing.pages.clock_page import ClockPage
 from schedulers.conftest import HOUR_NS, START_NS, Specimen, Start, started
 
 NEVER = 2**63 - 1
@@ -30,7 +30,7 @@ def test_ten_thousand_hours_pass_in_no_time(start: Start, deterministic: bool, g
         assert lines[0] == "2000-01-01T00:00:00Z 0s"
         assert lines[-1] == "2000-11-29T08:00:00Z 8000h0m0s"
         assert specimen.page.now == START_NS + 10_000 * HOUR_NS
-        assert specimen.page.jumps == (5 if granted else 0)
+        assert specimen.page.jump_count == (5 if granted else 0)
 
 
 @MODES
@@ -66,7 +66,7 @@ def test_timers_are_stopped_reset_and_outrun_on_the_virtual_clock(start: Start, 
 def test_each_of_two_thousand_goroutines_wakes_at_its_instant(start: Start, deterministic: bool) -> None:
     with start("crowd", deterministic=deterministic) as specimen:
         assert specimen.finish(granted=True) == ["late 0 out of turn 0 after 33m22s"]
-        assert specimen.page.jumps == 2000
+        assert specimen.page.jump_count == 2000
 
 
 @settings(max_examples=20, deadline=None)
@@ -79,7 +79,7 @@ def test_whoever_sleeps_wakes_when_the_nap_is_over_and_in_that_order(
 
         assert lines == [f"{nap} {nap}" for nap in sorted(naps)]
         assert specimen.page.now == START_NS + max(naps)
-        assert specimen.page.jumps == (len({*naps} - {0}) if granted else 0)
+        assert specimen.page.jump_count == (len({*naps} - {0}) if granted else 0)
 
 
 def test_the_clock_stands_still_until_somebody_moves_it(start: Start) -> None:
@@ -160,17 +160,17 @@ def test_a_program_that_writes_stops_moving_its_clock(start: Start, listener: so
     with listener, start("send", address(listener), port=port_of(listener)) as specimen:
         specimen.wait_idle()
         connection, _ = listener.accept()
-        wrote = specimen.page.wrote
+        wrote = specimen.page.write_count
 
         for turn in range(1, 4):
             specimen.page.grant(START_NS + HOUR_NS)
             specimen.wait_idle()
 
             assert specimen.page.now == START_NS + turn * 10 * 10**9
-            assert specimen.page.wrote == wrote + turn
+            assert specimen.page.write_count == wrote + turn
             assert specimen.page.bytes_written == turn
             assert connection.recv(16) == b"\x01"
-        assert specimen.page.connects == 1
+        assert specimen.page.connect_count == 1
         connection.close()
 
 
@@ -194,8 +194,8 @@ def test_bytes_of_other_streams_are_counted_apart(start: Start, deterministic: b
         (total,) = specimen.output()
 
         assert specimen.page.foreign_bytes == int(total)
-        assert specimen.page.elsewhere == 2
-        assert specimen.page.bytes_written == specimen.page.bytes_read == specimen.page.connects == 0
+        assert specimen.page.foreign_connections == 2
+        assert specimen.page.bytes_written == specimen.page.bytes_read == specimen.page.connect_count == 0
 
 
 def test_a_piece_is_read_whole_however_its_segments_arrive(start: Start, listener: socket.socket) -> None:
@@ -244,7 +244,7 @@ def test_the_order_of_connections_is_recorded_by_their_ports(start: Start, liste
         specimen.wait_idle()
         accepted = [listener.accept() for _ in range(8)]
 
-        assert [specimen.page.order_of(port) for _, (_, port) in accepted] == list(range(1, 9))
+        assert [specimen.page.connection_number(port) for _, (_, port) in accepted] == list(range(1, 9))
         for connection, _ in accepted:
             connection.close()
 

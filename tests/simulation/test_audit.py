@@ -13,9 +13,9 @@ import batkube
 from batkube.cluster.store import ADDED, Batch, Key
 from batkube.joining.audit_files import AuditFiles
 from batkube.kernel.instants import Instant
-from batkube.kubeflux.picture import NodeAccount
-from batkube.policies.scheduler import PolicyScheduler
-from batkube.simulation.kubeflux_pictures import WrittenPicture
+from batkube.kubeflux.scheduler_cache import NodeAccount
+from batkube.policies.runtime.policy_scheduler import PolicyScheduler
+from batkube.simulation.parts.kubeflux_audit import KubeFluxAuditReader
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 BURST = EXAMPLES / "burst" / "workload.json"
@@ -52,7 +52,7 @@ def test_policies_believe_what_is_so(policy: str, case: dict[str, object], tmp_p
 def test_a_policy_that_does_not_hear_of_an_end_believes_in_a_phantom(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    out, workload, hear = tmp_path / "out", tmp_path / "jobs.json", PolicyScheduler._hear_of_courses
+    out, workload, hear = tmp_path / "out", tmp_path / "jobs.json", PolicyScheduler._handle_execution_pods
 
     def deaf_to_one_end(self: PolicyScheduler, batch: Batch) -> bool:
         is_end_of_1 = batch.type is not ADDED and "default/w0-1" in batch.keys
@@ -112,18 +112,22 @@ def test_kubeflux_tells_the_run_where_its_picture_is_wrong(tmp_path: Path) -> No
 
 
 def test_a_picture_that_is_behind_is_seen_though_its_owner_cannot_know(tmp_path: Path) -> None:
-    written = WrittenPicture(tmp_path / "kubeflux" / "audit.jsonl")
+    written = KubeFluxAuditReader(tmp_path / "kubeflux" / "audit.jsonl")
     (tmp_path / "kubeflux").mkdir()
     demand = {"cpu": 1000}
     with AuditFiles(tmp_path / "kubeflux" / "audit.jsonl") as files:
         # It knows of one pod that is a phantom; of the end of another it has not heard.
-        files.show({"n0": NodeAccount(held={Key("default/a"): demand, Key("default/b"): demand})})
-        files.tell([{"kind": "phantom", "node": "n0", "pod": "default/a", "amounts": demand, "at": 5, "is": "new"}])
-        lines = written.look({}, Instant(9))
-        again = written.look({}, Instant(10))
-        files.show({})
-        files.tell([{"kind": "phantom", "node": "n0", "pod": "default/a", "amounts": demand, "at": 11, "is": "over"}])
-        after = written.look({}, Instant(12))
+        files.write_cache({"n0": NodeAccount(held={Key("default/a"): demand, Key("default/b"): demand})})
+        files.write_differences(
+            [{"kind": "phantom", "node": "n0", "pod": "default/a", "amounts": demand, "at": 5, "is": "new"}]
+        )
+        lines = written.check({}, Instant(9))
+        again = written.check({}, Instant(10))
+        files.write_cache({})
+        files.write_differences(
+            [{"kind": "phantom", "node": "n0", "pod": "default/a", "amounts": demand, "at": 11, "is": "over"}]
+        )
+        after = written.check({}, Instant(12))
 
     assert [(line["pod"], line["is"], line["at"], line["scheduler"]) for line in lines] == [
         ("default/a", "new", 5, "kubeflux"),

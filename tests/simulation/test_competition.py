@@ -14,7 +14,7 @@ import batkube
 from batkube.kernel.errors import InputError
 from batkube.kernel.streams import Streams
 from batkube.outputs.report.document import run_report
-from batkube.programs.scheduler_names import Lots
+from batkube.programs.selection.scheduler_shares import SchedulerShares
 from batkube.scenarios.keys import make_scenario
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
@@ -114,7 +114,7 @@ def test_a_scheduler_alone_has_no_such_file(tmp_path: Path) -> None:
 def test_each_gets_its_share(weights: list[float], seed: int) -> None:
     whole = max(1.0, sum(weights))
     shares = {f"s{number}": weight / whole for number, weight in enumerate(weights)}
-    lots = Lots(shares, Streams(seed).named("shares"))
+    lots = SchedulerShares(shares, Streams(seed).named("shares"))
 
     draws = [lots.draw() for _ in range(2000)]
 

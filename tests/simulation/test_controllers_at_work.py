@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from batkube.programs.controller_manager import watches_nodes
+from batkube.programs.selection.controller_manager import runs_node_lifecycle
 from batkube.scenarios.keys import make_scenario
-from batkube.simulation.inputs import Inputs, read_inputs
+from batkube.simulation.preparation.inputs import Inputs, read_inputs
 
 MANAGER = "kube-controller-manager@1.34.4"
 FAILURE = "- {at: 1000, fail: node-0, for: 2000}\n"
@@ -34,7 +34,7 @@ def inputs(folder: Path, events: str = FAILURE, objects: Sequence[object] = (JOB
 
 
 def at_work(run: Inputs) -> set[str]:
-    _, manager, *_ = run.outside
+    _, manager, *_ = run.external_programs
     texts = [text for text in (*manager.start.arguments, *manager.arguments) if text.startswith("--controllers=")]
     return set(texts[-1].partition("=")[2].split(","))
 
@@ -71,4 +71,4 @@ def test_autoscalers_are_looked_after_where_there_are_any(tmp_path: Path) -> Non
 def test_the_controllers_that_the_user_names_stay_as_they_are(tmp_path: Path, named: str, are_watched: bool) -> None:
     run = inputs(tmp_path, controllers=f"{MANAGER} --controllers={named}")
     assert at_work(run) == set(named.split(","))
-    assert [watches_nodes(program) for program in run.outside] == [False, are_watched]
+    assert [runs_node_lifecycle(program) for program in run.external_programs] == [False, are_watched]

@@ -10,7 +10,7 @@ import pytest
 import batkube
 from batkube import RunFailed
 from batkube.kernel.errors import InputError
-from batkube.outputs.measures.absences import Absence, absences_of
+from batkube.outputs.measures.occupancy.absences import Absence, absences_of
 from conftest import Simulate
 
 OUTPUTS = ("jobs.csv", "pods.csv", "journal.jsonl", "machine_states.csv", "schedule.csv", "fidelity.json")

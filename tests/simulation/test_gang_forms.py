@@ -11,8 +11,8 @@ from tests.simulation.test_gangs import check_pods
 
 from batkube.outputs.results import Results
 from batkube.scenarios.keys import make_scenario
-from batkube.simulation.record import Record
 from batkube.simulation.run import execute
+from batkube.simulation.run_record import RunRecord
 
 FORMS = [
     ("volcano@1.10.0", "pod-group"),
@@ -35,7 +35,7 @@ PROFILES = {
 }
 
 
-def run(scheduler: str, form: str, folder: Path, **more: object) -> tuple[Record, Results]:
+def run(scheduler: str, form: str, folder: Path, **more: object) -> tuple[RunRecord, Results]:
     opt_in.require_built(*PROGRAMS.get(scheduler, (scheduler,)))
     workload = folder / "workload.json"
     workload.write_text(json.dumps({"nb_res": 4, "jobs": JOBS, "profiles": PROFILES}))
@@ -59,6 +59,6 @@ def test_jobs_are_placed_whole_and_leave_nothing_behind(scheduler: str, form: st
     assert set(jobs["submitted_as"]) == {form}
     assert results.pods.groupby("job_id").size().to_dict() == {"six": 6, "seven": 7, "two": 2, "short": 4}
     check_pods(results.pods, cpus=2)
-    store, start = record.simulation.world.store, record.inputs.outside[0].start
+    store, start = record.simulation.world.store, record.inputs.external_programs[0].start
     if form == "pod-group":
         assert store.all(f"podgroups.{start.pod_group.partition('/')[0]}") == {}

@@ -17,7 +17,7 @@ from tests import opt_in
 
 import batkube
 from batkube.kernel.errors import RunFailed
-from batkube.schedulers.programs import start_of
+from batkube.schedulers.named_programs import program_start
 
 #: Each with the programs that are built for it.
 SCHEDULERS = {
@@ -41,7 +41,7 @@ def scheduler(request: pytest.FixtureRequest) -> str:
 
 def gang(scheduler: str, name: str, size: int, *, seconds: int, submit: int = 0) -> list[dict[str, Any]]:
     """Return a gang of pods of one cpu each: a PodGroup and its pods, or for Kueue a suspended Job."""
-    start = start_of(scheduler)
+    start = program_start(scheduler)
     if start.submit_as == "kueue-job":
         return [job(name, size, seconds=seconds, submit=submit)]
     at = {"batkube.io/submit": f"{submit}s"}

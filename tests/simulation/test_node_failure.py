@@ -17,15 +17,15 @@ from typing import NamedTuple
 
 import pytest
 
-from batkube.cluster.pods import is_ready
-from batkube.cluster.references import condition_of
+from batkube.cluster.object_meta import condition_of
+from batkube.cluster.pods.accessors import is_ready
 from batkube.cluster.store import DELETED, Batch, KubeObject
 from batkube.kernel.errors import RunFailed
 from batkube.kernel.instants import Instant
 from batkube.kernel.journal import Journal
 from batkube.scenarios.keys import make_scenario
 from batkube.simulation.assembly import Simulation, assemble
-from batkube.simulation.inputs import read_inputs
+from batkube.simulation.preparation.inputs import read_inputs
 from batkube.simulation.run import execute
 
 #: With our controllers, and with the real ones beside kube-scheduler.
@@ -107,10 +107,10 @@ class Story:
         self.readiness: dict[str, list[tuple[float, str]]] = {}
         self.taints: dict[str, list[tuple[float, set[str]]]] = {}
         self.pods: dict[str, list[Sight]] = {}
-        self.simulation.world.store.listen("nodes", self._hear_nodes)
-        self.simulation.world.store.listen("pods", self._hear_pods)
+        self.simulation.world.store.subscribe("nodes", self._hear_nodes)
+        self.simulation.world.store.subscribe("pods", self._hear_pods)
         try:
-            self.simulation.loop.run(self.simulation.programs, self.simulation.work.is_done, lambda now: None)
+            self.simulation.loop.run(self.simulation.programs, self.simulation.completion.is_done, lambda now: None)
         finally:
             self.simulation.programs.stop()
 

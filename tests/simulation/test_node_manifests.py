@@ -13,10 +13,10 @@ import yaml
 from batkube.cluster.kinds import KindTable
 from batkube.cluster.mapping import ResourceModel, node_of
 from batkube.cluster.schemas import Schema, Shape
-from batkube.emulation.access import Access
+from batkube.emulation.client.connection import ClusterConnection
 from batkube.kernel.errors import InputError
 from batkube.kernel.instants import START
-from batkube.platforms.reading import read_platform
+from batkube.platforms.reader import read_platform
 from clients.serving import served
 from conftest import Simulate
 
@@ -122,7 +122,7 @@ def test_a_program_in_a_run_reads_the_node_as_its_manifest_gives_it(
 
 def test_a_client_of_a_served_cluster_reads_the_node_as_its_manifest_gives_it(platform: str, tmp_path: Path) -> None:
     with served(tmp_path / "out", "--platform", platform, "--speed", "2") as cluster:
-        node = Access(cluster.kubeconfig).get("/api/v1/nodes/worker-0")
+        node = ClusterConnection(cluster.kubeconfig).get("/api/v1/nodes/worker-0")
         check(node, is_served=True)
         assert node["metadata"]["annotations"]["batkube.io/speed"] == "2"
         assert node["status"]["nodeInfo"]["operatingSystem"] == "linux"

@@ -13,7 +13,7 @@ import yaml
 from batkube.kernel.errors import InputError, RunFailed
 from batkube.scenarios.files import read_scenario_file
 from batkube.scenarios.keys import make_scenario
-from batkube.simulation.inputs import read_inputs
+from batkube.simulation.preparation.inputs import read_inputs
 from batkube.simulation.run import Run, execute, run
 
 Fields = dict[str, Any]
@@ -271,7 +271,7 @@ def test_a_plain_trace_has_no_api_and_no_controllers(tmp_path: Path) -> None:
 
     inputs = read_inputs(make_scenario({"workload": [str(trace)], "platform": "4x1"}, "test"))
 
-    assert (inputs.needs_api, inputs.has_own_controllers) == (False, False)
+    assert (inputs.needs_api, inputs.has_builtin_controllers) == (False, False)
 
 
 @pytest.mark.parametrize(

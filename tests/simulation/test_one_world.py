@@ -7,26 +7,26 @@ import json
 
 import pytest
 
-from batkube.cluster.decisions import DecisionLog, rejected_status
+from batkube.cluster.decisions import DecisionLog, scheduler_rejection_status
 from batkube.cluster.event_recorder import EventRecorder
+from batkube.cluster.jobs.outcomes import Outcome
 from batkube.cluster.mapping import NODE, POD, ResourceModel, node_of
-from batkube.cluster.outcomes import Outcome
 from batkube.cluster.store import Key, KubeObject
 from batkube.cluster.world import World
-from batkube.execution.containers import Containers
-from batkube.execution.job_makers import PodMaker
-from batkube.execution.kubelets import Kubelets
-from batkube.execution.latencies import NO_LATENCIES, Delays, Latencies
-from batkube.execution.node_accounts import NodeAccounts
-from batkube.execution.submission import Submission
-from batkube.execution.workload_jobs import WorkloadJobs
+from batkube.execution.containers.runtime import ContainerRuntime
+from batkube.execution.jobs.creators import PodCreator
+from batkube.execution.jobs.submission import Submission
+from batkube.execution.jobs.workload_jobs import WorkloadJobs
+from batkube.execution.kubelet.kubelets import Kubelets
+from batkube.execution.latencies.delays import NO_LATENCIES, Delays, Latencies
+from batkube.execution.nodes.allocations import NodeAllocations
 from batkube.kernel.distributions import parse_distribution
 from batkube.kernel.instants import START, Instant, seconds
 from batkube.kernel.journal import Journal
 from batkube.kernel.streams import Streams
-from batkube.platforms.reading import read_platform
-from batkube.programs.launch import make_server
-from batkube.timing.loop import AtOnce, Loop
+from batkube.platforms.reader import read_platform
+from batkube.programs.startup.launch import make_server
+from batkube.timing.loop import Loop, NextEventTime
 from batkube.workloads.model import Delay, Job
 
 
@@ -41,7 +41,7 @@ class Mixed:
         machines = read_platform("2x2").machines
         job = Job(workload="w0", name="job", submit=START, size=2, profile=Delay(name="d", duration=seconds(100)))
         DecisionLog(self.world)
-        maker = PodMaker(self.world, ResourceModel.REQUESTS)
+        maker = PodCreator(self.world, ResourceModel.REQUESTS)
         submission = Submission(self.world, [job], maker)
         jobs = WorkloadJobs(
             self.world,
@@ -50,13 +50,13 @@ class Mixed:
             on_outcome=self.outcomes.append,
             on_pods=lambda record: None,
         )
-        containers = Containers(self.world, self.client, EventRecorder(self.world, self.client, "kubelet"))
-        accounts = NodeAccounts(self.world.store)
+        containers = ContainerRuntime(self.world, self.client, EventRecorder(self.world, self.client, "kubelet"))
+        accounts = NodeAllocations(self.world.store)
         delays = None if latencies.are_zero else Delays(latencies, self.world.streams)
         Kubelets(self.world, accounts, jobs, containers, delays)
         nodes = [node_of(machine, ResourceModel.REQUESTS, START) for machine in machines]
         self.world.store.create(NODE, [key for key, _ in nodes], [node for _, node in nodes], START)
-        submission.begin()
+        submission.start()
         self.nodes = [key for key, _ in nodes]
 
     def make(self, name: str, annotations: dict[str, str]) -> None:
@@ -75,7 +75,7 @@ class Mixed:
         return self.world.store.get(POD, Key(f"default/{name}"))
 
     def until(self, instant_s: float) -> None:
-        self.loop.keep_until(Instant(seconds(instant_s)))
+        self.loop.run_until(Instant(seconds(instant_s)))
 
     def journal(self) -> list[dict[str, object]]:
         self.world.journal.flush()
@@ -103,7 +103,7 @@ def test_a_job_begins_with_its_last_pod_while_others_come_and_go(mixed: Mixed) -
     mixed.until(109)
     assert (phase(mixed.pod("visitor")), phase(mixed.pod("w0-job-0")), mixed.outcomes) == ("Succeeded", "Running", [])
 
-    mixed.loop.run(AtOnce(mixed.world), lambda: bool(mixed.outcomes), lambda now: None)
+    mixed.loop.run(NextEventTime(mixed.world), lambda: bool(mixed.outcomes), lambda now: None)
 
     [outcome] = mixed.outcomes
     assert (outcome.started, outcome.finished) == (seconds(10), seconds(110))
@@ -130,7 +130,7 @@ def test_nominations_evictions_and_rejections_are_one_line_each_in_the_words_of_
     marked = {**visitor, "status": {**visitor["status"], "conditions": conditions}}
     mixed.client.update(POD, marked, mixed.world.clock.now, subresource="status")
     mixed.client.delete(POD, Key("default/visitor"), mixed.world.clock.now)
-    rejected = {**nominated, "status": {**nominated["status"], **rejected_status("never")}}
+    rejected = {**nominated, "status": {**nominated["status"], **scheduler_rejection_status("never")}}
     mixed.client.update(POD, rejected, mixed.world.clock.now, subresource="status")
 
     lines = [line for line in mixed.journal() if line["event"] in ("nominate", "evict", "reject")]

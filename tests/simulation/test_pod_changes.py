@@ -12,8 +12,8 @@ from tests.conftest import REPOSITORY
 import batkube
 from batkube.api.requests.messages import Request
 from batkube.api.server import ApiServer
-from batkube.api.verbs import watches
-from batkube.api.verbs.selection import Selection
+from batkube.api.verbs.storage import watches
+from batkube.api.verbs.storage.selection import Selection
 from batkube.cluster.store import Change, KubeObject, Store
 
 DOCS = REPOSITORY / "docs"
@@ -35,7 +35,7 @@ def workload(tmp_path: Path) -> Path:
 def counts(monkeypatch: pytest.MonkeyPatch) -> Counts:
     """Count, from now on, changes of pods and events in the store, writes over HTTP, and events of watches."""
     counts: Counts = Counter()
-    commit, handle, event_of = Store._commit, ApiServer.handle, watches.event_of
+    commit, handle, event_of = Store._commit, ApiServer.handle, watches.event_for
 
     def counted_commit(self: Store, change: str, kind: str, keys: list[str], *more: object) -> None:
         if kind in ("pods", "events"):

@@ -15,7 +15,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import batkube
-from batkube.policies.catalogue import policy_names
+from batkube.policies.registry.catalogue import policy_names
 
 POLICIES = [name for name, _ in policy_names()]
 CAPACITY_CPU = Decimal(4)

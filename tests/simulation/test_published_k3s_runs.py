@@ -14,8 +14,8 @@ import pytest
 
 import batkube
 import published
-from batkube.calibration.calibrating import Calibration, calibrate
-from batkube.calibration.latencies_text import latencies_text
+from batkube.calibration.calibrate import Calibration, calibrate
+from batkube.calibration.latencies_file import latencies_text
 
 NEWEST = "kube-scheduler@1.34.4"
 FILES = {"burst": "200_delay170", "spaced": "spaced_200_delay170"}
@@ -37,8 +37,8 @@ def test_the_recorded_columns_tell_of_client_image_checks_and_the_node_of_the_cl
 
     assert found.client is not None
     assert (found.client.qps, found.client.burst) == (5, 10), "client-go's defaults"
-    assert (found.nodes.used, found.nodes.most_at_once) == (15, 15), "of 16"
-    assert found.cached == pytest.approx(0.9), "one run of ten began with empty nodes"
+    assert (found.nodes.used, found.nodes.peak_concurrency) == (15, 15), "of 16"
+    assert found.cached_share == pytest.approx(0.9), "one run of ten began with empty nodes"
     means = {one.sample.step: round(one.mean, 1) for one in found.fits}
     assert means["check"] == 1.0
     assert means["pull"] > 15

@@ -15,7 +15,7 @@ import yaml
 from tests import opt_in
 
 import batkube
-from batkube.schedulers.programs import start_of
+from batkube.schedulers.named_programs import program_start
 
 SIXTEEN = "8x2,8Gi"
 VOLCANO = ("volcano@1.10.0", "volcano-controller-manager@1.10.0")
@@ -95,7 +95,7 @@ def written(folder: Path, configuration: dict[str, Any]) -> Path:
 def test_a_full_cluster_is_shared_by_the_weights_of_queues(programs: tuple[str, ...], tmp_path: Path) -> None:
     """With memory in proportion: to kube-batch a share is used up when all resources are (its plugin proportion)."""
     opt_in.require_built(*programs)
-    version = start_of(programs[0]).pod_group
+    version = program_start(programs[0]).pod_group
     jobs = [*jobs_of("light", 16, at=10), *jobs_of("heavy", 16, at=10)]
     queues = [queue("light", 1, version), queue("heavy", 3, version)]
 

@@ -15,8 +15,8 @@ from tests import opt_in
 
 from batkube.kernel.errors import RunFailed
 from batkube.scenarios.keys import make_scenario
-from batkube.simulation.record import Record
 from batkube.simulation.run import execute
+from batkube.simulation.run_record import RunRecord
 
 Fields = dict[str, Any]
 
@@ -293,7 +293,7 @@ SCALED_OBJECTS = [
 ]
 
 
-def ran(out: Path, until: str, controllers: str, objects: Sequence[Fields] = OBJECTS, rules: str = "") -> Record:
+def ran(out: Path, until: str, controllers: str, objects: Sequence[Fields] = OBJECTS, rules: str = "") -> RunRecord:
     """Run the objects under kube-scheduler, with the controllers wanted."""
     out.parent.mkdir(exist_ok=True)
     workload = out.parent / "workload.yaml"
@@ -322,7 +322,7 @@ def plain(value: Any, key: str = "") -> Any:  # noqa: ANN401 - any JSON
     return value
 
 
-def left(record: Record, kinds: Sequence[str] = KINDS) -> dict[str, list[str]]:
+def left(record: RunRecord, kinds: Sequence[str] = KINDS) -> dict[str, list[str]]:
     """Return the objects at the end of a run by kind, as texts, sorted."""
     store = record.simulation.world.store
     return {kind: sorted(json.dumps(plain(one), sort_keys=True) for one in store.all(kind).values()) for kind in kinds}
@@ -346,7 +346,7 @@ def content(out: Path) -> dict[str, bytes]:
     return {name: (out / name).read_bytes() for name in FILES}
 
 
-def assert_alike(ours: Record, real: Record, folder: Path) -> None:
+def assert_alike(ours: RunRecord, real: RunRecord, folder: Path) -> None:
     """See that two runs left the same objects, and made pods at the same instants within a second."""
     assert left(ours) == left(real)
     of_ours, of_real = created(folder / "ours"), created(folder / "real")
@@ -411,7 +411,7 @@ def test_autoscalers_do_what_the_real_one_does(kept_program: Callable[[str], str
     assert sum(map(len, of_ours.values())) > 25
 
 
-def whole(record: Record) -> list[object]:
+def whole(record: RunRecord) -> list[object]:
     """Return every object at the end of a run with its version, which tells in which order all of them were written."""
     store = record.simulation.world.store
     return [store.entries(kind) for kind in {*KINDS, *OTHER_KINDS}]

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 from tests import opt_in, published
 
-from batkube.timing.page import ClockPage
+from batkube.timing.pages.clock_page import ClockPage
 
 PROGRAMS = Path(__file__).parent.parent.parent / "examples" / "programs"
 OUTPUTS = ("jobs.csv", "pods.csv", "journal.jsonl", "machine_states.csv", "schedule.csv", "fidelity.json")

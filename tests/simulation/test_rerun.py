@@ -15,8 +15,8 @@ from tests.commands import answer_here
 
 import batkube
 from batkube.policies.fcfs import Fcfs
-from batkube.scenarios.relocation import files_in_texts, relocated
-from batkube.simulation import record
+from batkube.scenarios.relocation import files_in_command_lines, relocate
+from batkube.simulation import run_record
 
 WORKLOAD = {
     "nb_res": 2,
@@ -123,7 +123,7 @@ def test_an_input_that_is_nowhere_is_named_with_its_hash_and_found_under_another
 def test_what_differs_is_told_with_the_first_line_that_does(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ran(home, "--scheduler", "policy:mine.py:Fickle")
     (home / "mood.txt").touch()
-    monkeypatch.setattr(record, "__version__", "99.0")
+    monkeypatch.setattr(run_record, "__version__", "99.0")
 
     result = answer_here(home, "rerun", "out", "--quiet", "--out", "again")
 
@@ -305,7 +305,7 @@ def test_a_path_is_replaced_as_a_whole_word_only(name: str, argument: str, place
         "seed": 1,
     }
 
-    assert relocated(scenario, {path: target}) == {
+    assert relocate(scenario, {path: target}) == {
         "workload": [target, f"{path}0"],
         "scheduler": f"policy:{target}:Mine",
         "attach": [f"python:'{target}' --rules='{target}'", f"q{path} {argument}"],
@@ -317,4 +317,4 @@ def test_files_are_seen_in_commands_and_those_of_the_system_are_not(tmp_path: Pa
     script = tmp_path / "s.py"
     script.touch()
 
-    assert files_in_texts([f"python:{script} --rules={script}", "/usr/bin/env x", "a" * 5000 + "."]) == [script]
+    assert files_in_command_lines([f"python:{script} --rules={script}", "/usr/bin/env x", "a" * 5000 + "."]) == [script]

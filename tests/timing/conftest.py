@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from batkube.timing.page import ClockPage
-from batkube.timing.sessions import SessionPage
+from batkube.timing.pages.clock_page import ClockPage
+from batkube.timing.pages.session_page import SessionPage
 
 
 class OtherSide:

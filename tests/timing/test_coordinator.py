@@ -9,7 +9,7 @@ from tests.timing.conftest import OtherSide
 
 from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Instant
 from batkube.timing.coordinator import Attachment, Coordinator
-from batkube.timing.page import ClockPage
+from batkube.timing.pages.clock_page import ClockPage
 
 QUESTION, ANSWER, READ = 2, 8, 17
 

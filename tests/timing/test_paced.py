@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batkube.kernel.instants import Duration, Instant, seconds
-from batkube.timing.paced import MILLISECOND, PUBLISHED, Pace, Pacing, to_millisecond
+from batkube.timing.paced import MILLISECOND, PUBLISHED, Pace, Pacing, round_up_to_millisecond
 
 LENGTHS = st.integers(min_value=1, max_value=10**13).map(Duration)
 PACINGS = st.builds(
@@ -25,7 +25,7 @@ PACINGS = st.builds(
 def _pace(pacing: Pacing = PUBLISHED, *, decided: bool = True) -> Pace:
     pace = Pace(pacing)
     if decided:
-        pace.decided()
+        pace.record_decision()
     return pace
 
 
@@ -33,10 +33,10 @@ def _steps(pace: Pace, count: int) -> list[float]:
     """Return the lengths of the next jumps, in seconds, while jobs wait and nothing is decided."""
     now, steps = Instant(0), []
     for _ in range(count):
-        call = pace.next_call(now, jobs_wait=True)
+        call = pace.jump_limit(now, jobs_wait=True)
         assert call is not None
         steps.append((call - now) / 1e9)
-        pace.started(call)
+        pace.record_start(call)
         now = call
     return steps
 
@@ -89,7 +89,7 @@ def test_steps_double_up_to_the_largest() -> None:
 def test_a_decision_makes_steps_small_again() -> None:
     pace = _pace()
     _steps(pace, 5)
-    pace.decided()
+    pace.record_decision()
     assert _steps(pace, 2) == [0.2, 0.4]
 
 
@@ -98,21 +98,21 @@ def test_the_largest_step_bounds_the_first_one_too() -> None:
 
 
 def test_time_may_jump_without_limit_only_while_no_job_waits_and_if_it_may() -> None:
-    assert _pace().next_call(Instant(0), jobs_wait=False) is None
-    assert _pace().next_call(Instant(0), jobs_wait=True) is not None
-    assert _pace(replace(PUBLISHED, fast_forward=False)).next_call(Instant(0), jobs_wait=False) is not None
-    assert _pace(decided=False).next_call(Instant(0), jobs_wait=False) is not None
+    assert _pace().jump_limit(Instant(0), jobs_wait=False) is None
+    assert _pace().jump_limit(Instant(0), jobs_wait=True) is not None
+    assert _pace(replace(PUBLISHED, fast_forward=False)).jump_limit(Instant(0), jobs_wait=False) is not None
+    assert _pace(decided=False).jump_limit(Instant(0), jobs_wait=False) is not None
 
 
 def test_what_was_asked_for_earlier_comes_first_and_is_not_forgotten() -> None:
     pace = _pace()
-    early = pace.next_call(Instant(0), jobs_wait=True)
+    early = pace.jump_limit(Instant(0), jobs_wait=True)
     assert early == seconds("0.2")
 
     # An event has come before; the new step would lead beyond what was asked for.
-    assert pace.next_call(Instant(seconds("0.1")), jobs_wait=True) == early
-    pace.started(early)
-    assert pace.next_call(early, jobs_wait=False) is None
+    assert pace.jump_limit(Instant(seconds("0.1")), jobs_wait=True) == early
+    pace.record_start(early)
+    assert pace.jump_limit(early, jobs_wait=False) is None
 
 
 @given(PACINGS, st.lists(st.tuples(LENGTHS, st.booleans(), st.booleans()), max_size=30))
@@ -122,19 +122,19 @@ def test_time_never_jumps_back_nor_further_than_the_largest_step_while_jobs_wait
     pace, now = Pace(pacing), Instant(0)
     for elapsed, decided, jobs_wait in cycles:
         if decided:
-            pace.decided()
+            pace.record_decision()
         left = Instant(now + elapsed)
-        call = pace.next_call(left, jobs_wait)
+        call = pace.jump_limit(left, jobs_wait)
         if call is None:
             assert not jobs_wait
             call = left
         assert call - left <= max(pacing.max_step, pacing.base_step // 5)
         now = max(left, call)
-        pace.started(now)
+        pace.record_start(now)
 
 
 @given(st.integers(min_value=0, max_value=2**62))
 def test_a_millisecond_begins_when_everything_in_it_has_happened(ns: int) -> None:
-    whole = to_millisecond(ns)
+    whole = round_up_to_millisecond(ns)
     assert whole % MILLISECOND == 0
     assert 0 <= whole - ns < MILLISECOND

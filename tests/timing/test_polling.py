@@ -12,9 +12,9 @@ from collections.abc import Iterator
 import pytest
 from tests.asked_paths import AskedPaths
 
-from batkube.api.connections.polling import PIECE, PolledServer
-from batkube.api.connections.program_listener import ProgramListener
-from batkube.api.connections.transmission import DisturbedPieces, Transmission, WholePieces
+from batkube.api.connections.polled.program_listener import ProgramListener
+from batkube.api.connections.polled.server import MAX_PIECE_BYTES, PolledServer
+from batkube.api.connections.polled.transmission import DisturbedPieces, Transmission, WholePieces
 
 GET = b"GET /api/v1/pods/a HTTP/1.1\r\nHost: x\r\n\r\n"
 BIND = b"POST /api/v1/namespaces/default/pods/a/binding HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}"
@@ -29,7 +29,7 @@ def paths() -> AskedPaths:
 @pytest.fixture
 def server(paths: AskedPaths) -> Iterator[PolledServer]:
     listener = ProgramListener("secret")
-    listener.invite(os.getpid())
+    listener.allow(os.getpid())
     polled = PolledServer(paths, listener)
     yield polled
     polled.close()
@@ -37,7 +37,7 @@ def server(paths: AskedPaths) -> Iterator[PolledServer]:
 
 def _collect(server: PolledServer, size: int) -> None:
     while server.received < size:
-        server.collect(wait_s=1.0)
+        server.read_ready(wait_s=1.0)
 
 
 def test_what_was_read_is_answered_only_when_told_in_the_order_of_connections(
@@ -50,14 +50,14 @@ def test_what_was_read_is_answered_only_when_told_in_the_order_of_connections(
         second.sendall(BIND)
         first.sendall(GET)
         _collect(server, len(GET) + len(BIND))
-        assert (server.listener.let_in, paths.asked) == (2, [])
-        assert not server.send_one()
-        server.answer()
+        assert (server.listener.accepted, paths.asked) == (2, [])
+        assert not server.send_next()
+        server.answer_requests()
         assert paths.asked == ["/api/v1/pods/a", "/api/v1/namespaces/default/pods/a/binding"]
-        assert server.send_one()
+        assert server.send_next()
         assert first.recv(1000).endswith(b"ok")
-        assert server.send_one()
-        assert not server.send_one()
+        assert server.send_next()
+        assert not server.send_next()
         assert second.recv(1000).endswith(b"ok")
 
 
@@ -65,9 +65,9 @@ def test_decisions_are_the_writes_about_one_pod(server: PolledServer) -> None:
     with socket.create_connection(("127.0.0.1", server.listener.port)) as client:
         client.sendall(GET + BIND + EVENT)
         _collect(server, len(GET + BIND + EVENT))
-        assert server.decisions == 1
-        server.answer()
-        assert server.decisions == 0
+        assert server.pending_pod_writes == 1
+        server.answer_requests()
+        assert server.pending_pod_writes == 0
 
 
 def test_a_connection_that_ended_is_answered_first_and_then_dropped(server: PolledServer, paths: AskedPaths) -> None:
@@ -75,17 +75,17 @@ def test_a_connection_that_ended_is_answered_first_and_then_dropped(server: Poll
         client.sendall(GET)
         client.shutdown(socket.SHUT_WR)
         _collect(server, len(GET))
-    while server.collect():
+    while server.read_ready():
         pass
-    server.answer()
+    server.answer_requests()
     assert paths.asked == ["/api/v1/pods/a"]
-    assert not server.send_one()
+    assert not server.send_next()
 
 
 def test_a_long_answer_goes_out_in_pieces_before_the_next_connection_has_its_turn(
     server: PolledServer, paths: AskedPaths
 ) -> None:
-    body = paths.body = bytes(2 * PIECE)
+    body = paths.body = bytes(2 * MAX_PIECE_BYTES)
     with (
         socket.create_connection(("127.0.0.1", server.listener.port)) as first,
         socket.create_connection(("127.0.0.1", server.listener.port)) as second,
@@ -93,13 +93,13 @@ def test_a_long_answer_goes_out_in_pieces_before_the_next_connection_has_its_tur
         first.sendall(GET)
         second.sendall(GET)
         _collect(server, 2 * len(GET))
-        server.answer()
+        server.answer_requests()
         sent, pieces = [server.sent], 0
-        while server.send_one():
+        while server.send_next():
             sent.append(server.sent)
             pieces += 1
         assert pieces == 6
-        assert max(after - before for before, after in itertools.pairwise(sent)) == PIECE
+        assert max(after - before for before, after in itertools.pairwise(sent)) == MAX_PIECE_BYTES
         for client in (first, second):
             assert _all_of(client, server.sent // 2).endswith(body)
 
@@ -119,7 +119,7 @@ class RecordedPage:
         self.orders: dict[int, int] = {}
         self.announced: list[tuple[int, int]] = []
 
-    def order_of(self, port: int) -> int:
+    def connection_number(self, port: int) -> int:
         return self.orders.get(port, 0)
 
     def announce(self, port: int, total: int) -> None:
@@ -129,7 +129,7 @@ class RecordedPage:
 def test_the_order_of_connections_is_that_of_the_program_not_of_the_kernel(
     server: PolledServer, paths: AskedPaths
 ) -> None:
-    server.program = page = RecordedPage()
+    server.page = page = RecordedPage()
     with (
         socket.create_connection(("127.0.0.1", server.listener.port)) as first,
         socket.create_connection(("127.0.0.1", server.listener.port)) as second,
@@ -138,7 +138,7 @@ def test_the_order_of_connections_is_that_of_the_program_not_of_the_kernel(
         first.sendall(GET)
         second.sendall(BIND)
         _collect(server, len(GET) + len(BIND))
-        server.answer()
+        server.answer_requests()
         assert paths.asked == ["/api/v1/namespaces/default/pods/a/binding", "/api/v1/pods/a"]
 
 
@@ -151,9 +151,9 @@ def test_each_piece_and_the_end_of_a_connection_are_announced_before_they_are_se
     paths: AskedPaths, transmission: Transmission
 ) -> None:
     listener = ProgramListener("secret")
-    listener.invite(os.getpid())
+    listener.allow(os.getpid())
     server = PolledServer(paths, listener, transmission=transmission)
-    server.program = page = RecordedPage()
+    server.page = page = RecordedPage()
     body = paths.body = bytes(range(256)) * 2048
     with socket.create_connection(("127.0.0.1", listener.port)) as client:
         port = client.getsockname()[1]
@@ -161,15 +161,19 @@ def test_each_piece_and_the_end_of_a_connection_are_announced_before_they_are_se
         request = GET.replace(b"Host", b"Connection: close\r\nHost")
         client.sendall(request)
         _collect(server, len(request))
-        server.answer()
+        server.answer_requests()
         data = b""
-        while server.send_one():
+        while server.send_next():
             assert page.announced[-1][0] == port
-            if not server.dropped:
+            if not server.dropped_connections:
                 data += _all_of(client, page.announced[-1][1] - len(data))
                 page.bytes_read = len(data)
         assert data.endswith(body)
-        assert [total for _, total in page.announced] == [*range(PIECE, len(data), PIECE), len(data), len(data) + 1]
+        assert [total for _, total in page.announced] == [
+            *range(MAX_PIECE_BYTES, len(data), MAX_PIECE_BYTES),
+            len(data),
+            len(data) + 1,
+        ]
         assert client.recv(1) == b""
     server.close()
 
@@ -177,22 +181,22 @@ def test_each_piece_and_the_end_of_a_connection_are_announced_before_they_are_se
 def test_a_connection_that_is_not_read_gets_no_more_than_fits_into_its_window(
     server: PolledServer, paths: AskedPaths
 ) -> None:
-    server.program = page = RecordedPage()
+    server.page = page = RecordedPage()
     paths.body = bytes(1 << 20)
     with socket.socket() as client:
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 212_992)  # as programs do
         client.connect(("127.0.0.1", server.listener.port))
         client.sendall(GET)
         _collect(server, len(GET))
-        server.answer()
-        while server.send_one():
+        server.answer_requests()
+        while server.send_next():
             pass
-        assert server.sent == PIECE
+        assert server.sent == MAX_PIECE_BYTES
 
-        page.bytes_read = len(_all_of(client, PIECE))
-        assert server.send_one()
-        assert server.sent == 2 * PIECE
-        server.take_back_unsent()
+        page.bytes_read = len(_all_of(client, MAX_PIECE_BYTES))
+        assert server.send_next()
+        assert server.sent == 2 * MAX_PIECE_BYTES
+        server.retract_unsent()
         assert server.overflows == 0
 
 
@@ -200,7 +204,7 @@ def test_what_comes_is_read_at_once_but_not_answered(server: PolledServer, paths
     with socket.create_connection(("127.0.0.1", server.listener.port)) as client:
         client.sendall(GET)
         _collect(server, len(GET))
-        assert not server.send_one()
+        assert not server.send_next()
         assert paths.asked == []
 
 
@@ -208,11 +212,11 @@ def test_a_connection_that_the_server_ends_is_dropped_when_everything_is_sent(se
     with socket.create_connection(("127.0.0.1", server.listener.port)) as client:
         client.sendall(b"this is not HTTP\r\n\r\n")
         _collect(server, 20)
-        server.answer()
-        assert server.send_one()
-        assert server.dropped == 0
-        assert server.send_one()
-        assert (server.dropped, server.send_one()) == (1, False)
+        server.answer_requests()
+        assert server.send_next()
+        assert server.dropped_connections == 0
+        assert server.send_next()
+        assert (server.dropped_connections, server.send_next()) == (1, False)
         assert client.recv(1000).startswith(b"HTTP/1.1 400 ")
         assert client.recv(1000) == b""
 
@@ -221,11 +225,11 @@ def test_a_connection_that_is_cut_before_its_answer_is_sent_is_dropped_once(serv
     with socket.create_connection(("127.0.0.1", server.listener.port)) as client:
         client.sendall(GET)
         _collect(server, len(GET))
-        server.answer()
+        server.answer_requests()
         client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-    while not server.collect():
+    while not server.read_ready():
         pass
-    assert server.send_one()
-    server.answer()
+    assert server.send_next()
+    server.answer_requests()
 
-    assert server.dropped == 1
+    assert server.dropped_connections == 1

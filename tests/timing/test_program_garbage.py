@@ -7,8 +7,8 @@ import itertools
 import pytest
 from tests.timing.conftest import OtherSide
 
-from batkube.timing.garbage import Garbage
-from batkube.timing.page import ClockPage
+from batkube.timing.pages.clock_page import ClockPage
+from batkube.timing.pages.garbage_collection import GarbageCollection
 
 MEBI = 1 << 20
 NOW, HEAP, WRITTEN, READ, LIVE = 1, 13, 16, 17, 18
@@ -16,7 +16,7 @@ NOW, HEAP, WRITTEN, READ, LIVE = 1, 13, 16, 17, 18
 
 def collections(page: ClockPage, program: OtherSide, noise: int) -> list[int]:
     """Return after how many exchanges of 300 kB a program collects whose memory is in use as it works, about."""
-    garbage, moments = Garbage(page), []
+    garbage, moments = GarbageCollection(page), []
     for number in range(1, 200):
         program[READ], program[WRITTEN] = number * 280_000, number * 20_000
         program[LIVE] += 16 * 300_000
@@ -49,11 +49,11 @@ def test_what_takes_longer_to_collect_is_collected_less_often(
 ) -> None:
     program[HEAP], program[READ] = left, traffic
 
-    assert Garbage(page).is_due() is is_due
+    assert GarbageCollection(page).is_due() is is_due
 
 
 def test_a_program_that_says_nothing_collects_once_it_has_left_very_much(page: ClockPage, program: OtherSide) -> None:
-    garbage = Garbage(page)
+    garbage = GarbageCollection(page)
     program[LIVE] = 2048 * MEBI - 1
     assert not garbage.is_due()
 
@@ -62,7 +62,7 @@ def test_a_program_that_says_nothing_collects_once_it_has_left_very_much(page: C
 
 
 def test_a_program_that_makes_much_garbage_of_little_is_not_let_grow(page: ClockPage, program: OtherSide) -> None:
-    garbage = Garbage(page)
+    garbage = GarbageCollection(page)
     program[LIVE] = 1024 * MEBI
     program[READ] = MEBI - 1
     assert not garbage.is_due()
@@ -74,7 +74,7 @@ def test_a_program_that_makes_much_garbage_of_little_is_not_let_grow(page: Clock
 def beats(page: ClockPage, program: OtherSide, rate: int, minutes: int, noise: int = 0) -> list[int]:
     """Return after how many minutes a silent program collects that leaves so many bytes in each of them."""
     program[HEAP] = program[LIVE] = 20 * MEBI
-    garbage, moments, began = Garbage(page), [], program[NOW]
+    garbage, moments, began = GarbageCollection(page), [], program[NOW]
     for minute in range(1, minutes + 1):
         program[NOW] = began + minute * 60 * 10**9
         program[LIVE] += rate + (noise if minute % 2 else -noise)
@@ -96,7 +96,7 @@ def test_the_rhythm_quickens_when_a_beat_leaves_too_much(page: ClockPage, progra
     quiet = beats(page, program, rate=MEBI, minutes=2_000)
     assert 60 <= quiet[1] - quiet[0] <= 540
 
-    garbage, program[LIVE] = Garbage(page), program[HEAP] + 600 * MEBI
+    garbage, program[LIVE] = GarbageCollection(page), program[HEAP] + 600 * MEBI
     program[NOW] += 60 * 10**9
     assert garbage.is_due()
     program[NOW] += 30 * 10**9

@@ -10,7 +10,7 @@ import pytest
 from tests.timing.test_sessions import START_NS, lived_through
 
 from batkube import clock
-from batkube.timing.sessions import SessionPage
+from batkube.timing.pages.session_page import SessionPage
 
 PROGRAM = """
 import asyncio, datetime, queue, random, threading, time

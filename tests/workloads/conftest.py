@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from batkube.kernel.instants import Instant, seconds
-from batkube.workloads.delays import DelayProfiles
+from batkube.workloads.delay_profiles import DelayProfiles
 from batkube.workloads.model import Job, Workload
 
 MakeWorkload = Callable[..., Workload]
@@ -25,7 +25,7 @@ def delays_at() -> MakeWorkload:
                 name=str(number),
                 submit=Instant(seconds(submit)),
                 size=size,
-                profile=delays.of(seconds(run)),
+                profile=delays.profile_for(seconds(run)),
                 **fields,  # type: ignore[arg-type]
             )
             for number, (submit, run, size) in enumerate(rows)

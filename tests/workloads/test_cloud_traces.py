@@ -12,11 +12,19 @@ from hypothesis import strategies as st
 
 import batkube
 from batkube.kernel.errors import InputError
-from batkube.workloads.alibaba import AS_BEGUN, AS_LONG, UNKNOWN_TASK
-from batkube.workloads.google import APART, IN_RESERVATION, RESERVATION
-from batkube.workloads.named_files import files_named_by
-from batkube.workloads.reading import read_workload
-from batkube.workloads.trace_tasks import BEFORE, FAILED, NEVER_RAN, NORMALISED, RETRIED, UNENDED, UNSAID
+from batkube.workloads.companion_files import companion_files
+from batkube.workloads.formats.traces.alibaba import SUBMITTED_AT_START, TASK_RUN_TIMES, UNKNOWN_TASK
+from batkube.workloads.formats.traces.cloud_tasks import (
+    EARLIER_TRY,
+    FAILED,
+    NEVER_STARTED,
+    NO_END,
+    NO_REQUESTS,
+    NORMALISED,
+    STARTED_BEFORE_TRACE,
+)
+from batkube.workloads.formats.traces.google import DIFFERENT_MACHINE, IN_RESERVATION, RESERVATION
+from batkube.workloads.reader import read_workload
 
 GIB = 1 << 30
 AFTER = 2**63 - 1
@@ -111,7 +119,7 @@ def test_tasks_of_2018_are_their_instances(tmp_path: Path) -> None:
         ("j_1.R2_1", 160, "delay30", half),
         ("j_2.task_x", 200, "delay30", {"cpu": 7000, "memory": -(-1717 * GIB // 100)}),
     ]
-    notes = {AS_LONG: 2, AS_BEGUN: 4, FAILED: 1, UNENDED: 1, NEVER_RAN: 1, NORMALISED: 4}
+    notes = {TASK_RUN_TIMES: 2, SUBMITTED_AT_START: 4, FAILED: 1, NO_END: 1, NEVER_STARTED: 1, NORMALISED: 4}
     assert dict(read_workload(path).notes) == notes
 
 
@@ -125,9 +133,9 @@ def test_instances_run_as_long_as_they_did_and_ask_for_what_their_task_does(tmp_
         ("j_1.M1.2", 110, "delay50", small),
         ("j_9.lost.1", 170, "delay1", {}),
     ]
-    notes = {RETRIED: 2, AS_BEGUN: 3, UNKNOWN_TASK: 1, UNSAID: 1, NORMALISED: 2}
+    notes = {EARLIER_TRY: 2, SUBMITTED_AT_START: 3, UNKNOWN_TASK: 1, NO_REQUESTS: 1, NORMALISED: 2}
     assert dict(read_workload(path).notes) == notes
-    assert files_named_by(path) == [tmp_path / "batch_task.csv.gz"]
+    assert companion_files(path) == [tmp_path / "batch_task.csv.gz"]
 
 
 def test_instances_without_their_tasks_are_refused(tmp_path: Path) -> None:
@@ -146,7 +154,13 @@ def test_tasks_of_2017_have_shares_of_memory_and_times_of_creation(tmp_path: Pat
         ("3.4.2", 6459, "delay65", asked),
         ("5.9", 7000, "delay1", {}),
     ]
-    assert dict(read_workload(path).notes) == {AS_LONG: 2, NEVER_RAN: 1, BEFORE: 1, UNSAID: 1, NORMALISED: 2}
+    assert dict(read_workload(path).notes) == {
+        TASK_RUN_TIMES: 2,
+        NEVER_STARTED: 1,
+        STARTED_BEFORE_TRACE: 1,
+        NO_REQUESTS: 1,
+        NORMALISED: 2,
+    }
 
 
 def test_task_events_of_2011_are_tasks_that_run_as_long_as_their_last_try(tmp_path: Path) -> None:
@@ -159,7 +173,15 @@ def test_task_events_of_2011_are_tasks_that_run_as_long_as_their_last_try(tmp_pa
         ("5.1", 602, "delay10", {"cpu": 1250}),
     ]
     assert [(job.user, job.priority, job.queue) for job in workload.jobs] == [("ann", 9, "2"), ("bob", 0, "0")]
-    notes = {APART: 1, RETRIED: 1, FAILED: 1, BEFORE: 1, UNENDED: 1, NEVER_RAN: 1, NORMALISED: 2}
+    notes = {
+        DIFFERENT_MACHINE: 1,
+        EARLIER_TRY: 1,
+        FAILED: 1,
+        STARTED_BEFORE_TRACE: 1,
+        NO_END: 1,
+        NEVER_STARTED: 1,
+        NORMALISED: 2,
+    }
     assert dict(workload.notes) == notes
 
 
@@ -173,8 +195,8 @@ def test_instance_events_of_2019_stand_in_any_order_and_have_their_collections_u
     asked = {"cpu": 3000, "memory": -(-2 * GIB // 10)}
     assert told(path) == [("11.0", 10, "delay75", asked), ("12.3", 10, "delay2", asked)]
     assert [(job.user, job.priority) for job in workload.jobs] == [("dee", 200), ("", 200)]
-    assert dict(workload.notes) == {RESERVATION: 1, IN_RESERVATION: 1, FAILED: 1, UNENDED: 1, NORMALISED: 2}
-    assert files_named_by(path) == [beside]
+    assert dict(workload.notes) == {RESERVATION: 1, IN_RESERVATION: 1, FAILED: 1, NO_END: 1, NORMALISED: 2}
+    assert companion_files(path) == [beside]
 
 
 @pytest.mark.parametrize(
@@ -253,4 +275,4 @@ def test_whatever_the_order_of_lines_a_task_runs_as_long_as_its_last_try(
     workload = read_workload(path)
 
     assert {job.name: round(job.profile.duration / 1e9, 6) for job in workload.jobs} == expected  # type: ignore[attr-defined]
-    assert dict(workload.notes).get(RETRIED, 0) == sum(len(one) - 1 for one in tasks)
+    assert dict(workload.notes).get(EARLIER_TRY, 0) == sum(len(one) - 1 for one in tasks)

@@ -12,10 +12,16 @@ import pytest
 import batkube
 from batkube.kernel.errors import InputError
 from batkube.outputs.results import Results
-from batkube.workloads.audit_logs import UNTOLD
-from batkube.workloads.pod_courses import DELETED, OF_NODE, PLACED, RUNNING, WAITING
-from batkube.workloads.pod_lists import GONE
-from batkube.workloads.reading import read_workload
+from batkube.workloads.formats.kubernetes.audit_logs import POD_NOT_LOGGED
+from batkube.workloads.formats.kubernetes.pod_histories import (
+    DELETED_WHILE_RUNNING,
+    NODE_POD,
+    NOT_FINISHED,
+    NOT_STARTED,
+    PLACEMENT_LOST,
+)
+from batkube.workloads.formats.kubernetes.pod_lists import DELETED_BEFORE_LIST
+from batkube.workloads.reader import read_workload
 
 EPOCH = datetime.datetime(2026, 1, 5, 8, tzinfo=datetime.UTC)
 
@@ -76,7 +82,13 @@ def test_pods_of_a_list_are_jobs_with_their_requests_and_run_times(tmp_path: Pat
     assert told == [("a", 0, "delay60", "", 0), ("b", 10, "delay60", "", 0), ("bad", 20, "delay10_exit3", "volcano", 7)]
     assert {job.user for job in workload.jobs} == {"team"}
     assert dict(workload.jobs[0].requests) == {"cpu": 500, "memory": 1 << 30}
-    assert dict(workload.notes) == {WAITING: 1, RUNNING: 1, OF_NODE: 1, GONE: 1, PLACED: 1}
+    assert dict(workload.notes) == {
+        NOT_STARTED: 1,
+        NOT_FINISHED: 1,
+        NODE_POD: 1,
+        DELETED_BEFORE_LIST: 1,
+        PLACEMENT_LOST: 1,
+    }
 
 
 def test_a_run_whose_pods_are_listed_replays_to_the_same_times(tmp_path: Path) -> None:
@@ -161,7 +173,7 @@ def test_an_audit_log_tells_the_lives_of_pods(tmp_path: Path) -> None:
 
     told = [(job.name, job.submit / 1e9, job.profile.name) for job in workload.jobs]
     assert told == [("a", 0, "delay60"), ("worker-x7f2k", 0.25, "delay123.5"), ("a-2", 195, "delay9")]
-    assert dict(workload.notes) == {UNTOLD: 1, DELETED: 1}
+    assert dict(workload.notes) == {POD_NOT_LOGGED: 1, DELETED_WHILE_RUNNING: 1}
     assert len(batkube.run(workload=path, platform="2x2,4Gi", out=tmp_path / "out").jobs) == 3
 
 
@@ -217,7 +229,7 @@ def test_the_audit_log_of_a_real_server_tells_the_lives_of_pods() -> None:
     told = {job.name: job.profile.name for job in workload.jobs}
     # Deleted, it ran from 07:47:01 until the kubelet's deletion was answered; evicted, it ended as its status says.
     assert told == {**ENDED, "deleted": "delay15.93682", "evicted": "delay14_exit137"}
-    assert dict(workload.notes) == {DELETED: 1, WAITING: 1}
+    assert dict(workload.notes) == {DELETED_WHILE_RUNNING: 1, NOT_STARTED: 1}
     assert [dict(job.requests)["cpu"] for job in workload.jobs if job.name == "worker-6mrjn"] == [500]
 
 
@@ -226,7 +238,7 @@ def test_the_list_of_the_same_pods_tells_the_same_of_those_that_are_left() -> No
     logged = {job.name: job for job in read_workload(RECORDED / "audit.log").jobs}
 
     assert {job.name: job.profile.name for job in workload.jobs} == ENDED
-    assert dict(workload.notes) == {WAITING: 1, GONE: 2}
+    assert dict(workload.notes) == {NOT_STARTED: 1, DELETED_BEFORE_LIST: 2}
     for job in workload.jobs:
         # The API tells creations in whole seconds, the first pod's, which is 0 here, among them.
         assert abs(job.submit - logged[job.name].submit) < 10**9

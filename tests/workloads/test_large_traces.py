@@ -10,9 +10,9 @@ SCRIPT = """
 import sys
 from pathlib import Path
 from batkube.kernel.stopwatch import peak_memory_bytes
-from batkube.workloads.conversions import shift_to_zero
-from batkube.workloads.reading import read_workload
-from batkube.workloads.writing import write_workload
+from batkube.workloads.transformations.conversions import shift_to_zero
+from batkube.workloads.reader import read_workload
+from batkube.workloads.writer import write_workload
 
 workload = read_workload(Path(sys.argv[1]))
 read_bytes = peak_memory_bytes()

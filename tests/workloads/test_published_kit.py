@@ -12,9 +12,9 @@ import msgspec
 import pytest
 from typer.testing import CliRunner
 
-from batkube.cli.workload import app
+from batkube.cli.commands.workload import app
 from batkube.workloads.model import Job
-from batkube.workloads.reading import read_workload
+from batkube.workloads.reader import read_workload
 
 
 def convert(shared_data: Path, output: Path, *flags: str) -> list[Job]:

@@ -8,10 +8,10 @@ import pytest
 
 import batkube
 from batkube.kernel.errors import InputError
+from batkube.workloads.formats.traces.sacct import FAILED, HETEROGENEOUS, NEVER_STARTED, SUSPENDED
 from batkube.workloads.model import Job, Workload
-from batkube.workloads.reading import read_workload
-from batkube.workloads.sacct import FAILED, HETEROGENEOUS, NEVER_RAN, SUSPENDED
-from batkube.workloads.walltimes import OVERRUN
+from batkube.workloads.reader import read_workload
+from batkube.workloads.walltime_notes import WALLTIME_OVERRUN
 
 RECORDED = Path(__file__).parent / "slurm"
 MIB = 1 << 20
@@ -32,7 +32,7 @@ def test_what_jobs_had_and_took() -> None:
     workload, jobs = recorded("documented")
 
     assert len(jobs) == 51
-    assert dict(workload.notes) == {NEVER_RAN: 4, FAILED: 7, OVERRUN: 1, HETEROGENEOUS: 2}
+    assert dict(workload.notes) == {NEVER_STARTED: 4, FAILED: 7, WALLTIME_OVERRUN: 1, HETEROGENEOUS: 2}
     # sbatch -N2 -n8: 4,000 MiB, six cores on one node and two on the other, of which sacct tells only the sum.
     assert (jobs["3"].size, dict(jobs["3"].requests)) == (2, {"cpu": 4000, "memory": 2000 * MIB})
     # --gres=gpu:1 on two nodes, which gave one of each type.

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from batkube.kernel.instants import Instant, seconds
 from batkube.workloads.model import Job, ParallelHomogeneous, Workload
-from batkube.workloads.reading import read_workload
-from batkube.workloads.summary import SPREAD_COLUMNS, Spread, facts, spreads, summarise
+from batkube.workloads.reader import read_workload
+from batkube.workloads.summary import SPREAD_COLUMNS, Spread, spread_rows, summarise, summary_rows
 
 MakeWorkload = Callable[..., Workload]
 
@@ -42,7 +42,7 @@ def test_what_cannot_be_told_is_not_told(delays_at: MakeWorkload) -> None:
     summary = summarise(delays_at((5, 10, 1)))
 
     assert (summary.offered_load, summary.gaps, summary.overestimation) == (None, None, None)
-    assert dict(facts(summary))["offered load"] == "not known"
+    assert dict(summary_rows(summary))["offered load"] == "not known"
 
 
 @pytest.mark.parametrize(("walltime_s", "killed"), [(29, 1), (30, 1), (31, 0)])
@@ -52,7 +52,9 @@ def test_a_job_that_needs_its_whole_walltime_counts_as_killed(
     summary = summarise(delays_at((0, 30, 1), walltime=seconds(walltime_s)))
 
     assert summary.overruns == killed
-    assert dict(facts(summary)).get("at or over walltime") == ("1 jobs, which will be killed" if killed else None)
+    assert dict(summary_rows(summary)).get("at or over walltime") == (
+        "1 jobs, which will be killed" if killed else None
+    )
 
 
 def test_the_offered_load_of_pods_that_share_machines_is_not_told(delays_at: MakeWorkload) -> None:
@@ -66,8 +68,8 @@ def test_the_work_of_pods_is_told_in_cores_where_all_ask_for_some(delays_at: Mak
     without = summarise(delays_at((0, 10, 1), (10, 30, 2), requests=(("memory", 1 << 20),)))
 
     # 2.5 cores × (1 × 10 s + 2 × 30 s).
-    assert dict(facts(sharing))["work"] == "175 core-seconds"
-    assert dict(facts(without))["work"] == "70 pod-seconds"
+    assert dict(summary_rows(sharing))["work"] == "175 core-seconds"
+    assert dict(summary_rows(without))["work"] == "70 pod-seconds"
 
 
 def test_run_times_that_depend_on_the_machines_are_counted_apart() -> None:
@@ -77,8 +79,8 @@ def test_run_times_that_depend_on_the_machines_are_counted_apart() -> None:
     summary = summarise(Workload(name="w0", source="made", jobs=[job]))
 
     assert (summary.run_time, summary.run_times_unknown) == (None, 1)
-    assert "depends on the machines" in dict(facts(summary))["run time not fixed"]
-    assert dict(facts(summary))["work"] == "not known"
+    assert "depends on the machines" in dict(summary_rows(summary))["run time not fixed"]
+    assert dict(summary_rows(summary))["work"] == "not known"
 
 
 def test_the_work_of_some_jobs_is_not_taken_for_that_of_all(delays_at: MakeWorkload) -> None:
@@ -88,7 +90,7 @@ def test_the_work_of_some_jobs_is_not_taken_for_that_of_all(delays_at: MakeWorkl
 
     summary = summarise(dataclasses.replace(known, jobs=[*known.jobs, job]))
 
-    assert dict(facts(summary))["work"] == "20 machine-seconds of 1 jobs; that of the others is not known"
+    assert dict(summary_rows(summary))["work"] == "20 machine-seconds of 1 jobs; that of the others is not known"
     assert summary.offered_load is None
 
 
@@ -97,11 +99,11 @@ def test_requests_are_shown_per_resource(delays_at: MakeWorkload) -> None:
 
     summary = summarise(delays_at((0, 1, 1), (0, 1, 1), requests=requests))
 
-    rows = {row[0]: dict(zip(SPREAD_COLUMNS, row[1:], strict=True)) for row in spreads(summary)}
+    rows = {row[0]: dict(zip(SPREAD_COLUMNS, row[1:], strict=True)) for row in spread_rows(summary)}
     assert rows["cpu per pod (cores)"]["mean"] == "1.5"
     assert rows["memory per pod"]["max"] == "4 GiB"
     assert rows["nvidia.com/gpu per pod"]["min"] == "2"
-    assert dict(facts(summary))["asking for memory"] == "2 jobs"
+    assert dict(summary_rows(summary))["asking for memory"] == "2 jobs"
 
 
 def test_the_numbers_of_a_real_trace(shared_data: Path) -> None:

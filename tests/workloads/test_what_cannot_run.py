@@ -9,9 +9,9 @@ import pytest
 from tests.commands import answer_here
 
 from batkube import InputError
-from batkube.simulation.runnable_jobs import keep_runnable
-from batkube.workloads.reading import read_workload
-from batkube.workloads.walltimes import ENDLESS
+from batkube.simulation.preparation.runnable_jobs import keep_runnable
+from batkube.workloads.reader import read_workload
+from batkube.workloads.walltime_notes import WALLTIME_TOO_LONG
 
 LINE = "{number} {number} -1 60 1 -1 -1 1 {walltime} -1 {status} 1 1 -1 -1 -1 -1 -1\n"
 #: Of Batsim's types: what a platform without network and speeds cannot do, and what it can.
@@ -40,7 +40,7 @@ def test_a_walltime_of_a_trace_that_no_run_reaches_counts_as_none_with_a_note(tm
     workload = read_workload(swf(tmp_path, (walltime, "1"), ("9200000000", "1"), (walltime, "1")))
 
     assert [job.walltime is None for job in workload.jobs] == [True, False, True]
-    assert dict(workload.notes)[ENDLESS] == 2
+    assert dict(workload.notes)[WALLTIME_TOO_LONG] == 2
 
 
 def test_a_walltime_of_a_trace_that_is_no_number_is_still_refused(tmp_path: Path) -> None:
@@ -62,7 +62,7 @@ def test_so_does_one_of_a_manifest(
     workload = read_workload(tmp_path / "p.yaml")
 
     assert (workload.jobs[0].walltime is None) is is_endless
-    assert (ENDLESS in dict(workload.notes)) is is_endless
+    assert (WALLTIME_TOO_LONG in dict(workload.notes)) is is_endless
 
 
 def test_jobs_are_chosen_by_how_they_ended(tmp_path: Path) -> None:

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from batkube.cli.workload import app
+from batkube.cli.commands.workload import app
 from batkube.kernel.errors import InputError
 from batkube.kernel.instants import seconds
-from batkube.workloads.reading import read_workload
+from batkube.workloads.reader import read_workload
 
 
 def batkube_workload(*arguments: object) -> Result:

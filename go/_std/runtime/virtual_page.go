@@ -14,7 +14,7 @@ import (
 )
 
 // vtPage is the layout of the page: slots of eight bytes, little-endian. The
-// other side is batkube/timing/page.py; the slots are described in
+// other side is batkube/timing/pages/clock_page.py; the slots are described in
 // docs/reference/schedulers.md.
 type vtPage struct {
 	magic   uint64        // 0: vtMagic

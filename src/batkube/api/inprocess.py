@@ -10,29 +10,29 @@ from collections.abc import Hashable, Iterator, Sequence
 
 import msgspec
 
-from batkube.api.requests.broken_off import BrokenOff
 from batkube.api.requests.options import DeleteOptions, WriteOptions
-from batkube.api.requests.outside import Inquiries, Outside
 from batkube.api.requests.statuses import Failure
 from batkube.api.requests.users import User
-from batkube.api.requests.writes import Deleting, Write
-from batkube.api.verbs import subresources
-from batkube.api.verbs.copies import Copies
-from batkube.api.verbs.deletion import Deleter
-from batkube.api.verbs.registry import Registry
-from batkube.api.verbs.served import Served
-from batkube.cluster.client import Refused
+from batkube.api.requests.webhooks.calls import PendingWebhookCalls, WebhookCalls
+from batkube.api.requests.webhooks.interrupted_writes import InterruptedWrites
+from batkube.api.requests.writes import DeletionContext, Write
+from batkube.api.verbs.handlers import subresources
+from batkube.api.verbs.kinds.bulk_creation import BulkCreator
+from batkube.api.verbs.kinds.served_kinds import ServedKinds
+from batkube.api.verbs.storage.deletion import Deleter
+from batkube.api.verbs.storage.registry import Registry
+from batkube.cluster.client import ApiError
 from batkube.cluster.kinds import Resource
-from batkube.cluster.references import name_of, namespace_of
+from batkube.cluster.object_meta import name_of, namespace_of
 from batkube.cluster.store import Key, KubeObject
-from batkube.cluster.waiting import Breaks
+from batkube.cluster.suspension import SuspensionControl
 from batkube.kernel.errors import Bug
 from batkube.kernel.instants import Instant
 
 _MASTERS = ("system:masters",)
 
 
-def _copied(value: KubeObject) -> KubeObject:
+def _deep_copy(value: KubeObject) -> KubeObject:
     """Return a deep copy, which the pipeline may edit."""
     copy: KubeObject = msgspec.json.decode(msgspec.json.encode(value))
     return copy
@@ -44,51 +44,51 @@ class InProcessClient:
     def __init__(
         self,
         component: str,
-        served: Served,
+        served: ServedKinds,
         registry: Registry,
         deleter: Deleter,
-        copies: Copies,
-        inquiries: Inquiries | None = None,
-        breaking: tuple[Breaks, BrokenOff] | None = None,
+        copies: BulkCreator,
+        inquiries: WebhookCalls | None = None,
+        breaking: tuple[SuspensionControl, InterruptedWrites] | None = None,
     ) -> None:
         """`inquiries` is None where nobody outside is asked, `breaking` where nobody is broken off for it."""
         self._user = User(f"system:{component}", "", _MASTERS, is_master=True)
         self._options = WriteOptions(False, component, "Ignore", None)
-        self._served = served
+        self._served_kinds = served
         self._registry = registry
         self._deleter = deleter
-        self._copies = copies
-        self._inquiries = inquiries
-        self._breaking = breaking
+        self._bulk_creator = copies
+        self._webhook_calls = inquiries
+        self._interruption = breaking
         #: Kinds by their name in the store, as far as they were needed; custom ones come and go.
-        self._built_in: dict[str, Resource] = {}
+        self._built_in_resources: dict[str, Resource] = {}
 
     def create(self, storage: str, obj: KubeObject, now: Instant, *, subresource: str = "") -> KubeObject:
         """Create an object, or post it to a sub-resource of the object it names."""
-        with self._acting("create", storage, obj, subresource):
-            write = self._write(storage, obj, now, subresource)
+        with self._component_request("create", storage, obj, subresource):
+            write = self._new_write(storage, obj, now, subresource)
             if subresource == "binding":
                 return subresources.bind(self._registry, write, obj)
             if subresource == "eviction":
                 return subresources.evict(self._registry, self._deleter, write, obj)
-            value = _copied(obj)
-            self._served.behaviour(write.resource).default(write.resource, value)
+            value = _deep_copy(obj)
+            self._served_kinds.behaviour(write.resource).default(write.resource, value)
             self._registry.create(write, value)
-        return self._live(storage, write.key)
+        return self._live_object(storage, write.key)
 
     def create_copies(
         self, storage: str, template: KubeObject, keys: Sequence[Key], uids: Sequence[str], now: Instant
     ) -> None:
         """Create an object like `template` for each of `keys`, all of one namespace, with these uids."""
         first = {"metadata": {"namespace": namespace_of(keys[0]), "name": name_of(keys[0])}}
-        with self._acting("create", storage, first):
-            self._copies.create(self._write(storage, first, now, ""), template, keys, uids)
+        with self._component_request("create", storage, first):
+            self._bulk_creator.create(self._new_write(storage, first, now, ""), template, keys, uids)
 
     def update(self, storage: str, obj: KubeObject, now: Instant, *, subresource: str = "") -> KubeObject:
         """Put `obj` in the place of what is there, whatever its version."""
-        value = _copied(obj)
-        with self._acting("update", storage, obj, subresource):
-            write = self._write(storage, obj, now, subresource)
+        value = _deep_copy(obj)
+        with self._component_request("update", storage, obj, subresource):
+            write = self._new_write(storage, obj, now, subresource)
             # Nobody else acts meanwhile, so the present version is the one that was read; some kinds insist on one.
             value["metadata"]["resourceVersion"] = str(self._registry.store.version_of(storage, write.key) or "")
             self._registry.update(write, lambda _: value, upsert=False)
@@ -107,44 +107,48 @@ class InProcessClient:
         """Delete the object at `key`; only if it is the one with this `uid`, when one is given."""
         namespace, _, name = key.rpartition("/")
         options = DeleteOptions(grace_s, uid, None, propagation)
-        with self._acting("delete", storage, {"metadata": {"name": key}}):
-            self._deleter.delete(self._resource(storage), namespace, name, options, Deleting(now, self._user))
+        with self._component_request("delete", storage, {"metadata": {"name": key}}):
+            self._deleter.delete(
+                self._resource_stored_as(storage), namespace, name, options, DeletionContext(now, self._user)
+            )
 
     @contextlib.contextmanager
-    def _acting(self, verb: str, storage: str, obj: KubeObject, subresource: str = "") -> Iterator[None]:
+    def _component_request(self, verb: str, storage: str, obj: KubeObject, subresource: str = "") -> Iterator[None]:
         """Write on the component's own account; a failure is told as a refusal."""
         try:
-            if self._inquiries is None:
+            if self._webhook_calls is None:
                 yield
-            elif self._breaking is None or not self._breaking[0].are_allowed:
-                with self._inquiries.aside():
+            elif self._interruption is None or not self._interruption[0].is_allowed:
+                with self._webhook_calls.outside_request():
                     yield
             else:
                 meta = obj["metadata"]
                 name = meta.get("name") or meta.get("generateName", "")
                 place = self._user.name, verb, storage, subresource, meta.get("namespace", ""), name
-                with self._interrupted(self._inquiries, self._breaking[1], place, msgspec.json.encode(obj)):
+                with self._interruptible(self._webhook_calls, self._interruption[1], place, msgspec.json.encode(obj)):
                     yield
         except Failure as failure:
-            raise Refused(failure.code, failure.reason, failure.message) from failure
+            raise ApiError(failure.code, failure.reason, failure.message) from failure
 
     @staticmethod
     @contextlib.contextmanager
-    def _interrupted(inquiries: Inquiries, broken_off: BrokenOff, place: Hashable, content: bytes) -> Iterator[None]:
+    def _interruptible(
+        inquiries: WebhookCalls, broken_off: InterruptedWrites, place: Hashable, content: bytes
+    ) -> Iterator[None]:
         """Break off a write for which somebody outside has to be asked; it finds the answer when it is made again."""
-        answers = broken_off.answers(place, content)
+        answers = broken_off.responses_for(place, content)
         try:
-            with inquiries.aside(answers):
+            with inquiries.outside_request(answers):
                 yield
-        except Outside as outside:
-            raise broken_off.ask(place, outside.works) from None
+        except PendingWebhookCalls as outside:
+            raise broken_off.start_calls(place, outside.calls) from None
         except Failure:
-            broken_off.done(place)
+            broken_off.forget(place)
             raise
-        broken_off.done(place)
+        broken_off.forget(place)
 
-    def _write(self, storage: str, obj: KubeObject, now: Instant, subresource: str) -> Write:
-        resource, meta = self._resource(storage), obj["metadata"]
+    def _new_write(self, storage: str, obj: KubeObject, now: Instant, subresource: str) -> Write:
+        resource, meta = self._resource_stored_as(storage), obj["metadata"]
         return Write(
             resource,
             resource,
@@ -156,19 +160,19 @@ class InProcessClient:
             now,
         )
 
-    def _resource(self, storage: str) -> Resource:
-        known = self._built_in.get(storage)
+    def _resource_stored_as(self, storage: str) -> Resource:
+        known = self._built_in_resources.get(storage)
         if known is not None:
             return known
-        resource = self._served.stored_as(storage)
+        resource = self._served_kinds.stored_as(storage)
         if resource is None:
             # A custom kind whose definition is gone; what there was of it goes with it.
-            raise Refused(404, "NotFound", f"nothing is stored as {storage}")
+            raise ApiError(404, "NotFound", f"nothing is stored as {storage}")
         if not resource.custom:
-            self._built_in[storage] = resource
+            self._built_in_resources[storage] = resource
         return resource
 
-    def _live(self, storage: str, key: Key) -> KubeObject:
+    def _live_object(self, storage: str, key: Key) -> KubeObject:
         value = self._registry.store.get(storage, key)
         if value is None:
             raise Bug(f"a new object of {storage} is gone: {key}")

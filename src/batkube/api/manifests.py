@@ -13,87 +13,89 @@ from typing import Any
 import msgspec
 
 from batkube.api.requests.messages import JSON, Request, Response, Stream
-from batkube.api.verbs.patching import APPLY_PATCH, MERGE_PATCH
-from batkube.cluster.client import Refused
+from batkube.api.verbs.handlers.patching import APPLY_PATCH, MERGE_PATCH
+from batkube.cluster.client import ApiError
 from batkube.cluster.kinds import KindTable, Resource
 from batkube.cluster.mapping import NAMESPACE
 from batkube.cluster.store import Key, KubeObject
 
-Handle = Callable[[Request], Response | Stream]
+RequestHandler = Callable[[Request], Response | Stream]
 
 
-class Manifests:
+class ManifestClient:
     """The API for somebody who has manifests, and the token of somebody who may do anything."""
 
-    def __init__(self, handle: Handle, table: KindTable, token: str, manager: str = "kubectl") -> None:
+    def __init__(self, handle: RequestHandler, table: KindTable, token: str, manager: str = "kubectl") -> None:
         """`manager` is who owns the fields that are written."""
         self._handle = handle
-        self._table = table
+        self._kind_table = table
         self._headers = {"authorization": f"Bearer {token}", "accept": JSON}
-        self._options = {"fieldManager": [manager], "fieldValidation": ["Strict"]}
+        self._query = {"fieldManager": [manager], "fieldValidation": ["Strict"]}
 
     def _resource_of(self, fields: KubeObject) -> Resource:
         version, kind = str(fields["apiVersion"]), str(fields["kind"])
-        resource = self._table.of_kind(*_split(version), kind)
+        resource = self._kind_table.of_kind(*_split_api_version(version), kind)
         if resource is None:
-            raise Refused(404, "NotFound", f'no matches for kind "{kind}" in version "{version}"')
+            raise ApiError(404, "NotFound", f'no matches for kind "{kind}" in version "{version}"')
         return resource
 
     def apply(self, fields: KubeObject) -> tuple[Resource, Key]:
         """Apply a manifest, and return what it became; raises Refused."""
         resource, metadata = self._resource_of(fields), fields["metadata"]
         namespace = (metadata.get("namespace") or NAMESPACE) if resource.namespaced else ""
-        path = _folder(resource, namespace)
+        path = _collection_path(resource, namespace)
         if metadata.get("name"):
             request = self._request("PATCH", f"{path}/{metadata['name']}", APPLY_PATCH, fields)
             request.query |= {"force": ["true"]}
         else:
             # A name that the server makes up is a new one each time: there is nothing to compare with.
             request = self._request("POST", path, JSON, fields)
-        name = _body(self._handle(request))["metadata"]["name"]
+        name = _response_body(self._handle(request))["metadata"]["name"]
         return resource, Key(f"{namespace}/{name}" if namespace else name)
 
     def delete(self, fields: KubeObject) -> tuple[Resource, Key]:
         """Delete the object that a manifest names, and return which that is; raises Refused."""
-        resource = self._resource_of(fields) if "apiVersion" in fields else self.resource_named(str(fields["kind"]))
-        return self._ask("DELETE", resource, fields["metadata"], "", {"propagationPolicy": "Background"})
+        resource = self._resource_of(fields) if "apiVersion" in fields else self.find_resource(str(fields["kind"]))
+        return self._send("DELETE", resource, fields["metadata"], "", {"propagationPolicy": "Background"})
 
     def scale(self, kind: str, namespace: str, name: str, replicas: int) -> tuple[Resource, Key]:
         """Give an object another number of replicas; raises Refused."""
         metadata = {"namespace": namespace, "name": name}
-        return self._ask("PATCH", self.resource_named(kind), metadata, "/scale", {"spec": {"replicas": replicas}})
+        return self._send("PATCH", self.find_resource(kind), metadata, "/scale", {"spec": {"replicas": replicas}})
 
-    def scale_of(self, reference: KubeObject, namespace: str) -> KubeObject:
+    def get_scale(self, reference: KubeObject, namespace: str) -> KubeObject:
         """Return the Scale of the object that a reference names; raises Refused."""
-        return _body(self._handle(self._request("GET", self._scale_path(reference, namespace), JSON, {})))
+        return _response_body(self._handle(self._request("GET", self._scale_path(reference, namespace), JSON, {})))
 
-    def rescale(self, reference: KubeObject, namespace: str, scale: KubeObject) -> None:
+    def update_scale(self, reference: KubeObject, namespace: str, scale: KubeObject) -> None:
         """Give an object the replicas of a Scale; raises Refused."""
-        _body(self._handle(self._request("PUT", self._scale_path(reference, namespace), JSON, scale)))
+        _response_body(self._handle(self._request("PUT", self._scale_path(reference, namespace), JSON, scale)))
 
     def _scale_path(self, reference: KubeObject, namespace: str) -> str:
-        (group, version), kind = _split(reference.get("apiVersion", "")), reference["kind"]
+        (group, version), kind = _split_api_version(reference.get("apiVersion", "")), reference["kind"]
         # A version that is not served counts for nothing (Kubernetes: RESTMapper.RESTMappings of a group and kind).
-        alike = (one for one in self._table.resources() if (one.group, one.kind) == (group, kind))
-        resource = self._table.of_kind(group, version, kind) or next(alike, None)
+        alike = (one for one in self._kind_table.resources() if (one.group, one.kind) == (group, kind))
+        resource = self._kind_table.of_kind(group, version, kind) or next(alike, None)
         if resource is None:
-            raise Refused(404, "NotFound", f'no matches for kind "{kind}" in group "{group}"')
-        return f"{_folder(resource, namespace)}/{reference['name']}/scale"
+            raise ApiError(404, "NotFound", f'no matches for kind "{kind}" in group "{group}"')
+        return f"{_collection_path(resource, namespace)}/{reference['name']}/scale"
 
-    def resource_named(self, kind: str) -> Resource:
+    def find_resource(self, kind: str) -> Resource:
         """Return what people mean by a kind without a version, `Deployment` or `deployments`; raises Refused."""
-        for resource in self._table.resources():
+        for resource in self._kind_table.resources():
             if kind.lower() in (resource.kind.lower(), resource.plural):
                 return resource
-        raise Refused(404, "NotFound", f'the server doesn\'t have a resource type "{kind}"')
+        raise ApiError(404, "NotFound", f'the server doesn\'t have a resource type "{kind}"')
 
-    def _ask(
+    def _send(
         self, method: str, resource: Resource, metadata: KubeObject, subresource: str, fields: KubeObject
     ) -> tuple[Resource, Key]:
         namespace, name = (metadata.get("namespace") or NAMESPACE) if resource.namespaced else "", metadata["name"]
         media_type = MERGE_PATCH if method == "PATCH" else JSON
-        request = self._request(method, f"{_folder(resource, namespace)}/{name}{subresource}", media_type, fields)
-        _body(self._handle(request))
+        request = self._request(
+            method, f"{_collection_path(resource, namespace)}/{name}{subresource}", media_type, fields
+        )
+        _response_body(self._handle(request))
         return resource, Key(f"{namespace}/{name}" if namespace else name)
 
     def _request(self, method: str, path: str, media_type: str, fields: KubeObject) -> Request:
@@ -101,25 +103,25 @@ class Manifests:
         try:
             body = msgspec.json.encode(fields)
         except (OverflowError, TypeError, UnicodeEncodeError, msgspec.EncodeError) as problem:
-            raise Refused(400, "BadRequest", f"it cannot be written as JSON: {problem}") from problem
-        return Request(method, path, dict(self._options), headers, body)
+            raise ApiError(400, "BadRequest", f"it cannot be written as JSON: {problem}") from problem
+        return Request(method, path, dict(self._query), headers, body)
 
 
-def _folder(resource: Resource, namespace: str) -> str:
+def _collection_path(resource: Resource, namespace: str) -> str:
     """Return the path of a kind's objects."""
     group = f"/apis/{resource.group}" if resource.group else "/api"
     return f"{group}/{resource.version}/{f'namespaces/{namespace}/' if namespace else ''}{resource.plural}"
 
 
-def _body(answer: Response | Stream) -> dict[str, Any]:
+def _response_body(answer: Response | Stream) -> dict[str, Any]:
     """Return what the server answers to a write; raises Refused."""
     assert isinstance(answer, Response), "a write is answered at once"
     body: dict[str, Any] = msgspec.json.decode(answer.body)
     if answer.status >= 300:
-        raise Refused(answer.status, body.get("reason", ""), body.get("message", ""))
+        raise ApiError(answer.status, body.get("reason", ""), body.get("message", ""))
     return body
 
 
-def _split(api_version: str) -> tuple[str, str]:
+def _split_api_version(api_version: str) -> tuple[str, str]:
     group, _, version = api_version.rpartition("/")
     return group, version

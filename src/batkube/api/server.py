@@ -8,21 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from batkube.api.access.authentication import Authenticator
-from batkube.api.access.authorization import Attributes, Authorizer
-from batkube.api.access.impersonation import NobodyToActAs, acting_as
-from batkube.api.access.stream_limits import StreamLimits
-from batkube.api.discovery.health import Counters
-from batkube.api.discovery.paths import Paths
+from batkube.api.access.authenticator import Authenticator
+from batkube.api.access.impersonation import MissingImpersonatedUser, effective_user
+from batkube.api.access.rbac_authorizer import Attributes, Authorizer
+from batkube.api.connections.protocol.stream_limits import StreamLimits
+from batkube.api.discovery.health import RequestCounters
+from batkube.api.discovery.non_resource_paths import NonResourcePaths
 from batkube.api.requests import statuses
-from batkube.api.requests.messages import JSON, TEXT, Laborious, Request, Response, Stream
+from batkube.api.requests.messages import JSON, TEXT, NeedsWorkerThread, Request, Response, Stream
 from batkube.api.requests.negotiation import negotiate_failure
 from batkube.api.requests.options import selected_name
-from batkube.api.requests.outside import Outside
-from batkube.api.requests.routing import Route, route_of
+from batkube.api.requests.routing import Route, parse_route
 from batkube.api.requests.statuses import Failure
-from batkube.api.verbs.encoding import encode
-from batkube.api.verbs.objects import NO_SUCH_PATH, Objects
+from batkube.api.requests.webhooks.calls import PendingWebhookCalls
+from batkube.api.verbs.handlers.objects import PATH_NOT_FOUND, ObjectRequestHandler
+from batkube.api.verbs.kinds.object_encoding import encode
 from batkube.cluster.schemas import Schema
 from batkube.kernel.instants import Instant
 
@@ -37,9 +37,9 @@ class ApiServer:
         self,
         authenticator: Authenticator,
         authorizer: Authorizer,
-        objects: Objects,
-        paths: Paths,
-        counters: Counters,
+        objects: ObjectRequestHandler,
+        paths: NonResourcePaths,
+        counters: RequestCounters,
         now: Callable[[], Instant],
         settle: Callable[[Instant], None],
         status: Schema,
@@ -48,34 +48,34 @@ class ApiServer:
         """`on_bug` is called when a request fails for a reason that is not the client's; without it, handle raises."""
         self._authenticator = authenticator
         self._authorizer = authorizer
-        self._objects = objects
-        self._paths = paths
+        self._object_handler = objects
+        self._non_resource_paths = paths
         self._counters = counters
         self._now = now
         #: Does what follows from a write at once, such as serving a kind that was just defined.
-        self._settle = settle
+        self._apply_write_effects = settle
         #: The schema of Status, which protobuf needs.
-        self._status = status
+        self._status_schema = status
         self._on_bug = on_bug
-        self._audience = StreamLimits()
+        self._stream_limits = StreamLimits()
 
     def handle(self, request: Request) -> Response | Stream:
         """Answer one request; whatever is in it, there is an answer.
 
         May raise Laborious if it is in haste, and Outside. A bug of ours is raised, or reported and answered with 500.
         """
-        route = route_of(request)
+        route = parse_route(request)
         try:
-            answer = self._answer(request, route)
+            answer = self._dispatch(request, route)
         except Failure as failure:
-            answer = self._failed(failure, request)
-        except (Laborious, Outside):
+            answer = self._failure_response(failure, request)
+        except (NeedsWorkerThread, PendingWebhookCalls):
             raise
-        except NobodyToActAs as problem:
+        except MissingImpersonatedUser as problem:
             text = f'Internal Server Error: "{request.path}": {problem}\n'
             answer = Response(500, text.encode(), TEXT)
         except RecursionError:
-            answer = self._failed(statuses.bad_request("the request is nested too deeply"), request)
+            answer = self._failure_response(statuses.bad_request("the request is nested too deeply"), request)
         except Exception as problem:
             problem.add_note(f"while a request was answered: {request.method} {request.path}")
             if self._on_bug is None:
@@ -83,7 +83,7 @@ class ApiServer:
             self._on_bug(problem)
             text = f"Internal error occurred: {type(problem).__name__}: {problem}"
             details = {"causes": [{"message": f"{type(problem).__name__}: {problem}"}]}
-            answer = self._failed(Failure(500, "InternalError", text, details), request)
+            answer = self._failure_response(Failure(500, "InternalError", text, details), request)
         self._counters.count(route.verb, route.resource, answer.status if isinstance(answer, Response) else 200)
         return answer
 
@@ -92,28 +92,30 @@ class ApiServer:
         failure = Failure(413, "RequestEntityTooLarge", "Request entity too large: limit is 3145728")
         return Response(413, encode(failure.status(), JSON))
 
-    def _answer(self, request: Request, route: Route) -> Response | Stream:
+    def _dispatch(self, request: Request, route: Route) -> Response | Stream:
         now = self._now()
-        user = acting_as(self._authenticator.user(request.headers), request.headers, self._authorizer)
+        user = effective_user(self._authenticator.authenticate(request.headers), request.headers, self._authorizer)
         if not user.is_master:
-            self._authorizer.require(user, _attributes(route, request))
-        if route.is_resource and not route.path.startswith("//") and self._objects.serves_group(route.group):
-            answer = self._objects.handle(request, route, user, now)
-            self._settle(now)
-            return answer if isinstance(answer, Response) else self._audience.admit(answer, user.name)
-        return self._paths.handle(request, route) or NO_SUCH_PATH
+            self._authorizer.require(user, _authorization_attributes(route, request))
+        if route.is_resource and not route.path.startswith("//") and self._object_handler.serves_group(route.group):
+            answer = self._object_handler.handle(request, route, user, now)
+            self._apply_write_effects(now)
+            return answer if isinstance(answer, Response) else self._stream_limits.admit(answer, user.name)
+        return self._non_resource_paths.handle(request, route) or PATH_NOT_FOUND
 
-    def _failed(self, failure: Failure, request: Request) -> Response:
+    def _failure_response(self, failure: Failure, request: Request) -> Response:
         form = negotiate_failure(request.headers.get("accept", ""))
         retry = (failure.details or {}).get("retryAfterSeconds")
         headers = (*failure.headers, ("Retry-After", str(retry))) if retry else failure.headers
-        return Response(failure.code, encode(failure.status(), form.media_type, self._status), form.media_type, headers)
+        return Response(
+            failure.code, encode(failure.status(), form.media_type, self._status_schema), form.media_type, headers
+        )
 
 
-def _attributes(route: Route, request: Request) -> Attributes:
+def _authorization_attributes(route: Route, request: Request) -> Attributes:
     if not route.is_resource:
         return Attributes(route.verb, path=route.path)
     # A namespace is within itself, so that a role in it can allow to read it.
     namespace = route.name if route.resource == "namespaces" and not route.namespaced else route.namespace
-    name = selected_name(request) if route.selects else route.name
+    name = selected_name(request) if route.uses_field_selector else route.name
     return Attributes(route.verb, route.group, route.version, route.resource, route.subresource, namespace, name)

@@ -14,40 +14,40 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from batkube.calibration.recordings import Floats, Recording
-from batkube.calibration.steps import most_at_once
-from batkube.execution.clients import RequestLimit
-from batkube.execution.system_pods import SystemPod
-from batkube.kernel.quantities import CPU, MEMORY, amount
+from batkube.calibration.recorded_runs import Floats, RecordedRun
+from batkube.calibration.steps import peak_concurrency
+from batkube.execution.latencies.request_limit import RequestLimit
+from batkube.execution.latencies.system_pods import SystemPod
+from batkube.kernel.quantities import CPU, MEMORY, parse_amount
 
 #: Kubernetes: cluster/addons/dns/coredns; k3s: manifests/coredns.yaml.
-DNS_REQUESTS = ((CPU, amount(CPU, "100m")), (MEMORY, amount(MEMORY, "70Mi")))
+DNS_REQUESTS = ((CPU, parse_amount(CPU, "100m")), (MEMORY, parse_amount(MEMORY, "70Mi")))
 
 #: A series shorter than this proves nothing.
-_SERIES = 20
+_MIN_SERIES_LENGTH = 20
 #: How even the series must be: this share of its distances within this part of their median.
 _EVEN_SHARE, _EVEN_WITHIN = 0.8, 0.2
 
 
-def client_limit(recordings: Sequence[Recording]) -> RequestLimit | None:
+def client_limit(recordings: Sequence[RecordedRun]) -> RequestLimit | None:
     """Return the limit of the client that submitted; None when no run shows one."""
-    limits = [limit for one in recordings if (limit := limit_of(one.submitted)) is not None]
+    limits = [limit for one in recordings if (limit := request_limit_in(one.submitted)) is not None]
     if not limits:
         return None
     qps, burst = np.median([one.qps for one in limits]), np.median([one.burst for one in limits])
     return RequestLimit(float(qps), int(burst))
 
 
-def limit_of(submitted: Floats) -> RequestLimit | None:
+def request_limit_in(submitted: Floats) -> RequestLimit | None:
     """Return the limit that jobs submitted at these times (in seconds) show; None when they show none."""
     times = np.sort(submitted[~np.isnan(submitted)])
     gaps = np.diff(times)
-    if len(gaps) < _SERIES:
+    if len(gaps) < _MIN_SERIES_LENGTH:
         return None
     spacing = float(np.median(gaps[len(gaps) // 2 :]))
     at_once = 1 + int(np.argmin(gaps < spacing / 2))
     series = gaps[at_once - 1 :]
-    if at_once < 2 or len(series) < _SERIES:
+    if at_once < 2 or len(series) < _MIN_SERIES_LENGTH:
         return None
     even = float(np.mean(np.abs(series - spacing) <= _EVEN_WITHIN * spacing))
     # From the whole series, for single distances are known to the millisecond only.
@@ -55,15 +55,15 @@ def limit_of(submitted: Floats) -> RequestLimit | None:
     return RequestLimit(float(f"{rate:.2g}"), at_once) if even >= _EVEN_SHARE else None
 
 
-class NodeUse:
+class NodeUsage:
     """How many nodes jobs used, and how many there were."""
 
-    def __init__(self, recordings: Sequence[Recording], nodes: int | None) -> None:
+    def __init__(self, recordings: Sequence[RecordedRun], nodes: int | None) -> None:
         """`nodes` is how many the cluster had, if the user says so."""
         busiest = max(recordings, key=lambda one: len(_nodes_seen(one)))
         self.used = len(_nodes_seen(busiest))
-        self.most_at_once = max(most_at_once(one) for one in recordings)
-        self.stated = busiest.nodes_stated if nodes is None else nodes
+        self.peak_concurrency = max(peak_concurrency(one) for one in recordings)
+        self.stated = busiest.stated_node_count if nodes is None else nodes
 
     @property
     def system_pods(self) -> tuple[SystemPod, ...]:
@@ -73,5 +73,5 @@ class NodeUse:
         return tuple(SystemPod(name, DNS_REQUESTS) for name in names)
 
 
-def _nodes_seen(recording: Recording) -> list[str]:
+def _nodes_seen(recording: RecordedRun) -> list[str]:
     return sorted({node for node in recording.nodes if node})

@@ -12,13 +12,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from batkube.calibration.recordings import Floats
+from batkube.calibration.recorded_runs import Floats
 from batkube.kernel.distributions import Distribution
 
 #: How many quantiles an empirical distribution has: one every 5 %.
-QUANTILES = 21
-_LEAST_S = 0.0005
-_STEPS_OF_SEARCH = 60
+QUANTILE_COUNT = 21
+_MIN_TIME_S = 0.0005
+_SEARCH_STEPS = 60
 _GOLDEN = (math.sqrt(5) - 1) / 2
 
 
@@ -27,78 +27,78 @@ class Family(NamedTuple):
 
     name: str
     #: The distribution of this kind that makes the sample (ascending) most likely.
-    best: Callable[[Floats], Distribution]
+    fit: Callable[[Floats], Distribution]
     #: The logarithm of the density at each value; None for kinds without a density.
-    log_density: Callable[[Floats, tuple[float, ...]], Floats] | None
+    log_pdf: Callable[[Floats, tuple[float, ...]], Floats] | None
     #: The share of draws that are at most each value.
-    share_below: Callable[[Floats, tuple[float, ...]], Floats]
+    cdf: Callable[[Floats, tuple[float, ...]], Floats]
     mean: Callable[[tuple[float, ...]], float]
 
 
-def _constant(values: Floats) -> Distribution:
+def _fit_constant(values: Floats) -> Distribution:
     return Distribution("constant", (float(values.mean()),))
 
 
-def _uniform(values: Floats) -> Distribution:
+def _fit_uniform(values: Floats) -> Distribution:
     return Distribution("uniform", (float(values[0]), float(values[-1])))
 
 
-def _exponential(values: Floats) -> Distribution:
-    return Distribution("exponential", (max(float(values.mean()), _LEAST_S),))
+def _fit_exponential(values: Floats) -> Distribution:
+    return Distribution("exponential", (max(float(values.mean()), _MIN_TIME_S),))
 
 
-def _normal(values: Floats) -> Distribution:
+def _fit_normal(values: Floats) -> Distribution:
     return Distribution("normal", (float(values.mean()), float(values.std())))
 
 
-def _lognormal(values: Floats) -> Distribution:
-    logs = np.log(np.maximum(values, _LEAST_S))
+def _fit_lognormal(values: Floats) -> Distribution:
+    logs = np.log(np.maximum(values, _MIN_TIME_S))
     return Distribution("lognormal", (float(np.exp(logs.mean())), float(logs.std())))
 
 
-def _gamma(values: Floats) -> Distribution:
-    kept = np.maximum(values, _LEAST_S)
+def _fit_gamma(values: Floats) -> Distribution:
+    kept = np.maximum(values, _MIN_TIME_S)
     mean = float(kept.mean())
 
     def likelihood(shape: float) -> float:
-        return float(_gamma_log_density(kept, (shape, mean / shape)).sum())
+        return float(_gamma_log_pdf(kept, (shape, mean / shape)).sum())
 
-    shape = _largest(likelihood)
+    shape = _maximise(likelihood)
     return Distribution("gamma", (shape, mean / shape))
 
 
-def _weibull(values: Floats) -> Distribution:
+def _fit_weibull(values: Floats) -> Distribution:
     # In parts of the largest, so that no power overflows.
-    largest = max(float(values[-1]), _LEAST_S)
-    kept = np.maximum(values, _LEAST_S) / largest
+    largest = max(float(values[-1]), _MIN_TIME_S)
+    kept = np.maximum(values, _MIN_TIME_S) / largest
 
     def scale_of(shape: float) -> float:
         return float(np.mean(kept**shape) ** (1 / shape))
 
     def likelihood(shape: float) -> float:
-        return float(_weibull_log_density(kept, (shape, scale_of(shape))).sum())
+        return float(_weibull_log_pdf(kept, (shape, scale_of(shape))).sum())
 
-    shape = _largest(likelihood)
+    shape = _maximise(likelihood)
     return Distribution("weibull", (shape, scale_of(shape) * largest))
 
 
-def _empirical(values: Floats) -> Distribution:
+def _fit_empirical(values: Floats) -> Distribution:
     """Return 21 quantiles; the outermost are moved so that the mean of each outer twentieth is right.
 
     The largest of many times is often far beyond the rest, and a straight line up to it would count it for many.
     """
-    quantiles = np.quantile(values, np.linspace(0, 1, QUANTILES))
-    tail = max(1, len(values) // (QUANTILES - 1))
+    quantiles = np.quantile(values, np.linspace(0, 1, QUANTILE_COUNT))
+    tail = max(1, len(values) // (QUANTILE_COUNT - 1))
     lowest, highest = float(values[:tail].mean()), float(values[-tail:].mean())
     quantiles[0] = min(max(0.0, 2 * lowest - quantiles[1]), quantiles[1])
     quantiles[-1] = max(2 * highest - quantiles[-2], quantiles[-2])
     return Distribution("empirical", tuple(float(value) for value in np.round(quantiles, 4)))
 
 
-def _largest(likelihood: Callable[[float], float]) -> float:
+def _maximise(likelihood: Callable[[float], float]) -> float:
     """Return the shape between 0.01 and 10,000 of greatest likelihood: a golden-section search over its logarithm."""
     low, high = math.log(0.01), math.log(10_000)
-    for _ in range(_STEPS_OF_SEARCH):
+    for _ in range(_SEARCH_STEPS):
         left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
         if likelihood(math.exp(left)) < likelihood(math.exp(right)):
             low = left
@@ -107,49 +107,49 @@ def _largest(likelihood: Callable[[float], float]) -> float:
     return math.exp((low + high) / 2)
 
 
-def _normal_log_density(values: Floats, p: tuple[float, ...]) -> Floats:
+def _normal_log_pdf(values: Floats, p: tuple[float, ...]) -> Floats:
     spread = max(p[1], 1e-12)
     return np.asarray(-(((values - p[0]) / spread) ** 2) / 2 - math.log(spread * math.sqrt(2 * math.pi)))
 
 
-def _lognormal_log_density(values: Floats, p: tuple[float, ...]) -> Floats:
-    logs = np.log(np.maximum(values, _LEAST_S))
-    return _normal_log_density(logs, (math.log(p[0]), p[1])) - logs
+def _lognormal_log_pdf(values: Floats, p: tuple[float, ...]) -> Floats:
+    logs = np.log(np.maximum(values, _MIN_TIME_S))
+    return _normal_log_pdf(logs, (math.log(p[0]), p[1])) - logs
 
 
-def _gamma_log_density(values: Floats, p: tuple[float, ...]) -> Floats:
-    kept = np.maximum(values, _LEAST_S)
+def _gamma_log_pdf(values: Floats, p: tuple[float, ...]) -> Floats:
+    kept = np.maximum(values, _MIN_TIME_S)
     shape, scale = p
     return np.asarray((shape - 1) * np.log(kept) - kept / scale - math.lgamma(shape) - shape * math.log(scale))
 
 
-def _weibull_log_density(values: Floats, p: tuple[float, ...]) -> Floats:
+def _weibull_log_pdf(values: Floats, p: tuple[float, ...]) -> Floats:
     parts = np.maximum(values, 1e-12) / p[1]
     return np.asarray(math.log(p[0] / p[1]) + (p[0] - 1) * np.log(parts) - parts ** p[0])
 
 
-def _uniform_log_density(values: Floats, p: tuple[float, ...]) -> Floats:
+def _uniform_log_pdf(values: Floats, p: tuple[float, ...]) -> Floats:
     return np.full(len(values), -math.log(max(p[1] - p[0], 1e-12)))
 
 
-def _exponential_log_density(values: Floats, p: tuple[float, ...]) -> Floats:
+def _exponential_log_pdf(values: Floats, p: tuple[float, ...]) -> Floats:
     return np.asarray(-values / p[0] - math.log(p[0]))
 
 
-def _normal_below(values: Floats, p: tuple[float, ...]) -> Floats:
+def _normal_cdf(values: Floats, p: tuple[float, ...]) -> Floats:
     root = max(p[1], 1e-12) * math.sqrt(2)
     return np.array([(1 + math.erf((value - p[0]) / root)) / 2 for value in values])
 
 
-def _lognormal_below(values: Floats, p: tuple[float, ...]) -> Floats:
-    return _normal_below(np.log(np.maximum(values, 1e-12)), (math.log(p[0]), p[1]))
+def _lognormal_cdf(values: Floats, p: tuple[float, ...]) -> Floats:
+    return _normal_cdf(np.log(np.maximum(values, 1e-12)), (math.log(p[0]), p[1]))
 
 
-def _gamma_below(values: Floats, p: tuple[float, ...]) -> Floats:
-    return np.array([_gamma_share(p[0], max(0.0, value) / p[1]) for value in values])
+def _gamma_cdf(values: Floats, p: tuple[float, ...]) -> Floats:
+    return np.array([_incomplete_gamma(p[0], max(0.0, value) / p[1]) for value in values])
 
 
-def _gamma_share(shape: float, x: float) -> float:
+def _incomplete_gamma(shape: float, x: float) -> float:
     """Return the regularised lower incomplete gamma function, by its power series.
 
     The series has few terms where the answer is not practically 0 or 1.
@@ -167,7 +167,7 @@ def _gamma_share(shape: float, x: float) -> float:
     return min(1.0, total * math.exp(shape * math.log(x) - x - math.lgamma(shape)))
 
 
-def _empirical_below(values: Floats, p: tuple[float, ...]) -> Floats:
+def _empirical_cdf(values: Floats, p: tuple[float, ...]) -> Floats:
     return np.asarray(np.interp(values, p, np.linspace(0, 1, len(p)), left=0.0, right=1.0))
 
 
@@ -179,29 +179,29 @@ def _empirical_mean(p: tuple[float, ...]) -> float:
 FAMILIES: dict[str, Family] = {
     family.name: family
     for family in (
-        Family("constant", _constant, None, lambda v, p: np.where(v >= p[0], 1.0, 0.0), lambda p: p[0]),
+        Family("constant", _fit_constant, None, lambda v, p: np.where(v >= p[0], 1.0, 0.0), lambda p: p[0]),
         Family(
             "uniform",
-            _uniform,
-            _uniform_log_density,
+            _fit_uniform,
+            _uniform_log_pdf,
             lambda v, p: np.clip((v - p[0]) / max(p[1] - p[0], 1e-12), 0.0, 1.0),
             lambda p: (p[0] + p[1]) / 2,
         ),
         Family(
-            "exponential", _exponential, _exponential_log_density, lambda v, p: 1 - np.exp(-v / p[0]), lambda p: p[0]
+            "exponential", _fit_exponential, _exponential_log_pdf, lambda v, p: 1 - np.exp(-v / p[0]), lambda p: p[0]
         ),
-        Family("normal", _normal, _normal_log_density, _normal_below, lambda p: p[0]),
+        Family("normal", _fit_normal, _normal_log_pdf, _normal_cdf, lambda p: p[0]),
         Family(
-            "lognormal", _lognormal, _lognormal_log_density, _lognormal_below, lambda p: p[0] * math.exp(p[1] ** 2 / 2)
+            "lognormal", _fit_lognormal, _lognormal_log_pdf, _lognormal_cdf, lambda p: p[0] * math.exp(p[1] ** 2 / 2)
         ),
         Family(
             "weibull",
-            _weibull,
-            _weibull_log_density,
+            _fit_weibull,
+            _weibull_log_pdf,
             lambda v, p: 1 - np.exp(-((np.maximum(v, 0.0) / p[1]) ** p[0])),
             lambda p: p[1] * math.gamma(1 + 1 / p[0]),
         ),
-        Family("gamma", _gamma, _gamma_log_density, _gamma_below, lambda p: p[0] * p[1]),
-        Family("empirical", _empirical, None, _empirical_below, _empirical_mean),
+        Family("gamma", _fit_gamma, _gamma_log_pdf, _gamma_cdf, lambda p: p[0] * p[1]),
+        Family("empirical", _fit_empirical, None, _empirical_cdf, _empirical_mean),
     )
 }

@@ -24,7 +24,7 @@ _QUANTILES_SHOWN = 99
 #: The fitted quantiles are read off the distribution function at this many points.
 _GRID_POINTS = 20_000
 #: The axes end at this quantile; the few times beyond would press all others into a corner.
-_SHOWN = 0.995
+_SHOWN_QUANTILE = 0.995
 
 
 def fit_figure(fits: list[Fit]) -> Figure:
@@ -34,7 +34,7 @@ def fit_figure(fits: list[Fit]) -> Figure:
     figure = Figure(figsize=(9.0, 2.1 * len(fits) + 0.5), layout="constrained")
     grid = figure.subplots(len(fits), 2, squeeze=False, width_ratios=[2, 1])
     for one, (left, right) in zip(fits, grid, strict=True):
-        _draw_functions(left, one)
+        _draw_cdfs(left, one)
         _draw_quantiles(right, one)
     grid[0][0].legend(loc="lower right", frameon=False)
     grid[-1][0].set_xlabel("seconds")
@@ -42,27 +42,27 @@ def fit_figure(fits: list[Fit]) -> Figure:
     return figure
 
 
-def _draw_functions(axes: Axes, one: Fit) -> None:
+def _draw_cdfs(axes: Axes, one: Fit) -> None:
     values = one.sample.values
-    low, high = 0.0, max(float(np.quantile(values, _SHOWN)), 0.001) * 1.05
+    low, high = 0.0, max(float(np.quantile(values, _SHOWN_QUANTILE)), 0.001) * 1.05
     points = np.linspace(low, high, _MOST_POINTS)
     rows = np.unique(np.linspace(0, len(values) - 1, _MOST_POINTS).astype(int))
     axes.step(values[rows], (rows + 1) / len(values), where="post", color=_RECORDED, label="recorded")
-    axes.plot(points, one.share_below(points), color=_FITTED, linewidth=1.1, label="fitted")
+    axes.plot(points, one.cdf(points), color=_FITTED, linewidth=1.1, label="fitted")
     axes.set_xlim(low, high)
     axes.set_ylim(0, 1.02)
     axes.set_ylabel("share below")
     axes.set_title(
-        f"{one.sample.step}: {one.distribution.name}, n = {len(values)}, KS = {one.distance:.3f}", loc="left"
+        f"{one.sample.step}: {one.distribution.name}, n = {len(values)}, KS = {one.ks_distance:.3f}", loc="left"
     )
     axes.grid(color=LIGHT["rule"], linewidth=0.5)
 
 
 def _draw_quantiles(axes: Axes, one: Fit) -> None:
     values = one.sample.values
-    shares = np.linspace(0, _SHOWN, _QUANTILES_SHOWN + 2)[1:-1]
+    shares = np.linspace(0, _SHOWN_QUANTILE, _QUANTILES_SHOWN + 2)[1:-1]
     points = np.linspace(0.0, max(float(values[-1]), 0.001) * 1.5, _GRID_POINTS)
-    fitted = np.interp(shares, one.share_below(points), points)
+    fitted = np.interp(shares, one.cdf(points), points)
     recorded = np.quantile(values, shares)
     end = max(float(recorded[-1]), float(fitted[-1]), 0.001) * 1.05
     axes.plot([0, end], [0, end], color=LIGHT["rule"], linewidth=0.8)

@@ -15,17 +15,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from batkube.calibration.families import FAMILIES
-from batkube.calibration.recordings import Floats
+from batkube.calibration.recorded_runs import Floats
 from batkube.calibration.steps import StepSample
 from batkube.kernel.distributions import Distribution
 
-LARGEST_DISTANCE = 0.05
+MAX_KS_DISTANCE = 0.05
 _KS_10_PERCENT = 1.22
-_LARGEST_MEAN_ERROR = 0.02
+_MAX_MEAN_ERROR = 0.02
 #: Times that differ by less than this are the same time; half of the recordings' resolution would be too strict.
-_HARDLY_S = 0.005
+_CONSTANT_SPREAD_S = 0.005
 #: Fewer times than this show no shape.
-_LEAST_TIMES = 5
+_MIN_SAMPLE_SIZE = 5
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Fit:
     sample: StepSample
     distribution: Distribution
     #: The largest distance between the two distribution functions.
-    distance: float
+    ks_distance: float
     #: Akaike's criterion; None for constants and empirical distributions, which have no likelihood.
     aic: float | None
 
@@ -44,43 +44,43 @@ class Fit:
         """The mean of what will be drawn, in seconds."""
         return FAMILIES[self.distribution.name].mean(self.distribution.parameters)
 
-    def share_below(self, values: Floats) -> Floats:
+    def cdf(self, values: Floats) -> Floats:
         """Return the share of draws that are at most each value."""
-        return FAMILIES[self.distribution.name].share_below(values, self.distribution.parameters)
+        return FAMILIES[self.distribution.name].cdf(values, self.distribution.parameters)
 
     @property
     def is_good(self) -> bool:
         """Whether it may stand for the sample."""
-        tolerated = max(LARGEST_DISTANCE, _KS_10_PERCENT / float(np.sqrt(len(self.sample))))
+        tolerated = max(MAX_KS_DISTANCE, _KS_10_PERCENT / float(np.sqrt(len(self.sample))))
         recorded = float(self.sample.values.mean())
-        return self.distance <= tolerated and abs(self.mean - recorded) <= _LARGEST_MEAN_ERROR * recorded
+        return self.ks_distance <= tolerated and abs(self.mean - recorded) <= _MAX_MEAN_ERROR * recorded
 
 
 def fit(sample: StepSample, family: str | None = None) -> Fit:
     """Return the best distribution for `sample`, of the given family if one is named."""
     if family is not None:
-        return _fitted(sample, family)
+        return _fit_family(sample, family)
     low, high = np.quantile(sample.values, [0.05, 0.95])
-    if len(sample) < _LEAST_TIMES or high - low < _HARDLY_S:
-        return _fitted(sample, "constant")
-    fits = [_fitted(sample, name) for name, kind in FAMILIES.items() if kind.log_density is not None]
+    if len(sample) < _MIN_SAMPLE_SIZE or high - low < _CONSTANT_SPREAD_S:
+        return _fit_family(sample, "constant")
+    fits = [_fit_family(sample, name) for name, kind in FAMILIES.items() if kind.log_pdf is not None]
     best = min(fits, key=lambda one: np.inf if one.aic is None else one.aic)
-    return best if best.is_good else _fitted(sample, "empirical")
+    return best if best.is_good else _fit_family(sample, "empirical")
 
 
-def _fitted(sample: StepSample, name: str) -> Fit:
+def _fit_family(sample: StepSample, name: str) -> Fit:
     family = FAMILIES[name]
-    best = family.best(sample.values)
+    best = family.fit(sample.values)
     distribution = Distribution(name, tuple(float(f"{value:.6g}") for value in best.parameters))
     aic = None
-    if family.log_density is not None:
-        likelihood = float(family.log_density(sample.values, distribution.parameters).sum())
+    if family.log_pdf is not None:
+        likelihood = float(family.log_pdf(sample.values, distribution.parameters).sum())
         aic = 2 * len(distribution.parameters) - 2 * likelihood
-    below = family.share_below(sample.values, distribution.parameters)
-    return Fit(sample, distribution, _distance(sample.values, below), aic)
+    below = family.cdf(sample.values, distribution.parameters)
+    return Fit(sample, distribution, _ks_distance(sample.values, below), aic)
 
 
-def _distance(values: Floats, below: Floats) -> float:
+def _ks_distance(values: Floats, below: Floats) -> float:
     """Return the Kolmogorov–Smirnov distance; equal values are one step of the sample's distribution function."""
     upto = np.searchsorted(values, values, side="right") / len(values)
     before = np.searchsorted(values, values, side="left") / len(values)

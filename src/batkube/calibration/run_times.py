@@ -11,11 +11,11 @@ from pathlib import Path
 
 import numpy as np
 
-from batkube.calibration.recordings import Floats, Recording
+from batkube.calibration.recorded_runs import Floats, RecordedRun
 from batkube.kernel.errors import InputError
 from batkube.kernel.instants import as_float_s
 from batkube.workloads.model import Delay
-from batkube.workloads.reading import read_workload
+from batkube.workloads.reader import read_workload
 
 
 def run_times_in(path: Path) -> dict[str, float]:
@@ -27,12 +27,12 @@ def run_times_in(path: Path) -> dict[str, float]:
     return run_times
 
 
-def run_times_of(recording: Recording, run_times: Mapping[str, float] | None) -> Floats:
+def run_times_of(recording: RecordedRun, run_times: Mapping[str, float] | None) -> Floats:
     """Return the real run time of each job in seconds: as `run_times` has them by job id, or else estimated."""
     if run_times is not None:
         return np.array([run_times.get(job_id, np.nan) for job_id in recording.job_ids]) / recording.speed
     shortest: dict[str, float] = {}
-    for profile, ran in zip(recording.profiles, recording.ran, strict=True):
+    for profile, ran in zip(recording.profiles, recording.execution_times, strict=True):
         if not np.isnan(ran):
             shortest[profile] = min(ran, shortest.get(profile, ran))
     estimates = np.array([shortest.get(profile, np.nan) for profile in recording.profiles])

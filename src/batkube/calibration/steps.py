@@ -14,19 +14,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from batkube.calibration.recordings import Bools, Floats, Recording
+from batkube.calibration.recorded_runs import Bools, Floats, RecordedRun
 from batkube.calibration.run_times import run_times_of
 
 #: An image that is there is checked in much the same time always; one that takes this many times as long as nearly
 #: all of these checks was pulled.
 _PULL_FACTOR = 2.0
-_NEARLY_ALL = 0.99
+_CHECK_QUANTILE = 0.99
 #: First and later pods are kept apart when their means differ by this much and the rest is no chance (two-sample
 #: Kolmogorov–Smirnov test at 1 %).
-_LEAST_DIFFERENCE_S = 0.05
+_MIN_DIFFERENCE_S = 0.05
 _KS_1_PERCENT = 1.63
 #: What a pod waits at least after an attempt that failed (KubeSchedulerConfiguration.podInitialBackoffSeconds).
-_SHORTEST_BACK_OFF_S = 1.0
+_MIN_BACK_OFF_S = 1.0
 
 
 @dataclass(frozen=True)
@@ -47,10 +47,10 @@ class Steps:
 
     samples: list[StepSample]
     #: Of the first pods on their nodes, the share that found the image; None when nothing tells.
-    cached: float | None
+    cached_share: float | None
 
 
-def steps_of(recordings: Sequence[Recording], run_times: Mapping[str, float] | None = None) -> Steps:
+def steps_of(recordings: Sequence[RecordedRun], run_times: Mapping[str, float] | None = None) -> Steps:
     """Split recorded runs into steps; `run_times` gives the jobs' run times in seconds by id, where known."""
     is_first = np.concatenate([one.is_first for one in recordings])
     scheduled, pulling, pulled, created, started = (
@@ -65,14 +65,14 @@ def steps_of(recordings: Sequence[Recording], run_times: Mapping[str, float] | N
     at_work = pulling if asks_always else np.where(np.isnan(pulling), pulled, pulling)
     fetching = pulled - at_work
     was_pulled = _was_pulled(fetching, is_first)
-    report = np.concatenate([one.ran - run_times_of(one, run_times) for one in recordings])
+    report = np.concatenate([one.execution_times - run_times_of(one, run_times) for one in recordings])
     samples = [
-        _spawn(recordings),
-        *_by_turn("notice", at_work - scheduled, is_first),
+        _spawn_sample(recordings),
+        *_split_first_pods("notice", at_work - scheduled, is_first),
         _sample("pull", fetching[was_pulled]),
         _sample("check", fetching[~was_pulled] if asks_always else fetching[:0]),
-        *_by_turn("create", created - pulled, is_first),
-        *_by_turn("start", started - created, is_first),
+        *_split_first_pods("create", created - pulled, is_first),
+        *_split_first_pods("start", started - created, is_first),
         _sample("report", report),
     ]
     firsts = fetching[is_first & ~np.isnan(fetching)]
@@ -90,20 +90,20 @@ def _was_pulled(fetching: Floats, is_first: Bools) -> Bools:
     checks = fetching[~is_first & ~np.isnan(fetching)]
     if not len(checks):
         return is_first & ~np.isnan(fetching)
-    limit = _PULL_FACTOR * float(np.quantile(checks, _NEARLY_ALL))
+    limit = _PULL_FACTOR * float(np.quantile(checks, _CHECK_QUANTILE))
     return is_first & (np.nan_to_num(fetching) > limit)
 
 
-def _by_turn(step: str, times: Floats, is_first: Bools) -> list[StepSample]:
+def _split_first_pods(step: str, times: Floats, is_first: Bools) -> list[StepSample]:
     """Return one sample, or two if the first pods on their nodes took clearly another time than later ones."""
     first, later = _sample(f"{step}.first", times[is_first]), _sample(f"{step}.later", times[~is_first])
-    if len(first) and len(later) and _differ(first.values, later.values):
+    if len(first) and len(later) and _distributions_differ(first.values, later.values):
         return [first, later]
     return [_sample(step, times)]
 
 
-def _differ(one: Floats, other: Floats) -> bool:
-    if abs(float(one.mean() - other.mean())) < _LEAST_DIFFERENCE_S:
+def _distributions_differ(one: Floats, other: Floats) -> bool:
+    if abs(float(one.mean() - other.mean())) < _MIN_DIFFERENCE_S:
         return False
     points = np.concatenate([one, other])
     below_one = np.searchsorted(one, points, side="right") / len(one)
@@ -112,7 +112,7 @@ def _differ(one: Floats, other: Floats) -> bool:
     return float(np.abs(below_one - below_other).max()) > critical
 
 
-def _spawn(recordings: Sequence[Recording]) -> StepSample:
+def _spawn_sample(recordings: Sequence[RecordedRun]) -> StepSample:
     """Return the times from submission to binding of the jobs that met a free node, no queue and no back-off.
 
     They hold the Job controller's delay and the scheduler's own: the recording cannot tell these apart, and a
@@ -121,18 +121,18 @@ def _spawn(recordings: Sequence[Recording]) -> StepSample:
     return _sample("spawn", np.concatenate([_bound_at_once(one) for one in recordings]))
 
 
-def _bound_at_once(recording: Recording) -> Floats:
+def _bound_at_once(recording: RecordedRun) -> Floats:
     bound, submitted = recording.bound, recording.submitted
     delays: Floats = recording.scheduled - submitted
     waiting = np.array([np.sum((submitted < at) & (bound > at)) for at in submitted])
     held = np.array([np.sum((bound <= at) & (recording.finished > at)) for at in submitted])
     # Jobs submitted within a moment of each other count as waiting for one another, so nodes must suffice for all.
     # Where jobs differ in size a free node may still be too small: then the first attempt failed.
-    met_room: Bools = (held + waiting < most_at_once(recording)) & ~(delays >= _SHORTEST_BACK_OFF_S)
+    met_room: Bools = (held + waiting < peak_concurrency(recording)) & ~(delays >= _MIN_BACK_OFF_S)
     return delays[met_room]
 
 
-def most_at_once(recording: Recording) -> int:
+def peak_concurrency(recording: RecordedRun) -> int:
     """Return the largest number of jobs that ran at one time."""
     moments = np.concatenate([recording.started, recording.finished])
     changes = np.concatenate([np.ones(len(recording)), -np.ones(len(recording))])

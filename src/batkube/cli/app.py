@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from batkube.cli.log import LogLevel, start_log
+from batkube.cli.process.log import LogLevel, configure_logging
 
 #: What each does, as it says itself, in the order in which help lists them; each is a function of its name.
 _COMMANDS = {
@@ -42,32 +42,32 @@ _GROUPS = {
     "schedulers": "Build real schedulers, for virtual time.",
 }
 #: The modules of commands that have not one of their own.
-_MODULES = {"kubeflux": "joined", "scheduler": "joined"}
+_SHARED_MODULES = {"kubeflux": "live_schedulers", "scheduler": "live_schedulers"}
 
 
-def overview() -> typer.Typer:
+def help_only_app() -> typer.Typer:
     """Return the command line for who names no command, or none that there is: all are listed, and none is there."""
-    app = _without_commands()
+    app = _empty_app()
     for command, summary in (_COMMANDS | _GROUPS).items():
         app.command(command, help=summary)(lambda: None)
     return app
 
 
-def command_line(name: str = "") -> typer.Typer:
-    """Return the command line with the command `name`, or with all; the `overview` if there is no such command."""
+def build_app(name: str = "") -> typer.Typer:
+    """Return the command line with the command `name`, or with all; the `help_only_app` if there is no such command."""
     if name and name not in _COMMANDS and name not in _GROUPS:
-        return overview()
-    app = _without_commands()
+        return help_only_app()
+    app = _empty_app()
     for command in _COMMANDS:
         if name in ("", command):
-            app.command()(getattr(_module(command), command))
+            app.command()(getattr(_command_module(command), command))
     for group in _GROUPS:
         if name in ("", group):
-            app.add_typer(_module(group).app, name=group)
+            app.add_typer(_command_module(group).app, name=group)
     return app
 
 
-def _without_commands() -> typer.Typer:
+def _empty_app() -> typer.Typer:
     app = typer.Typer(
         name="batkube",
         help="Simulate Kubernetes clusters to study schedulers.",
@@ -77,15 +77,15 @@ def _without_commands() -> typer.Typer:
         rich_markup_mode=None,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    app.callback()(_options)
+    app.callback()(_global_options)
     return app
 
 
-def _module(command: str) -> ModuleType:
-    return importlib.import_module(f"batkube.cli.{_MODULES.get(command, command)}")
+def _command_module(command: str) -> ModuleType:
+    return importlib.import_module(f"batkube.cli.commands.{_SHARED_MODULES.get(command, command)}")
 
 
-def _show_version(is_wanted: bool) -> None:
+def _print_version(is_wanted: bool) -> None:
     if is_wanted:
         from batkube.version import __version__
 
@@ -93,9 +93,9 @@ def _show_version(is_wanted: bool) -> None:
         raise typer.Exit
 
 
-def _options(
+def _global_options(
     version: Annotated[
-        bool, typer.Option("--version", help="Show the version and exit.", callback=_show_version, is_eager=True)
+        bool, typer.Option("--version", help="Show the version and exit.", callback=_print_version, is_eager=True)
     ] = False,
     verbose: Annotated[
         int,
@@ -109,4 +109,4 @@ def _options(
     ] = False,
 ) -> None:
     """Simulate Kubernetes clusters to study schedulers."""
-    start_log(log_level, verbose)
+    configure_logging(log_level, verbose)

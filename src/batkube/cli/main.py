@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import sys
 
-from batkube.cli.exit_codes import INTERRUPTED
+from batkube.cli.process.exit_codes import INTERRUPTED
 
 
 def main() -> None:
     """Run the command line and exit."""
     try:
-        from batkube.cli.answering import answer
+        from batkube.cli.invocation import invoke
 
-        code = answer()
+        code = invoke()
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         code = INTERRUPTED

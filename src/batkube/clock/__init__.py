@@ -4,7 +4,8 @@
 before it imports anything else; outside a run that does nothing.
 
 Every wait that has a timeout becomes one that has none. When it is to end stands on a page of memory that the
-coordinator of the run reads (`batkube.timing.sessions`), and a thread of ours, the keeper, ends it when the coordinator
+coordinator of the run reads (`batkube.timing.pages.session_page`), and a thread of ours, the keeper, ends it when the
+coordinator
 rings. asyncio waits in its selector, and so needs nothing of its own. Whether the program is idle nobody has to say:
 the coordinator hears from the kernel that all its threads are asleep.
 
@@ -18,8 +19,8 @@ import random
 import sys
 
 from .files import virtual_files
-from .keeping import ProgramClock, SharedPage
 from .locks import virtual_locks
+from .program_clock import ProgramClock, SharedPage
 from .times import virtual_times
 
 __all__ = ["install"]
@@ -35,14 +36,14 @@ def install() -> bool:
     if not _installed:
         clock = ProgramClock(SharedPage(path))
         _installed.append(clock)
-        _replace(virtual_times(clock) | virtual_locks(clock) | virtual_files(clock))
-        os.register_at_fork(after_in_child=clock.forked)
+        _patch(virtual_times(clock) | virtual_locks(clock) | virtual_files(clock))
+        os.register_at_fork(after_in_child=clock.after_fork)
         if clock.page.seed is not None:
             random.seed(clock.page.seed)
     return True
 
 
-def _replace(replacements: dict[tuple[object, str], object]) -> None:
+def _patch(replacements: dict[tuple[object, str], object]) -> None:
     """Put ours in the place of Python's, also where a module has taken one by name already."""
     ours = {id(getattr(where, name)): new for (where, name), new in replacements.items()}
     for path, module in list(sys.modules.items()):

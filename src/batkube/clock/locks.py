@@ -6,16 +6,16 @@ import threading
 from _thread import LockType, allocate_lock
 from collections import deque
 
-from .keeping import ProgramClock
+from .program_clock import ProgramClock
 
 
 class _Waiter:
     """Who waits for a lock: he has one of his own, which is opened when his wait is over."""
 
     def __init__(self) -> None:
-        self.is_over: LockType = allocate_lock()
-        self.is_over.acquire()
-        self.has_it = False
+        self.released: LockType = allocate_lock()
+        self.released.acquire()
+        self.has_lock = False
 
 
 class VirtualLock:
@@ -40,17 +40,17 @@ class VirtualLock:
             waiter = _Waiter()
             self._queue.append(waiter)
         if timeout < 0:
-            waiter.is_over.acquire()
+            waiter.released.acquire()
         else:
-            with self.clock.waiting(timeout, lambda: self._give_up(waiter)):
-                waiter.is_over.acquire()
-        return waiter.has_it
+            with self.clock.timer(timeout, lambda: self._time_out(waiter)):
+                waiter.released.acquire()
+        return waiter.has_lock
 
-    def _give_up(self, waiter: _Waiter) -> None:
+    def _time_out(self, waiter: _Waiter) -> None:
         with self._mutex:
             if waiter in self._queue:
                 self._queue.remove(waiter)
-                waiter.is_over.release()
+                waiter.released.release()
 
     def release(self) -> None:
         """Let the next one have it."""
@@ -59,8 +59,8 @@ class VirtualLock:
                 raise RuntimeError("release unlocked lock")
             if self._queue:
                 waiter = self._queue.popleft()
-                waiter.has_it = True
-                waiter.is_over.release()
+                waiter.has_lock = True
+                waiter.released.release()
             else:
                 self._is_held = False
 

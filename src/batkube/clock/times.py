@@ -10,12 +10,12 @@ from datetime import date as _date
 from datetime import datetime as _datetime
 from typing import Any
 
-from .keeping import SECOND, ProgramClock
+from .program_clock import SECOND, ProgramClock
 
 _sleep, _localtime = time.sleep, time.localtime
 
 
-class _LikeItsBase(type):
+class _InstanceCheckOfBase(type):
     """To a program it is all the same whether a date was made by Python's class or by the one in its place."""
 
     def __instancecheck__(cls, one: object) -> bool:
@@ -35,7 +35,7 @@ def virtual_times(clock: ProgramClock) -> dict[tuple[object, str], object]:
             return
         is_over = allocate_lock()
         is_over.acquire()
-        with clock.waiting(seconds, is_over.release):
+        with clock.timer(seconds, is_over.release):
             is_over.acquire()
 
     def time_ns() -> int:
@@ -48,14 +48,14 @@ def virtual_times(clock: ProgramClock) -> dict[tuple[object, str], object]:
     for name in ("monotonic", "perf_counter"):
         functions |= {name: lambda: page.monotonic / SECOND, f"{name}_ns": monotonic_ns}
     for name in ("gmtime", "localtime", "ctime"):
-        functions[name] = _at_present(getattr(time, name), 0, lambda: page.now / SECOND)
+        functions[name] = _defaulting_to_now(getattr(time, name), 0, lambda: page.now / SECOND)
     for name, place in (("asctime", 0), ("strftime", 1)):
-        functions[name] = _at_present(getattr(time, name), place, lambda: _localtime(page.now / SECOND))
+        functions[name] = _defaulting_to_now(getattr(time, name), place, lambda: _localtime(page.now / SECOND))
     dates: dict[tuple[object, str], object] = {(datetime, name): one for name, one in _virtual_dates(clock).items()}
     return {**{(time, name): function for name, function in functions.items()}, **dates}
 
 
-def _at_present(function: Callable[..., Any], place: int, present: Callable[[], object]) -> Callable[..., Any]:
+def _defaulting_to_now(function: Callable[..., Any], place: int, present: Callable[[], object]) -> Callable[..., Any]:
     """Return a function that means the present when the argument at `place` is left out."""
 
     def virtual(*arguments: Any) -> Any:
@@ -68,7 +68,7 @@ def _at_present(function: Callable[..., Any], place: int, present: Callable[[], 
 def _virtual_dates(clock: ProgramClock) -> dict[str, type]:
     page = clock.page
 
-    class VirtualDatetime(_datetime, metaclass=_LikeItsBase):
+    class VirtualDatetime(_datetime, metaclass=_InstanceCheckOfBase):
         @classmethod
         def now(cls, tz: datetime.tzinfo | None = None) -> Any:
             now = page.now
@@ -82,7 +82,7 @@ def _virtual_dates(clock: ProgramClock) -> dict[str, type]:
         def today(cls) -> Any:
             return cls.now()
 
-    class VirtualDate(_date, metaclass=_LikeItsBase):
+    class VirtualDate(_date, metaclass=_InstanceCheckOfBase):
         @classmethod
         def today(cls) -> Any:
             return VirtualDatetime.now().date()

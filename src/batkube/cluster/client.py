@@ -17,7 +17,7 @@ from batkube.kernel.instants import Instant
 _NOT_FOUND = 404
 
 
-class Refused(Exception):
+class ApiError(Exception):
     """The server did not do what was asked, for the reason and with the code that its Status gives."""
 
     def __init__(self, code: int, reason: str, message: str) -> None:
@@ -28,29 +28,29 @@ class Refused(Exception):
 
 
 @contextlib.contextmanager
-def unless_gone() -> Iterator[None]:
+def ignore_not_found() -> Iterator[None]:
     """Pass over that what is written to, or deleted, is not there any more."""
     try:
         yield
-    except Refused as refusal:
+    except ApiError as refusal:
         if refusal.code != _NOT_FOUND:
             raise
 
 
 @contextlib.contextmanager
-def refused_as(attempt: str) -> Iterator[None]:
+def prefix_errors(attempt: str) -> Iterator[None]:
     """Let a refusal begin with what was attempted, as the errors of real controllers do."""
     try:
         yield
-    except Refused as refusal:
-        raise Refused(refusal.code, refusal.reason, f"{attempt}: {refusal.message}") from None
+    except ApiError as refusal:
+        raise ApiError(refusal.code, refusal.reason, f"{attempt}: {refusal.message}") from None
 
 
 class Client(Protocol):
     """The API server, for one component.
 
     `storage` is the name of a kind in the store: `pods`, `jobs.batch`. Objects handed over are not edited and may share
-    parts with stored ones; objects returned are those in the store. Every method may raise `Refused`.
+    parts with stored ones; objects returned are those in the store. Every method may raise `ApiError`.
     """
 
     def create(self, storage: str, obj: KubeObject, now: Instant, *, subresource: str = "") -> KubeObject:
@@ -72,7 +72,7 @@ class Client(Protocol):
         """Delete the object at `key`; only if it is the one with this `uid`, when one is given."""
 
 
-class CopyClient(Client, Protocol):
+class BulkClient(Client, Protocol):
     """A client that creates many objects like one another at little more than the cost of one."""
 
     def create_copies(

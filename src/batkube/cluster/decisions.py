@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 
 from batkube.cluster.mapping import POD, REJECTED_BY_SCHEDULER
-from batkube.cluster.pods import is_finished, node_of_pod
-from batkube.cluster.references import condition_of, is_being_deleted
+from batkube.cluster.object_meta import condition_of, is_being_deleted
+from batkube.cluster.pods.accessors import is_finished, node_of_pod
 from batkube.cluster.store import Batch, Key, KubeObject, Store
 from batkube.cluster.world import World
 from batkube.kernel.instants import Instant, rfc3339
@@ -54,7 +54,7 @@ class Nomination(Decision, frozen=True):
     node: str
 
 
-_ABOUT_PODS = (Binding, Eviction, Rejection, Nomination)
+_POD_DECISIONS = (Binding, Eviction, Rejection, Nomination)
 
 
 def bind(store: Store, binding: Binding, now: Instant, author: object = None, *, in_full: bool) -> None:
@@ -63,11 +63,11 @@ def bind(store: Store, binding: Binding, now: Instant, author: object = None, *,
     bound = [{**pod, "spec": {**pod["spec"], "nodeName": node}} for pod, node in zip(pods, binding.nodes, strict=True)]
     if in_full:
         for pod in bound:
-            _complete(pod, binding.annotations, now)
+            _set_scheduled(pod, binding.annotations, now)
     store.replace(POD, binding.keys, bound, now, author, binding)
 
 
-def _complete(pod: KubeObject, annotations: Mapping[str, str], now: Instant) -> None:
+def _set_scheduled(pod: KubeObject, annotations: Mapping[str, str], now: Instant) -> None:
     """Have a new pod say that it is bound (Kubernetes: pkg/registry/core/pod/storage, setPodNodeAndMetadata)."""
     metadata, status = pod["metadata"], pod.get("status", {})
     if annotations:
@@ -86,15 +86,15 @@ def evict(store: Store, eviction: Eviction, now: Instant, author: object = None)
 
 def reject(store: Store, rejection: Rejection, now: Instant, author: object = None) -> None:
     """Let pods fail before they ran."""
-    store.set_status(POD, rejection.keys, rejected_status(rejection.reason), now, author, rejection)
+    store.set_status(POD, rejection.keys, scheduler_rejection_status(rejection.reason), now, author, rejection)
 
 
-def rejected_status(reason: str) -> KubeObject:
+def scheduler_rejection_status(reason: str) -> KubeObject:
     """Return the status of a pod that a scheduler refuses to run at all."""
     return {"phase": "Failed", "reason": REJECTED_BY_SCHEDULER, "message": reason}
 
 
-def meaning(kind: str, key: Key, before: KubeObject, after: KubeObject) -> Decision | None:
+def decision_of(kind: str, key: Key, before: KubeObject, after: KubeObject) -> Decision | None:
     """Return what it means that the API puts `after` in the place of `before`; None if that decides nothing."""
     if kind != POD:
         return None
@@ -118,20 +118,20 @@ class DecisionLog:
 
     def __init__(self, world: World) -> None:
         self._journal = world.journal
-        self._courses = world.courses
+        self._executions = world.executions
         self._machine_ids = world.machines.ids
-        world.store.listen(POD, self._hear_pods)
+        world.store.subscribe(POD, self._on_pods_changed)
 
-    def _hear_pods(self, batch: Batch, now: Instant) -> None:
+    def _on_pods_changed(self, batch: Batch, now: Instant) -> None:
         decision = batch.decision
-        if decision is None or not isinstance(decision, _ABOUT_PODS):
+        if decision is None or not isinstance(decision, _POD_DECISIONS):
             return
-        for whose, positions in self._parties(decision.keys):
+        for whose, positions in self._subjects(decision.keys):
             match decision:
                 case Binding():
                     is_whole = len(positions) == len(decision.nodes)
                     nodes = decision.nodes if is_whole else [decision.nodes[position] for position in positions]
-                    self._journal.append(now, "bind", **whose, **self._places(whose, nodes))
+                    self._journal.append(now, "bind", **whose, **self._placement(whose, nodes))
                 case Eviction():
                     why = {"reason": decision.reason} if decision.reason else {}
                     self._journal.append(now, "evict", **whose, **why)
@@ -140,22 +140,22 @@ class DecisionLog:
                 case Nomination():
                     self._journal.append(now, "nominate", **whose, node=decision.node)
 
-    def _parties(self, keys: Sequence[Key]) -> Iterator[tuple[dict[str, str], Sequence[int]]]:
+    def _subjects(self, keys: Sequence[Key]) -> Iterator[tuple[dict[str, str], Sequence[int]]]:
         """Yield whom a decision about the pods `keys` concerns, and where their pods stand in the list.
 
         That is a job, with the ranks of its pods if they are not all; or a pod of no job.
         """
         known = 0
-        for course, positions, ranks in self._courses.among(keys):
+        for course, positions, ranks in self._executions.group_by_execution(keys):
             known += len(positions)
             which = {} if len(ranks) == len(course.keys) else {"pods": format_intervals(mask_of(ranks))}
             yield {"job": course.job.key, **which}, positions
         if known < len(keys):
             for position, key in enumerate(keys):
-                if self._courses.place(key) is None:
+                if self._executions.find(key) is None:
                     yield {"pod": key}, [position]
 
-    def _places(self, whose: Mapping[str, str], nodes: Sequence[str]) -> dict[str, str]:
+    def _placement(self, whose: Mapping[str, str], nodes: Sequence[str]) -> dict[str, str]:
         if "pod" in whose:
             return {"node": nodes[0]}
         known = [number for number in map(self._machine_ids.get, nodes) if number is not None]

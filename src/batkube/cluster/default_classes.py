@@ -7,21 +7,21 @@ from __future__ import annotations
 
 from batkube.cluster.store import Store
 
-_STORAGE = (
+_STORAGE_ANNOTATIONS = (
     "storageclass.kubernetes.io/is-default-class",
     "storageclass.beta.kubernetes.io/is-default-class",
 )
-_INGRESS = ("ingressclass.kubernetes.io/is-default-class",)
+_INGRESS_ANNOTATIONS = ("ingressclass.kubernetes.io/is-default-class",)
 
 
 def default_storage_class(store: Store) -> str:
     """Return the name of the default storage class, "" if there is none."""
-    return _default_class(store, "storageclasses.storage.k8s.io", _STORAGE)
+    return _default_class(store, "storageclasses.storage.k8s.io", _STORAGE_ANNOTATIONS)
 
 
 def default_ingress_class(store: Store) -> str:
     """Return the name of the default class of ingresses, "" if there is none."""
-    return _default_class(store, "ingressclasses.networking.k8s.io", _INGRESS)
+    return _default_class(store, "ingressclasses.networking.k8s.io", _INGRESS_ANNOTATIONS)
 
 
 def _default_class(store: Store, kind: str, marks: tuple[str, ...]) -> str:

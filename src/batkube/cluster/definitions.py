@@ -16,7 +16,7 @@ from typing import Any
 from batkube.cluster.schemas import Field, Schema, Shape
 
 #: The types that hold a value, with what they are called in Go's error messages.
-_VALUES = {
+_VALUE_TYPES = {
     "string": (Shape.STRING, "string"),
     "int32": (Shape.INTEGER, "int32"),
     "int64": (Shape.INTEGER, "int64"),
@@ -30,7 +30,7 @@ _VALUES = {
     "duration": (Shape.DURATION, "v1.Duration"),
 }
 #: How protobuf writes a field of each shape; all others are length-delimited ("bytes").
-_WIRES = {Shape.INTEGER: "varint", Shape.BOOLEAN: "varint", Shape.NUMBER: "fixed64"}
+_WIRE_TYPES = {Shape.INTEGER: "varint", Shape.BOOLEAN: "varint", Shape.NUMBER: "fixed64"}
 _ZEROS = {Shape.STRING: "", Shape.INTEGER: 0, Shape.NUMBER: 0, Shape.BOOLEAN: False}
 _NO_MARKERS: dict[str, Any] = {}
 _EXTENSIONS = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
@@ -50,7 +50,7 @@ class Definitions:
         #: The compact lines by OpenAPI name.
         self._raw = raw
         #: Every schema read so far: of definitions by their name, of plain types by their expression.
-        self._read: dict[str, Schema] = {}
+        self._schemas: dict[str, Schema] = {}
 
     def names(self) -> list[str]:
         """Return the OpenAPI names of all definitions, sorted."""
@@ -58,21 +58,21 @@ class Definitions:
 
     def schema(self, name: str) -> Schema:
         """Return the schema of a definition; raises KeyError when there is none."""
-        return self._read.get(name) or self._struct(name)
+        return self._schemas.get(name) or self._read_struct(name)
 
-    def _struct(self, name: str) -> Schema:
+    def _read_struct(self, name: str) -> Schema:
         raw = self._raw[name]
         schema = Schema(Shape.STRUCT, go=go_name(name), name=name, fields={}, atomic=raw.get("atomic", False))
-        self._read[name] = schema
+        self._schemas[name] = schema
         for field, line in raw["fields"].items():
             schema.fields[field] = self._field(field, *line)
         return schema
 
     def _field(self, name: str, expression: str, number: int, markers: dict[str, Any] = _NO_MARKERS) -> Field:
         pointer = expression[0] == "*"
-        schema = self._typed(expression[1:] if pointer else expression, markers)
+        schema = self._type_with_markers(expression[1:] if pointer else expression, markers)
         if not markers:
-            return Field(name, schema, pointer=pointer, number=number, wire=_wire(schema))
+            return Field(name, schema, pointer=pointer, number=number, wire=_wire_type(schema))
         return Field(
             name,
             schema,
@@ -84,30 +84,32 @@ class Definitions:
             patch_strategy=tuple(markers.get("patch", ())),
             patch_merge_key=markers.get("merge_key", ""),
             number=number,
-            wire=_wire(schema),
+            wire=_wire_type(schema),
             within=tuple(markers.get("within", ())),
         )
 
-    def _typed(self, expression: str, markers: dict[str, Any]) -> Schema:
+    def _type_with_markers(self, expression: str, markers: dict[str, Any]) -> Schema:
         """Return the schema of a type, with what the markers of its field add to it."""
         schema = self._type(expression)
         if "enum" in markers:
             if schema.items is not None:
-                return _changed(schema, items=_changed(schema.items, enum=tuple(markers["enum"])), **_merging(markers))
-            return _changed(schema, enum=tuple(markers["enum"]))
-        merging = _merging(markers)
-        return _changed(schema, **merging) if merging else schema
+                return _copy_with(
+                    schema, items=_copy_with(schema.items, enum=tuple(markers["enum"])), **_merge_options(markers)
+                )
+            return _copy_with(schema, enum=tuple(markers["enum"]))
+        merging = _merge_options(markers)
+        return _copy_with(schema, **merging) if merging else schema
 
     def _type(self, expression: str) -> Schema:
-        schema = self._read.get(expression)
+        schema = self._schemas.get(expression)
         if schema is None:
-            schema = self._struct(expression) if expression in self._raw else self._unnamed(expression)
-            self._read[expression] = schema
+            schema = self._read_struct(expression) if expression in self._raw else self._parse_type(expression)
+            self._schemas[expression] = schema
         return schema
 
-    def _unnamed(self, expression: str) -> Schema:
-        if expression in _VALUES:
-            shape, go = _VALUES[expression]
+    def _parse_type(self, expression: str) -> Schema:
+        if expression in _VALUE_TYPES:
+            shape, go = _VALUE_TYPES[expression]
             return Schema(shape, go=go)
         if expression.startswith("[]"):
             items = self._type(expression[2:].lstrip("*"))
@@ -120,7 +122,7 @@ class Definitions:
         if name == "any":
             held = self._type(_EXTENSIONS + "JSONSchemaProps") if meaning in _MAY_HOLD_SCHEMAS else None
             return Schema(Shape.ANY, go=go_name(meaning), name=meaning, items=held)
-        return _changed(self._type(meaning), go=name)
+        return _copy_with(self._type(meaning), go=name)
 
 
 def _implied_default(schema: Schema, pointer: bool, markers: dict[str, Any]) -> Any:  # noqa: ANN401 - any JSON
@@ -128,12 +130,12 @@ def _implied_default(schema: Schema, pointer: bool, markers: dict[str, Any]) -> 
     return _ZEROS.get(schema.shape) if markers.get("always") and not pointer else None
 
 
-def _wire(schema: Schema) -> str:
+def _wire_type(schema: Schema) -> str:
     value = schema.items if schema.shape is Shape.LIST and schema.items is not None else schema
-    return _WIRES.get(value.shape, "bytes")
+    return _WIRE_TYPES.get(value.shape, "bytes")
 
 
-def _merging(markers: dict[str, Any]) -> dict[str, Any]:
+def _merge_options(markers: dict[str, Any]) -> dict[str, Any]:
     """Return how a list or map of these markers merges, as arguments of a Schema."""
     merging: dict[str, Any] = {}
     if "list" in markers:
@@ -144,7 +146,7 @@ def _merging(markers: dict[str, Any]) -> dict[str, Any]:
     return merging
 
 
-def _changed(schema: Schema, **changes: Any) -> Schema:  # noqa: ANN401 - any attribute of a Schema
+def _copy_with(schema: Schema, **changes: Any) -> Schema:  # noqa: ANN401 - any attribute of a Schema
     """Return a copy that differs in `changes`; a struct's copy shares its fields, which may yet be filled."""
     values = {name: getattr(schema, name) for name in Schema.__struct_fields__}
     return Schema(**{**values, "decoder": None, **changes})

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Literal, NamedTuple
 
-from batkube.cluster.client import Client, Refused
-from batkube.cluster.references import key_of
+from batkube.cluster.client import ApiError, Client
+from batkube.cluster.object_meta import key_of
 from batkube.cluster.store import DELETED, Batch, Key, KubeObject
 from batkube.cluster.world import World
 from batkube.kernel.instants import UNIX_START, Duration, Instant, rfc3339, rfc3339_micro, seconds
@@ -21,7 +21,7 @@ EVENT = "events"
 EventType = Literal["Normal", "Warning"]
 
 #: How many events a component remembers in order to count their repetition (client-go: maxLruCacheEntries).
-_REMEMBERED = 4096
+_MAX_CACHED = 4096
 #: A repetition later than this is a new event: the real server forgets events after an hour (--event-ttl).
 TTL: Duration = seconds(3600)
 
@@ -52,56 +52,56 @@ class EventRecorder:
         self._component = component
         self._host = host
         self._as_series = as_series
-        self._has_readers = world.has_readers
-        self._breaks = world.breaks
+        self._has_event_readers = world.has_event_readers
+        self._suspension = world.suspension
         #: The keys of the latest events by what makes them equal, least recent first.
-        self._known: OrderedDict[tuple[str, ...], Key] = OrderedDict()
+        self._event_keys: OrderedDict[tuple[str, ...], Key] = OrderedDict()
         #: And what makes them equal by their keys, for them to be forgotten when they are gone.
         self._identities: dict[Key, tuple[str, ...]] = {}
         #: The nanosecond in the name of the latest event; names only go up.
         self._latest_number = 0
-        if world.has_readers:
-            world.store.listen(EVENT, self._hear)
+        if world.has_event_readers:
+            world.store.subscribe(EVENT, self._on_events_changed)
 
-    def _hear(self, batch: Batch, now: Instant) -> None:
+    def _on_events_changed(self, batch: Batch, now: Instant) -> None:
         if batch.type is DELETED:
             for key in batch.keys:
-                self._known.pop(self._identities.pop(key, ()), None)
+                self._event_keys.pop(self._identities.pop(key, ()), None)
 
     def record(self, about: KubeObject, storage: str, note: EventNote, now: Instant) -> None:
         """Tell of `about`, an object of kind `storage`. An event that the server refuses is lost, as for real."""
-        if not self._has_readers:
+        if not self._has_event_readers:
             return
         identity = (about["metadata"]["uid"], *note)
-        key = self._known.get(identity)
+        key = self._event_keys.get(identity)
         known = None if key is None else self._store.get(EVENT, key)
         try:
             # Whoever tells an event has done what it tells of, and would not tell it again.
-            with self._breaks.allowed(False):
+            with self._suspension.allow(False):
                 if known is not None:
-                    self._client.update(EVENT, self._repeated(known, now), now)
-                    self._known.move_to_end(identity)
+                    self._client.update(EVENT, self._with_repetition(known, now), now)
+                    self._event_keys.move_to_end(identity)
                     return
-                event = self._client.create(EVENT, self._event(about, storage, note, now), now)
-                self._known[identity] = key = key_of(event)
+                event = self._client.create(EVENT, self._new_event(about, storage, note, now), now)
+                self._event_keys[identity] = key = key_of(event)
                 self._identities[key] = identity
-        except Refused:
+        except ApiError:
             self._forget(identity)
-        if len(self._known) > _REMEMBERED:
-            self._forget(next(iter(self._known)))
+        if len(self._event_keys) > _MAX_CACHED:
+            self._forget(next(iter(self._event_keys)))
 
     def _forget(self, identity: tuple[str, ...]) -> None:
-        key = self._known.pop(identity, None)
+        key = self._event_keys.pop(identity, None)
         if key is not None:
             self._identities.pop(key, None)
 
-    def _repeated(self, event: KubeObject, now: Instant) -> KubeObject:
+    def _with_repetition(self, event: KubeObject, now: Instant) -> KubeObject:
         if not self._as_series:
             return {**event, "count": event.get("count", 1) + 1, "lastTimestamp": rfc3339(now)}
         count = event.get("series", {}).get("count", 1) + 1
         return {**event, "series": {"count": count, "lastObservedTime": rfc3339_micro(now)}}
 
-    def _event(self, about: KubeObject, storage: str, note: EventNote, now: Instant) -> KubeObject:
+    def _new_event(self, about: KubeObject, storage: str, note: EventNote, now: Instant) -> KubeObject:
         metadata = about["metadata"]
         namespace = metadata.get("namespace", "default")
         involved = {
@@ -116,16 +116,16 @@ class EventRecorder:
         event: KubeObject = {
             "apiVersion": "v1",
             "kind": "Event",
-            "metadata": {"name": self._free_name(namespace, metadata["name"], now), "namespace": namespace},
+            "metadata": {"name": self._unused_name(namespace, metadata["name"], now), "namespace": namespace},
             "involvedObject": {field: value for field, value in involved.items() if value},
             "reason": note.reason,
             "message": note.message,
             "type": note.type,
         }
-        form = self._series_form(note.action, now) if self._as_series else self._count_form(note.host, now)
+        form = self._series_fields(note.action, now) if self._as_series else self._core_fields(note.host, now)
         return {**event, **form}
 
-    def _count_form(self, host: str, now: Instant) -> KubeObject:
+    def _core_fields(self, host: str, now: Instant) -> KubeObject:
         host = host or self._host
         return {
             "source": {"component": self._component, "host": host} if host else {"component": self._component},
@@ -137,7 +137,7 @@ class EventRecorder:
             "reportingInstance": host,
         }
 
-    def _series_form(self, action: str, now: Instant) -> KubeObject:
+    def _series_fields(self, action: str, now: Instant) -> KubeObject:
         return {
             "source": {},
             "firstTimestamp": None,
@@ -148,7 +148,7 @@ class EventRecorder:
             "reportingInstance": f"{self._component}-{self._host}",
         }
 
-    def _free_name(self, namespace: str, name: str, now: Instant) -> str:
+    def _unused_name(self, namespace: str, name: str, now: Instant) -> str:
         """Return a name as client-go gives, the object's and the time; the next nanosecond when it is taken."""
         number = max(now - UNIX_START, self._latest_number + 1)
         while self._store.get(EVENT, Key(f"{namespace}/{name}.{number:x}")) is not None:

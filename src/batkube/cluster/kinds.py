@@ -68,7 +68,7 @@ class Resource(msgspec.Struct, eq=False):
     #: The kind as validation errors name it: `Pod`, `Deployment.apps`.
     qualified_kind: str = ""
     #: Of a version of the past or one that a better one is beside (`KindTable.serve`): the same in today's version.
-    today: Resource | None = None
+    current: Resource | None = None
 
     def __post_init__(self) -> None:
         """Compose the names that every request needs, once."""
@@ -114,11 +114,11 @@ class KindTable:
         #: All kinds with a Go type by `group/version`, versions that are not served included.
         self._registered: dict[str, list[str]] = raw["registered"]
         #: The version of Kubernetes that the table was derived from.
-        self.kubernetes: str = raw["kubernetes"]
+        self.kubernetes_version: str = raw["kubernetes"]
         #: The built-in groups in the order of discovery, with the order of their versions.
         self._groups: dict[str, list[str]] = raw["groups"]
         #: Resources that are off by default, by group and version.
-        self._on_request: dict[tuple[str, str], list[_RawResource]] = {}
+        self._optional: dict[tuple[str, str], list[_RawResource]] = {}
         #: Counts additions and removals, so that what is computed from the table can be kept until it changes.
         self.revision = 0
         self._by_path: dict[tuple[str, str, str], Resource] = {}
@@ -127,14 +127,14 @@ class KindTable:
         self._served: Counter[str] = Counter()
         for entry in msgspec.convert(raw["resources"], list[_RawResource]):
             if entry.version not in self._groups[entry.group]:
-                self._on_request.setdefault((entry.group, entry.version), []).append(entry)
+                self._optional.setdefault((entry.group, entry.version), []).append(entry)
             elif metrics or entry.group != METRICS_GROUP:
                 self.add(self._resource(entry))
 
     @classmethod
     def builtin(cls, *, metrics: bool = False) -> KindTable:
         """Return a table of the built-in kinds of Kubernetes, with or without those of a metrics server."""
-        return cls(_derived(), metrics=metrics)
+        return cls(_builtin_table(), metrics=metrics)
 
     def _resource(self, entry: _RawResource) -> Resource:
         return entry.resource(self.definition_of(entry.group, entry.version, entry.kind))
@@ -159,7 +159,7 @@ class KindTable:
         """Return the schema of any built-in kind; group `meta.k8s.io` has DeleteOptions, Status and the like."""
         return self._definitions.schema(self._kinds[f"{group}/{version}/{kind}"])
 
-    def knows_kind(self, group: str, version: str, kind: str) -> bool:
+    def has_kind(self, group: str, version: str, kind: str) -> bool:
         """Return whether the real server has a Go type for such a kind, or a definition of it, served or not."""
         return (group, version, kind) in self._by_kind or kind in self._registered.get(f"{group}/{version}", ())
 
@@ -182,9 +182,9 @@ class KindTable:
         self.revision += 1
 
     @property
-    def on_request(self) -> list[str]:
+    def optional_versions(self) -> list[str]:
         """The versions that are off by default and can be asked for, the best first: `example.com/v1beta1`."""
-        ranked = sorted(self._on_request, key=lambda each: (each[0], version_rank(each[1])))
+        ranked = sorted(self._optional, key=lambda each: (each[0], version_rank(each[1])))
         return [f"{group}/{version}" for group, version in ranked]
 
     def serve(self, group: str, version: str) -> None:
@@ -192,15 +192,15 @@ class KindTable:
 
         Objects are stored in the best of the versions that are off; the fields of all are the same.
         """
-        if (group, version) not in self._on_request:
-            self.revive(group, version)
+        if (group, version) not in self._optional:
+            self.serve_removed(group, version)
             return
         better = next(each for each in self.groups() if each.name == group).versions
-        for entry in self._on_request[group, version]:
+        for entry in self._optional[group, version]:
             today = next((one for each in better if (one := self.of_kind(group, each, entry.kind))), None)
             self.add(msgspec.structs.replace(self._resource(entry), today=today))
 
-    def revive(self, group: str, version: str) -> None:
+    def serve_removed(self, group: str, version: str) -> None:
         """Serve a version that Kubernetes has given up, for programs of that time: today's fields under its name."""
         match = next((each for each in self.groups() if each.name == group), None)
         if match is None:
@@ -247,19 +247,19 @@ class KindTable:
         customs = [name for name in served if name not in self._groups]
         order = {name: (name == METRICS_GROUP, number) for number, name in enumerate([*builtin, *sorted(customs)])}
         return [
-            Group(name, tuple(self._ordered(name, served[name])))
+            Group(name, tuple(self._sort_versions(name, served[name])))
             for name in sorted(served, key=lambda each: order[each])
         ]
 
-    def _ordered(self, group: str, versions: list[str]) -> list[str]:
+    def _sort_versions(self, group: str, versions: list[str]) -> list[str]:
         """Return the versions of a group, the preferred one first."""
         builtin = [version for version in self._groups.get(group, []) if version in versions]
         return builtin + sorted((each for each in versions if each not in builtin), key=version_rank)
 
 
-def checked_versions(texts: Sequence[str], source: str | Path, at: str = "") -> tuple[str, ...]:
+def validate_versions(texts: Sequence[str], source: str | Path, at: str = "") -> tuple[str, ...]:
     """Return versions that somebody wants served beside the usual ones. Raises InputError for one that cannot be."""
-    known = KindTable.builtin().on_request if texts else []
+    known = KindTable.builtin().optional_versions if texts else []
     for text in texts:
         if text not in known:
             problem = f"{text!r} is no version that is off by default"
@@ -287,7 +287,7 @@ class _RawResource(msgspec.Struct):
 
 
 @functools.cache
-def _derived() -> dict[str, Any]:
+def _builtin_table() -> dict[str, Any]:
     """Return the derived table; read once per process."""
     raw: dict[str, Any] = msgspec.json.decode(Path(__file__).with_name("kinds.json").read_bytes())
     return raw

@@ -20,7 +20,7 @@ from batkube.cluster.store import Key, KubeObject
 from batkube.kernel.instants import Instant, rfc3339
 from batkube.kernel.quantities import MACHINE, PODS, format_amount
 from batkube.platforms.model import Machine
-from batkube.workloads.manifests_writing import class_name
+from batkube.workloads.formats.kubernetes.manifest_writer import priority_class_name
 from batkube.workloads.model import Job, Requests
 
 POD = "pods"
@@ -40,7 +40,7 @@ DEFAULT_IMAGE = "batkube.io/simulated"
 
 _VALID_NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*")
 _INVALID_IN_NAME = re.compile(r"[^a-z0-9.-]+")
-_LOOKS_LIKE_A_RANK = re.compile(r"-[0-9]+$")
+_RANK_SUFFIX = re.compile(r"-[0-9]+$")
 #: A pod's name is at most 253 characters; leave room for a rank and a fingerprint.
 _NAME_LENGTH = 200
 
@@ -83,19 +83,19 @@ def pod_base_name(job: Job) -> str:
     A job id that itself ends like a rank is told apart, so that job `7` of two pods never meets job `7-0`.
     """
     name = kube_name(f"{job.workload}-{job.name}")
-    if _LOOKS_LIKE_A_RANK.search(job.name):
+    if _RANK_SUFFIX.search(job.name):
         return f"{name}-{_fingerprint(job.name)}"
     return name
 
 
-def label_value(text: str) -> str:
+def as_label_value(text: str) -> str:
     """Return `text` as a valid label value: at most 63 characters, alphanumeric at both ends."""
     if text.isalnum() and text.isascii() and len(text) <= 63:
         return text
     return re.sub(r"[^A-Za-z0-9._-]+", "-", text)[:63].strip("-._") or "x"
 
 
-def pod_requests(job: Job, model: ResourceModel) -> Requests:
+def job_pod_requests(job: Job, model: ResourceModel) -> Requests:
     """Return what each pod of `job` takes from its node, the pod slot itself included."""
     own = (*job.requests, (MACHINE, 1)) if model is ResourceModel.MACHINES else job.requests
     return (*own, (PODS, 1))
@@ -107,7 +107,7 @@ def node_capacity(machine: Machine, model: ResourceModel) -> dict[str, int]:
     return {**machine.capacity, **extra}
 
 
-def node_names(machines: Iterable[Machine]) -> list[str]:
+def node_names_of(machines: Iterable[Machine]) -> list[str]:
     """Return the node name of each machine, by machine id."""
     return [kube_name(machine.name) for machine in machines]
 
@@ -180,7 +180,7 @@ class PodFactory:
 
     def labels_of(self, job: Job) -> dict[str, str]:
         """Return the labels that the pods of `job` share."""
-        return {LABEL_WORKLOAD: label_value(job.workload), LABEL_JOB: label_value(job.name)}
+        return {LABEL_WORKLOAD: as_label_value(job.workload), LABEL_JOB: as_label_value(job.name)}
 
     def annotations_of(self, job: Job) -> dict[str, str]:
         """Return the annotations that the pods of `job` share."""
@@ -198,13 +198,13 @@ class PodFactory:
                 "containers": [container],
             }
             if job.priority:
-                spec["priorityClassName"] = class_name(job.priority)
+                spec["priorityClassName"] = priority_class_name(job.priority)
         return spec
 
     def _resources_of(self, job: Job) -> KubeObject:
         requests = {
             resource: format_amount(resource, amount)
-            for resource, amount in pod_requests(job, self._model)
+            for resource, amount in job_pod_requests(job, self._model)
             if resource != PODS
         }
         # The limit of an extended resource must equal its request (Kubernetes: validateContainerResourceRequirements).

@@ -14,9 +14,9 @@ from typing import Any
 
 import msgspec
 
-from batkube.kernel.go_text import go_quote
-from batkube.kernel.label_syntax import label_value, qualified_name
-from batkube.kernel.numbers import int_of
+from batkube.kernel.text.go_format import go_quote
+from batkube.kernel.text.label_syntax import label_value, qualified_name
+from batkube.kernel.text.numbers import parse_int
 
 
 class SelectorError(ValueError):
@@ -41,20 +41,20 @@ def _integer(text: str) -> int | None:
     """Read an int64 as Go's strconv.ParseInt does, or return None."""
     if not _is_integer(text):
         return None
-    number = int_of(text)
+    number = parse_int(text)
     return number if number is not None and -(2**63) <= number < 2**63 else None
 
 
 _is_integer = re.compile(r"[+-]?[0-9]+").fullmatch
 
 
-def _compares(value: str | None, bound: str, greater: bool) -> bool:
+def _compare_integers(value: str | None, bound: str, greater: bool) -> bool:
     number, limit = _integer(value or ""), _integer(bound)
     return number is not None and limit is not None and (number > limit if greater else number < limit)
 
 
 #: So many values are searched one by one faster than by their hashes.
-_FEW = 8
+_FEW_VALUES = 8
 #: Whether a label's value (None: the object has no such label) fits the values of a requirement.
 _FITS: dict[Operator, Callable[[str | None, Any], bool]] = {
     Operator.IN: lambda value, values: value in values,
@@ -62,8 +62,8 @@ _FITS: dict[Operator, Callable[[str | None, Any], bool]] = {
     Operator.DOUBLE_EQUALS: lambda value, values: value in values,
     Operator.NOT_IN: lambda value, values: value not in values,
     Operator.NOT_EQUALS: lambda value, values: value not in values,
-    Operator.GREATER_THAN: lambda value, values: _compares(value, values[0], greater=True),
-    Operator.LESS_THAN: lambda value, values: _compares(value, values[0], greater=False),
+    Operator.GREATER_THAN: lambda value, values: _compare_integers(value, values[0], greater=True),
+    Operator.LESS_THAN: lambda value, values: _compare_integers(value, values[0], greater=False),
     Operator.EXISTS: lambda value, _: value is not None,
     Operator.DOES_NOT_EXIST: lambda value, _: value is None,
 }
@@ -91,9 +91,9 @@ class Requirement(msgspec.Struct, frozen=True):
                 return f"{self.key}{self.operator.value}{self.values[0]}"
 
 
-def _searchable(values: tuple[str, ...]) -> Collection[str]:
+def _as_collection(values: tuple[str, ...]) -> Collection[str]:
     """Return the values in a form that is fast to search, however many there are."""
-    return frozenset(values) if len(values) > _FEW else values
+    return frozenset(values) if len(values) > _FEW_VALUES else values
 
 
 class LabelSelector:
@@ -103,7 +103,7 @@ class LabelSelector:
 
     def __init__(self, requirements: Iterable[Requirement] = ()) -> None:
         self.requirements = tuple(sorted(requirements, key=lambda requirement: requirement.key))
-        self._tests = [(one.key, _FITS[one.operator], _searchable(one.values)) for one in self.requirements]
+        self._tests = [(one.key, _FITS[one.operator], _as_collection(one.values)) for one in self.requirements]
 
     def __bool__(self) -> bool:
         """Whether it restricts anything."""
@@ -217,7 +217,7 @@ class _SelectorParser:
             if not is_word and token != "!":
                 raise SelectorError(f"found '{token}', expected: !, identifier, or 'end of string'")
             try:
-                result.append(self._one())
+                result.append(self._parse_requirement())
             except SelectorError as problem:
                 raise SelectorError(f"unable to parse requirement: {problem}") from None
             token, _ = self._next()
@@ -236,7 +236,7 @@ class _SelectorParser:
         self._position += 1
         return self._tokens[self._position - 1]
 
-    def _one(self) -> Requirement:
+    def _parse_requirement(self) -> Requirement:
         token, is_word = self._next()
         negated = token == "!" and not is_word
         key, is_word = self._next() if negated else (token, is_word)
@@ -253,9 +253,9 @@ class _SelectorParser:
         if operator is None:
             raise SelectorError(f"found '{token}', expected: {_EXPECTED_OPERATORS}")
         several = operator in (Operator.IN, Operator.NOT_IN)
-        return _requirement(key, operator, self._several_values() if several else (self._one_value(),))
+        return _requirement(key, operator, self._parse_values() if several else (self._parse_value(),))
 
-    def _one_value(self) -> str:
+    def _parse_value(self) -> str:
         if self._peek()[0] in (_END, ","):
             return ""
         token, is_word = self._next()
@@ -263,7 +263,7 @@ class _SelectorParser:
             raise SelectorError(f"found '{token}', expected: identifier")
         return token
 
-    def _several_values(self) -> tuple[str, ...]:
+    def _parse_values(self) -> tuple[str, ...]:
         token, _ = self._next()
         if token != "(":
             raise SelectorError(f"found '{token}' expected: '('")
@@ -273,11 +273,11 @@ class _SelectorParser:
             return ("",)
         if not is_word and token != ",":
             raise SelectorError(f"found '{token}', expected: ',', ')' or identifier")
-        values = self._listed_values()
+        values = self._parse_value_list()
         self._next()
         return tuple(sorted(values))
 
-    def _listed_values(self) -> dict[str, None]:
+    def _parse_value_list(self) -> dict[str, None]:
         """Read values up to the closing parenthesis; nothing between two commas is an empty value."""
         values: dict[str, None] = {}
         while True:

@@ -105,7 +105,7 @@ class Store:
     def __init__(self, history_limit: int = 1000, history_bytes: int | None = None, *, weighed_one_in: int = 1) -> None:
         """The history is forgotten beyond `history_limit` changes, or where what it alone keeps exceeds a size.
 
-        Where nobody reads it, the limit is 0, and none is kept. See `_weight` for `weighed_one_in`.
+        Where nobody reads it, the limit is 0, and none is kept. See `_sampled_size` for `weighed_one_in`.
         """
         #: Every live object with the version of its latest change, by kind and key, oldest first.
         self._live: dict[str, dict[Key, Entry]] = {}
@@ -116,9 +116,9 @@ class Store:
         self._history_sizes: deque[int] = deque()
         self._history_size = 0
         self._history_bytes = history_bytes
-        self._weighed_one_in = weighed_one_in
+        self._sampling_interval = weighed_one_in
         #: How many batches are taken before the next one is weighed.
-        self._unweighed = 0
+        self._unsampled = 0
         self._listeners: dict[str, list[tuple[object, Listener]]] = {}
         #: Those who hear of every kind, after the others.
         self._listeners_to_all: list[tuple[object, Listener]] = []
@@ -212,41 +212,41 @@ class Store:
         """Forget the history up to `version`, or all: whoever knows an older one must list again."""
         until = self.version if version is None else version
         while self._history and self._history[0].last_version <= until:
-            self._forget_oldest()
+            self._drop_oldest()
 
-    def _forget_oldest(self) -> None:
+    def _drop_oldest(self) -> None:
         self._history.popleft()
         self._history_size -= self._history_sizes.popleft()
 
-    def _remember(self, batch: Batch) -> None:
+    def _append_history(self, batch: Batch) -> None:
         """Add `batch` to the history, and forget what is too old or too much."""
-        size = self._weight(batch) if batch.previous and self._history_bytes is not None else 0
+        size = self._sampled_size(batch) if batch.previous and self._history_bytes is not None else 0
         self._history.append(batch)
         self._history_sizes.append(size)
         self._history_size += size
         oldest_kept = self.version - self._history_limit + 1
         while self._history[0].last_version < oldest_kept:
-            self._forget_oldest()
+            self._drop_oldest()
         while self._history_bytes is not None and self._history_size > self._history_bytes and len(self._history) > 1:
-            self._forget_oldest()
+            self._drop_oldest()
 
-    def _weight(self, batch: Batch) -> int:
+    def _sampled_size(self, batch: Batch) -> int:
         """Return about how much memory a batch keeps, or nothing while another one stands for it.
 
         To weigh an object takes a tenth of what a write takes. So one batch in so many is weighed, drawn by lot for
         nobody to know where large objects would be overlooked, and counts so many times.
         """
-        if self._unweighed:
-            self._unweighed -= 1
+        if self._unsampled:
+            self._unsampled -= 1
             return 0
-        self._unweighed = secrets.randbelow(2 * self._weighed_one_in - 1)
+        self._unsampled = secrets.randbelow(2 * self._sampling_interval - 1)
         # Their texts are about as large as the objects, and found quickly.
-        return self._weighed_one_in * sum(len(_encode(value)) for value, _ in batch.previous)
+        return self._sampling_interval * sum(len(_encode(value)) for value, _ in batch.previous)
 
     def _compacted(self, version: int) -> Compacted:
         return Compacted(f"version {version} is too old; the oldest kept is {self.oldest_version}")
 
-    def listen(self, kind: str, listener: Listener, author: object = None) -> None:
+    def subscribe(self, kind: str, listener: Listener, author: object = None) -> None:
         """Call `listener(batch, now)` after every change to objects of `kind` that `author` did not make itself.
 
         Listeners are called in the order they came. They must not write: they book an appointment instead, so that
@@ -254,7 +254,7 @@ class Store:
         """
         self._listeners.setdefault(kind, []).append((author, listener))
 
-    def listen_to_all(self, listener: Listener) -> None:
+    def subscribe_all(self, listener: Listener) -> None:
         """Call `listener(batch, now)` after every change to objects of any kind, also of kinds yet to come."""
         self._listeners_to_all.append((None, listener))
 
@@ -331,7 +331,7 @@ class Store:
         self.version += len(keys)
         batch = Batch(kind, change, first, self.version, keys, objects, previous, decision, status)
         if self._history_limit:
-            self._remember(batch)
+            self._append_history(batch)
         self._committing = True
         try:
             for listens, listener in itertools.chain(self._listeners.get(kind, ()), self._listeners_to_all):

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from batkube.cluster.references import key_of, name_of, namespace_of, with_metadata
+from batkube.cluster.object_meta import key_of, name_of, namespace_of, with_metadata
 from batkube.cluster.store import Key, KubeObject, Store
 from batkube.kernel.instants import Instant, after, bounded_seconds, rfc3339
 
-_GRACE_S = 30
+_DEFAULT_GRACE_S = 30
 _PENDING: KubeObject = {"phase": "Pending"}
 
 
@@ -63,7 +63,7 @@ class StoreClient:
         if storage != "pods" or grace_s == 0 or "nodeName" not in obj["spec"]:
             self._store.delete(storage, [key], now)
             return
-        grace = obj["spec"].get("terminationGracePeriodSeconds", _GRACE_S) if grace_s is None else grace_s
+        grace = obj["spec"].get("terminationGracePeriodSeconds", _DEFAULT_GRACE_S) if grace_s is None else grace_s
         deadline = rfc3339(after(now, bounded_seconds(grace)))
         marked = with_metadata(obj, deletionTimestamp=deadline, deletionGracePeriodSeconds=grace)
         self._store.replace(storage, [key], [marked], now)

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from batkube.cluster.courses import Courses
-from batkube.cluster.heartbeats import Heartbeats
-from batkube.cluster.machine_register import MachineRegister
+from batkube.cluster.jobs.executions import JobExecutions
+from batkube.cluster.nodes.heartbeats import Heartbeats
+from batkube.cluster.nodes.machine_registry import MachineRegistry
 from batkube.cluster.store import Store
-from batkube.cluster.waiting import Breaks
+from batkube.cluster.suspension import SuspensionControl
 from batkube.kernel.agenda import Agenda
 from batkube.kernel.clock import Clock
 from batkube.kernel.fidelity import FidelityNotes
@@ -33,16 +33,16 @@ class World:
     clock: Clock = field(default_factory=Clock)
     notes: FidelityNotes = field(default_factory=FidelityNotes)
     #: Whether anybody reads the events that components tell of objects; in a run nobody does.
-    has_readers: bool = True
+    has_event_readers: bool = True
     #: Whether whoever acts now may be broken off while somebody outside is asked.
-    breaks: Breaks = field(default_factory=Breaks)
+    suspension: SuspensionControl = field(default_factory=SuspensionControl)
     #: What the pods of one job do together.
-    courses: Courses = field(default_factory=Courses)
+    executions: JobExecutions = field(default_factory=JobExecutions)
     #: Which nodes are alive.
     heartbeats: Heartbeats = field(init=False)
     #: Which machine is behind each node.
-    machines: MachineRegister = field(init=False)
+    machines: MachineRegistry = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "heartbeats", Heartbeats(self.store))
-        object.__setattr__(self, "machines", MachineRegister(self.store))
+        object.__setattr__(self, "machines", MachineRegistry(self.store))

@@ -5,36 +5,45 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from batkube.cluster.client import Client
-from batkube.cluster.device_claims import DEVICE_CLAIM
 from batkube.cluster.event_recorder import EventRecorder
-from batkube.cluster.pod_use import PodUse
+from batkube.cluster.pods.device_claims import DEVICE_CLAIM
+from batkube.cluster.pods.usage import PodUsage
 from batkube.cluster.world import World
-from batkube.controllers.autoscalers import Autoscalers, Scales
-from batkube.controllers.controlled import Controlled
-from batkube.controllers.cron_jobs import CronJobs
-from batkube.controllers.daemon_sets import DaemonSets
-from batkube.controllers.deployments import Deployments
-from batkube.controllers.device_claims import ClaimsOfPods, DeviceReservations
-from batkube.controllers.disruption import Disruption
-from batkube.controllers.endpoint_mirroring import EndpointMirroring
-from batkube.controllers.endpoint_slices import EndpointSlices
-from batkube.controllers.endpoints import EndpointsOfServices
-from batkube.controllers.ephemeral_volumes import EphemeralVolumes
-from batkube.controllers.garbage import GarbageCollector
-from batkube.controllers.jobs import JOB, FinishedJobs, Jobs
-from batkube.controllers.namespaces import DefaultAccounts, Namespaces, RootCertificates
-from batkube.controllers.node_lifecycle import PodsOfLostNodes
-from batkube.controllers.object_graph import ObjectGraph
-from batkube.controllers.pod_control import POD
-from batkube.controllers.quotas import Quotas, UsageOf
-from batkube.controllers.replica_sets import REPLICA_SET, REPLICATION_CONTROLLER, ReplicaSets, ReplicationControllers
-from batkube.controllers.revisions import Revisions
-from batkube.controllers.role_aggregation import RoleAggregation
-from batkube.controllers.stateful_sets import StatefulSets
-from batkube.controllers.taint_eviction import TaintEviction
-from batkube.controllers.token_secrets import LastingToken, TokenSecrets
-from batkube.controllers.volume_binding import ClaimBinding, VolumePhases
-from batkube.controllers.volume_protection import ClaimProtection, VolumeProtection
+from batkube.controllers.apps.daemon_sets import DaemonSetController
+from batkube.controllers.apps.deployments import DeploymentController
+from batkube.controllers.apps.replica_sets import (
+    REPLICA_SET,
+    REPLICATION_CONTROLLER,
+    ReplicaSetController,
+    ReplicationManager,
+)
+from batkube.controllers.apps.revisions import ControllerRevisions
+from batkube.controllers.apps.stateful_sets import StatefulSetController
+from batkube.controllers.autoscaling.pod_autoscalers import HorizontalPodAutoscalerController, ScaleClient
+from batkube.controllers.batch.cron_jobs import CronJobController
+from batkube.controllers.batch.jobs import JOB, JobController, TtlAfterFinishedController
+from batkube.controllers.disruption_budgets import DisruptionController
+from batkube.controllers.framework.owner_index import OwnerIndex
+from batkube.controllers.framework.pod_control import POD
+from batkube.controllers.garbage_collection.collector import GarbageCollector
+from batkube.controllers.garbage_collection.namespaces import (
+    NamespaceController,
+    RootCertificatePublisher,
+    ServiceAccountController,
+)
+from batkube.controllers.garbage_collection.object_graph import ObjectGraph
+from batkube.controllers.garbage_collection.quotas import ResourceQuotaController, UsageOf
+from batkube.controllers.nodes.lifecycle import PodGarbageCollector
+from batkube.controllers.nodes.taint_eviction import TaintEvictionController
+from batkube.controllers.resource_claims import ClaimReservationController, ResourceClaimController
+from batkube.controllers.role_aggregation import ClusterRoleAggregationController
+from batkube.controllers.services.endpoint_mirroring import EndpointSliceMirroringController
+from batkube.controllers.services.endpoint_slices import EndpointSliceController
+from batkube.controllers.services.endpoints import EndpointsController
+from batkube.controllers.token_secrets import LongLivedTokenIssuer, TokenController
+from batkube.controllers.volumes.binding import VolumeBindingController, VolumePhaseController
+from batkube.controllers.volumes.ephemeral import EphemeralVolumeController
+from batkube.controllers.volumes.protection import ClaimProtectionController, VolumeProtectionController
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +52,11 @@ class ControllerContext:
 
     usage_of: UsageOf
     #: What pods use, and how the size of anything is read and changed.
-    use: PodUse
-    scales: Scales
-    lasting_token: LastingToken
+    pod_usage: PodUsage
+    scales: ScaleClient
+    lasting_token: LongLivedTokenIssuer
     #: The certificate authority of the server, PEM.
-    authority: str = ""
+    certificate_authority: str = ""
 
 
 def start_controllers(world: World, client: Client, context: ControllerContext) -> None:
@@ -57,35 +66,37 @@ def start_controllers(world: World, client: Client, context: ControllerContext) 
         return EventRecorder(world, client, component)
 
     graph = ObjectGraph(world.store)
-    pods, replica_sets = Controlled(world.store, POD), Controlled(world.store, REPLICA_SET)
-    DefaultAccounts(world, client)
-    RootCertificates(world, client, context.authority)
-    TokenSecrets(world, client, context.lasting_token, context.authority)
-    RoleAggregation(world, client)
-    Namespaces(world, client, graph)
+    pods, replica_sets = OwnerIndex(world.store, POD), OwnerIndex(world.store, REPLICA_SET)
+    ServiceAccountController(world, client)
+    RootCertificatePublisher(world, client, context.certificate_authority)
+    TokenController(world, client, context.lasting_token, context.certificate_authority)
+    ClusterRoleAggregationController(world, client)
+    NamespaceController(world, client, graph)
     GarbageCollector(world, client, graph)
-    Quotas(world, client, graph, context.usage_of)
-    Deployments(world, client, events("deployment-controller"), pods, replica_sets)
-    ReplicaSets(world, client, events("replicaset-controller"), pods, replica_sets)
-    replications = Controlled(world.store, REPLICATION_CONTROLLER)
-    ReplicationControllers(world, client, events("replication-controller"), pods, replications)
-    revisions = Revisions(world, client)
-    StatefulSets(world, client, events("statefulset-controller"), pods, revisions)
-    DaemonSets(world, client, events("daemonset-controller"), pods, revisions)
-    Jobs(world, client, events("job-controller"), pods)
-    FinishedJobs(world, client)
-    CronJobs(world, client, events("cronjob-controller"), Controlled(world.store, JOB))
-    Autoscalers(world, client, events("horizontal-pod-autoscaler"), context.use, context.scales)
-    PodsOfLostNodes(world, client)
-    TaintEviction(world, client, events("taint-eviction-controller"))
-    Disruption(world, client, events("controllermanager"))
-    ClaimBinding(world, client, events("persistentvolume-controller"))
-    EphemeralVolumes(world, client, events("ephemeral_volume"))
-    VolumePhases(world, client)
-    ClaimProtection(world, client)
-    VolumeProtection(world, client)
-    ClaimsOfPods(world, client, events("resource_claim"), Controlled(world.store, DEVICE_CLAIM))
-    DeviceReservations(world, client)
-    EndpointsOfServices(world, client)
-    EndpointSlices(world, client)
-    EndpointMirroring(world, client, events("endpoint-slice-mirroring-controller"))
+    ResourceQuotaController(world, client, graph, context.usage_of)
+    DeploymentController(world, client, events("deployment-controller"), pods, replica_sets)
+    ReplicaSetController(world, client, events("replicaset-controller"), pods, replica_sets)
+    replications = OwnerIndex(world.store, REPLICATION_CONTROLLER)
+    ReplicationManager(world, client, events("replication-controller"), pods, replications)
+    revisions = ControllerRevisions(world, client)
+    StatefulSetController(world, client, events("statefulset-controller"), pods, revisions)
+    DaemonSetController(world, client, events("daemonset-controller"), pods, revisions)
+    JobController(world, client, events("job-controller"), pods)
+    TtlAfterFinishedController(world, client)
+    CronJobController(world, client, events("cronjob-controller"), OwnerIndex(world.store, JOB))
+    HorizontalPodAutoscalerController(
+        world, client, events("horizontal-pod-autoscaler"), context.pod_usage, context.scales
+    )
+    PodGarbageCollector(world, client)
+    TaintEvictionController(world, client, events("taint-eviction-controller"))
+    DisruptionController(world, client, events("controllermanager"))
+    VolumeBindingController(world, client, events("persistentvolume-controller"))
+    EphemeralVolumeController(world, client, events("ephemeral_volume"))
+    VolumePhaseController(world, client)
+    ClaimProtectionController(world, client)
+    VolumeProtectionController(world, client)
+    ResourceClaimController(world, client, events("resource_claim"), OwnerIndex(world.store, DEVICE_CLAIM))
+    ClaimReservationController(world, client)
+    EndpointsController(world, client)
+    EndpointSliceController(world, client)
+    EndpointSliceMirroringController(world, client, events("endpoint-slice-mirroring-controller"))

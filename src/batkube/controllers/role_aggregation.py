@@ -9,18 +9,18 @@ from typing import Any
 
 from batkube.cluster.selectors import selector_of
 from batkube.cluster.store import Batch, Key, KubeObject
-from batkube.controllers.controller import Controller
+from batkube.controllers.framework.controller import Controller
 from batkube.kernel.instants import Instant
 
 CLUSTER_ROLE = "clusterroles.rbac.authorization.k8s.io"
 
 
-class RoleAggregation(Controller):
+class ClusterRoleAggregationController(Controller):
     """Keeps the rules of aggregated roles up to date."""
 
     storage = CLUSTER_ROLE
 
-    def hear(self, batch: Batch, now: Instant) -> None:
+    def on_objects_changed(self, batch: Batch, now: Instant) -> None:
         """Queue every role that gathers: any role that changes may be part of any other."""
         for key, role in self.store.all(CLUSTER_ROLE).items():
             if role.get("aggregationRule"):
@@ -28,10 +28,10 @@ class RoleAggregation(Controller):
 
     def reconcile(self, key: Key, role: KubeObject, now: Instant) -> None:
         """Gather the rules of a role that is made of others'."""
-        if role.get("aggregationRule") and (rules := self._gathered(key, role)) != (role.get("rules") or []):
+        if role.get("aggregationRule") and (rules := self._aggregated_rules(key, role)) != (role.get("rules") or []):
             self.client.update(CLUSTER_ROLE, {**role, "rules": rules}, now)
 
-    def _gathered(self, key: Key, role: KubeObject) -> list[dict[str, Any]]:
+    def _aggregated_rules(self, key: Key, role: KubeObject) -> list[dict[str, Any]]:
         """Return the rules of all roles that are selected, in the order of their names, each rule once."""
         rules: list[dict[str, Any]] = []
         others = [(name, other) for name, other in sorted(self.store.all(CLUSTER_ROLE).items()) if name != key]

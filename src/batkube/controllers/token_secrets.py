@@ -9,52 +9,52 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable
 
-from batkube.cluster.client import Client, unless_gone
-from batkube.cluster.references import annotations_of, name_of, namespace_of, with_metadata
+from batkube.cluster.client import Client, ignore_not_found
+from batkube.cluster.object_meta import annotations_of, name_of, namespace_of, with_metadata
 from batkube.cluster.store import DELETED, Batch, Key, KubeObject
 from batkube.cluster.world import World
-from batkube.controllers.controller import Controller
-from batkube.controllers.namespaces import SERVICE_ACCOUNT
+from batkube.controllers.framework.controller import Controller
+from batkube.controllers.garbage_collection.namespaces import SERVICE_ACCOUNT
 from batkube.kernel.instants import Instant
 
 _SECRET, _TYPE = "secrets", "kubernetes.io/service-account-token"
 _ACCOUNT_NAME, _ACCOUNT_UID = "kubernetes.io/service-account.name", "kubernetes.io/service-account.uid"
 
-LastingToken = Callable[[KubeObject, KubeObject, Instant], str]
+LongLivedTokenIssuer = Callable[[KubeObject, KubeObject, Instant], str]
 """Issues a token of an account (the first object) that holds as long as a Secret (the second) is there."""
 
 
-class TokenSecrets(Controller):
+class TokenController(Controller):
     """Fills such Secrets in, and deletes those whose account is not there."""
 
     storage = _SECRET
 
-    def __init__(self, world: World, client: Client, lasting_token: LastingToken, authority: str) -> None:
+    def __init__(self, world: World, client: Client, lasting_token: LongLivedTokenIssuer, authority: str) -> None:
         super().__init__(world, client)
-        self._token = lasting_token
+        self._issue_token = lasting_token
         self._authority = authority
         #: Whose account each Secret was for that is gone, until that one is looked at.
-        self._account_of_gone: dict[Key, str] = {}
-        world.store.listen(SERVICE_ACCOUNT, self._hear_accounts)
+        self._account_of_deleted: dict[Key, str] = {}
+        world.store.subscribe(SERVICE_ACCOUNT, self._on_accounts_changed)
 
-    def hear(self, batch: Batch, now: Instant) -> None:
+    def on_objects_changed(self, batch: Batch, now: Instant) -> None:
         """Look at such Secrets, those that are gone as well: their account may mention them."""
         for key, obj in zip(batch.keys, batch.objects, strict=True):
-            if self.concerns(obj):
+            if self.should_reconcile(obj):
                 if batch.type is DELETED:
-                    self._account_of_gone[key] = annotations_of(obj)[_ACCOUNT_NAME]
+                    self._account_of_deleted[key] = annotations_of(obj)[_ACCOUNT_NAME]
                 self.queue.add(key, now)
 
-    def concerns(self, obj: KubeObject) -> bool:
+    def should_reconcile(self, obj: KubeObject) -> bool:
         """Return whether a Secret is of this type."""
         return bool(obj.get("type") == _TYPE)
 
-    def _hear_accounts(self, batch: Batch, now: Instant) -> None:
+    def _on_accounts_changed(self, batch: Batch, now: Instant) -> None:
         """Look at the Secrets of accounts that are gone."""
         if batch.type is DELETED:
             for account in batch.keys:
                 for key, secret in self.store.in_namespace(_SECRET, namespace_of(account)):
-                    if self.concerns(secret) and annotations_of(secret)[_ACCOUNT_NAME] == name_of(account):
+                    if self.should_reconcile(secret) and annotations_of(secret)[_ACCOUNT_NAME] == name_of(account):
                         self.queue.add(key, now)
 
     def reconcile(self, key: Key, obj: KubeObject, now: Instant) -> None:
@@ -62,21 +62,21 @@ class TokenSecrets(Controller):
         annotations = annotations_of(obj)
         account = self.store.get(SERVICE_ACCOUNT, Key(f"{namespace_of(key)}/{annotations[_ACCOUNT_NAME]}"))
         if account is None or annotations.get(_ACCOUNT_UID, "") not in ("", account["metadata"]["uid"]):
-            with unless_gone():
+            with ignore_not_found():
                 self.client.delete(_SECRET, key, now, uid=obj["metadata"]["uid"])
             return
         data = {**(obj.get("data") or {})}
         if self._authority:
-            data["ca.crt"] = _encoded(self._authority)
-        data["namespace"] = data.get("namespace") or _encoded(namespace_of(key))
-        data["token"] = data.get("token") or _encoded(self._token(account, obj, now))
+            data["ca.crt"] = _encode(self._authority)
+        data["namespace"] = data.get("namespace") or _encode(namespace_of(key))
+        data["token"] = data.get("token") or _encode(self._issue_token(account, obj, now))
         if data != obj.get("data"):
             named = with_metadata(obj, annotations={**annotations, _ACCOUNT_UID: account["metadata"]["uid"]})
             self.client.update(_SECRET, {**named, "data": data}, now)
 
-    def gone(self, key: Key, now: Instant) -> None:
+    def reconcile_deleted(self, key: Key, now: Instant) -> None:
         """Let its account no longer mention a Secret that is gone."""
-        name = self._account_of_gone.pop(key, "")
+        name = self._account_of_deleted.pop(key, "")
         account = self.store.get(SERVICE_ACCOUNT, Key(f"{namespace_of(key)}/{name}"))
         if account is not None:
             mentioned = account.get("secrets") or []
@@ -85,5 +85,5 @@ class TokenSecrets(Controller):
                 self.client.update(SERVICE_ACCOUNT, {**account, "secrets": left}, now)
 
 
-def _encoded(text: str) -> str:
+def _encode(text: str) -> str:
     return base64.b64encode(text.encode()).decode()

@@ -54,9 +54,9 @@ class Agreement:
 
 def agreement_of(real: Results, simulated: Results) -> Agreement:
     """Return how the simulated run agrees with the real one, over the jobs that ran in both. Raises InputError."""
-    from batkube.outputs.measures.comparison import rank_correlation
+    from batkube.outputs.measures.comparisons.run_comparison import rank_correlation
 
-    both = matched(real, simulated)
+    both = matched_jobs(real, simulated)
     starts = both[["start_real", "start_simulated"]]
     in_order = starts["start_simulated"].sort_values().to_numpy() - starts["start_real"].sort_values().to_numpy()
     apart = (starts["start_simulated"] - starts["start_real"]).abs()
@@ -74,7 +74,7 @@ def agreement_of(real: Results, simulated: Results) -> Agreement:
     )
 
 
-def matched(real: Results, simulated: Results) -> pd.DataFrame:
+def matched_jobs(real: Results, simulated: Results) -> pd.DataFrame:
     """Return a row per job that ran in both, with its wait, start and finish in each."""
     frames = []
     for name, results in (("real", real), ("simulated", simulated)):
@@ -89,8 +89,8 @@ def matched(real: Results, simulated: Results) -> pd.DataFrame:
     return both
 
 
-def write_jobs_compared(path: Path, both: pd.DataFrame) -> None:
-    """Write the jobs of `matched` side by side, in the order in which they really started."""
+def write_job_comparison(path: Path, both: pd.DataFrame) -> None:
+    """Write the jobs of `matched_jobs` side by side, in the order in which they really started."""
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["workload_name", "job_id", *both.columns, "start_difference"])

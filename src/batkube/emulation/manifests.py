@@ -8,14 +8,21 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from batkube.cluster.mapping import ANY_SCHEDULER, LABEL_JOB, LABEL_WORKLOAD, label_value, pod_base_name
+from batkube.cluster.jobs.submission_forms import (
+    KUEUE_QUEUE,
+    PodGroupApi,
+    local_queue_of,
+    object_name,
+    pod_group_of,
+    queue_name,
+)
+from batkube.cluster.mapping import ANY_SCHEDULER, LABEL_JOB, LABEL_WORKLOAD, as_label_value, pod_base_name
 from batkube.cluster.store import KubeObject
-from batkube.cluster.submission_forms import KUEUE_QUEUE, Dialect, local_queue_of, object_name, pod_group_of, queue_name
 from batkube.emulation.settings import JobKind
 from batkube.kernel.instants import Duration
 from batkube.kernel.quantities import format_amount
-from batkube.workloads.annotations import DURATION, EXIT_CODE
-from batkube.workloads.delays import exact_seconds
+from batkube.workloads.delay_profiles import exact_seconds
+from batkube.workloads.formats.kubernetes.annotations import DURATION, EXIT_CODE
 from batkube.workloads.model import Job, Requests
 
 #: On everything that an emulated run creates; the value is the run's own.
@@ -27,7 +34,7 @@ _KWOK_TAINT = {"key": "kwok.x-k8s.io/node", "operator": "Exists", "effect": "NoS
 _JOB_NAME_LENGTH = 50
 
 
-class EmulatedTask(NamedTuple):
+class PlannedJob(NamedTuple):
     """A job as it will be played."""
 
     #: Its position in the order of submission.
@@ -36,15 +43,15 @@ class EmulatedTask(NamedTuple):
     #: What each pod asks for.
     requests: Requests
     #: How long each pod runs, in the workload's time.
-    length: Duration
+    run_time: Duration
     #: How long it is told to sleep, in the cluster's time.
     sleep: Duration
     exit_code: int
     #: Whether it ends because its walltime is over.
-    is_cut: bool
+    exceeds_walltime: bool
 
 
-class Style(NamedTuple):
+class ManifestOptions(NamedTuple):
     """What the objects of one run have in common."""
 
     run: str
@@ -54,13 +61,13 @@ class Style(NamedTuple):
     #: Whether the cluster's nodes are KWOK's, tainted as its documentation advises.
     tolerates_kwok: bool = False
     #: How the cluster's scheduler speaks of groups of pods; with kind `pod-group`.
-    dialect: Dialect | None = None
+    dialect: PodGroupApi | None = None
 
 
-def objects_of(task: EmulatedTask, style: Style) -> list[KubeObject]:
+def objects_of(task: PlannedJob, style: ManifestOptions) -> list[KubeObject]:
     """Return what to create for a job: a batch/v1 Job, or its pods in order of rank, after their PodGroup."""
     base = pod_base_name(task.job)
-    if style.kind.is_job:
+    if style.kind.uses_job_controller:
         return [_job_object(task, style, base)]
     names = [base] if task.job.size == 1 else [f"{base}-{rank}" for rank in range(task.job.size)]
     metadata, spec = _metadata(task, style), _pod_spec(task, style)
@@ -68,7 +75,7 @@ def objects_of(task: EmulatedTask, style: Style) -> list[KubeObject]:
     return pods if style.dialect is None else [group_of(task, style), *pods]
 
 
-def group_of(task: EmulatedTask, style: Style) -> KubeObject:
+def group_of(task: PlannedJob, style: ManifestOptions) -> KubeObject:
     """Return the PodGroup of a job: nothing of it starts before all of it can."""
     assert style.dialect is not None, "a run without groups"
     group = pod_group_of(task.job, style.dialect, {LABEL_RUN: style.run, LABEL_NUMBER: str(task.number)})
@@ -84,14 +91,14 @@ def collection_of(fields: KubeObject, namespace: str) -> str:
     return f"/{'apis' if '/' in version else 'api'}/{version}/namespaces/{namespace}/{fields['kind'].lower()}s"
 
 
-def local_queue(name: str, style: Style) -> KubeObject:
+def local_queue(name: str, style: ManifestOptions) -> KubeObject:
     """Return the LocalQueue of Kueue that leads from the run's namespace to the ClusterQueue of the same name."""
     queue = local_queue_of(name, name)
     queue["metadata"] = {"name": name, "labels": {LABEL_RUN: style.run}}
     return queue
 
 
-def priority_class(priority: int, style: Style) -> KubeObject:
+def priority_class(priority: int, style: ManifestOptions) -> KubeObject:
     """Return the PriorityClass of a priority: Kubernetes lets nobody write a pod's priority itself."""
     name = _class_name(priority, style)
     return {
@@ -102,11 +109,11 @@ def priority_class(priority: int, style: Style) -> KubeObject:
     }
 
 
-def _class_name(priority: int, style: Style) -> str:
+def _class_name(priority: int, style: ManifestOptions) -> str:
     return f"batkube-{style.run}-{'minus-' if priority < 0 else ''}{abs(priority)}"
 
 
-def _job_object(task: EmulatedTask, style: Style, base: str) -> KubeObject:
+def _job_object(task: PlannedJob, style: ManifestOptions, base: str) -> KubeObject:
     name = base if len(base) <= _JOB_NAME_LENGTH and "." not in base else f"job-{task.number}"
     metadata = _metadata(task, style)
     spec: KubeObject = {
@@ -123,22 +130,22 @@ def _job_object(task: EmulatedTask, style: Style, base: str) -> KubeObject:
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name, **metadata}, "spec": spec}
 
 
-def _metadata(task: EmulatedTask, style: Style) -> KubeObject:
+def _metadata(task: PlannedJob, style: ManifestOptions) -> KubeObject:
     labels = {
         LABEL_RUN: style.run,
         LABEL_NUMBER: str(task.number),
-        LABEL_WORKLOAD: label_value(task.job.workload),
-        LABEL_JOB: label_value(task.job.name),
+        LABEL_WORKLOAD: as_label_value(task.job.workload),
+        LABEL_JOB: as_label_value(task.job.name),
     }
     annotations = {DURATION: f"{exact_seconds(task.sleep)}s"}
     if task.exit_code:
         annotations[EXIT_CODE] = str(task.exit_code)
     if style.dialect is not None:
-        (labels if style.dialect.is_label else annotations)[style.dialect.key] = object_name(task.job)
+        (labels if style.dialect.is_label else annotations)[style.dialect.group_key] = object_name(task.job)
     return {"labels": labels, "annotations": annotations}
 
 
-def _pod_spec(task: EmulatedTask, style: Style) -> KubeObject:
+def _pod_spec(task: PlannedJob, style: ManifestOptions) -> KubeObject:
     job = task.job
     sleep = f"sleep {exact_seconds(task.sleep)}"
     command = ["sh", "-c", f"{sleep}; exit {task.exit_code}"] if task.exit_code else sleep.split()
@@ -157,7 +164,7 @@ def _pod_spec(task: EmulatedTask, style: Style) -> KubeObject:
     return spec
 
 
-def _resources(task: EmulatedTask) -> KubeObject:
+def _resources(task: PlannedJob) -> KubeObject:
     requests = {name: format_amount(name, amount) for name, amount in task.requests}
     # Kubernetes wants the limit of an extended resource to equal its request.
     limits = {name: text for name, text in requests.items() if "/" in name}

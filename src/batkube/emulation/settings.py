@@ -12,7 +12,7 @@ from pathlib import Path
 
 from batkube.kernel.errors import InputError
 from batkube.kernel.instants import Duration, seconds
-from batkube.kernel.quantities import amount
+from batkube.kernel.quantities import parse_amount
 from batkube.workloads.model import Requests
 
 DEFAULT_IMAGE = "busybox"
@@ -29,13 +29,13 @@ class JobKind(enum.StrEnum):
     KUEUE_JOB = "kueue-job"  # a batch/v1 Job that waits in a queue of Kueue's
 
     @property
-    def is_job(self) -> bool:
+    def uses_job_controller(self) -> bool:
         """Whether a Job controller makes the pods, and makes new ones for those that are lost."""
         return self in (JobKind.JOB, JobKind.KUEUE_JOB)
 
 
 @dataclass(frozen=True, slots=True)
-class Mapping:
+class RequestMapping:
     """What pods ask for instead of one resource that the workload names."""
 
     resource: str
@@ -56,7 +56,7 @@ class Mapping:
         return math.ceil(request * self.factor)
 
 
-def parse_mapping(text: str) -> Mapping:
+def parse_request_mapping(text: str) -> RequestMapping:
     """Return what one `--requests` means: `cpu=500m`, `cpu=x0.9`, `gpu=nvidia.com/gpu` or `memory=`."""
     resource, equals, value = text.partition("=")
     if not equals or not _RESOURCE_NAME.fullmatch(resource):
@@ -67,20 +67,20 @@ def parse_mapping(text: str) -> Mapping:
         except InvalidOperation:
             factor = Decimal(-1)
         if factor.is_finite() and factor > 0:
-            return Mapping(resource, factor=factor, name=resource)
+            return RequestMapping(resource, factor=factor, name=resource)
     elif not value:
-        return Mapping(resource)
+        return RequestMapping(resource)
     elif value[0].isdigit() or value[0] == ".":
         try:
-            return Mapping(resource, amount=amount(resource, value), name=resource)
+            return RequestMapping(resource, amount=parse_amount(resource, value), name=resource)
         except ValueError as error:
             raise InputError(f"--requests {text}", problem=str(error), remedy=_REMEDY) from error
     elif _RESOURCE_NAME.fullmatch(value):
-        return Mapping(resource, name=value)
+        return RequestMapping(resource, name=value)
     raise InputError(f"--requests {text}", problem=f"{value!r} is no quantity, factor or resource", remedy=_REMEDY)
 
 
-def mapped(requests: Requests, mappings: Sequence[Mapping]) -> Requests:
+def apply_mappings(requests: Requests, mappings: Sequence[RequestMapping]) -> Requests:
     """Return what a pod asks for once every mapping is applied, in their order."""
     amounts = dict(requests)
     for mapping in mappings:
@@ -106,7 +106,7 @@ class Emulation:
     kind: JobKind = JobKind.POD
     #: Group and version of the PodGroups, if the cluster has those of several schedulers.
     pod_group: str | None = None
-    mappings: tuple[Mapping, ...] = ()
+    mappings: tuple[RequestMapping, ...] = ()
     #: The `--requests` as given, for the manifest.
     requests: tuple[str, ...] = ()
     #: For the jobs that name no scheduler.

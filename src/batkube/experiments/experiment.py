@@ -12,29 +12,29 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from batkube.experiments.description.columns import STATE
-from batkube.experiments.description.reading import read_experiment, with_time_limit
-from batkube.experiments.plan.own_code import own_code
-from batkube.experiments.plan.own_policies import OwnPolicies
-from batkube.experiments.plan.parts import Part
+from batkube.experiments.description.experiment_file import read_experiment, with_time_limit
+from batkube.experiments.plan.code_digest import code_digest
+from batkube.experiments.plan.grid_selection import GridSelection
+from batkube.experiments.plan.policy_objects import PolicyObjects
 from batkube.experiments.plan.runs import Plan, make_plan
-from batkube.experiments.results.reading import read_description, read_results
-from batkube.experiments.results.tables import prepare, write_tables
-from batkube.experiments.running.conducting import ExperimentConductor, Listener, Progress
-from batkube.experiments.running.executors import PROCESSES, Calls, RunExecutor, crew
+from batkube.experiments.results.result_files import read_description, read_results
+from batkube.experiments.results.table_files import preload_parquet, write_tables
+from batkube.experiments.running.executors import PROCESSES, PythonExecutor, RunExecutor, open_executors
 from batkube.experiments.running.folder import ExperimentFolder, RunState, run_folder
+from batkube.experiments.running.orchestrator import ExperimentOrchestrator, Progress, ProgressListener
 from batkube.kernel.errors import InputError
 from batkube.kernel.stopwatch import Stopwatch
-from batkube.outputs.measures.number_columns import MAIN
+from batkube.outputs.measures.metric_columns import MAIN_COLUMNS
 from batkube.outputs.results import Results
 from batkube.programs.program import Builder
-from batkube.schedulers.installed import installed
+from batkube.schedulers.installed import installed_program
 
 if TYPE_CHECKING:
     import pandas as pd
 
 #: Real seconds between two writings of the tables, at least; and so many times as long as a writing took.
 _INTERVAL_S = 60.0
-_PAUSE = 50
+_WRITE_TIME_FACTOR = 50
 #: The most rows that a notebook shows of an experiment, the first and the last ones.
 _MOST_ROWS = 60
 
@@ -77,7 +77,7 @@ class ExperimentResults:
         """Return the experiment as a notebook shows it: what failed, then the main numbers of each run."""
         failures = "".join(f"<p><b>failed:</b> {escape(f'{run}: {why}')}</p>" for run, why in self.failures.items())
         axes = [axis["name"] for axis in read_description(self.folder)["axes"]]
-        shown = [name for name in (*axes, STATE, *MAIN) if name in self.results]
+        shown = [name for name in (*axes, STATE, *MAIN_COLUMNS) if name in self.results]
         table = self.results[[name for name in shown if not self.results[name].isna().all()]]
         return f"<div>{failures}{table.to_html(index=False, max_rows=_MOST_ROWS)}</div>"
 
@@ -89,7 +89,7 @@ def experiment(
     executor: Executor | str | None = None,
     jobs: int | None = None,
     limit: int | None = None,
-    only: Part | None = None,
+    only: GridSelection | None = None,
     time_limit: str | float | None = None,
     force: bool = False,
     retry_failed: bool = False,
@@ -105,17 +105,21 @@ def experiment(
     takes, or else in `jobs` processes of ours. Schedulers are built by `builder` first, or else as on the command line.
     Runs that fail do not raise: see `failures` of what is returned.
     """
-    policies = OwnPolicies()
-    named = {key: policies.named(one) for key, one in experiment.items()} if isinstance(experiment, Mapping) else None
+    policies = PolicyObjects()
+    named = (
+        {key: policies.replace_by_names(one) for key, one in experiment.items()}
+        if isinstance(experiment, Mapping)
+        else None
+    )
     described = read_experiment(Path(str(experiment)) if named is None else named)
     described = with_time_limit(described, time_limit)
-    plan = policies.given_to(make_plan(described, builder or installed, limit, only, policies.check))
+    plan = policies.attach_to(make_plan(described, builder or installed_program, limit, only, policies.check))
     with ExitStack() as stack:
         if isinstance(executor, Executor):
-            runs: RunExecutor = Calls(executor)
+            runs: RunExecutor = PythonExecutor(executor)
         else:
-            runs = stack.enter_context(crew(executor or PROCESSES, plan, jobs)).runs
-        conduct(
+            runs = stack.enter_context(open_executors(executor or PROCESSES, plan, jobs)).runs
+        run_experiment(
             plan,
             ExperimentFolder(Path(out)),
             runs,
@@ -126,7 +130,7 @@ def experiment(
     return ExperimentResults(out)
 
 
-def conduct(
+def run_experiment(
     plan: Plan,
     folder: ExperimentFolder,
     executor: RunExecutor,
@@ -135,54 +139,54 @@ def conduct(
     retry_failed: bool = False,
     keep_finished: bool = False,
     command: Sequence[str] = (),
-    listener: Listener = lambda progress: None,
+    listener: ProgressListener = lambda progress: None,
     tell: Callable[[str], None] = lambda text: print(text, file=sys.stderr, flush=True),
 ) -> None:
     """Run what is not finished of `plan` into `folder`, and write the tables, also when interrupted.
 
     What was finished is checked first; `tell` is called with each run that is damaged, and so is run again.
     """
-    with folder.held(), _disk_trouble(folder.path):
+    with folder.locked(), _disk_errors_as_input_errors(folder.path):
         if force:
-            folder.clear()
-        for damage in folder.set_damaged_aside(run.name for run in plan.runs):
+            folder.remove_all_runs()
+        for damage in folder.move_damaged_aside(run.name for run in plan.runs):
             tell(damage)
         if retry_failed:
-            ends = {run.name: folder.ended(run.name) for run in plan.runs}
-            folder.forget(name for name, end in ends.items() if end is not None and end.state is RunState.FAILED)
-        write = partial(write_tables, plan, folder, command, _codes(folder, keep_finished))
+            ends = {run.name: folder.finished_run(run.name) for run in plan.runs}
+            folder.remove_runs(name for name, end in ends.items() if end is not None and end.state is RunState.FAILED)
+        write = partial(write_tables, plan, folder, command, _code_digests(folder, keep_finished))
         write(parquet=False)
-        meanwhile = _Meanwhile(lambda: write(parquet=False), listener)
+        meanwhile = _PeriodicTableWriter(lambda: write(parquet=False), listener)
         try:
-            ExperimentConductor(plan.runs, folder, executor, meanwhile.listen).conduct(command)
+            ExperimentOrchestrator(plan.runs, folder, executor, meanwhile.on_progress).run(command)
         finally:
             write()
 
 
-class _Meanwhile:
+class _PeriodicTableWriter:
     """Writes the tables now and then while runs go on, so that a long experiment can be looked at."""
 
-    def __init__(self, write: Callable[[], None], listener: Listener) -> None:
+    def __init__(self, write: Callable[[], None], listener: ProgressListener) -> None:
         self._write = write
         self._listener = listener
         self._stopwatch = Stopwatch()
         self._next_s = _INTERVAL_S
 
-    def listen(self, progress: Progress) -> None:
+    def on_progress(self, progress: Progress) -> None:
         """Pass `progress` on, and write if it is time to."""
         self._listener(progress)
         if progress.running:
-            prepare()
+            preload_parquet()
         began_s = self._stopwatch.real_s
         if began_s >= self._next_s and progress.left:
             self._write()
             took_s = self._stopwatch.real_s - began_s
-            self._next_s = self._stopwatch.real_s + max(_INTERVAL_S, _PAUSE * took_s)
+            self._next_s = self._stopwatch.real_s + max(_INTERVAL_S, _WRITE_TIME_FACTOR * took_s)
 
 
-def _codes(folder: ExperimentFolder, keep_finished: bool) -> list[str]:
+def _code_digests(folder: ExperimentFolder, keep_finished: bool) -> list[str]:
     """Return which code does the runs here; refuse to mix the results of several without being told to."""
-    codes, own = [] if folder.is_empty else folder.codes, own_code()
+    codes, own = [] if folder.is_empty else folder.code_digests, code_digest()
     if codes and codes[-1] != own and not keep_finished:
         raise InputError(
             folder.path,
@@ -193,7 +197,7 @@ def _codes(folder: ExperimentFolder, keep_finished: bool) -> list[str]:
 
 
 @contextmanager
-def _disk_trouble(path: Path) -> Iterator[None]:
+def _disk_errors_as_input_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:

@@ -12,8 +12,8 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable
 
-from batkube.fluid.sharing import rates_of
-from batkube.fluid.tasks import Supply, Task
+from batkube.fluid.sharing import compute_rates
+from batkube.fluid.tasks import FluidResource, Task
 from batkube.kernel.instants import Instant
 
 _SECOND = 1e9
@@ -25,9 +25,9 @@ class Flow:
     def __init__(self) -> None:
         #: When something is due for whom; the counter keeps tasks out of comparisons.
         self._calendar: list[tuple[Instant, int, Task, int]] = []
-        self._entries = 0
+        self._last_entry = 0
         #: What has changed since rates were computed last, in order.
-        self._touched: dict[Supply, None] = {}
+        self._changed: dict[FluidResource, None] = {}
 
     # What changes
 
@@ -35,46 +35,46 @@ class Flow:
         """Let a new task begin: with its latency, if it has any."""
         task.since = now
         if task.latency > 0:
-            self._expect(task, Instant(now + task.latency))
+            self._schedule(task, Instant(now + task.latency))
         else:
-            self._let_flow(task, now)
+            self._start_flowing(task, now)
 
     def cancel(self, task: Task, now: Instant) -> None:
         """Take away a task that is not through."""
-        self._keep_account(task, now)
-        self._take_away(task)
+        self._update_remaining(task, now)
+        self._remove(task)
 
-    def set_capacity(self, resource: Supply, capacity: float, now: Instant) -> None:
+    def set_capacity(self, resource: FluidResource, capacity: float, now: Instant) -> None:
         """Give a resource another capacity; whoever uses it goes on with it."""
         resource.capacity = capacity
-        self._touched[resource] = None
+        self._changed[resource] = None
 
-    def touch(self, resource: Supply) -> None:
+    def mark_changed(self, resource: FluidResource) -> None:
         """Have the rates around a resource computed anew: a task's bound has changed."""
-        self._touched[resource] = None
+        self._changed[resource] = None
 
     # What follows
 
-    def settle(self, now: Instant) -> list[Task]:
+    def update_rates(self, now: Instant) -> list[Task]:
         """Compute the rates that changes of this instant call for; return the tasks whose rate is another now."""
         changed: list[Task] = []
-        while self._touched:
-            seed = next(iter(self._touched))
-            tasks = self._surroundings(seed)
-            for task, rate in zip(tasks, rates_of(tasks) if tasks else (), strict=True):
+        while self._changed:
+            seed = next(iter(self._changed))
+            tasks = self._connected_tasks(seed)
+            for task, rate in zip(tasks, compute_rates(tasks) if tasks else (), strict=True):
                 if rate == task.rate:
                     continue
-                self._keep_account(task, now)
+                self._update_remaining(task, now)
                 task.rate = rate
                 changed.append(task)
-                self._expect_end(task)
+                self._schedule_end(task)
         return changed
 
     def due(self) -> Instant | None:
         """Return when something happens next, if rates are settled; None when nothing will."""
         while self._calendar:
             instant, _, task, turn = self._calendar[0]
-            if task.turn == turn:
+            if task.generation == turn:
                 return instant
             heapq.heappop(self._calendar)
         return None
@@ -88,61 +88,61 @@ class Flow:
         while (instant := self.due()) is not None and instant <= now:
             task = heapq.heappop(self._calendar)[2]
             if not task.is_flowing:
-                self._let_flow(task, instant)
+                self._start_flowing(task, instant)
                 continue
             if on_through is not None:
                 on_through(task, instant)
             if task.rate > 0:
                 task.lag += task.remaining / task.rate * _SECOND - (instant - task.since)
             task.remaining, task.since = 0.0, instant
-            self._take_away(task)
+            self._remove(task)
             through.append(task)
         return through
 
     # Inside
 
-    def _let_flow(self, task: Task, now: Instant) -> None:
+    def _start_flowing(self, task: Task, now: Instant) -> None:
         task.is_flowing, task.since = True, now
         if not task.uses:
             # Nothing to do anywhere: done at once, as an empty task of SimGrid's is.
-            self._expect(task, now)
+            self._schedule(task, now)
             return
         for resource, _ in task.uses:
             resource.tasks[task] = None
-            self._touched[resource] = None
+            self._changed[resource] = None
 
-    def _take_away(self, task: Task) -> None:
+    def _remove(self, task: Task) -> None:
         for resource, _ in task.uses:
             if resource.tasks.pop(task, self) is None:
-                self._touched[resource] = None
+                self._changed[resource] = None
         task.is_flowing, task.rate, task.due = False, 0.0, None
-        task.turn += 1
+        task.generation += 1
 
-    def _keep_account(self, task: Task, now: Instant) -> None:
+    def _update_remaining(self, task: Task, now: Instant) -> None:
         """Note what is left of a task, before it goes on at another rate."""
         if now > task.since:
             task.remaining = max(0.0, task.remaining - task.rate * (now - task.since - task.lag) / _SECOND)
             task.since, task.lag = now, 0.0
 
-    def _expect_end(self, task: Task) -> None:
+    def _schedule_end(self, task: Task) -> None:
         if task.rate > 0:
-            self._expect(task, Instant(task.since + round(task.lag + task.remaining / task.rate * _SECOND)))
+            self._schedule(task, Instant(task.since + round(task.lag + task.remaining / task.rate * _SECOND)))
         else:
             task.due = None
-            task.turn += 1
+            task.generation += 1
 
-    def _expect(self, task: Task, instant: Instant) -> None:
-        task.turn += 1
+    def _schedule(self, task: Task, instant: Instant) -> None:
+        task.generation += 1
         task.due = instant
-        self._entries += 1
-        heapq.heappush(self._calendar, (instant, self._entries, task, task.turn))
+        self._last_entry += 1
+        heapq.heappush(self._calendar, (instant, self._last_entry, task, task.generation))
 
-    def _surroundings(self, seed: Supply) -> list[Task]:
+    def _connected_tasks(self, seed: FluidResource) -> list[Task]:
         """Return all tasks that share resources with those of `seed`, directly or by others."""
         tasks: dict[Task, None] = {}
-        waiting: list[Supply] = [seed]
+        waiting: list[FluidResource] = [seed]
         seen = {seed}
-        self._touched.pop(seed, None)
+        self._changed.pop(seed, None)
         while waiting:
             for task in waiting.pop().tasks:
                 if task in tasks:
@@ -151,6 +151,6 @@ class Flow:
                 for resource, _ in task.uses:
                     if resource not in seen:
                         seen.add(resource)
-                        self._touched.pop(resource, None)
+                        self._changed.pop(resource, None)
                         waiting.append(resource)
         return list(tasks)

@@ -16,24 +16,24 @@ import math
 import operator
 from collections.abc import Iterable, Sequence
 
-from batkube.fluid.tasks import Supply, Task
+from batkube.fluid.tasks import FluidResource, Task
 
 #: What is left of a resource counts as nothing below this (SimGrid: maxmin/precision), in flops or bytes per second.
 PRECISION = 1e-5
 
 
-def rates_of(tasks: Sequence[Task], *, is_thrifty: bool = False) -> list[float]:
+def compute_rates(tasks: Sequence[Task], *, is_thrifty: bool = False) -> list[float]:
     """Return the rate of each of `tasks`, which are all that use the resources they use."""
     if len(tasks) == 1:
-        return [_alone(tasks[0])]
-    return _Rounds(tasks).rates(is_thrifty)
+        return [_single_task_rate(tasks[0])]
+    return _FairBottleneck(tasks).rates(is_thrifty)
 
 
-class _Rounds:
+class _FairBottleneck:
     """The rounds of one computation, with numbers for tasks and resources: it is here that a backbone costs time."""
 
     def __init__(self, tasks: Sequence[Task]) -> None:
-        numbers: dict[Supply, int] = {}
+        numbers: dict[FluidResource, int] = {}
         #: Of each task: what it uses, and its work there; and its bound.
         self._uses = [
             [(numbers.setdefault(supply, len(numbers)), weight) for supply, weight in task.uses] for task in tasks
@@ -41,29 +41,29 @@ class _Rounds:
         self._bounds = [task.bound for task in tasks]
         self._values, self._grown = [0.0] * len(tasks), [0.0] * len(tasks)
         #: Of each resource: what is left, who uses it with which work, and how many claims on it still grow.
-        self._left = [supply.capacity for supply in numbers]
-        self._users: list[list[int]] = [[] for _ in numbers]
+        self._remaining = [supply.capacity for supply in numbers]
+        self._tasks: list[list[int]] = [[] for _ in numbers]
         self._weights: list[list[float]] = [[] for _ in numbers]
         for task, uses in enumerate(self._uses):
             for supply, weight in uses:
-                self._users[supply].append(task)
+                self._tasks[supply].append(task)
                 self._weights[supply].append(weight)
-        self._counts = [len(users) for users in self._users]
+        self._counts = [len(users) for users in self._tasks]
         self._growing = {task: None for task, uses in enumerate(self._uses) if uses}
 
     def rates(self, is_thrifty: bool) -> list[float]:
         """Go on until nobody grows any more, and return the rates."""
-        open_supplies = list(range(len(self._left)))
+        open_supplies = list(range(len(self._remaining)))
         while self._growing:
             open_supplies = [supply for supply in open_supplies if self._counts[supply]]
-            full = self._grow([left / (count or 1) for left, count in zip(self._left, self._counts, strict=True)])
+            full = self._grow([left / (count or 1) for left, count in zip(self._remaining, self._counts, strict=True)])
             grown = self._grown
             rest = []
             for supply in open_supplies:
-                charges = map(operator.mul, self._weights[supply], map(grown.__getitem__, self._users[supply]))
-                self._left[supply] -= math.fsum(charges)
-                if self._left[supply] < PRECISION:
-                    full += self._users[supply]
+                charges = map(operator.mul, self._weights[supply], map(grown.__getitem__, self._tasks[supply]))
+                self._remaining[supply] -= math.fsum(charges)
+                if self._remaining[supply] < PRECISION:
+                    full += self._tasks[supply]
                 else:
                     rest.append(supply)
             open_supplies = rest
@@ -96,16 +96,16 @@ class _Rounds:
                 self._grown[task] = 0.0
 
 
-def _alone(task: Task) -> float:
+def _single_task_rate(task: Task) -> float:
     """Return the rate of a task that shares with nobody; it may still claim several shares of one resource."""
     if not task.uses:
         return 1.0
-    shares: dict[Supply, int] = {}
+    shares: dict[FluidResource, int] = {}
     for resource, _ in task.uses:
         shares[resource] = shares.get(resource, 0) + 1
     if len(shares) == len(task.uses):
         return min(task.bound, min(resource.capacity / weight for resource, weight in task.uses))
-    totals: dict[Supply, float] = {}
+    totals: dict[FluidResource, float] = {}
     for resource, weight in task.uses:
         totals[resource] = totals.get(resource, 0.0) + weight
     return min(task.bound, min(resource.capacity / weight for resource, weight in totals.items()))

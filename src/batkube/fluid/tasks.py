@@ -14,7 +14,7 @@ from batkube.kernel.instants import Duration, Instant
 NO_TIME = Duration(0)
 
 
-class Supply:
+class FluidResource:
     """What tasks share: the cores of a host (flops per second) or a link (bytes per second)."""
 
     __slots__ = ("capacity", "name", "tasks")
@@ -39,12 +39,24 @@ class Supply:
 class Task:
     """A piece of work on several resources at once."""
 
-    __slots__ = ("bound", "due", "is_flowing", "lag", "latency", "name", "rate", "remaining", "since", "turn", "uses")
+    __slots__ = (
+        "bound",
+        "due",
+        "generation",
+        "is_flowing",
+        "lag",
+        "latency",
+        "name",
+        "rate",
+        "remaining",
+        "since",
+        "uses",
+    )
 
     def __init__(
         self,
         name: str,
-        uses: Iterable[tuple[Supply, float]],
+        uses: Iterable[tuple[FluidResource, float]],
         *,
         bound: float = math.inf,
         latency: Duration = NO_TIME,
@@ -69,7 +81,7 @@ class Task:
         #: When its latency or its work will end, as far as is known; None when it is over, or nothing moves it.
         self.due: Instant | None = None
         #: How often that has changed: entries of the calendar that are older do not count.
-        self.turn = 0
+        self.generation = 0
 
     def __repr__(self) -> str:
         return f"Task({self.name!r}, {self.remaining:.3g} left)"

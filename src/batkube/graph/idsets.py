@@ -31,7 +31,7 @@ def encode_idset(ids: Iterable[int]) -> str:
 def decode_hostlist(text: str) -> list[str]:
     """Return the hosts of a hostlist, in the order in which they are named. Raises ValueError for what is none."""
     hosts: list[str] = []
-    for part in _split(text):
+    for part in _split_hostlist(text):
         shape = _BRACKETS.fullmatch(part)
         if shape is None:
             raise ValueError(f"{text!r} is not a hostlist")
@@ -97,7 +97,7 @@ def _bounds(text: str) -> tuple[int, int, int]:
     return int(shape[1]), int(shape[2] or shape[1]), len(shape[1]) if shape[1].startswith("0") else 0
 
 
-def _split(text: str) -> list[str]:
+def _split_hostlist(text: str) -> list[str]:
     """Part a hostlist at the commas outside brackets."""
     parts, depth, start = [], 0, 0
     for index, letter in enumerate(text):

@@ -102,10 +102,10 @@ class ResourceGraph:
         self.by_rank.setdefault(vertex.rank, []).append(number)
         self.nodes_up += type == "node" and vertex.is_up
         for subsystem, path in vertex.paths.items():
-            self.place(number, subsystem, path)
+            self.add_path(number, subsystem, path)
         return number
 
-    def place(self, vertex: int, subsystem: str, path: str) -> None:
+    def add_path(self, vertex: int, subsystem: str, path: str) -> None:
         """Give a vertex its place in a subsystem; a path of one name makes it the root."""
         self.paths.setdefault(subsystem, {})[vertex] = path
         if path.count("/") == 1:
@@ -145,7 +145,7 @@ class ResourceGraph:
             vertex = self.edge_source[edge]
             yield vertex
 
-    def below(self, vertex: int, subsystem: str = CONTAINMENT) -> Iterator[int]:
+    def subtree(self, vertex: int, subsystem: str = CONTAINMENT) -> Iterator[int]:
         """Yield a vertex and all below it in a subsystem, parents first, each once."""
         seen = {vertex}
         stack = [vertex]
@@ -180,7 +180,7 @@ class ResourceGraph:
         ]
         return len(targets) == len(set(targets))
 
-    def detach(self, vertices: set[int]) -> None:
+    def remove_vertices(self, vertices: set[int]) -> None:
         """Take vertices out of the graph: their edges and indices go, their numbers stay unused."""
         for vertex in sorted(vertices):
             for edge in [*self.out_edges.pop(vertex, ()), *self.in_edges.pop(vertex, ())]:

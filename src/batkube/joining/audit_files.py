@@ -9,8 +9,8 @@ from types import TracebackType
 import msgspec
 
 from batkube.kernel.errors import InputError
-from batkube.kernel.replacing import replacing
-from batkube.kubeflux.picture import NodeAccount, picture_file
+from batkube.kernel.files.replacement import replace_on_success
+from batkube.kubeflux.scheduler_cache import NodeAccount, cache_file
 
 
 class AuditFiles:
@@ -22,7 +22,7 @@ class AuditFiles:
             self._file = path.open("wb")
         except OSError as error:
             raise InputError(path, problem=f"cannot be written: {error.strerror}", remedy="check --audit") from error
-        self._picture = picture_file(path)
+        self._picture = cache_file(path)
 
     def __enter__(self) -> AuditFiles:
         """Return the files themselves."""
@@ -34,14 +34,14 @@ class AuditFiles:
         """Close them."""
         self._file.close()
 
-    def tell(self, lines: list[dict[str, object]]) -> None:
+    def write_differences(self, lines: list[dict[str, object]]) -> None:
         """Append a line of JSON for each difference that is new or over."""
         for line in lines:
             self._file.write(msgspec.json.encode(line) + b"\n")
         if lines:
             self._file.flush()
 
-    def show(self, accounts: Mapping[str, NodeAccount]) -> None:
+    def write_cache(self, accounts: Mapping[str, NodeAccount]) -> None:
         """Write what is believed in the place of what was."""
-        with replacing(self._picture) as partial:
+        with replace_on_success(self._picture) as partial:
             partial.write_bytes(msgspec.json.encode(accounts))

@@ -11,12 +11,12 @@ from collections.abc import Iterable
 
 import msgspec
 
-from batkube.cluster.references import key_of
+from batkube.cluster.object_meta import key_of
 from batkube.cluster.store import Key, KubeObject, Store
 from batkube.kernel.instants import Instant
 
 
-class News(msgspec.Struct, frozen=True):
+class CollectionUpdate(msgspec.Struct, frozen=True):
     """What was heard of a collection: everything that there is, or one object that changed."""
 
     kind: str
@@ -25,23 +25,23 @@ class News(msgspec.Struct, frozen=True):
     is_deletion: bool = False
 
 
-class Mirror:
+class ClusterMirror:
     """Writes into a store what is heard."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def take(self, news: News, now: Instant) -> None:
+    def apply(self, news: CollectionUpdate, now: Instant) -> None:
         """Bring the store up to date with a piece of news."""
         if news.is_list:
-            self._take_all(news.kind, {key_of(obj): obj for obj in news.objects}, now)
+            self._replace_all(news.kind, {key_of(obj): obj for obj in news.objects}, now)
         elif news.is_deletion:
             self._delete(news.kind, [key_of(obj) for obj in news.objects], now)
         else:
             for obj in news.objects:
                 self._set(news.kind, key_of(obj), obj, now)
 
-    def _take_all(self, kind: str, objects: dict[Key, KubeObject], now: Instant) -> None:
+    def _replace_all(self, kind: str, objects: dict[Key, KubeObject], now: Instant) -> None:
         self._delete(kind, [key for key in self._store.all(kind) if key not in objects], now)
         for key, obj in objects.items():
             self._set(kind, key, obj, now)

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from batkube.cluster.client import Refused
+from batkube.cluster.client import ApiError
 from batkube.cluster.event_recorder import EVENT
 from batkube.cluster.mapping import POD
-from batkube.cluster.references import key_of, name_of, namespace_of
+from batkube.cluster.object_meta import key_of, name_of, namespace_of
 from batkube.cluster.store import Key, KubeObject
-from batkube.emulation.access import Access, RefusedByCluster, Unreachable
+from batkube.emulation.client.connection import ApiStatusError, ClusterConnection, ClusterUnreachable
 from batkube.kernel.instants import Instant
 
 
 class RemoteClient:
     """Writes to a cluster over HTTP: pods, their sub-resources, and events."""
 
-    def __init__(self, access: Access) -> None:
-        self._access = access
+    def __init__(self, access: ClusterConnection) -> None:
+        self._cluster = access
 
     def create(self, storage: str, obj: KubeObject, now: Instant, *, subresource: str = "") -> KubeObject:
         """Create an event, or post an object to a sub-resource of the pod it names."""
@@ -44,19 +44,19 @@ class RemoteClient:
         path = f"{_collection(storage, namespace_of(key))}/{name_of(key)}"
         query = {} if grace_s is None else {"gracePeriodSeconds": grace_s}
         try:
-            self._access.delete(path, **query)
-        except RefusedByCluster as refusal:
-            raise Refused(refusal.code, refusal.reason, str(refusal)) from refusal
-        except Unreachable as error:
-            raise Refused(503, "ServiceUnavailable", str(error)) from error
+            self._cluster.delete(path, **query)
+        except ApiStatusError as refusal:
+            raise ApiError(refusal.code, refusal.reason, str(refusal)) from refusal
+        except ClusterUnreachable as error:
+            raise ApiError(503, "ServiceUnavailable", str(error)) from error
 
     def _send(self, method: str, path: str, obj: KubeObject) -> KubeObject:
         try:
-            return self._access.create(path, obj) if method == "POST" else self._access.put(path, obj)
-        except RefusedByCluster as refusal:
-            raise Refused(refusal.code, refusal.reason, str(refusal)) from refusal
-        except Unreachable as error:
-            raise Refused(503, "ServiceUnavailable", str(error)) from error
+            return self._cluster.create(path, obj) if method == "POST" else self._cluster.replace(path, obj)
+        except ApiStatusError as refusal:
+            raise ApiError(refusal.code, refusal.reason, str(refusal)) from refusal
+        except ClusterUnreachable as error:
+            raise ApiError(503, "ServiceUnavailable", str(error)) from error
 
 
 def _collection(storage: str, namespace: str) -> str:

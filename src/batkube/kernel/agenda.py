@@ -12,20 +12,20 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from batkube.kernel.errors import Bug, RunFailed
-from batkube.kernel.instants import LATEST_NS, Instant, human
+from batkube.kernel.instants import LATEST_NS, Instant, human_duration
 
 Action = Callable[[Instant], None]
 
 
 #: So many appointments may be cancelled and in the heap all the same, however few others there are.
-_FEW = 64
+_MIN_CANCELLED = 64
 
 
 class Rank(enum.IntEnum):
     """Who goes first at one instant. Changing this order changes results."""
 
     FINISH = 0  # work ends and frees its resources before anyone asks for them
-    HAPPEN = 1  # the world changes: nodes fail, come back, are cordoned; work that ended in time has ended
+    TIMELINE = 1  # the world changes: nodes fail, come back, are cordoned; work that ended in time has ended
     START = 2  # containers that were on their way come up
     SUBMIT = 3  # new work arrives
     RECONCILE = 4  # controllers answer what happened
@@ -71,7 +71,7 @@ class Agenda:
             at = Instant(LATEST_NS)
         elif at > LATEST_NS:
             raise RunFailed(
-                f"virtual time would pass 292 years, the most a run can last: something would be due after {human(at)}"
+                f"virtual time would pass 292 years, the most a run can last: something would be due after {human_duration(at)}"
             )
         number = self._booked
         self._booked += 1
@@ -90,7 +90,7 @@ class Agenda:
         would have run for a year, must not stay as long as that.
         """
         self._cancelled.add(number)
-        if len(self._cancelled) > max(_FEW, len(self._heap) // 2):
+        if len(self._cancelled) > max(_MIN_CANCELLED, len(self._heap) // 2):
             self._heap = [entry for entry in self._heap if entry.number not in self._cancelled]
             heapq.heapify(self._heap)
             self._cancelled.clear()
@@ -103,7 +103,7 @@ class Agenda:
             self._cancelled.remove(heapq.heappop(heap).number)
         return heap[0].at if heap else None
 
-    def next(self, until: int = LATEST_NS) -> Appointment | None:
+    def pop_next(self, until: int = LATEST_NS) -> Appointment | None:
         """Take out and return the next appointment up to `until`, or None when there is none."""
         heap = self._heap
         while heap and heap[0].at <= until:
@@ -117,7 +117,7 @@ class Agenda:
             return appointment
         return None
 
-    def has(self, rank: Rank) -> bool:
+    def has_rank(self, rank: Rank) -> bool:
         """Return whether anything of this rank is to come."""
         return any(entry.rank is rank and entry.number not in self._cancelled for entry in self._heap)
 

@@ -13,12 +13,12 @@ class Clock:
         #: Never decreases.
         self.now = now
         #: The instant of the appointment that is being kept, where the clock shows another; None otherwise.
-        self.appointed: Instant | None = None
+        self.appointment_at: Instant | None = None
 
     @property
-    def present(self) -> Instant:
+    def event_time(self) -> Instant:
         """The instant at which whatever happens now happens: that of its appointment, or else `now`."""
-        return self.now if self.appointed is None else self.appointed
+        return self.now if self.appointment_at is None else self.appointment_at
 
     def advance(self, to: Instant) -> None:
         """Move to `to`, which may be the present but not the past."""

@@ -54,7 +54,7 @@ def parse_distribution(spec: str | Mapping[str, object] | int | float | Distribu
     if isinstance(spec, bool):
         raise ValueError(f"{spec} is not a distribution; {_USAGE}")
     if isinstance(spec, int | float):
-        return _checked("constant", (_number(spec, "constant"),))
+        return _validated("constant", (_number(spec, "constant"),))
     if isinstance(spec, Mapping):
         return _from_mapping(spec)
     if not isinstance(spec, str):
@@ -66,13 +66,13 @@ def _from_text(text: str) -> Distribution:
     name, colon, rest = text.strip().partition(":")
     if not colon:
         try:
-            return _checked("constant", (_number(name, "constant"),))
+            return _validated("constant", (_number(name, "constant"),))
         except ValueError:
             if name.strip() not in _FAMILIES:
                 raise ValueError(f"{text!r} is not a distribution; {_USAGE}") from None
     name = name.strip()
     values = [part for part in rest.split(",") if part.strip()]
-    return _checked(name, tuple(_number(value, name) for value in values))
+    return _validated(name, tuple(_number(value, name) for value in values))
 
 
 def _from_mapping(spec: Mapping[str, object]) -> Distribution:
@@ -84,13 +84,13 @@ def _from_mapping(spec: Mapping[str, object]) -> Distribution:
     if values is not None:
         if parameters or not isinstance(values, list | tuple):
             raise ValueError(f"{name}: give either a list `values` or the parameters by name")
-        return _checked(name, tuple(_number(value, name) for value in values))
+        return _validated(name, tuple(_number(value, name) for value in values))
     wanted = _family(name).parameters
     unknown = [key for key in parameters if key not in wanted]
     missing = [key for key in wanted if key not in parameters]
     if unknown or missing:
         raise ValueError(f"{name} takes {', '.join(wanted)}, not {', '.join(map(str, parameters)) or 'nothing'}")
-    return _checked(name, tuple(_number(parameters[key], name) for key in wanted))
+    return _validated(name, tuple(_number(parameters[key], name) for key in wanted))
 
 
 def _number(value: object, name: str) -> float:
@@ -110,9 +110,9 @@ def _family(name: str) -> _Family:
     return family
 
 
-def _checked(name: str, parameters: tuple[float, ...]) -> Distribution:
+def _validated(name: str, parameters: tuple[float, ...]) -> Distribution:
     family = _family(name)
-    if name not in _OF_ANY_LENGTH and len(parameters) != len(family.parameters):
+    if name not in _VARIADIC and len(parameters) != len(family.parameters):
         wanted = ",".join(family.parameters)
         raise ValueError(f"{name} takes {len(family.parameters)} parameters ({name}:{wanted}), not {len(parameters)}")
     problem = family.check(parameters)
@@ -121,65 +121,65 @@ def _checked(name: str, parameters: tuple[float, ...]) -> Distribution:
     return Distribution(name, parameters)
 
 
-def _any(parameters: tuple[float, ...]) -> str | None:
+def _always_valid(parameters: tuple[float, ...]) -> str | None:
     return None
 
 
-def _ordered(parameters: tuple[float, ...]) -> str | None:
+def _check_ordered(parameters: tuple[float, ...]) -> str | None:
     return "low is larger than high" if parameters[0] > parameters[1] else None
 
 
-def _all_positive(parameters: tuple[float, ...]) -> str | None:
+def _check_positive(parameters: tuple[float, ...]) -> str | None:
     return None if all(value > 0 for value in parameters) else "every parameter must be larger than 0"
 
 
-def _spread_not_negative(parameters: tuple[float, ...]) -> str | None:
+def _check_normal(parameters: tuple[float, ...]) -> str | None:
     return "the standard deviation is negative" if parameters[1] < 0 else None
 
 
-def _lognormal_allowed(parameters: tuple[float, ...]) -> str | None:
+def _check_lognormal(parameters: tuple[float, ...]) -> str | None:
     return None if parameters[0] > 0 and parameters[1] >= 0 else "median must be larger than 0, sigma at least 0"
 
 
-def _not_empty(parameters: tuple[float, ...]) -> str | None:
+def _check_not_empty(parameters: tuple[float, ...]) -> str | None:
     return None if parameters else "needs at least one value"
 
 
-def _quantiles(parameters: tuple[float, ...]) -> str | None:
+def _check_quantiles(parameters: tuple[float, ...]) -> str | None:
     if len(parameters) < 2:
         return "needs at least two quantiles, the smallest and the largest"
     rising = all(low <= high for low, high in itertools.pairwise(parameters))
     return None if rising else "the quantiles must not fall"
 
 
-def _interpolated(rng: random.Random, quantiles: tuple[float, ...]) -> float:
+def _interpolate(rng: random.Random, quantiles: tuple[float, ...]) -> float:
     place = rng.random() * (len(quantiles) - 1)
     below = int(place)
     return quantiles[below] + (quantiles[below + 1] - quantiles[below]) * (place - below)
 
 
 #: Families that take a list of any length.
-_OF_ANY_LENGTH = ("choice", "empirical")
+_VARIADIC = ("choice", "empirical")
 
 # Which parameterisation each name means is part of the file formats: changing it changes results.
 _FAMILIES: dict[str, _Family] = {
-    "constant": _Family(("value",), lambda rng, p: p[0], _any),
-    "uniform": _Family(("low", "high"), lambda rng, p: rng.uniform(*p), _ordered),
-    "exponential": _Family(("mean",), lambda rng, p: rng.expovariate(1 / p[0]), _all_positive),
-    "normal": _Family(("mean", "sd"), lambda rng, p: rng.gauss(*p), _spread_not_negative),
+    "constant": _Family(("value",), lambda rng, p: p[0], _always_valid),
+    "uniform": _Family(("low", "high"), lambda rng, p: rng.uniform(*p), _check_ordered),
+    "exponential": _Family(("mean",), lambda rng, p: rng.expovariate(1 / p[0]), _check_positive),
+    "normal": _Family(("mean", "sd"), lambda rng, p: rng.gauss(*p), _check_normal),
     # `median` is exp(mu): half of the draws are below it. `sigma` is the standard deviation of the logarithm.
-    "lognormal": _Family(("median", "sigma"), lambda rng, p: p[0] * math.exp(rng.gauss(0.0, p[1])), _lognormal_allowed),
+    "lognormal": _Family(("median", "sigma"), lambda rng, p: p[0] * math.exp(rng.gauss(0.0, p[1])), _check_lognormal),
     # P(X > x) = exp(-(x / scale)^shape).
-    "weibull": _Family(("shape", "scale"), lambda rng, p: rng.weibullvariate(p[1], p[0]), _all_positive),
+    "weibull": _Family(("shape", "scale"), lambda rng, p: rng.weibullvariate(p[1], p[0]), _check_positive),
     # Mean shape * scale.
-    "gamma": _Family(("shape", "scale"), lambda rng, p: rng.gammavariate(p[0], p[1]), _all_positive),
+    "gamma": _Family(("shape", "scale"), lambda rng, p: rng.gammavariate(p[0], p[1]), _check_positive),
     # Each value equally often; write a value twice to have it twice as often.
-    "choice": _Family(("values",), lambda rng, p: p[rng.randrange(len(p))], _not_empty),
+    "choice": _Family(("values",), lambda rng, p: p[rng.randrange(len(p))], _check_not_empty),
     # Quantiles at even steps of probability, from the smallest value to the largest, with straight lines between.
-    "empirical": _Family(("values",), _interpolated, _quantiles),
+    "empirical": _Family(("values",), _interpolate, _check_quantiles),
 }
 
 _USAGE = "write a number or one of " + ", ".join(
-    f"{name}:{','.join(family.parameters) if name not in _OF_ANY_LENGTH else 'a,b,c,…'}"
+    f"{name}:{','.join(family.parameters) if name not in _VARIADIC else 'a,b,c,…'}"
     for name, family in _FAMILIES.items()
 )

@@ -45,12 +45,12 @@ class Bug(BatkubeError):
     """An invariant of ours is broken; please report it with the story it tells."""
 
     def __init__(self, story: str, origin: Exception | None = None) -> None:
-        """`origin` is the error that this one reports, if it was not raised as a bug itself (`bug_of`)."""
+        """`origin` is the error that this one reports, if it was not raised as a bug itself (`as_bug`)."""
         super().__init__(story)
         self.origin = origin or self
 
 
-def bug_of(error: Exception, *more: str) -> Bug:
+def as_bug(error: Exception, *more: str) -> Bug:
     """Return the bug that `error` is, with its story: the notes of the layers that it passed, then `more`."""
     if isinstance(error, Bug) and error.origin is not error:
         return Bug("\n  ".join([str(error), *more]), error.origin)
@@ -58,6 +58,6 @@ def bug_of(error: Exception, *more: str) -> Bug:
     return Bug("\n  ".join([f"a bug in Batkube: {text}", *getattr(error, "__notes__", ()), *more]), error)
 
 
-def depth_limit() -> str:
+def nesting_limit() -> str:
     """Return how deeply an input may be nested, for a message: as far as Python may call itself."""
     return f"no more than some {sys.getrecursionlimit():,} levels can be followed"

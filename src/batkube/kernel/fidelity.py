@@ -26,7 +26,7 @@ class FidelityNote:
     message: str
     severity: Severity = Severity.WARNING
 
-    def told(self, count: int) -> str:
+    def message_with_count(self, count: int) -> str:
         """Return the message with how often it was so, for people."""
         return f"{self.message} ({'once' if count == 1 else f'{count:,} times'})"
 

@@ -131,7 +131,7 @@ def _timestamp(seconds_since: int) -> str:
     return f"{(_NAIVE_EPOCH + datetime.timedelta(seconds=seconds_since)).isoformat()}Z"
 
 
-def human(ns: int) -> str:
+def human_duration(ns: int) -> str:
     """Return a length of time as a person would say it: `2 d 3 h`, `36 min 50 s`, `1.5 s`."""
     whole_s = ns // NANOSECONDS_PER_SECOND
     if whole_s < 60:

@@ -16,8 +16,8 @@ import enum
 import re
 from dataclasses import dataclass, field
 
-from batkube.kernel.numbers import int_of
-from batkube.kernel.remembering import remembered
+from batkube.kernel.memo import memoized
+from batkube.kernel.text.numbers import parse_int
 
 CPU = "cpu"
 MEMORY = "memory"
@@ -29,9 +29,9 @@ MACHINE = "batkube.io/machine"
 _NANOS_PER_UNIT = 10**9
 _NANOS_PER_MILLI = 10**6
 #: An int64, which is what Kubernetes' own counters hold.
-_LARGEST = 2**63 - 1
+_MAX_INT64 = 2**63 - 1
 #: Exponents beyond it say nothing more, and would cost time and memory to expand; so would so many digits.
-_LARGEST_EXPONENT = 300
+_MAX_EXPONENT = 300
 
 _DECIMAL_SUFFIXES = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _DECIMAL_SUFFIX_OF = {exponent: suffix for suffix, exponent in _DECIMAL_SUFFIXES.items()}
@@ -129,11 +129,11 @@ def parse_quantity(value: str | int | float) -> Quantity:
     return _parse_text(repr(value))
 
 
-@remembered(4096)  # traces repeat a few texts many thousand times
+@memoized(4096)  # traces repeat a few texts many thousand times
 def _parse_text(text: str) -> Quantity:
     match = _QUANTITY_TEXT.fullmatch(text)
     digits, fraction = _digits(match)
-    if match is None or len(digits) > _LARGEST_EXPONENT:
+    if match is None or len(digits) > _MAX_EXPONENT:
         raise ValueError(
             f"{text!r} is not a quantity; write a number, alone or with one of n u m k M G T P E, "
             "Ki Mi Gi Ti Pi Ei, or an exponent as in 1e3"
@@ -144,7 +144,7 @@ def _parse_text(text: str) -> Quantity:
     nanos = int(digits or "0") * factor
     nanos = nanos * 10**shift if shift >= 0 else _divide_away_from_zero(nanos, 10**-shift)
     if form is Format.BINARY_SI:
-        nanos = min(nanos, _LARGEST * _NANOS_PER_UNIT)
+        nanos = min(nanos, _MAX_INT64 * _NANOS_PER_UNIT)
     return Quantity(-nanos if match["sign"] == "-" else nanos, form)
 
 
@@ -167,13 +167,13 @@ def _scale_of(match: re.Match[str]) -> tuple[Format, int, int]:
 
 def _exponent(text: str) -> int:
     """Return an exponent; what is beyond the largest counts as the largest, which no machine has either."""
-    exponent = int_of(text)
+    exponent = parse_int(text)
     if exponent is None:
-        exponent = -_LARGEST_EXPONENT if text.startswith("-") else _LARGEST_EXPONENT
-    return min(max(exponent, -_LARGEST_EXPONENT), _LARGEST_EXPONENT)
+        exponent = -_MAX_EXPONENT if text.startswith("-") else _MAX_EXPONENT
+    return min(max(exponent, -_MAX_EXPONENT), _MAX_EXPONENT)
 
 
-def amount(resource: str, value: str | int | float) -> int:
+def parse_amount(resource: str, value: str | int | float) -> int:
     """Return how much of `resource` a quantity is: millicores of cpu, whole units of all else, rounded up.
 
     Rounding is Kubernetes' (MilliValue and Value), so that asking for a little never means asking for nothing.
@@ -183,7 +183,7 @@ def amount(resource: str, value: str | int | float) -> int:
     if quantity.nanos < 0:
         raise ValueError(f"{value} of {resource} is negative")
     counted = quantity.milli_value if resource == CPU else quantity.value
-    if counted > _LARGEST:
+    if counted > _MAX_INT64:
         raise ValueError(f"{value} of {resource} is more than Kubernetes can count")
     return counted
 

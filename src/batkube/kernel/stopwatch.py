@@ -22,7 +22,7 @@ class Stopwatch:
         return time.perf_counter() - self._real_s
 
 
-class WorkStopwatch(Stopwatch):
+class CpuStopwatch(Stopwatch):
     """Measures CPU seconds, too, which takes a system call: not for what happens often."""
 
     def __init__(self) -> None:
@@ -48,14 +48,14 @@ def peak_memory_bytes() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
-def forget_peak_memory() -> None:
+def reset_peak_memory() -> None:
     """Have `peak_memory_bytes` count from now on, where the kernel can (Linux): for a process that does many runs."""
     with contextlib.suppress(OSError):
         # 5 resets the high-water mark. Linux: Documentation/filesystems/proc.rst, "clear_refs".
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
 
 
-def time_of_day() -> Instant:
+def wall_clock_instant() -> Instant:
     """Return the real time of day as an instant of the calendar that Kubernetes timestamps are written in.
 
     For `batkube serve` alone: clients compute ages with their own clock, so the virtual one begins where theirs is.

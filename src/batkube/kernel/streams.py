@@ -21,10 +21,10 @@ class Streams:
         """Return the generator called `name`; the same object for the same name."""
         stream = self._by_name.get(name)
         if stream is None:
-            stream = self._by_name[name] = self.passing(name)
+            stream = self._by_name[name] = self.create(name)
         return stream
 
-    def passing(self, name: str) -> random.Random:
+    def create(self, name: str) -> random.Random:
         """Return the generator called `name` at its beginning; it is not kept, for names that are used once."""
         digest = hashlib.sha256(f"{self.seed}:{name}".encode()).digest()
         return random.Random(int.from_bytes(digest[:16]))

@@ -11,16 +11,16 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Set
 from typing import Protocol
 
-from batkube.cluster.resources import Amounts
+from batkube.cluster.pods.resources import Amounts
 from batkube.kernel.instants import Instant
 from batkube.kernel.quantities import CPU
-from batkube.kubeflux.picture import NodeAccount
+from batkube.kubeflux.scheduler_cache import NodeAccount
 
-PHANTOM, BLIND_SPOT, OFFER = "phantom", "blind spot", "offer"
+PHANTOM_POD, BLIND_SPOT, WRONG_OFFER = "phantom", "blind spot", "offer"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class BeliefDifference:
+class CacheDifference:
     """Something that is believed and not so, or so and not believed; `pod` is "" where the node itself is meant."""
 
     kind: str
@@ -30,17 +30,19 @@ class BeliefDifference:
     amounts: tuple[tuple[str, int], ...]
 
 
-def differences(believed: Mapping[str, NodeAccount], true: Mapping[str, NodeAccount]) -> Iterable[BeliefDifference]:
+def cache_differences(
+    believed: Mapping[str, NodeAccount], true: Mapping[str, NodeAccount]
+) -> Iterable[CacheDifference]:
     """Yield where two pictures differ, node by node and pod by pod."""
     nothing = NodeAccount()
     for name in sorted({*believed, *true}):
         one, other = believed.get(name, nothing), true.get(name, nothing)
         if one.offer != other.offer:
-            yield BeliefDifference(OFFER, name, "", () if other.offer is None else other.offer.allocatable)
+            yield CacheDifference(WRONG_OFFER, name, "", () if other.offer is None else other.offer.allocatable)
         for key in sorted(one.held.keys() - other.held.keys()):
-            yield BeliefDifference(PHANTOM, name, str(key), _amounts(one.held[key]))
+            yield CacheDifference(PHANTOM_POD, name, str(key), _amounts(one.held[key]))
         for key in sorted(other.held.keys() - one.held.keys()):
-            yield BeliefDifference(BLIND_SPOT, name, str(key), _amounts(other.held[key]))
+            yield CacheDifference(BLIND_SPOT, name, str(key), _amounts(other.held[key]))
 
 
 def _amounts(demand: Amounts) -> tuple[tuple[str, int], ...]:
@@ -50,10 +52,10 @@ def _amounts(demand: Amounts) -> tuple[tuple[str, int], ...]:
 class AuditSink(Protocol):
     """Where an auditor tells what it finds."""
 
-    def tell(self, lines: list[dict[str, object]]) -> None:
+    def write_differences(self, lines: list[dict[str, object]]) -> None:
         """Take lines about differences that are new or over."""
 
-    def show(self, accounts: Mapping[str, NodeAccount]) -> None:
+    def write_cache(self, accounts: Mapping[str, NodeAccount]) -> None:
         """Take what is believed now."""
 
 
@@ -61,29 +63,29 @@ class Auditor:
     """Remembers which differences there are, and since when."""
 
     def __init__(self) -> None:
-        self.since: dict[BeliefDifference, Instant] = {}
+        self.since: dict[CacheDifference, Instant] = {}
 
-    def look(self, current: Set[BeliefDifference], now: Instant) -> list[dict[str, object]]:
+    def update(self, current: Set[CacheDifference], now: Instant) -> list[dict[str, object]]:
         """Take the differences of a settled instant; return what is new and what is over, as lines for a file."""
         lines = []
         for difference in sorted(current - self.since.keys(), key=_order):
             self.since[difference] = now
-            lines.append({**_line(difference), "at": now, "is": "new"})
+            lines.append({**_to_json(difference), "at": now, "is": "new"})
         for difference in sorted(self.since.keys() - current, key=_order):
-            lines.append({**_line(difference), "at": now, "is": "over", "since": self.since.pop(difference)})
+            lines.append({**_to_json(difference), "at": now, "is": "over", "since": self.since.pop(difference)})
         return lines
 
     @property
     def phantom_cpu(self) -> int:
         """How many millicores are believed to be taken and are not."""
-        return sum(dict(known.amounts).get(CPU, 0) for known in self.since if known.kind == PHANTOM)
+        return sum(dict(known.amounts).get(CPU, 0) for known in self.since if known.kind == PHANTOM_POD)
 
 
-def _order(difference: BeliefDifference) -> tuple[str, str, str, tuple[tuple[str, int], ...]]:
+def _order(difference: CacheDifference) -> tuple[str, str, str, tuple[tuple[str, int], ...]]:
     return difference.node, difference.pod, difference.kind, difference.amounts
 
 
-def _line(difference: BeliefDifference) -> dict[str, object]:
+def _to_json(difference: CacheDifference) -> dict[str, object]:
     return {
         "kind": difference.kind,
         "node": difference.node,

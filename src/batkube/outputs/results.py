@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from batkube.outputs.gantt.stepper import Stepper
-    from batkube.outputs.measures.comparison import Comparison
+    from batkube.outputs.measures.comparisons.run_comparison import Comparison
 
 
 class Results(MeasuredRun):
@@ -40,10 +40,10 @@ class Results(MeasuredRun):
 
     def report(self, out: str | Path | None = None, *, title: str | None = None) -> Path:
         """Write the run's report, one HTML file, and return where it is: report.html in its folder unless said."""
-        from batkube.outputs.pages.page import page_place, write_page
+        from batkube.outputs.pages.page import default_page_path, write_page
         from batkube.outputs.report.document import run_report
 
-        place = page_place(self.jobs_path.parent) if out is None else Path(out)
+        place = default_page_path(self.jobs_path.parent) if out is None else Path(out)
         return write_page(place, run_report(self, title=title))
 
     def __repr__(self) -> str:
@@ -64,7 +64,7 @@ def compare(
     Differences are to `runs[baseline]`. A window is for runs that are given by their paths: others have theirs.
     Raises InputError.
     """
-    from batkube.outputs.measures.comparison import compare_runs
+    from batkube.outputs.measures.comparisons.run_comparison import compare_runs
 
     if len(runs) < 2:
         raise InputError("batkube.compare", problem="takes two runs or more", remedy="give another one")

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from batkube.api.connections.connection import Handler
-from batkube.api.connections.program_listener import ProgramListener
-from batkube.pacing.cycles import PacedTime
-from batkube.pacing.programs import PacedProgram, PacedPrograms
-from batkube.pacing.realtime import InRealTime
-from batkube.pacing.replay import REPLAYED, ReplayingApi
+from batkube.api.connections.polled.program_listener import ProgramListener
+from batkube.api.connections.protocol.connection import Handler
+from batkube.pacing.decision_stats import DecisionStats
+from batkube.pacing.paced_programs import PacedProgram, PacedPrograms
+from batkube.pacing.paced_time import PacedTimeDriver
+from batkube.pacing.real_time import RealTimeDriver
 from batkube.pacing.server import PacedServer
-from batkube.pacing.tally import Tally
-from batkube.programs.launch import EPOCH_NS, start_all, start_program
-from batkube.programs.program import OutsideRun, ProgramSetup
-from batkube.timing.paced_text import TimeMode
+from batkube.pacing.watch_replay import REPLAYED, ReplayingApi
+from batkube.programs.program import ProgramSetup, ProgramTimeDriver
+from batkube.programs.startup.launch import EPOCH_NS, start_all, start_program
+from batkube.timing.time_rules import TimeMode
 
 
-def pace(setup: ProgramSetup, tally: Tally) -> OutsideRun:
+def start_paced(setup: ProgramSetup, tally: DecisionStats) -> ProgramTimeDriver:
     """Start the programs of a run; their clock moves by the scenario's rules."""
     world, loop, scenario, observer = setup.world, setup.loop, setup.scenario, setup.observer
 
@@ -32,5 +32,5 @@ def pace(setup: ProgramSetup, tally: Tally) -> OutsideRun:
     )
     together = PacedPrograms(programs, observer, loop)
     if scenario.time.mode is TimeMode.REALTIME:
-        return InRealTime(world, loop, scenario.time.speed, scenario.patience, together, tally)
-    return PacedTime(world, loop, scenario.time.pacing, together, tally)
+        return RealTimeDriver(world, loop, scenario.time.speed, scenario.patience, together, tally)
+    return PacedTimeDriver(world, loop, scenario.time.pacing, together, tally)

@@ -13,16 +13,16 @@ import socket
 import ssl
 from collections import deque
 
-from batkube.api.connections.connection import Connection, Handler
-from batkube.api.connections.program_listener import ProgramListener
-from batkube.api.connections.tls import TlsSession, tls_session
+from batkube.api.connections.polled.program_listener import ProgramListener
+from batkube.api.connections.protocol.connection import Connection, Handler
+from batkube.api.connections.protocol.tls_session import TlsSession, open_tls_session
 
-_PIECE = 1 << 18
+_READ_SIZE = 1 << 18
 _BINDING = re.compile(rb"POST \S+/pods/[^/\s]+/binding HTTP/1\.1\r")
 _LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 
 
-class _PacedPeer:
+class _PacedConnection:
     """One connection (the Wire of its `Connection`)."""
 
     def __init__(self, sock: socket.socket, server: PacedServer, handler: Handler) -> None:
@@ -37,21 +37,21 @@ class _PacedPeer:
         self.pending = bytearray()
         self.closing = False
         self.http = Connection(handler, server.open_connections)
-        self.http.serve_over(self)
+        self.http.attach(self)
 
     def write(self, data: bytes) -> None:
         """Send `data` when the server comes to it."""
-        self.keep(data if self.tls is None else self.tls.seal(data))
+        self.send_raw(data if self.tls is None else self.tls.encrypt(data))
 
-    def keep(self, data: bytes) -> None:
+    def send_raw(self, data: bytes) -> None:
         """Send bytes as they are, likewise."""
         self.pending += data
-        self._server.is_due(self)
+        self._server.request_send(self)
 
     def close(self) -> None:
         """End the connection once everything is sent."""
         self.closing = True
-        self._server.is_due(self)
+        self._server.request_send(self)
 
     def set_write_buffer_limits(self, high: int | None = None) -> None:
         """Do nothing: a reader that does not keep up is waited for, not held back."""
@@ -67,18 +67,18 @@ class PacedServer:
         self.tls: ssl.SSLContext | None = None
         self._poll = select.epoll()
         self._poll.register(listener.sock, select.EPOLLIN)
-        self._peers: dict[int, _PacedPeer] = {}
+        self._connections: dict[int, _PacedConnection] = {}
         #: The connections with something to send, by file descriptor.
-        self._due: dict[int, _PacedPeer] = {}
+        self._pending_sends: dict[int, _PacedConnection] = {}
         #: The connections on which a binding waits, in the order in which they came.
-        self._bindings: deque[_PacedPeer] = deque()
+        self._bindings: deque[_PacedConnection] = deque()
         self.open_connections: set[Connection] = set()
         #: Bytes received from the program and sent to it, ever.
         self.received = 0
         self.sent = 0
 
     @property
-    def waiting(self) -> int:
+    def waiting_bindings(self) -> int:
         """How many bindings wait to be taken."""
         return len(self._bindings)
 
@@ -88,11 +88,11 @@ class PacedServer:
         for number, _ in self._poll.poll(wait_s):
             if number == self.listener.sock.fileno():
                 self._accept()
-            elif number in self._peers:
-                self._read(self._peers[number])
+            elif number in self._connections:
+                self._read(self._connections[number])
         self._send()
 
-    def take_binding(self) -> bool:
+    def accept_binding(self) -> bool:
         """Answer the binding that has waited longest; return whether there was one."""
         if not self._bindings:
             return False
@@ -102,34 +102,34 @@ class PacedServer:
         self._send()
         return True
 
-    def is_due(self, peer: _PacedPeer) -> None:
+    def request_send(self, peer: _PacedConnection) -> None:
         """Take note that a connection has something to send."""
-        self._due[peer.sock.fileno()] = peer
+        self._pending_sends[peer.sock.fileno()] = peer
 
     def _accept(self) -> None:
-        for sock in self.listener.newcomers():
-            self._peers[sock.fileno()] = _PacedPeer(sock, self, self._handler)
+        for sock in self.listener.accept_program_connections():
+            self._connections[sock.fileno()] = _PacedConnection(sock, self, self._handler)
             self._poll.register(sock, select.EPOLLIN)
 
-    def _read(self, peer: _PacedPeer) -> None:
+    def _read(self, peer: _PacedConnection) -> None:
         try:
-            while data := peer.sock.recv(_PIECE):
+            while data := peer.sock.recv(_READ_SIZE):
                 self.received += len(data)
                 if peer.is_new:
-                    peer.is_new, peer.tls = False, tls_session(data, self.tls)
+                    peer.is_new, peer.tls = False, open_tls_session(data, self.tls)
                 if peer.tls is not None:
-                    data, reply = peer.tls.open(data)
+                    data, reply = peer.tls.decrypt(data)
                     if reply:
-                        peer.keep(reply)
+                        peer.send_raw(reply)
                 if data:
-                    self._hear(peer, data)
+                    self._receive(peer, data)
         except BlockingIOError:
             return
         except OSError:
             pass
         self._drop(peer)
 
-    def _hear(self, peer: _PacedPeer, data: bytes) -> None:
+    def _receive(self, peer: _PacedConnection, data: bytes) -> None:
         """Answer what came, or keep it if it is a binding, which waits in line as soon as all of it is there."""
         if not peer.binding and not _BINDING.match(data):
             peer.http.data_received(data)
@@ -139,7 +139,7 @@ class PacedServer:
             self._bindings.append(peer)
 
     def _send(self) -> None:
-        for peer in list(self._due.values()):
+        for peer in list(self._pending_sends.values()):
             try:
                 while peer.pending:
                     count = peer.sock.send(peer.pending)
@@ -150,24 +150,24 @@ class PacedServer:
             except OSError:
                 self._drop(peer)
                 continue
-            del self._due[peer.sock.fileno()]
+            del self._pending_sends[peer.sock.fileno()]
             if peer.closing:
                 self._drop(peer)
 
-    def _drop(self, peer: _PacedPeer) -> None:
+    def _drop(self, peer: _PacedConnection) -> None:
         number = peer.sock.fileno()
         self._poll.unregister(peer.sock)
-        self._due.pop(number, None)
+        self._pending_sends.pop(number, None)
         if peer in self._bindings:
             self._bindings.remove(peer)
-        del self._peers[number]
+        del self._connections[number]
         self.listener.forget(peer.sock)
         peer.sock.close()
         peer.http.connection_lost(None)
 
     def close(self) -> None:
         """Drop every connection and stop listening."""
-        for peer in list(self._peers.values()):
+        for peer in list(self._connections.values()):
             self._drop(peer)
         self._poll.close()
         self.listener.close()

@@ -13,12 +13,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import cast
 
-from batkube.kernel.documents import yaml_documents
 from batkube.kernel.errors import InputError
 from batkube.kernel.fidelity import FidelityNote
+from batkube.kernel.files.yaml_reader import yaml_documents
 from batkube.kernel.quantities import CPU, parse_quantity
-from batkube.platforms.assembling import assemble, checked_amount, with_pods
-from batkube.platforms.model import REPELLING, Machine, Platform
+from batkube.platforms.builder import build_platform, parse_amount, with_default_pods
+from batkube.platforms.model import REPELLING_EFFECTS, Machine, Platform
 from batkube.platforms.node_fields import REMEDY, NodeFields
 
 CORDONED = FidelityNote(
@@ -26,9 +26,9 @@ CORDONED = FidelityNote(
 )
 TAINTED = FidelityNote("platform", "nodes with taints take none of the jobs, whose pods tolerate no taint")
 #: What matters only where a workload has jobs.
-ABOUT_JOBS = (CORDONED, TAINTED)
-_EFFECTS = (*REPELLING, "PreferNoSchedule")
-_TAINT = ("key", "value", "effect")
+JOB_NOTES = (CORDONED, TAINTED)
+_TAINT_EFFECTS = (*REPELLING_EFFECTS, "PreferNoSchedule")
+_TAINT_FIELDS = ("key", "value", "effect")
 _LISTS = ("List", "NodeList")
 
 
@@ -52,11 +52,15 @@ def parse_manifests(path: Path, text: str) -> Platform:
             remedy="uncordon some: remove spec.unschedulable",
         )
     tainted = sum(not machine.takes_any_pod and not machine.is_cordoned for machine in machines)
-    counts = ((CORDONED, cordoned), (TAINTED, tainted), *((not_kept(name), n) for name, n in fields.left_out.items()))
-    return assemble(source, machines, remedy=REMEDY, notes=tuple(pair for pair in counts if pair[1]))
+    counts = (
+        (CORDONED, cordoned),
+        (TAINTED, tainted),
+        *((dropped_field_note(name), n) for name, n in fields.dropped.items()),
+    )
+    return build_platform(source, machines, remedy=REMEDY, notes=tuple(pair for pair in counts if pair[1]))
 
 
-def not_kept(field: str) -> FidelityNote:
+def dropped_field_note(field: str) -> FidelityNote:
     """Return the note about a field of manifests that the simulated nodes do not have."""
     return FidelityNote("platform", f"simulated nodes do not have what the manifests say in {field}")
 
@@ -97,12 +101,12 @@ def _machine(source: str, at: str, number: int, node: dict[str, object], fields:
         raise InputError(
             source, at=f"{at}, status", problem="says nothing of cpu", remedy="give status.allocatable.cpu, such as '4'"
         )
-    kept = fields.of(at, node)
+    kept = fields.extract(at, node)
     kept["status"].update({field: text for field, text in texts.items() if text})
     return Machine(
         id=number,
         name=name,
-        capacity=with_pods(capacity),
+        capacity=with_default_pods(capacity),
         labels=_labels(source, at, metadata),
         taints=_taints(source, at, spec, fields),
         node=kept,
@@ -113,7 +117,7 @@ def _amounts(source: str, at: str, status: dict[str, object], field: str) -> tup
     """Return the quantities of a field of the status, as the API server writes them and as numbers."""
     texts, amounts = {}, {}
     for resource, value in _mapping(source, at, status, field).items():
-        amounts[resource] = checked_amount(source, f"{at}, status.{field}.{resource}", resource, value)
+        amounts[resource] = parse_amount(source, f"{at}, status.{field}.{resource}", resource, value)
         texts[resource] = str(parse_quantity(cast(str | int | float, value)))
     return texts, amounts
 
@@ -130,15 +134,15 @@ def _labels(source: str, at: str, metadata: dict[str, object]) -> dict[str, str]
 def _taints(source: str, at: str, spec: dict[str, object], fields: NodeFields) -> tuple[dict[str, str], ...]:
     taints = []
     for number, taint in enumerate(_list(source, at, spec, "taints")):
-        if not isinstance(taint, dict) or not taint.get("key") or taint.get("effect") not in _EFFECTS:
+        if not isinstance(taint, dict) or not taint.get("key") or taint.get("effect") not in _TAINT_EFFECTS:
             raise InputError(
                 source,
                 at=f"{at}, spec.taints[{number}]",
                 problem="not a taint",
-                remedy=f"a taint has a key and an effect, one of {', '.join(_EFFECTS)}",
+                remedy=f"a taint has a key and an effect, one of {', '.join(_TAINT_EFFECTS)}",
             )
-        fields.left_out.update(f"spec.taints.{key}" for key in taint if key not in _TAINT)
-        taints.append({key: str(taint[key]) for key in _TAINT if taint.get(key) is not None})
+        fields.dropped.update(f"spec.taints.{key}" for key in taint if key not in _TAINT_FIELDS)
+        taints.append({key: str(taint[key]) for key in _TAINT_FIELDS if taint.get(key) is not None})
     return tuple(taints)
 
 

@@ -12,7 +12,7 @@ from batkube.kernel.quantities import CPU
 #: Pods a kubelet accepts unless told otherwise (Kubernetes: KubeletConfiguration.maxPods).
 DEFAULT_PODS = 110
 #: Effects of taints that keep pods away.
-REPELLING = ("NoSchedule", "NoExecute")
+REPELLING_EFFECTS = ("NoSchedule", "NoExecute")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Machine:
     @property
     def takes_any_pod(self) -> bool:
         """Whether neither a taint nor a cordon keeps away pods which tolerate none, as those of a workload's jobs."""
-        return not self.is_cordoned and not any(taint["effect"] in REPELLING for taint in self.taints)
+        return not self.is_cordoned and not any(taint["effect"] in REPELLING_EFFECTS for taint in self.taints)
 
     @property
     def is_cordoned(self) -> bool:

@@ -19,7 +19,7 @@ class NetworkLink:
     bandwidth_bps: float
     latency_s: float
     #: Whether each task has the whole bandwidth for itself (SimGrid: FATPIPE).
-    is_fat: bool = False
+    is_fatpipe: bool = False
 
 
 @dataclass(frozen=True, slots=True)

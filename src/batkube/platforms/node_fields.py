@@ -36,7 +36,7 @@ _SECTIONS: dict[str, dict[str, Shape]] = {
         "runtimeHandlers": [{"name": str, "features": {"recursiveReadOnlyMounts": bool, "userNamespaces": bool}}],
     },
 }
-_READ_ELSEWHERE = {
+_HANDLED_ELSEWHERE = {
     "metadata": ("name", "labels"),
     "spec": ("taints",),
     "status": ("capacity", "allocatable"),
@@ -53,7 +53,7 @@ _HEALTHY = {
 }
 #: What to do about a manifest that cannot be read.
 REMEDY = "write Node manifests, as `kubectl get nodes -o yaml` prints them"
-_WORDS = {str: "text", int: "a whole number", bool: "true or false"}
+_TYPE_NAMES = {str: "text", int: "a whole number", bool: "true or false"}
 
 
 class NodeFields:
@@ -61,45 +61,49 @@ class NodeFields:
 
     def __init__(self, source: str) -> None:
         self._source = source
-        self.left_out: Counter[str] = Counter()
+        self.dropped: Counter[str] = Counter()
 
-    def of(self, at: str, node: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    def extract(self, at: str, node: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
         """Return the fields that are kept of the Node at the place `at`, by section. Raises InputError."""
-        self._count("", node, ("apiVersion", "kind", *_SECTIONS))
+        self._count_dropped("", node, ("apiVersion", "kind", *_SECTIONS))
         sections = {}
         for name, fields in _SECTIONS.items():
-            section = {key: value for key, value in (node.get(name) or {}).items() if key not in _READ_ELSEWHERE[name]}
-            sections[name] = self._struct(at, name, section, fields)
+            section = {
+                key: value for key, value in (node.get(name) or {}).items() if key not in _HANDLED_ELSEWHERE[name]
+            }
+            sections[name] = self._extract_struct(at, name, section, fields)
         status = sections["status"]
         if "conditions" in status:
             status["conditions"] = self._conditions(status["conditions"])
         return sections
 
-    def _taken(self, at: str, path: str, value: object, shape: Shape) -> Any:  # noqa: ANN401 - whatever the shape says
+    def _extract_value(self, at: str, path: str, value: object, shape: Shape) -> Any:  # noqa: ANN401 - whatever the shape says
         if isinstance(shape, list):
             if not isinstance(value, list):
-                raise self._wrong(at, path, value, "a list")
-            return [self._taken(at, path, one, shape[0]) for one in value]
+                raise self._type_error(at, path, value, "a list")
+            return [self._extract_value(at, path, one, shape[0]) for one in value]
         if isinstance(shape, dict):
             if not isinstance(value, dict) or not all(isinstance(name, str) for name in value):
-                raise self._wrong(at, path, value, "a mapping of names to values")
+                raise self._type_error(at, path, value, "a mapping of names to values")
             if str in shape:
-                return {name: self._taken(at, f"{path}.{name}", one, shape[str]) for name, one in value.items()}
-            return self._struct(at, path, value, shape)
+                return {name: self._extract_value(at, f"{path}.{name}", one, shape[str]) for name, one in value.items()}
+            return self._extract_struct(at, path, value, shape)
         if not isinstance(value, shape) or (shape is int and isinstance(value, bool)):
-            raise self._wrong(at, path, value, _WORDS[shape])
+            raise self._type_error(at, path, value, _TYPE_NAMES[shape])
         return value
 
-    def _struct(self, at: str, path: str, value: Mapping[str, Any], fields: Mapping[str, Shape]) -> dict[str, Any]:
-        self._count(f"{path}.", value, (*fields, *_ASSIGNED.get(path, ())))
+    def _extract_struct(
+        self, at: str, path: str, value: Mapping[str, Any], fields: Mapping[str, Shape]
+    ) -> dict[str, Any]:
+        self._count_dropped(f"{path}.", value, (*fields, *_ASSIGNED.get(path, ())))
         return {
-            name: self._taken(at, f"{path}.{name}", value[name], shape)
+            name: self._extract_value(at, f"{path}.{name}", value[name], shape)
             for name, shape in fields.items()
             if value.get(name) is not None
         }
 
-    def _count(self, prefix: str, value: Mapping[str, Any], known: tuple[str, ...]) -> None:
-        self.left_out.update(
+    def _count_dropped(self, prefix: str, value: Mapping[str, Any], known: tuple[str, ...]) -> None:
+        self.dropped.update(
             f"{prefix}{name}" for name, one in value.items() if name not in known and not _is_unset(one)
         )
 
@@ -109,12 +113,12 @@ class NodeFields:
         for condition in conditions:
             kind = condition.get("type", "")
             if condition.get("status") != _HEALTHY.get(kind, condition.get("status")):
-                self.left_out[f"status.conditions ({kind} is {condition.get('status')})"] += 1
+                self.dropped[f"status.conditions ({kind} is {condition.get('status')})"] += 1
             elif kind != "Ready":
                 kept.append(condition)
         return kept
 
-    def _wrong(self, at: str, path: str, value: object, wanted: str) -> InputError:
+    def _type_error(self, at: str, path: str, value: object, wanted: str) -> InputError:
         return InputError(
             self._source,
             at=f"{at}, {path}",

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from batkube.kernel.errors import InputError
 from batkube.kernel.quantities import CPU, GPU, MEMORY
-from batkube.platforms.assembling import assemble, checked_amount, with_pods
+from batkube.platforms.builder import build_platform, parse_amount, with_default_pods
 from batkube.platforms.model import Machine, Platform
 
 #: The label by which the trace's own simulator tells GPU models apart.
@@ -29,7 +29,7 @@ def parse_openb_nodes(path: Path, text: str) -> Platform:
         machines = [_machine(source, rows.line_num, number, row) for number, row in enumerate(rows)]
     except csv.Error as error:
         raise InputError(source, at=f"line {rows.line_num}", problem=f"not CSV: {error}", remedy=_REMEDY) from None
-    return assemble(source, machines, remedy=_REMEDY)
+    return build_platform(source, machines, remedy=_REMEDY)
 
 
 def _machine(source: str, line: int, number: int, row: dict[str, str]) -> Machine:
@@ -37,11 +37,11 @@ def _machine(source: str, line: int, number: int, row: dict[str, str]) -> Machin
     if None in row or None in row.values() or not row["sn"]:
         raise InputError(source, at=at, problem="not as many values as columns, or no name", remedy=_REMEDY)
     capacity = {
-        CPU: checked_amount(source, f"{at}, cpu_milli", CPU, f"{row['cpu_milli']}m"),
-        MEMORY: checked_amount(source, f"{at}, memory_mib", MEMORY, f"{row['memory_mib']}Mi"),
+        CPU: parse_amount(source, f"{at}, cpu_milli", CPU, f"{row['cpu_milli']}m"),
+        MEMORY: parse_amount(source, f"{at}, memory_mib", MEMORY, f"{row['memory_mib']}Mi"),
     }
-    gpus = checked_amount(source, f"{at}, gpu", GPU, row["gpu"])
+    gpus = parse_amount(source, f"{at}, gpu", GPU, row["gpu"])
     if gpus:
         capacity[GPU] = gpus
     labels = {GPU_MODEL_LABEL: row["model"]} if gpus and row["model"] else {}
-    return Machine(id=number, name=row["sn"], capacity=with_pods(capacity), labels=labels)
+    return Machine(id=number, name=row["sn"], capacity=with_default_pods(capacity), labels=labels)

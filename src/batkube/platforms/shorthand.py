@@ -6,7 +6,7 @@ import re
 
 from batkube.kernel.errors import InputError
 from batkube.kernel.quantities import CPU, GPU, MEMORY
-from batkube.platforms.assembling import MACHINES_MAX, assemble, checked_amount, with_pods
+from batkube.platforms.builder import MACHINES_MAX, build_platform, parse_amount, with_default_pods
 from batkube.platforms.model import Machine, Platform
 
 _LOOKS_LIKE = re.compile(r"\s*[0-9]+\s*[xX×]")
@@ -31,7 +31,7 @@ def parse_shorthand(spec: str) -> Platform:
             raise InputError(source, problem=f"more than {MACHINES_MAX} machines", remedy="describe fewer")
         first = len(machines)
         machines += [Machine(id=i, name=f"node-{i}", capacity=capacity) for i in range(first, first + count)]
-    return assemble(source, machines, remedy=_REMEDY)
+    return build_platform(source, machines, remedy=_REMEDY)
 
 
 def _parse_group(source: str, group: str) -> tuple[int, dict[str, int]]:
@@ -39,9 +39,9 @@ def _parse_group(source: str, group: str) -> tuple[int, dict[str, int]]:
     if match is None:
         raise InputError(source, at=repr(group.strip()), problem="not a group of machines", remedy=_REMEDY)
     cpu, memory, gpu = ([part.strip() for part in match["each"].split(",")] + ["", ""])[:3]
-    capacity = {CPU: checked_amount(source, "cpu", CPU, cpu)}
+    capacity = {CPU: parse_amount(source, "cpu", CPU, cpu)}
     if memory:
-        capacity[MEMORY] = checked_amount(source, "memory", MEMORY, memory)
+        capacity[MEMORY] = parse_amount(source, "memory", MEMORY, memory)
         if capacity[MEMORY] < _MEMORY_MIN_BYTES:
             raise InputError(
                 source,
@@ -50,5 +50,5 @@ def _parse_group(source: str, group: str) -> tuple[int, dict[str, int]]:
                 remedy=f"write {memory}Gi if it is memory, or {match['count']}x{cpu},,{memory} if it is GPUs",
             )
     if gpu:
-        capacity[GPU] = checked_amount(source, "gpu", GPU, gpu)
-    return int(match["count"]), with_pods(capacity)
+        capacity[GPU] = parse_amount(source, "gpu", GPU, gpu)
+    return int(match["count"]), with_default_pods(capacity)

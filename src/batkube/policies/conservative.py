@@ -44,7 +44,7 @@ class Conservative(Policy):
         """Place the jobs that arrived, or after an end all jobs that wait, and start those whose slot begins now."""
         has_overdue = bool(view.running) and view.running[0].until <= view.now
         if self._plan is None or has_overdue or self._ended_late(view):
-            plan = self._begin_plan(view)
+            plan = self._new_plan(view)
             jobs = view.queue
         else:
             plan = self._plan
@@ -64,7 +64,7 @@ class Conservative(Policy):
         slots = (self._slots.get(job.key) for job in view.ended)
         return any(slot is not None and slot.end < view.now for slot in slots)
 
-    def _begin_plan(self, view: View) -> Timeline[Room]:
+    def _new_plan(self, view: View) -> Timeline[Room]:
         """Return a plan that knows of the running jobs only."""
         whole = view.free
         for held in view.running:

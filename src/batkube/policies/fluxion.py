@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from batkube.platforms.model import Machine
 from batkube.policies.interface import Decision, Policy, Start, View
-from batkube.policies.machines import MachineRoom
+from batkube.policies.machine_room import MachineRoom
 
 if TYPE_CHECKING:
     from batkube.policies.graph_plan import GraphPlan
@@ -44,8 +44,8 @@ class Fluxion(Policy):
         graph_format: str = "jgf",
     ) -> None:
         # Imported where they are needed only: matching takes longer to load than a small run of other policies takes.
-        from batkube.graph.match_policy import match_policy as known_match_policy
-        from batkube.graph.reading import GRAPH_FORMATS
+        from batkube.graph.formats.reader import GRAPH_FORMATS
+        from batkube.graph.traversal.match_policy import match_policy as known_match_policy
 
         known_match_policy(match_policy)
         if queue_policy not in RESERVATION_DEPTHS:
@@ -75,9 +75,9 @@ class Fluxion(Policy):
         """Let go of all reservations, go through the queue, start what fits now and reserve for some of the rest."""
         plan = self._plan
         if plan is None:
-            plan = self._plan = self._begin_plan(view)
+            plan = self._plan = self._new_plan(view)
         else:
-            plan.follow(view)
+            plan.update(view)
         reserved = 0
         for job in view.queue[: self._queue_depth]:
             can_reserve = reserved < self._reservation_depth
@@ -88,7 +88,7 @@ class Fluxion(Policy):
                 return
             reserved += has_slot and placement is None
 
-    def _begin_plan(self, view: View) -> GraphPlan:
+    def _new_plan(self, view: View) -> GraphPlan:
         from batkube.policies.graph_plan import GraphPlan
 
         takes_nodes = isinstance(view.free, MachineRoom)

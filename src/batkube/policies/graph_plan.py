@@ -5,29 +5,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from batkube.graph.booking import JobWindow
-from batkube.graph.inventory import (
+from batkube.graph.cluster_graph import (
     FILTERS,
-    Inventory,
-    NodeNames,
-    NodeSupply,
-    NodeTally,
-    counts_of,
-    demand_in_vertices,
-    hold,
+    ClusterGraph,
+    NodeCounter,
+    NodeNameConstraint,
+    NodeResources,
+    allocate_vertices,
     leaves_of_node,
     node_vertices,
     nodes_jobspec,
     pods_jobspec,
+    vertex_counts,
+    vertex_demand,
 )
-from batkube.graph.jobspec import Jobspec, VertexRequest
-from batkube.graph.matcher import Matcher, MatchOperation
-from batkube.graph.reading import read_graph
+from batkube.graph.formats.reader import read_graph
+from batkube.graph.matching.booking import JobWindow
+from batkube.graph.matching.matcher import Matcher, MatchOperation
+from batkube.graph.requests.jobspec import Jobspec, VertexRequest
 from batkube.kernel.intervals import mask_of
 from batkube.kernel.quantities import PODS
 from batkube.platforms.model import Machine
 from batkube.policies.interface import Running, View
-from batkube.policies.machines import MachinePlacement, MachineRoom
+from batkube.policies.machine_room import MachinePlacement, MachineRoom
 from batkube.policies.rooms import Placement
 from batkube.workloads.model import Job
 
@@ -43,27 +43,25 @@ class GraphPlan:
         self, machines: Sequence[Machine], policy: str, file: Path | None, format: str, *, takes_nodes: bool
     ) -> None:
         self._takes_nodes = takes_nodes
-        self._tally = NodeTally()
+        self._counter = NodeCounter()
         if file is None:
-            inventory = _inventory(machines, takes_nodes)
+            inventory = _cluster_graph(machines, takes_nodes)
             graph, vertices = inventory.graph, inventory.node_vertices
         else:
             graph = read_graph(file, format)
             vertices = node_vertices(graph, [machine.name for machine in machines], file)
-        self._matcher = Matcher(graph, policy, filters=FILTERS, writer=self._tally, end=_GRAPH_END)
+        self._matcher = Matcher(graph, policy, filters=FILTERS, writer=self._counter, end=_GRAPH_END)
         self._machine_of = {graph.name[vertices[machine.name]]: machine.id for machine in machines}
         self._vertex_of = {machine.id: vertices[machine.name] for machine in machines}
         self._name_of = {machine.id: graph.name[vertices[machine.name]] for machine in machines}
         for machine in machines:
             if not machine.capacity[PODS]:
-                self._matcher.set_status(
-                    graph.paths[self._matcher.outline.subsystem][vertices[machine.name]], is_up=False
-                )
+                self._matcher.set_status(graph.paths[self._matcher.view.subsystem][vertices[machine.name]], is_up=False)
         self._numbers: dict[str, int] = {}
         self._last_number = 0
         self._reserved: list[int] = []
 
-    def follow(self, view: View) -> None:
+    def update(self, view: View) -> None:
         """Take back what ended and all reservations; who is overdue may end any moment."""
         for number in self._reserved:
             self._matcher.cancel(number)
@@ -89,26 +87,26 @@ class GraphPlan:
         for machine_id in held.placement.machine_ids:
             pods[machine_id] = pods.get(machine_id, 0) + 1
         vertices: list[int] = []
-        demand = demand_in_vertices(dict(held.job.requests))
+        demand = vertex_demand(dict(held.job.requests))
         for machine_id, count in pods.items():
             leaves = list(leaves_of_node(graph, self._vertex_of[machine_id]))
             for type in dict.fromkeys(graph.type[leaf] for leaf in leaves):
                 free = [v for v in leaves if graph.type[v] == type and ledger.free(v, view.now, until - view.now) > 0]
                 vertices += free if self._takes_nodes else free[: count * demand.get(type, 0)]
         number = self._number(held.job)
-        hold(self._matcher, vertices, JobWindow(number, view.now, until - view.now, view.now))
+        allocate_vertices(self._matcher, vertices, JobWindow(number, view.now, until - view.now, view.now))
         if number not in ledger.vertices_of_job:
             del self._numbers[held.job.key]
 
     def match(self, view: View, job: Job, *, can_reserve: bool) -> tuple[Placement | None, bool]:
         """Return where a job can start now, and whether it has a time at all if later ones were looked at."""
         jobspec = self._jobspec(view, job)
-        if jobspec is None or not self._knows(jobspec.resources):
+        if jobspec is None or not self._has_types(jobspec.resources):
             return None, False
         operation = MatchOperation.ALLOCATE_ORELSE_RESERVE if can_reserve else MatchOperation.ALLOCATE
         number = self._number(job)
         outcome = self._matcher.match(jobspec, operation, job=number, now=view.now)
-        counts = self._tally.take()
+        counts = self._counter.pop_counts()
         if outcome.start is None:
             del self._numbers[job.key]
             return None, False
@@ -121,14 +119,14 @@ class GraphPlan:
     def _jobspec(self, view: View, job: Job) -> Jobspec | None:
         """Return a job's request; None if no machine takes it."""
         length = max(view.estimate(job), 1)
-        names = self._accepting(view, job)
+        names = self._accepting_nodes(view, job)
         if names is not None and not names.names:
             return None
         if self._takes_nodes:
             return nodes_jobspec(job.size, length, nodes=names)
-        return pods_jobspec(job.size, demand_in_vertices(dict(job.requests)), length, nodes=names)
+        return pods_jobspec(job.size, vertex_demand(dict(job.requests)), length, nodes=names)
 
-    def _accepting(self, view: View, job: Job) -> NodeNames | None:
+    def _accepting_nodes(self, view: View, job: Job) -> NodeNameConstraint | None:
         """Return the nodes that take a job at all, None for all."""
         room = view.free
         if isinstance(room, MachineRoom):
@@ -142,20 +140,20 @@ class GraphPlan:
             if accepted is None or accepted.all():
                 return None
             names = [name for machine_id, name in self._name_of.items() if accepted[machine_id]]
-        return None if len(names) == len(self._name_of) else NodeNames(frozenset(names))
+        return None if len(names) == len(self._name_of) else NodeNameConstraint(frozenset(names))
 
-    def _knows(self, requests: tuple[VertexRequest, ...]) -> bool:
+    def _has_types(self, requests: tuple[VertexRequest, ...]) -> bool:
         types = self._matcher.graph.type_order
-        return all(request.type in types and self._knows(request.inside) for request in requests)
+        return all(request.type in types and self._has_types(request.inside) for request in requests)
 
     def _placement(self, job: Job, counts: dict[str, dict[str, int]]) -> Placement:
         """Return a match as machines: one for each pod, as many on a node as it got bundles there."""
         if self._takes_nodes:
             return MachinePlacement(mask_of(self._machine_of[name] for name in counts))
         # Imported only where it is needed: it brings numpy, which takes longer to load than a small run takes.
-        from batkube.policies.nodes import NodePlacement
+        from batkube.policies.node_room import NodePlacement
 
-        cores = demand_in_vertices(dict(job.requests))["core"]
+        cores = vertex_demand(dict(job.requests))["core"]
         machine_ids = sorted(
             self._machine_of[name] for name, got in counts.items() for _ in range(got["core"] // cores)
         )
@@ -167,19 +165,19 @@ class GraphPlan:
         return self._last_number
 
 
-def _inventory(machines: Sequence[Machine], takes_nodes: bool) -> Inventory:
+def _cluster_graph(machines: Sequence[Machine], takes_nodes: bool) -> ClusterGraph:
     """Return the graph of the machines; without cores where nobody asks for any."""
-    supplies = [_supply(machine, takes_nodes) for machine in machines]
-    return Inventory(supplies, has_racks=any(supply.rack for supply in supplies))
+    supplies = [_node_resources(machine, takes_nodes) for machine in machines]
+    return ClusterGraph(supplies, has_racks=any(supply.rack for supply in supplies))
 
 
-def _supply(machine: Machine, takes_nodes: bool) -> NodeSupply:
+def _node_resources(machine: Machine, takes_nodes: bool) -> NodeResources:
     labels = machine.labels
     sockets = labels.get(SOCKETS, "")
-    return NodeSupply(
+    return NodeResources(
         machine.name,
         machine.id,
-        {} if takes_nodes else counts_of(machine.capacity),
+        {} if takes_nodes else vertex_counts(machine.capacity),
         zone=labels.get(ZONE, "") or machine.zone,
         rack=labels.get(RACK, ""),
         sockets=int(sockets) if sockets.isdecimal() and not takes_nodes else 0,

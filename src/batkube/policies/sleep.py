@@ -19,27 +19,27 @@ class SleepingFcfs(Policy):
     """
 
     def __init__(self, idle: float = 300.0) -> None:
-        self._patience: Duration = seconds(idle)
+        self._idle_timeout: Duration = seconds(idle)
         #: Machines that sleep or are on their way there, and those that were woken and are not awake yet.
         self._asleep: set[int] = set()
         self._waking: set[int] = set()
-        self._open: set[int] = set()
+        self._available: set[int] = set()
         #: Since when machines are idle.
-        self._idle: dict[int, Instant] = {}
+        self._idle_since: dict[int, Instant] = {}
 
     def begin(self, machines: Sequence[Machine], rng: random.Random) -> None:
         """Take note of which machines take jobs now."""
         super().begin(machines, rng)
-        self._open = {number for number, machine in enumerate(machines) if machine.capacity[PODS] > 0}
-        self._waking -= self._open
+        self._available = {number for number, machine in enumerate(machines) if machine.capacity[PODS] > 0}
+        self._waking -= self._available
 
     def decide(self, view: View) -> Iterator[Decision]:
         """Start jobs from the head of the queue; wake machines for it, or let idle ones sleep."""
         while view.head is not None and (placement := view.free.fit(view.head)) is not None:
             yield Start(view.head, placement)
         busy = {number for running in view.running for number in running.placement.machine_ids}
-        free = sorted(self._open - busy - self._asleep)
-        self._idle = {number: self._idle.get(number, view.now) for number in free}
+        free = sorted(self._available - busy - self._asleep)
+        self._idle_since = {number: self._idle_since.get(number, view.now) for number in free}
         if view.head is not None:
             missing = view.head.size - len(free) - len(self._waking)
             woken = sorted(self._asleep - self._waking)[: max(0, missing)]
@@ -48,11 +48,11 @@ class SleepingFcfs(Policy):
                 self._asleep.difference_update(woken)
                 yield SwitchOn(tuple(woken))
             return
-        tired = [number for number in free if view.now - self._idle[number] >= self._patience]
+        tired = [number for number in free if view.now - self._idle_since[number] >= self._idle_timeout]
         if tired:
             self._asleep.update(tired)
             for number in tired:
-                del self._idle[number]
+                del self._idle_since[number]
             yield SwitchOff(tuple(tired))
-        if self._idle:
-            yield WakeAt(Instant(min(self._idle.values()) + self._patience))
+        if self._idle_since:
+            yield WakeAt(Instant(min(self._idle_since.values()) + self._idle_timeout))

@@ -15,20 +15,20 @@ from collections.abc import Sequence
 
 from batkube.kernel.instants import Instant
 from batkube.kernel.stopwatch import Stopwatch
-from batkube.programs.program import OutsideScheduler
-from batkube.timing.processes import AttachedProcess
+from batkube.programs.program import ExternalProgram
+from batkube.timing.processes.attached_process import AttachedProcess
 
 #: Programs that are known to take the signal; others would be ended by it.
-_COMPARERS = ("kube-scheduler", "scheduler-plugins")
+_SUPPORTED = ("kube-scheduler", "scheduler-plugins")
 #: What is logged last, whatever was found.
 _DONE = b"Dump of scheduling queue"
 _MISMATCH = re.compile(rb'"[Cc]ache mismatch" (.*)')
-_PATIENCE_S, _STEP_S = 10.0, 0.002
+_TIMEOUT_S, _STEP_S = 10.0, 0.002
 
 
-def compares(scheduler: OutsideScheduler) -> bool:
+def supports_cache_comparison(scheduler: ExternalProgram) -> bool:
     """Tell whether a program compares its cache when it is asked to."""
-    return scheduler.name.partition("@")[0] in _COMPARERS
+    return scheduler.name.partition("@")[0] in _SUPPORTED
 
 
 class CacheComparison:
@@ -37,7 +37,7 @@ class CacheComparison:
     def __init__(self, process: AttachedProcess) -> None:
         self._process = process
 
-    def ask(self, now: Instant) -> list[dict[str, object]] | None:
+    def run(self, now: Instant) -> list[dict[str, object]] | None:
         """Have the cache compared; return a line for each difference, None if there was no answer."""
         log, pieces = self._process.log, list[bytes]()
         log.drain()
@@ -45,7 +45,7 @@ class CacheComparison:
         os.kill(self._process.pid, signal.SIGUSR2)
         stopwatch = Stopwatch()
         try:
-            while stopwatch.real_s < _PATIENCE_S:
+            while stopwatch.real_s < _TIMEOUT_S:
                 log.drain()
                 text = b"".join(pieces)
                 if _DONE in text:

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from batkube.cluster.world import World
 from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Duration
-from batkube.programs.conflicts import SchedulerConflicts
+from batkube.programs.observation.conflicts import SchedulerConflicts
 from batkube.scenarios.scenario import Scenario
 from batkube.schedulers.catalogue import Catalogue
-from batkube.schedulers.programs import ProgramStart
-from batkube.timing.loop import AtOnce, Loop, Passage
-from batkube.timing.processes import AttachedProcess
+from batkube.schedulers.named_programs import ProgramStart
+from batkube.timing.loop import Loop, NextEventTime, TimeDriver
+from batkube.timing.processes.attached_process import AttachedProcess
 
 if TYPE_CHECKING:
     from batkube.api.assembly import Api
-    from batkube.programs.observer import Observer
+    from batkube.programs.observation.observer import ProgramObserver
 
 #: How long before the first instant of a run its programs are started: they come up, list and watch before any job.
 WARM_UP = Duration(60 * NANOSECONDS_PER_SECOND)
@@ -29,7 +29,7 @@ Builder = Callable[[str, Catalogue], Path]
 
 
 @dataclass(frozen=True, slots=True)
-class OutsideScheduler:
+class ExternalProgram:
     """A program to attach, and how to start it."""
 
     #: As the scenario names it: `kube-scheduler@1.34.4`.
@@ -68,8 +68,8 @@ class ProgramSetup:
     loop: Loop
     scenario: Scenario
     server: RunServer
-    programs: tuple[OutsideScheduler, ...]
-    observer: Observer
+    programs: tuple[ExternalProgram, ...]
+    observer: ProgramObserver
     #: Of their files: the main scheduler's own, with a folder for each of the others.
     folder: Path
 
@@ -82,7 +82,7 @@ class AttachedProgram(Protocol):
         """The program."""
 
 
-class OutsideRun(Passage, Protocol):
+class ProgramTimeDriver(TimeDriver, Protocol):
     """The outside programs of a run, and how time goes on for them."""
 
     @property
@@ -96,7 +96,7 @@ class OutsideRun(Passage, Protocol):
         """End every program."""
 
 
-class NoPrograms(AtOnce):
+class NoPrograms(NextEventTime):
     """A run without outside programs: nobody has to be waited for, and time jumps to what is due."""
 
     attachments: Sequence[AttachedProgram] = ()

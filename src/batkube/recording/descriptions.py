@@ -13,39 +13,39 @@ from typing import Any
 
 from batkube.cluster.store import KubeObject
 from batkube.kernel.instants import Instant
-from batkube.recording.log import JobSighting, NodeSighting, PodDescription
+from batkube.recording.log import JobObservation, NodeObservation, PodDescription
 from batkube.workloads import fields as take
 from batkube.workloads.fields import Place
-from batkube.workloads.manifests import DEFAULT_SCHEDULER, PLACEMENT_FIELDS
-from batkube.workloads.pod_requests import pod_requests
+from batkube.workloads.formats.kubernetes.manifests import DEFAULT_SCHEDULER, PLACEMENT_FIELDS
+from batkube.workloads.formats.kubernetes.pod_requests import read_pod_requests
 
 #: Enough of a hash that a million names hardly ever collide (2^48).
 _DIGITS = 12
 #: On the pods that a kubelet runs by itself (Kubernetes: kubelet types, ConfigMirrorAnnotationKey).
 _MIRROR = "kubernetes.io/config.mirror"
 #: What every pod gets by itself (Kubernetes: the admission plugin DefaultTolerationSeconds).
-_OWN_TOLERATIONS = {"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"}
+_DEFAULT_TOLERATIONS = {"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"}
 
 
-class Names:
+class NameAnonymiser:
     """The names of a recording: as they are, or hashed with a key."""
 
     def __init__(self, key: str) -> None:
         self._key = key.encode()
 
     @property
-    def are_hashed(self) -> bool:
+    def is_enabled(self) -> bool:
         """Whether nothing may be written that people chose."""
         return bool(self._key)
 
-    def of(self, kind: str, name: str) -> str:
+    def anonymise(self, kind: str, name: str) -> str:
         """Return what the `name` of a thing of this kind is written as."""
         if not self._key or not name:
             return name
         return f"{kind}-{hmac.new(self._key, name.encode(), hashlib.sha256).hexdigest()[:_DIGITS]}"
 
 
-def described_pod(pod: KubeObject, names: Names) -> PodDescription:
+def pod_description_of(pod: KubeObject, names: NameAnonymiser) -> PodDescription:
     """Return what does not change about a pod."""
     metadata, spec = pod["metadata"], pod["spec"]
     owners: list[dict[str, Any]] = [owner for owner in metadata.get("ownerReferences") or () if owner.get("controller")]
@@ -54,47 +54,49 @@ def described_pod(pod: KubeObject, names: Names) -> PodDescription:
     containers = spec.get("containers") or [{}]
     name = str(metadata["name"])
     return PodDescription(
-        name=names.of("pod", name),
-        namespace=names.of("ns", str(metadata.get("namespace", ""))),
+        name=names.anonymise("pod", name),
+        namespace=names.anonymise("ns", str(metadata.get("namespace", ""))),
         created=str(metadata.get("creationTimestamp") or ""),
-        requests=pod_requests(Place(Path(f"pod {name}")) / "spec", spec),
+        requests=read_pod_requests(Place(Path(f"pod {name}")) / "spec", spec),
         priority=int(spec.get("priority") or 0),
-        scheduler="" if scheduler == DEFAULT_SCHEDULER else names.of("scheduler", scheduler),
-        image=names.of("image", str(containers[0].get("image") or "")),
+        scheduler="" if scheduler == DEFAULT_SCHEDULER else names.anonymise("scheduler", scheduler),
+        image=names.anonymise("image", str(containers[0].get("image") or "")),
         job=str(owner.get("uid", "")) if owner.get("kind") == "Job" else "",
         is_of_node=owner.get("kind") in ("DaemonSet", "Node") or _MIRROR in (metadata.get("annotations") or {}),
-        placement=tuple(field for field in PLACEMENT_FIELDS if field != "nodeName" and _is_asked(field, spec)),
+        placement=tuple(field for field in PLACEMENT_FIELDS if field != "nodeName" and _is_requested(field, spec)),
     )
 
 
-def _is_asked(field: str, spec: Mapping[str, Any]) -> bool:
+def _is_requested(field: str, spec: Mapping[str, Any]) -> bool:
     value = spec.get(field)
     if field == "tolerations":
-        return any(toleration.get("key") not in _OWN_TOLERATIONS for toleration in value or ())
+        return any(toleration.get("key") not in _DEFAULT_TOLERATIONS for toleration in value or ())
     return bool(value)
 
 
-def described_node(node: KubeObject, names: Names, at: Instant) -> NodeSighting:
+def node_observation_of(node: KubeObject, names: NameAnonymiser, at: Instant) -> NodeObservation:
     """Return what a replay needs of a node."""
     metadata, spec, status = node["metadata"], node.get("spec") or {}, node.get("status") or {}
     name = str(metadata["name"])
     place = Place(Path(f"node {name}")) / "status" / "allocatable"
     amounts = status.get("allocatable") or status.get("capacity") or {}
-    taints = [] if names.are_hashed else spec.get("taints") or []
-    return NodeSighting(
+    taints = [] if names.is_enabled else spec.get("taints") or []
+    return NodeObservation(
         at=at,
-        name=names.of("node", name),
+        name=names.anonymise("node", name),
         allocatable={resource: take.quantity(place / resource, resource, text) for resource, text in amounts.items()},
-        labels={} if names.are_hashed else dict(metadata.get("labels") or {}),
+        labels={} if names.is_enabled else dict(metadata.get("labels") or {}),
         taints=tuple({key: str(taint[key]) for key in ("key", "value", "effect") if key in taint} for taint in taints),
         is_cordoned=bool(spec.get("unschedulable")),
     )
 
 
-def described_job(job: KubeObject, names: Names, at: Instant) -> JobSighting:
+def job_observation_of(job: KubeObject, names: NameAnonymiser, at: Instant) -> JobObservation:
     """Return what a replay needs of a Job."""
     metadata, spec = job["metadata"], job["spec"]
     # Without completions a Job is a work queue of `parallelism` pods (Kubernetes documentation, "Jobs").
     parallelism = int(1 if spec.get("parallelism") is None else spec["parallelism"])
     completions = int(parallelism if spec.get("completions") is None else spec["completions"])
-    return JobSighting(at, str(metadata["uid"]), names.of("job", str(metadata["name"])), parallelism, completions)
+    return JobObservation(
+        at, str(metadata["uid"]), names.anonymise("job", str(metadata["name"])), parallelism, completions
+    )

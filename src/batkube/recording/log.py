@@ -15,10 +15,10 @@ from batkube.kernel.errors import InputError
 from batkube.kernel.instants import Instant
 from batkube.workloads.model import Requests
 
-LOG = "recording.jsonl"
+LOG_FILE = "recording.jsonl"
 
 
-class Settings(msgspec.Struct, frozen=True, tag="settings"):
+class RecordingSettings(msgspec.Struct, frozen=True, tag="settings"):
     """What is recorded, and how; the first line."""
 
     #: Where the server is.
@@ -29,7 +29,7 @@ class Settings(msgspec.Struct, frozen=True, tag="settings"):
     key: str
 
 
-class SessionBegun(msgspec.Struct, frozen=True, tag="begun"):
+class SessionStart(msgspec.Struct, frozen=True, tag="begun"):
     """Somebody began to watch, or to watch again."""
 
     at: Instant
@@ -37,7 +37,7 @@ class SessionBegun(msgspec.Struct, frozen=True, tag="begun"):
     speed: float = 1.0
 
 
-class SessionEnded(msgspec.Struct, frozen=True, tag="ended"):
+class SessionEnd(msgspec.Struct, frozen=True, tag="ended"):
     """Nobody watches any more."""
 
     at: Instant
@@ -62,7 +62,7 @@ class PodDescription(msgspec.Struct, frozen=True, kw_only=True):
     placement: tuple[str, ...]
 
 
-class PodSighting(msgspec.Struct, frozen=True, kw_only=True, tag="pod"):
+class PodObservation(msgspec.Struct, frozen=True, kw_only=True, tag="pod"):
     """A pod that came, changed or went."""
 
     at: Instant
@@ -80,7 +80,7 @@ class PodSighting(msgspec.Struct, frozen=True, kw_only=True, tag="pod"):
     description: PodDescription | None = None
 
 
-class NodeSighting(msgspec.Struct, frozen=True, kw_only=True, tag="node"):
+class NodeObservation(msgspec.Struct, frozen=True, kw_only=True, tag="node"):
     """A node that came, changed or went."""
 
     at: Instant
@@ -92,7 +92,7 @@ class NodeSighting(msgspec.Struct, frozen=True, kw_only=True, tag="node"):
     is_cordoned: bool = False
 
 
-class JobSighting(msgspec.Struct, frozen=True, tag="job"):
+class JobObservation(msgspec.Struct, frozen=True, tag="job"):
     """A batch/v1 Job that came."""
 
     at: Instant
@@ -103,7 +103,7 @@ class JobSighting(msgspec.Struct, frozen=True, tag="job"):
     completions: int
 
 
-Line = Settings | SessionBegun | SessionEnded | PodSighting | NodeSighting | JobSighting
+Line = RecordingSettings | SessionStart | SessionEnd | PodObservation | NodeObservation | JobObservation
 _decode = msgspec.json.Decoder(Line).decode
 
 
@@ -113,7 +113,7 @@ class RecordingLog:
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
 
-    def add(self, line: Line) -> None:
+    def append(self, line: Line) -> None:
         """Write a line, so that it is there whatever becomes of us."""
         self._file.write(msgspec.json.encode(line) + b"\n")
         self._file.flush()
@@ -131,12 +131,12 @@ def read_log(path: Path) -> list[Line]:
             lines.append(_decode(text))
         except msgspec.MsgspecError as error:
             raise InputError(path, at=f"line {number}", problem=f"is no line of a recording: {error}") from None
-    if not lines or not isinstance(lines[0], Settings):
+    if not lines or not isinstance(lines[0], RecordingSettings):
         raise InputError(path, problem="is not a recording", remedy="choose another folder")
     return lines
 
 
-def cut_torn_line(path: Path) -> None:
+def truncate_partial_line(path: Path) -> None:
     """Remove what stands behind the last whole line."""
     with path.open("r+b") as file:
         file.truncate(file.read().rfind(b"\n") + 1)

@@ -10,24 +10,32 @@ from pathlib import Path
 
 import msgspec
 
-from batkube.emulation.access import Access
+from batkube.emulation.client.connection import ClusterConnection
 from batkube.kernel.errors import InputError
+from batkube.kernel.files.replacement import write_atomically
 from batkube.kernel.instants import Duration
 from batkube.kernel.quantities import format_amount
-from batkube.kernel.replacing import write_whole
-from batkube.recording.descriptions import Names
-from batkube.recording.log import LOG, Line, NodeSighting, RecordingLog, Settings, cut_torn_line, read_log
-from batkube.recording.recorder import ClusterWatch
+from batkube.recording.descriptions import NameAnonymiser
+from batkube.recording.log import (
+    LOG_FILE,
+    Line,
+    NodeObservation,
+    RecordingLog,
+    RecordingSettings,
+    read_log,
+    truncate_partial_line,
+)
+from batkube.recording.recorder import ClusterRecorder
 from batkube.recording.replay import Replay, replay_of
 from batkube.workloads.model import Workload
-from batkube.workloads.writing import write_workload
+from batkube.workloads.writer import write_workload
 
-WORKLOAD, PLATFORM = "workload.yaml", "platform.json"
-_NAME = "recorded"
+WORKLOAD_FILE, PLATFORM_FILE = "workload.yaml", "platform.json"
+_WORKLOAD_NAME = "recorded"
 
 
 @dataclass(frozen=True, slots=True)
-class RecordingRequest:
+class RecordingOptions:
     """What is to be recorded."""
 
     kubeconfig: Path
@@ -42,34 +50,34 @@ class RecordingRequest:
     with_gangs: bool = False
 
 
-def record(request: RecordingRequest, announce: Callable[[str], None]) -> Replay:
+def record(request: RecordingOptions, announce: Callable[[str], None]) -> Replay:
     """Record a cluster and write what replays it; `announce` is told where the cluster is once it answers.
 
     Raises InputError and RunFailed. What was seen is kept in any case.
     """
-    earlier = _earlier(request)
-    access = Access(request.kubeconfig, request.context)
-    recorder = ClusterWatch(access, request.namespace)
+    earlier = _existing_lines(request)
+    access = ClusterConnection(request.kubeconfig, request.context)
+    recorder = ClusterRecorder(access, request.namespace)
     # Asked first: of a cluster that is not there, or that says no, nothing is written.
-    recorder.ask()
-    settings = _settings(request, access.url, earlier)
-    with _opened_log(request.out, settings, is_new=not earlier) as log:
+    recorder.check_access()
+    settings = _settings_for(request, access.url, earlier)
+    with _open_log(request.out, settings, is_new=not earlier) as log:
         announce(access.url)
-        recorder.record(log, earlier, Names(settings.key), request.length)
+        recorder.record(log, earlier, NameAnonymiser(settings.key), request.length)
     return write_replay(request.out, with_gangs=request.with_gangs)
 
 
 def write_replay(folder: Path, *, with_gangs: bool = False) -> Replay:
     """Write the workload and the platform of the recording in a folder, in the place of earlier ones."""
-    replay = replay_of(read_log(folder / LOG), _NAME, gangs=with_gangs)
-    workload = Workload(_NAME, str(folder / LOG), replay.jobs, len(replay.nodes), tuple(replay.notes))
-    losses = write_workload(workload, folder / WORKLOAD, force=True)
-    nodes = {"apiVersion": "v1", "kind": "NodeList", "items": [_manifest(node) for node in replay.nodes]}
-    write_whole(folder / PLATFORM, msgspec.json.format(msgspec.json.encode(nodes), indent=1) + b"\n")
+    replay = replay_of(read_log(folder / LOG_FILE), _WORKLOAD_NAME, gangs=with_gangs)
+    workload = Workload(_WORKLOAD_NAME, str(folder / LOG_FILE), replay.jobs, len(replay.nodes), tuple(replay.notes))
+    losses = write_workload(workload, folder / WORKLOAD_FILE, force=True)
+    nodes = {"apiVersion": "v1", "kind": "NodeList", "items": [_node_manifest(node) for node in replay.nodes]}
+    write_atomically(folder / PLATFORM_FILE, msgspec.json.format(msgspec.json.encode(nodes), indent=1) + b"\n")
     return replay._replace(notes=[*replay.notes, *losses])
 
 
-def _earlier(request: RecordingRequest) -> list[Line]:
+def _existing_lines(request: RecordingOptions) -> list[Line]:
     """Return what the log holds already; nothing of a new one. Raises InputError."""
     if not request.is_resumed:
         if request.out.exists():
@@ -77,20 +85,20 @@ def _earlier(request: RecordingRequest) -> list[Line]:
                 request.out, problem="exists already", remedy="go on with it (--resume), or choose another name"
             )
         return []
-    if not (request.out / LOG).is_file():
+    if not (request.out / LOG_FILE).is_file():
         raise InputError(request.out, problem="there is no recording to go on with", remedy="leave out --resume")
-    cut_torn_line(request.out / LOG)
-    return read_log(request.out / LOG)
+    truncate_partial_line(request.out / LOG_FILE)
+    return read_log(request.out / LOG_FILE)
 
 
-def _settings(request: RecordingRequest, url: str, earlier: list[Line]) -> Settings:
+def _settings_for(request: RecordingOptions, url: str, earlier: list[Line]) -> RecordingSettings:
     """Return the settings of the recording, which stay as they were when it began. Raises InputError."""
     key = secrets.token_hex(16) if request.with_hashed_names else ""
     if not earlier:
-        return _named(request, url, Names(key), key)
+        return _new_settings(request, url, NameAnonymiser(key), key)
     settings = earlier[0]
-    assert isinstance(settings, Settings), "read_log has seen to it"
-    wanted = _named(request, url, Names(settings.key), settings.key)
+    assert isinstance(settings, RecordingSettings), "read_log has seen to it"
+    wanted = _new_settings(request, url, NameAnonymiser(settings.key), settings.key)
     for what, is_same, remedy in (
         ("cluster", wanted.cluster == settings.cluster, "give the kubeconfig of that one"),
         ("namespace", wanted.namespace == settings.namespace, f"it was {settings.namespace or 'all of them'}"),
@@ -101,25 +109,25 @@ def _settings(request: RecordingRequest, url: str, earlier: list[Line]) -> Setti
     return settings
 
 
-def _named(request: RecordingRequest, url: str, names: Names, key: str) -> Settings:
-    return Settings(names.of("cluster", url), names.of("ns", request.namespace), key)
+def _new_settings(request: RecordingOptions, url: str, names: NameAnonymiser, key: str) -> RecordingSettings:
+    return RecordingSettings(names.anonymise("cluster", url), names.anonymise("ns", request.namespace), key)
 
 
 @contextlib.contextmanager
-def _opened_log(folder: Path, settings: Settings, *, is_new: bool) -> Iterator[RecordingLog]:
+def _open_log(folder: Path, settings: RecordingSettings, *, is_new: bool) -> Iterator[RecordingLog]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        file = (folder / LOG).open("ab")
+        file = (folder / LOG_FILE).open("ab")
     except OSError as error:
         raise InputError(folder, problem=f"cannot be written ({error.strerror})") from None
     with file:
         log = RecordingLog(file)
         if is_new:
-            log.add(settings)
+            log.append(settings)
         yield log
 
 
-def _manifest(node: NodeSighting) -> dict[str, object]:
+def _node_manifest(node: NodeObservation) -> dict[str, object]:
     metadata: dict[str, object] = {"name": node.name}
     if node.labels:
         metadata["labels"] = node.labels

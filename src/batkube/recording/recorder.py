@@ -13,31 +13,31 @@ from collections.abc import Callable, Iterable
 import msgspec
 
 from batkube.cluster.mapping import ANNOTATION_SPEED
-from batkube.cluster.pods import TERMINAL_PHASES
+from batkube.cluster.pods.accessors import TERMINAL_PHASES
 from batkube.cluster.store import KubeObject
-from batkube.emulation.access import Access
-from batkube.emulation.following import FollowedCollection
-from batkube.emulation.sightings import WatchLine, items_of, pod_life
+from batkube.emulation.client.connection import ClusterConnection
+from batkube.emulation.client.reflector import Reflector
+from batkube.emulation.client.watch_events import WatchEvent, items_of, pod_progress_of
 from batkube.kernel.errors import RunFailed
 from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Duration, Instant
-from batkube.kernel.stopwatch import Stopwatch, time_of_day
-from batkube.recording.descriptions import Names, described_job, described_node, described_pod
+from batkube.kernel.stopwatch import Stopwatch, wall_clock_instant
+from batkube.recording.descriptions import NameAnonymiser, job_observation_of, node_observation_of, pod_description_of
 from batkube.recording.log import (
-    JobSighting,
+    JobObservation,
     Line,
-    NodeSighting,
-    PodSighting,
+    NodeObservation,
+    PodObservation,
     RecordingLog,
-    SessionBegun,
-    SessionEnded,
+    SessionEnd,
+    SessionStart,
 )
 
 _decode = msgspec.json.decode
 #: The main thread looks up at least so often: until then it does not hear of Ctrl-C on every system.
-_LOOK_UP_S = 0.5
+_POLL_INTERVAL_S = 0.5
 
 
-class _Report(msgspec.Struct, frozen=True):
+class _CollectionUpdate(msgspec.Struct, frozen=True):
     """What a thread heard of its collection: one object that changed, or all there are."""
 
     at: Instant
@@ -46,61 +46,63 @@ class _Report(msgspec.Struct, frozen=True):
     is_gone: bool = False
 
 
-_Take = Callable[[_Report], None]
+_UpdateHandler = Callable[[_CollectionUpdate], None]
 
 
-class ClusterWatch:
+class ClusterRecorder:
     """One session of a recording."""
 
-    def __init__(self, access: Access, namespace: str = "") -> None:
+    def __init__(self, access: ClusterConnection, namespace: str = "") -> None:
         """Only what is in `namespace` is recorded, or everything if there is none."""
-        self._access = access
-        self._is_over = threading.Event()
-        self._news: queue.SimpleQueue[tuple[_Take, _Report] | RunFailed] = queue.SimpleQueue()
+        self._cluster = access
+        self._stop_event = threading.Event()
+        self._updates: queue.SimpleQueue[tuple[_UpdateHandler, _CollectionUpdate] | RunFailed] = queue.SimpleQueue()
         inside = f"/namespaces/{namespace}" if namespace else ""
-        self._collections: dict[str, _Take] = {
-            "/api/v1/nodes": self._take_nodes,
-            f"/apis/batch/v1{inside}/jobs": self._take_jobs,
-            f"/api/v1{inside}/pods": self._take_pods,
+        self._collections: dict[str, _UpdateHandler] = {
+            "/api/v1/nodes": self._on_nodes,
+            f"/apis/batch/v1{inside}/jobs": self._on_jobs,
+            f"/api/v1{inside}/pods": self._on_pods,
         }
         self._log: RecordingLog | None = None
-        self._names = Names("")
+        self._anonymiser = NameAnonymiser("")
         #: The last sighting of all that is there.
-        self._nodes: dict[str, NodeSighting] = {}
-        self._pods: dict[str, PodSighting] = {}
+        self._nodes: dict[str, NodeObservation] = {}
+        self._pods: dict[str, PodObservation] = {}
         self._jobs: set[str] = set()
 
-    def ask(self) -> None:
+    def check_access(self) -> None:
         """Find out whether the cluster answers, and lets us read what is to be recorded. Raises RunFailed."""
         for path in self._collections:
-            self._access.text(path, limit=1)
+            self._cluster.get_bytes(path, limit=1)
 
-    def record(self, log: RecordingLog, earlier: Iterable[Line], names: Names, length: Duration | None) -> None:
+    def record(
+        self, log: RecordingLog, earlier: Iterable[Line], names: NameAnonymiser, length: Duration | None
+    ) -> None:
         """Record until the time is over or somebody interrupts it; `earlier` is what the log holds already.
 
         Raises RunFailed if the cluster does not let us.
         """
-        self._log, self._names = log, names
+        self._log, self._anonymiser = log, names
         for line in earlier:
-            self._remember(line)
-        begin = time_of_day()
-        nodes = [_decode(content) for content in items_of(self._access.text("/api/v1/nodes"))]
-        log.add(SessionBegun(begin, _speed(nodes)))
+            self._apply(line)
+        begin = wall_clock_instant()
+        nodes = [_decode(content) for content in items_of(self._cluster.get_bytes("/api/v1/nodes"))]
+        log.append(SessionStart(begin, _clock_speed(nodes)))
         watch = Stopwatch()
         try:
             for path, take in self._collections.items():
-                threading.Thread(target=self._followed(path, take).follow, name=f"watch {path}", daemon=True).start()
+                threading.Thread(target=self._reflector(path, take).run, name=f"watch {path}", daemon=True).start()
             while length is None or watch.real_s * NANOSECONDS_PER_SECOND < length:
-                self._take_next()
+                self._process_next()
         except KeyboardInterrupt:
             pass
         finally:
-            self._is_over.set()
-            log.add(SessionEnded(time_of_day()))
+            self._stop_event.set()
+            log.append(SessionEnd(wall_clock_instant()))
 
-    def _take_next(self) -> None:
+    def _process_next(self) -> None:
         try:
-            news = self._news.get(timeout=_LOOK_UP_S)
+            news = self._updates.get(timeout=_POLL_INTERVAL_S)
         except queue.Empty:
             return
         if isinstance(news, RunFailed):
@@ -108,43 +110,45 @@ class ClusterWatch:
         take, report = news
         take(report)
 
-    def _followed(self, path: str, take: _Take) -> FollowedCollection:
+    def _reflector(self, path: str, take: _UpdateHandler) -> Reflector:
         def on_list(content: bytes) -> None:
-            self._news.put((take, _Report(time_of_day(), items_of(content), is_list=True)))
+            self._updates.put((take, _CollectionUpdate(wall_clock_instant(), items_of(content), is_list=True)))
 
-        def on_change(line: WatchLine) -> None:
-            self._news.put((take, _Report(time_of_day(), [line.object], is_gone=line.type == "DELETED")))
+        def on_change(line: WatchEvent) -> None:
+            self._updates.put(
+                (take, _CollectionUpdate(wall_clock_instant(), [line.object], is_gone=line.type == "DELETED"))
+            )
 
-        return FollowedCollection(
-            self._access,
+        return Reflector(
+            self._cluster,
             path,
             {},
             on_list=on_list,
             on_change=on_change,
-            on_loss=self._news.put,
-            is_over=self._is_over,
+            on_loss=self._updates.put,
+            is_over=self._stop_event,
         )
 
-    def _take_nodes(self, news: _Report) -> None:
-        present = [described_node(_decode(content), self._names, news.at) for content in news.objects]
+    def _on_nodes(self, news: _CollectionUpdate) -> None:
+        present = [node_observation_of(_decode(content), self._anonymiser, news.at) for content in news.objects]
         for node in present:
             known = self._nodes.get(node.name)
             if news.is_gone:
                 if known is not None:
-                    self._tell(NodeSighting(at=news.at, name=node.name, is_gone=True))
+                    self._write(NodeObservation(at=news.at, name=node.name, is_gone=True))
             elif known is None or msgspec.structs.replace(node, at=known.at) != known:
-                self._tell(node)
+                self._write(node)
         if news.is_list:
             for name in self._nodes.keys() - {node.name for node in present}:
-                self._tell(NodeSighting(at=news.at, name=name, is_gone=True))
+                self._write(NodeObservation(at=news.at, name=name, is_gone=True))
 
-    def _take_jobs(self, news: _Report) -> None:
+    def _on_jobs(self, news: _CollectionUpdate) -> None:
         for content in news.objects:
-            job = described_job(_decode(content), self._names, news.at)
+            job = job_observation_of(_decode(content), self._anonymiser, news.at)
             if job.uid not in self._jobs:
-                self._tell(job)
+                self._write(job)
 
-    def _take_pods(self, news: _Report) -> None:
+    def _on_pods(self, news: _CollectionUpdate) -> None:
         present: set[str] = set()
         for content in news.objects:
             pod: KubeObject = _decode(content)
@@ -154,50 +158,52 @@ class ClusterWatch:
             # What went between a list and its watch, or is over and told, need not be told again.
             if known is None and news.is_gone:
                 continue
-            sighting = self._sighting(uid, pod, content, news, is_new=known is None)
-            if known is None or _state(sighting) != _state(known):
-                self._tell(sighting)
+            sighting = self._observation(uid, pod, content, news, is_new=known is None)
+            if known is None or _comparable_state(sighting) != _comparable_state(known):
+                self._write(sighting)
         if news.is_list:
             for uid in sorted(self._pods.keys() - present):
-                self._tell(PodSighting(at=news.at, uid=uid, is_listed=True, is_gone=True))
+                self._write(PodObservation(at=news.at, uid=uid, is_listed=True, is_gone=True))
 
-    def _sighting(self, uid: str, pod: KubeObject, content: msgspec.Raw, news: _Report, *, is_new: bool) -> PodSighting:
-        life = pod_life(content)
-        return PodSighting(
+    def _observation(
+        self, uid: str, pod: KubeObject, content: msgspec.Raw, news: _CollectionUpdate, *, is_new: bool
+    ) -> PodObservation:
+        life = pod_progress_of(content)
+        return PodObservation(
             at=news.at,
             uid=uid,
             is_listed=news.is_list,
             is_gone=news.is_gone,
-            node=self._names.of("node", str(pod["spec"].get("nodeName") or "")),
+            node=self._anonymiser.anonymise("node", str(pod["spec"].get("nodeName") or "")),
             has_started=life.has_started,
             has_finished=life.phase in TERMINAL_PHASES,
             started_at=life.started_at,
             finished_at=life.finished_at,
             exit_code=life.exit_code,
-            description=described_pod(pod, self._names) if is_new else None,
+            description=pod_description_of(pod, self._anonymiser) if is_new else None,
         )
 
-    def _tell(self, line: PodSighting | NodeSighting | JobSighting) -> None:
+    def _write(self, line: PodObservation | NodeObservation | JobObservation) -> None:
         assert self._log is not None, "news comes while it records"
-        self._log.add(line)
-        self._remember(line)
+        self._log.append(line)
+        self._apply(line)
 
-    def _remember(self, line: Line) -> None:
-        if isinstance(line, JobSighting):
+    def _apply(self, line: Line) -> None:
+        if isinstance(line, JobObservation):
             self._jobs.add(line.uid)
-        elif isinstance(line, NodeSighting):
+        elif isinstance(line, NodeObservation):
             if line.is_gone:
                 self._nodes.pop(line.name, None)
             else:
                 self._nodes[line.name] = line
-        elif isinstance(line, PodSighting):
+        elif isinstance(line, PodObservation):
             if line.is_gone:
                 self._pods.pop(line.uid, None)
             else:
                 self._pods[line.uid] = line
 
 
-def _state(sighting: PodSighting) -> tuple[object, ...]:
+def _comparable_state(sighting: PodObservation) -> tuple[object, ...]:
     return (
         sighting.is_gone,
         sighting.node,
@@ -209,7 +215,7 @@ def _state(sighting: PodSighting) -> tuple[object, ...]:
     )
 
 
-def _speed(nodes: Iterable[KubeObject]) -> float:
+def _clock_speed(nodes: Iterable[KubeObject]) -> float:
     """Return how fast the cluster's time goes, which a simulated one tells on its nodes."""
     speeds = [(node["metadata"].get("annotations") or {}).get(ANNOTATION_SPEED) for node in nodes]
     return next((float(speed) for speed in speeds if speed), 1.0)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from batkube.kernel.documents import read_yaml
 from batkube.kernel.errors import InputError
-from batkube.kernel.spelling import nearest
-from batkube.platforms.reading import names_file
+from batkube.kernel.files.yaml_reader import read_yaml
+from batkube.kernel.text.suggestions import suggestion
+from batkube.platforms.reader import is_file_spec
 from batkube.scenarios.keys import KEYS, as_list, split_scheduler
 from batkube.scenarios.scenario import POLICY_PREFIX, policy_file
-from batkube.workloads.recipes import RESAMPLE
+from batkube.workloads.synthetic.recipes import RESAMPLE
 
 
 def read_scenario_file(path: Path) -> dict[str, object]:
@@ -28,12 +28,12 @@ def scenario_values(content: dict[str, object], path: Path) -> dict[str, object]
     """Return the keys of a scenario written in the file `path`, checked, and with their paths seen from its folder."""
     for key in content:
         if key not in KEYS:
-            raise InputError(path, at=str(key), problem="is not a key of a scenario", remedy=nearest(key, KEYS))
-    _check_texts(content, path)
+            raise InputError(path, at=str(key), problem="is not a key of a scenario", remedy=suggestion(key, KEYS))
+    _check_strings(content, path)
     return _with_resolved_paths(content, path)
 
 
-def _check_texts(content: Mapping[str, object], path: Path) -> None:
+def _check_strings(content: Mapping[str, object], path: Path) -> None:
     """See that what must be text is text: YAML reads `platform: 16` as a number and `[16x1]` as a list."""
     for key in ("platform", "latencies", "rules", "scheduler-config", "decision-cost", "catalogue"):
         value = content.get(key)
@@ -53,15 +53,15 @@ def _with_resolved_paths(content: dict[str, object], path: Path) -> dict[str, ob
     if workload is not None:
         resolved["workload"] = [_resolved_workload(one, folder) for one in as_list(workload)]
     platform = content.get("platform")
-    if isinstance(platform, str) and names_file(platform):
+    if isinstance(platform, str) and is_file_spec(platform):
         resolved["platform"] = str(folder / platform)
     for key in ("latencies", "rules", "scheduler-config", "catalogue"):
         if content.get(key) is not None:
             resolved[key] = str(folder / str(content[key]))
     if content.get("events"):
-        from batkube.workloads.happening_files import with_resolved_files
+        from batkube.workloads.events.reader import resolve_files
 
-        resolved["events"] = with_resolved_files(content["events"], folder)
+        resolved["events"] = resolve_files(content["events"], folder)
     scheduler = content.get("scheduler")
     if isinstance(scheduler, str) and policy_file(scheduler) is not None:
         resolved["scheduler"] = f"{POLICY_PREFIX}{folder / scheduler.removeprefix(POLICY_PREFIX)}"

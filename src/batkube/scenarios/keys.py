@@ -9,22 +9,22 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TypeVar
 
-from batkube.cluster.kinds import checked_versions
-from batkube.cluster.submission_forms import SubmissionForm
+from batkube.cluster.jobs.submission_forms import SubmissionForm
+from batkube.cluster.kinds import validate_versions
 from batkube.kernel.errors import InputError
 from batkube.kernel.instants import Duration, duration
-from batkube.kernel.windows import NO_TRIM, TRIM_WORDS, Trim, parse_trim
+from batkube.kernel.measured_window import NO_TRIM, TRIM_FORMATS, Trim, parse_trim
 from batkube.scenarios.disturbances import parse_disturbances
 from batkube.scenarios.scenario import (
     BATSIM_ENGINE,
     BATSIM_PREFIX,
     CONTROLLER_MANAGER,
     CONTROLLERS_REMEDY,
+    IN_PROCESS_PREFIXES,
     NO_CONTROLLERS,
     OPTIONAL_OUTPUTS,
     OUR_CONTROLLERS,
-    TIME_LIMIT,
-    WITHIN,
+    TIME_LIMIT_KEY,
     OnDeadlock,
     OnEviction,
     OnFailure,
@@ -32,17 +32,20 @@ from batkube.scenarios.scenario import (
     Scenario,
 )
 from batkube.timing.costs import ZERO, parse_cost
-from batkube.timing.paced_text import TimeMode, TimeRules, WrongTime, parse_time
-from batkube.timing.patience import PATIENCE, WATCHDOG
-from batkube.workloads.recipes import Recipe, Wording, read_recipe
+from batkube.timing.time_rules import InvalidTimeRules, TimeMode, TimeRules, parse_time
+from batkube.timing.timeouts import PATIENCE, WATCHDOG
+from batkube.workloads.synthetic.recipes import RecipeSource, WorkloadRecipe, parse_recipe
 
 _Choice = TypeVar("_Choice", bound=enum.StrEnum)
 _Default = TypeVar("_Default", bound=Duration | None)
 
 #: The keys without which there is no run.
 REQUIRED = ("workload", "platform")
-_NO_KEYS = ("workloads", "more_schedulers", "events_source")
-KEYS = ("workload", *(entry.name.replace("_", "-") for entry in fields(Scenario) if entry.name not in _NO_KEYS))
+_FIELDS_WITHOUT_KEY = ("workloads", "more_schedulers", "events_source")
+KEYS = (
+    "workload",
+    *(entry.name.replace("_", "-") for entry in fields(Scenario) if entry.name not in _FIELDS_WITHOUT_KEY),
+)
 
 
 def as_list(value: object) -> list[object]:
@@ -70,11 +73,11 @@ def make_scenario(values: Mapping[str, object], source: str | Path) -> Scenario:
     arguments = values.get("scheduler-args") or {}
     if not isinstance(arguments, Mapping):
         raise InputError(source, at="scheduler-args", problem="is not a mapping of names to values")
-    deterministic, energy = (_truth(values, key, source) for key in ("deterministic", "energy"))
+    deterministic, energy = (_boolean(values, key, source) for key in ("deterministic", "energy"))
     scheduler, *more = _schedulers(values, source)
     time = _time(values, scheduler, source)
     return Scenario(
-        workloads=tuple(_workload(one, source) for one in as_list(values["workload"])),
+        workloads=tuple(_workload_source(one, source) for one in as_list(values["workload"])),
         platform=str(values["platform"]),
         scheduler=scheduler,
         scheduler_args={str(name): str(value) for name, value in arguments.items()},
@@ -86,7 +89,7 @@ def make_scenario(values: Mapping[str, object], source: str | Path) -> Scenario:
         on_eviction=_choice(OnEviction, values, "on-eviction", source),
         on_failure=_choice(OnFailure, values, "on-failure", source),
         on_deadlock=_choice(OnDeadlock, values, "on-deadlock", source),
-        submit_as=_form(values, scheduler, source),
+        submit_as=_submission_form(values, scheduler, source),
         events=_events(values.get("events"), source),
         events_source=str(source),
         scheduler_config=_path(values, "scheduler-config"),
@@ -96,20 +99,20 @@ def make_scenario(values: Mapping[str, object], source: str | Path) -> Scenario:
         watchdog=_duration(values, "watchdog", WATCHDOG, source),
         more_schedulers=tuple(more),
         shares=_shares(values.get("shares"), [split_scheduler(one)[0] for one in more], source),
-        attach=_programs(values, scheduler, source),
+        attach=_attached_programs(values, scheduler, source),
         catalogue=_path(values, "catalogue"),
         controllers=_controllers(values, scheduler, source),
-        api=checked_versions([str(one) for one in as_list(values.get("api") or [])], source, "api"),
+        api=validate_versions([str(one) for one in as_list(values.get("api") or [])], source, "api"),
         until=_duration(values, "until", None, source),
         audit=_duration(values, "audit", None, source),
         energy=energy is True,
         engine=_engine(values, scheduler, time, source),
         warm_up=_trim(values, "warm-up", source),
         cool_down=_trim(values, "cool-down", source),
-        time_limit=_duration(values, TIME_LIMIT, None, source),
+        time_limit=_duration(values, TIME_LIMIT_KEY, None, source),
         disturb=parse_disturbances(
             as_list(values.get("disturb") or []),
-            can_disturb=time.mode is TimeMode.EXACT and not scheduler.startswith(WITHIN),
+            can_disturb=time.mode is TimeMode.EXACT and not scheduler.startswith(IN_PROCESS_PREFIXES),
             source=source,
         ),
         outputs=_outputs(values.get("outputs"), source),
@@ -130,14 +133,14 @@ def _outputs(value: object, source: str | Path) -> tuple[str, ...]:
     return tuple(name for stem, name in stems.items() if stem in wanted)
 
 
-def _workload(value: object, source: str | Path) -> Path | Recipe:
+def _workload_source(value: object, source: str | Path) -> Path | WorkloadRecipe:
     """Return a workload's file, or how it is made."""
     if value == "-":
         problem = "standard input is gone once it is read, and a run must name what it can be repeated with"
         raise InputError(source, at="workload", problem=problem, remedy="write it to a file first")
     if not isinstance(value, Mapping):
         return Path(str(value))
-    return read_recipe(value, Wording(str(source)))
+    return parse_recipe(value, RecipeSource(str(source)))
 
 
 def _engine(values: Mapping[str, object], scheduler: str, time: TimeRules, source: str | Path) -> str | None:
@@ -160,19 +163,19 @@ def _engine(values: Mapping[str, object], scheduler: str, time: TimeRules, sourc
     return text
 
 
-def _truth(values: Mapping[str, object], key: str, source: str | Path) -> bool | None:
+def _boolean(values: Mapping[str, object], key: str, source: str | Path) -> bool | None:
     value = values.get(key)
     if value is not None and not isinstance(value, bool):
         raise InputError(source, at=key, problem=f"{value!r} is neither true nor false")
     return value
 
 
-def _form(values: Mapping[str, object], scheduler: str, source: str | Path) -> SubmissionForm | None:
+def _submission_form(values: Mapping[str, object], scheduler: str, source: str | Path) -> SubmissionForm | None:
     """Return what jobs are submitted as, if the scenario says so; a policy knows jobs as they are."""
     if values.get("submit-as") is None:
         return None
     form = _choice(SubmissionForm, values, "submit-as", source)
-    if form is not SubmissionForm.PODS and scheduler.startswith(WITHIN):
+    if form is not SubmissionForm.PODS and scheduler.startswith(IN_PROCESS_PREFIXES):
         problem = f"{scheduler} does not know jobs as {form.value!r}"
         raise InputError(source, at="submit-as", problem=problem, remedy="leave it out, or use a real scheduler")
     return form
@@ -186,8 +189,8 @@ def _controllers(values: Mapping[str, object], scheduler: str, source: str | Pat
     if not is_controller_manager(str(choice)):
         problem = f"{choice!r} is not possible"
         raise InputError(source, at="controllers", problem=problem, remedy=CONTROLLERS_REMEDY)
-    if scheduler.startswith(WITHIN):
-        raise _not_attachable(source, "controllers", scheduler)
+    if scheduler.startswith(IN_PROCESS_PREFIXES):
+        raise _not_attachable_error(source, "controllers", scheduler)
     return str(choice)
 
 
@@ -197,15 +200,15 @@ def is_controller_manager(text: str) -> bool:
     return program.rpartition("/")[2].partition("@")[0] == CONTROLLER_MANAGER
 
 
-def _programs(values: Mapping[str, object], scheduler: str, source: str | Path) -> tuple[str, ...]:
+def _attached_programs(values: Mapping[str, object], scheduler: str, source: str | Path) -> tuple[str, ...]:
     """Return the programs to attach, which is possible only where time is shared with a program anyway."""
     programs = tuple(str(one) for one in as_list(values.get("attach") or []))
-    if programs and scheduler.startswith(WITHIN):
-        raise _not_attachable(source, "attach", scheduler)
+    if programs and scheduler.startswith(IN_PROCESS_PREFIXES):
+        raise _not_attachable_error(source, "attach", scheduler)
     return programs
 
 
-def _not_attachable(source: str | Path, key: str, scheduler: str) -> InputError:
+def _not_attachable_error(source: str | Path, key: str, scheduler: str) -> InputError:
     problem = f"{scheduler} decides within the simulation, where nothing can be attached"
     return InputError(source, at=key, problem=problem, remedy="use a real scheduler, such as kube-scheduler")
 
@@ -214,12 +217,12 @@ def _time(values: Mapping[str, object], scheduler: str, source: str | Path) -> T
     """Return how time moves; what follows the real time can neither be repeated nor be any use to a policy."""
     try:
         rules = parse_time(values.get("time") or TimeMode.EXACT)
-    except WrongTime as error:
+    except InvalidTimeRules as error:
         raise InputError(source, at="time", problem=str(error), remedy=error.remedy) from error
     if rules.mode is TimeMode.EXACT:
         return rules
     follows = f"{rules.mode} time follows the real one"
-    if scheduler.startswith(WITHIN):
+    if scheduler.startswith(IN_PROCESS_PREFIXES):
         raise InputError(
             source, at="time", problem=f"{follows}, and {scheduler} needs none to decide", remedy="leave it out"
         )
@@ -237,7 +240,7 @@ def _time(values: Mapping[str, object], scheduler: str, source: str | Path) -> T
 def _schedulers(values: Mapping[str, object], source: str | Path) -> list[str]:
     """Return the run's schedulers, the main one first."""
     schedulers = [str(one) for one in as_list(values.get("scheduler") or "policy:fcfs")]
-    policies = [one for one in schedulers if split_scheduler(one)[1].startswith(WITHIN)]
+    policies = [one for one in schedulers if split_scheduler(one)[1].startswith(IN_PROCESS_PREFIXES)]
     if policies and (len(schedulers) > 1 or split_scheduler(policies[0])[0]):
         raise InputError(
             source,
@@ -265,7 +268,7 @@ def _shares(shares: object, names: Sequence[str], source: str | Path) -> dict[st
         raise InputError(source, at="shares", problem=f"{shares!r} is not a mapping of names to shares", remedy=remedy)
     known: dict[str, float] = {}
     for name, text in (shares or {}).items():
-        share = _share(str(text))
+        share = _parse_share(str(text))
         if name not in names:
             problem = f"there is no further scheduler {name!r}"
             raise InputError(source, at="shares", problem=problem, remedy=remedy)
@@ -277,7 +280,7 @@ def _shares(shares: object, names: Sequence[str], source: str | Path) -> dict[st
     return known
 
 
-def _share(text: str) -> float | None:
+def _parse_share(text: str) -> float | None:
     """Return a share from 0 to 1, which may be written as a percentage; None for anything else."""
     try:
         share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
@@ -314,7 +317,7 @@ def _trim(values: Mapping[str, object], key: str, source: str | Path) -> Trim:
     try:
         return NO_TRIM if text is None else parse_trim(str(text))
     except ValueError as error:
-        raise InputError(source, at=key, problem=str(error), remedy=f"write {TRIM_WORDS}") from error
+        raise InputError(source, at=key, problem=str(error), remedy=f"write {TRIM_FORMATS}") from error
 
 
 def _events(events: object, source: str | Path) -> Path | tuple[object, ...]:

@@ -14,16 +14,18 @@ from pathlib import Path
 from batkube.scenarios.scenario import POLICY_PREFIX
 
 #: What parts a path from the words around it.
-_PARTING = r"\s=:,'\""
+_SEPARATORS = r"\s=:,'\""
 #: Programs of the machine are no inputs: elsewhere there are others, which are told by their hashes if they matter.
-_SYSTEM = tuple(map(Path, ("/bin", "/lib", "/lib64", "/nix", "/opt", "/sbin", "/usr")))
+_SYSTEM_FOLDERS = tuple(map(Path, ("/bin", "/lib", "/lib64", "/nix", "/opt", "/sbin", "/usr")))
 
 
-def files_in_texts(texts: Iterable[str]) -> list[Path]:
+def files_in_command_lines(texts: Iterable[str]) -> list[Path]:
     """Return the files that command lines and arguments name, each once; those of the system are not among them."""
-    words = (word for text in texts for word in (text, *re.split(f"[{_PARTING}]+", text)) if {"/", "."} & set(word))
+    words = (word for text in texts for word in (text, *re.split(f"[{_SEPARATORS}]+", text)) if {"/", "."} & set(word))
     paths = dict.fromkeys(Path(word) for word in words)
-    return [path for path in paths if _is_file(path) and not any(path.is_relative_to(place) for place in _SYSTEM)]
+    return [
+        path for path in paths if _is_file(path) and not any(path.is_relative_to(place) for place in _SYSTEM_FOLDERS)
+    ]
 
 
 def _is_file(path: Path) -> bool:
@@ -33,22 +35,22 @@ def _is_file(path: Path) -> bool:
         return False
 
 
-def relocated(scenario: Mapping[str, object], places: Mapping[str, str]) -> dict[str, object]:
+def relocate(scenario: Mapping[str, object], places: Mapping[str, str]) -> dict[str, object]:
     """Return the keys of a scenario with each file that `places` knows where that says."""
-    return {key: _relocated(value, places) for key, value in scenario.items()}
+    return {key: _relocate_value(value, places) for key, value in scenario.items()}
 
 
-def _relocated(value: object, places: Mapping[str, str]) -> object:
+def _relocate_value(value: object, places: Mapping[str, str]) -> object:
     if isinstance(value, Mapping):
-        return relocated(value, places)
+        return relocate(value, places)
     if isinstance(value, list | tuple):
-        return [_relocated(one, places) for one in value]
+        return [_relocate_value(one, places) for one in value]
     if not isinstance(value, str):
         return value
     if not places:
         return value
     choices = "|".join(map(re.escape, sorted(places, key=len, reverse=True)))  # one may be the beginning of another
-    pattern = re.compile(rf"(?<![^{_PARTING}])(?:\./)*({choices})(?![^{_PARTING}])")
+    pattern = re.compile(rf"(?<![^{_SEPARATORS}])(?:\./)*({choices})(?![^{_SEPARATORS}])")
     whole = pattern.fullmatch(value)
     if whole is not None:
         return places[whole[1]]

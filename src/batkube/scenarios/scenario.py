@@ -11,15 +11,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from batkube.cluster.submission_forms import SubmissionForm
+from batkube.cluster.jobs.submission_forms import SubmissionForm
 from batkube.kernel.instants import Duration, format_seconds
-from batkube.kernel.windows import NO_TRIM, Trim
-from batkube.platforms.reading import names_file
+from batkube.kernel.measured_window import NO_TRIM, Trim
+from batkube.platforms.reader import is_file_spec
 from batkube.scenarios.disturbances import Disturbance
 from batkube.timing.costs import ZERO
-from batkube.timing.paced_text import EXACT, TimeRules
-from batkube.timing.patience import PATIENCE, WATCHDOG
-from batkube.workloads.recipes import Recipe
+from batkube.timing.time_rules import EXACT, TimeRules
+from batkube.timing.timeouts import PATIENCE, WATCHDOG
+from batkube.workloads.synthetic.recipes import WorkloadRecipe
 
 #: What a run writes unless told otherwise, and can do without. What is left is its results: jobs.csv, schedule.csv,
 #: what to be wary of, and the manifest.
@@ -60,7 +60,7 @@ class Scenario:
     """The full description of one run."""
 
     #: Files, and workloads that the run makes for itself.
-    workloads: tuple[Path | Recipe, ...]
+    workloads: tuple[Path | WorkloadRecipe, ...]
     platform: str
     scheduler: str = "policy:fcfs"
     scheduler_args: Mapping[str, str] = field(default_factory=dict)
@@ -123,15 +123,15 @@ class Scenario:
     @property
     def resubmits_evicted(self) -> bool:
         """Whether jobs that were evicted are queued again."""
-        return self.on_eviction is OnEviction.RESUBMIT and not self._is_batsims
+        return self.on_eviction is OnEviction.RESUBMIT and not self._uses_batsim
 
     @property
     def resubmits_lost(self) -> bool:
         """Whether jobs whose node failed are queued again."""
-        return self.on_failure is OnFailure.RESUBMIT and not self._is_batsims
+        return self.on_failure is OnFailure.RESUBMIT and not self._uses_batsim
 
     @property
-    def _is_batsims(self) -> bool:
+    def _uses_batsim(self) -> bool:
         """Whether a Batsim or a scheduler of its protocol takes part: Batsim knows no second try of a job."""
         return self.engine is not None or self.scheduler.startswith(BATSIM_PREFIX)
 
@@ -148,22 +148,22 @@ class Scenario:
     @property
     def is_outside(self) -> bool:
         """Whether the scheduler is a program of its own rather than a policy of ours."""
-        return not self.scheduler.startswith(WITHIN)
+        return not self.scheduler.startswith(IN_PROCESS_PREFIXES)
 
     @property
     def input_files(self) -> list[Path]:
         """The files that a run of this scenario reads; programs are not among them."""
-        platform = Path(self.platform) if names_file(self.platform) else None
+        platform = Path(self.platform) if is_file_spec(self.platform) else None
         events = self.events if isinstance(self.events, Path) else None
         policy = policy_file(self.scheduler)
         maybe = (platform, self.latencies, self.rules, policy, self.scheduler_config, self.catalogue, events)
-        workloads = (one.trace if isinstance(one, Recipe) else one for one in self.workloads)
+        workloads = (one.trace if isinstance(one, WorkloadRecipe) else one for one in self.workloads)
         return [path for path in (*workloads, *maybe) if path is not None]
 
     def describe(self) -> dict[str, object]:
         """Return the scenario as the keys of a scenario file, as the manifest holds it."""
         return {
-            "workload": [dict(one.words) if isinstance(one, Recipe) else str(one) for one in self.workloads],
+            "workload": [dict(one.options) if isinstance(one, WorkloadRecipe) else str(one) for one in self.workloads],
             "platform": self.platform,
             "scheduler": [self.scheduler, *self.more_schedulers] if self.more_schedulers else self.scheduler,
             "scheduler-args": dict(self.scheduler_args),
@@ -193,14 +193,14 @@ class Scenario:
             "audit": None if self.audit is None else format_seconds(self.audit),
             "warm-up": self.warm_up.text or None,
             "cool-down": self.cool_down.text or None,
-            TIME_LIMIT: None if self.time_limit is None else format_seconds(self.time_limit),
+            TIME_LIMIT_KEY: None if self.time_limit is None else format_seconds(self.time_limit),
             "disturb": [one.value for one in self.disturb],
             "outputs": list(self.outputs),
         }
 
 
 #: The key of a scenario that says how long it may take, and nothing of what it is.
-TIME_LIMIT = "time-limit"
+TIME_LIMIT_KEY = "time-limit"
 #: What `controllers` may be.
 OUR_CONTROLLERS, NO_CONTROLLERS, CONTROLLER_MANAGER = "ours", "none", "kube-controller-manager"
 CONTROLLERS_REMEDY = f"one of {OUR_CONTROLLERS}, {NO_CONTROLLERS}, {CONTROLLER_MANAGER}@1.34.4"
@@ -211,7 +211,7 @@ BATSIM_PREFIX = "batsim:"
 #: What `engine` may be, alone or with an endpoint after a colon.
 BATSIM_ENGINE = "batsim"
 #: What begins the names of schedulers that decide within the simulation.
-WITHIN = (POLICY_PREFIX, BATSIM_PREFIX)
+IN_PROCESS_PREFIXES = (POLICY_PREFIX, BATSIM_PREFIX)
 
 
 def policy_file(scheduler: str) -> Path | None:

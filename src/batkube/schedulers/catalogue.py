@@ -9,20 +9,20 @@ from typing import Annotated, Any
 
 import msgspec
 
-from batkube.kernel.documents import read_yaml
 from batkube.kernel.errors import InputError
+from batkube.kernel.files.yaml_reader import read_yaml
 from batkube.schedulers.clocks import ClockKind
 from batkube.schedulers.recipes import GoMod
 
-_OURS = Path(__file__).with_name("catalogue.yaml")
+_DEFAULT_FILE = Path(__file__).with_name("catalogue.yaml")
 
 GroupVersion = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9.-]+/v[0-9a-z]+$")]
 """Such as `policy/v1beta1`."""
-Place = Annotated[str, msgspec.Meta(pattern="^/.*[^/]$")]
+AbsolutePath = Annotated[str, msgspec.Meta(pattern="^/.*[^/]$")]
 """Such as `/etc/kueue/certs`."""
 
 
-class Variant(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
+class VersionVariant(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
     """What one version needs that others do not."""
 
     go: str = ""
@@ -36,10 +36,10 @@ class Variant(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="k
     #: Where its definitions are, if elsewhere.
     definitions: tuple[str, ...] = ()
     #: Folders that it looks for at places of the file system, as in its container.
-    mounts: dict[Place, str] = {}
+    mounts: dict[AbsolutePath, str] = {}
 
 
-class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
+class CatalogueEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
     """A program by name. Texts may hold `{version}`, `{major}`, `{minor}`; see `programs` for those of a start."""
 
     about: str
@@ -62,7 +62,7 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="keb
     beside: dict[str, str] = {}
     go_mod: GoMod = GoMod.REQUIRE
     #: The versions that are known to build; others may.
-    versions: dict[str, Variant] = {}
+    versions: dict[str, VersionVariant] = {}
     variables: dict[str, str] = {}
     virtual: bool = True
     #: The `spec.schedulerName` of the pods that it serves; "" if it is no scheduler.
@@ -75,7 +75,7 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="keb
     #: More files that it reads, by name: texts, or what is written as YAML.
     files: dict[str, str | dict[str, Any]] = {}
     #: Folders that it looks for at places of the file system, as in its container.
-    mounts: dict[Place, str] = {}
+    mounts: dict[AbsolutePath, str] = {}
     #: Environment variables, for what it takes from nowhere else.
     environment: dict[str, str] = {}
     #: Versions of the API that it asks for and that today's Kubernetes does not serve any more.
@@ -94,34 +94,34 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="keb
     pod_group_label: str = ""
 
 
-Catalogue = Mapping[str, Entry]
+Catalogue = Mapping[str, CatalogueEntry]
 _REMEDY = "see docs/reference/schedulers.md"
 
 
 def read_catalogue(files: Sequence[Path] = ()) -> Catalogue:
     """Return our catalogue with the entries of the user's files, which come before ours."""
-    entries = dict(_our_entries())
+    entries = dict(_default_entries())
     for path in files:
         entries |= _entries(path)
     return entries
 
 
 @functools.cache
-def _our_entries() -> Mapping[str, Entry]:
+def _default_entries() -> Mapping[str, CatalogueEntry]:
     """Return the entries of our own file, which does not change while we run."""
-    return _entries(_OURS)
+    return _entries(_DEFAULT_FILE)
 
 
-def _entries(path: Path) -> dict[str, Entry]:
+def _entries(path: Path) -> dict[str, CatalogueEntry]:
     content = read_yaml(path)
     if not isinstance(content, Mapping | None):
         raise InputError(path, problem="is not a mapping from names to programs", remedy=_REMEDY)
     return {str(name): _entry(path, str(name), entry) for name, entry in (content or {}).items()}
 
 
-def _entry(path: Path, name: str, content: object) -> Entry:
+def _entry(path: Path, name: str, content: object) -> CatalogueEntry:
     try:
-        entry = msgspec.convert(content, Entry)
+        entry = msgspec.convert(content, CatalogueEntry)
     except msgspec.ValidationError as error:
         problem, _, place = str(error).partition(" - at ")
         key = place.strip("`").removeprefix("$")

@@ -12,8 +12,8 @@ from typing import Any
 
 import msgspec
 
-from batkube.kernel.documents import yaml_documents
 from batkube.kernel.errors import InputError
+from batkube.kernel.files.yaml_reader import yaml_documents
 
 Definition = dict[str, Any]
 
@@ -29,12 +29,12 @@ def read_definitions(module: Path, places: Sequence[str]) -> list[Definition]:
     return [definition for place in places for definition in _definitions(module, place)]
 
 
-def encode(definitions: Sequence[Definition]) -> bytes:
+def encode_definitions(definitions: Sequence[Definition]) -> bytes:
     """Return definitions as they are kept: JSON, which is read a hundred times as fast as YAML."""
     return msgspec.json.encode(definitions)
 
 
-def decode(data: bytes) -> list[Definition]:
+def decode_definitions(data: bytes) -> list[Definition]:
     """Return the definitions that are kept in `data`."""
     return msgspec.json.decode(data, type=list[Definition])
 
@@ -76,11 +76,11 @@ def _as_v1(definition: Definition) -> Definition:
         "apiVersion": f"{_GROUP}/v1",
         "kind": _KIND,
         "metadata": {"name": metadata["name"], "annotations": {**approval, **(metadata.get("annotations") or {})}},
-        "spec": {**kept, "names": names, "versions": [_open_version(version, old) for version in versions]},
+        "spec": {**kept, "names": names, "versions": [_with_open_schema(version, old) for version in versions]},
     }
 
 
-def _open_version(version: Definition, old: Definition) -> Definition:
+def _with_open_schema(version: Definition, old: Definition) -> Definition:
     """Return a version of a definition, with the subresources that v1beta1 may have for all versions at once."""
     subresources = version.get("subresources") or old.get("subresources")
     return {

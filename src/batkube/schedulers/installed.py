@@ -6,10 +6,10 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from batkube.schedulers.builds import built
+from batkube.schedulers.build.builder import ensure_built
+from batkube.schedulers.build.toolchains import Report
 from batkube.schedulers.catalogue import Catalogue, read_catalogue
-from batkube.schedulers.programs import program
-from batkube.schedulers.toolchains import Report
+from batkube.schedulers.named_programs import find_recipe
 
 
 def cache_folder() -> Path:
@@ -23,9 +23,9 @@ def user_catalogue(files: Sequence[Path] = ()) -> Catalogue:
     return read_catalogue([*([own] if own.exists() else []), *files])
 
 
-def installed(title: str, catalogue: Catalogue, report: Report = lambda _: None) -> Path:
+def installed_program(title: str, catalogue: Catalogue, report: Report = lambda _: None) -> Path:
     """Return the path of the program called `NAME` or `NAME@VERSION` in a catalogue, built on first use."""
-    return built(program(title, catalogue), cache_folder(), report)
+    return ensure_built(find_recipe(title, catalogue), cache_folder(), report)
 
 
 def search_path() -> str:

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from batkube.kernel.errors import RunFailed
-from batkube.schedulers.edits import EDITS, ORDER, RAW_SYSCALLS
+from batkube.schedulers.overlay_edits import EDITS, MAP_ORDER, RAW_SYSCALLS
 
 #: Go's versions whose runtime the edits are known to fit.
 SUPPORTED_MINORS = range(24, 28)
@@ -30,13 +30,13 @@ def overlay_files(goroot: Path) -> dict[str, str]:
             raise RunFailed(
                 f"the virtual clock does not fit {version}: {edit.file} has this {count} times, not once: {edit.find!r}"
             )
-        files[edit.file] = text.replace(edit.find, edit.put)
-    files.update(_reordered(goroot, version))
-    files.update(_own_files(goroot))
+        files[edit.file] = text.replace(edit.find, edit.replacement)
+    files.update(_map_order_files(goroot, version))
+    files.update(_added_files(goroot))
     return files
 
 
-def digest(files: Mapping[str, str]) -> str:
+def overlay_digest(files: Mapping[str, str]) -> str:
     """Return a name for the content of an overlay, as part of the key of a build."""
     return hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()[:16]
 
@@ -65,7 +65,7 @@ def go_version(goroot: Path) -> str:
     return first
 
 
-def own_source() -> Path:
+def go_source_folder() -> Path:
     """Return the folder of our Go files: within the installed package, or beside it in a checkout."""
     package = Path(__file__).resolve().parent.parent
     for folder in (package / "go", package.parent.parent / "go"):
@@ -74,20 +74,22 @@ def own_source() -> Path:
     raise RunFailed("the Go files of the virtual clock are missing from this installation of Batkube")
 
 
-def _reordered(goroot: Path, version: str) -> dict[str, str]:
+def _map_order_files(goroot: Path, version: str) -> dict[str, str]:
     """Return the files of Go's maps in which a place of a key is looked for, changed."""
     files: dict[str, str] = {}
-    for path in sorted((goroot / "src" / ORDER.file).glob("*.go")):
+    for path in sorted((goroot / "src" / MAP_ORDER.file).glob("*.go")):
         text = path.read_text(encoding="utf-8")
-        if ORDER.find in text and not path.name.endswith("_test.go"):
-            files[f"{ORDER.file}/{path.name}"] = text.replace(ORDER.find, ORDER.put)
+        if MAP_ORDER.find in text and not path.name.endswith("_test.go"):
+            files[f"{MAP_ORDER.file}/{path.name}"] = text.replace(MAP_ORDER.find, MAP_ORDER.replacement)
     if not files:
-        raise RunFailed(f"the virtual clock does not fit {version}: {ORDER.file} has this nowhere: {ORDER.find!r}")
+        raise RunFailed(
+            f"the virtual clock does not fit {version}: {MAP_ORDER.file} has this nowhere: {MAP_ORDER.find!r}"
+        )
     return files
 
 
-def _own_files(goroot: Path) -> dict[str, str]:
-    folder = own_source() / "_std"
+def _added_files(goroot: Path) -> dict[str, str]:
+    folder = go_source_folder() / "_std"
     newer, name, older_name = RAW_SYSCALLS
     is_older = not (goroot / "src" / newer).is_dir()
     files: dict[str, str] = {}

@@ -29,7 +29,7 @@ class GoMod(enum.Enum):
     COPY = "copy"
 
 
-class Program(msgspec.Struct, frozen=True):
+class BuildRecipe(msgspec.Struct, frozen=True):
     """A program to build."""
 
     name: str
@@ -39,7 +39,7 @@ class Program(msgspec.Struct, frozen=True):
     package: str
     main: str = ""
     #: More source files of the build's own module, by their path in it.
-    beside: tuple[tuple[str, str], ...] = ()
+    extra_sources: tuple[tuple[str, str], ...] = ()
     go_mod: GoMod = GoMod.REQUIRE
     #: Variables set at link time, so that the program knows its version.
     variables: tuple[tuple[str, str], ...] = ()
@@ -48,9 +48,9 @@ class Program(msgspec.Struct, frozen=True):
     #: The oldest Go that builds it.
     go: str = ""
     #: Modules that are required but nowhere to be had any more, and not really used.
-    missing: tuple[str, ...] = ()
+    missing_modules: tuple[str, ...] = ()
     #: Modules that are taken in another version than its go.mod says, and their versions.
-    replaced: tuple[tuple[str, str], ...] = ()
+    replaced_modules: tuple[tuple[str, str], ...] = ()
     #: The user's own module; `module` and `version` are "" then.
     folder: Path | None = None
     #: Folders and files of the module with the definitions of its kinds, which are kept with the program.
@@ -63,7 +63,7 @@ class Program(msgspec.Struct, frozen=True):
         return f"{self.name}@{version}" if version else self.name
 
 
-def local_program(folder: Path, package: str) -> Program:
+def local_recipe(folder: Path, package: str) -> BuildRecipe:
     """Return the program of a folder's module; `package` is relative to it, such as `./cmd/scheduler`."""
     folder = folder.resolve()
     if (folder / package).is_dir() and not package.startswith("/"):
@@ -71,10 +71,12 @@ def local_program(folder: Path, package: str) -> Program:
         if not package.startswith("."):
             package = f"./{package}"  # as Go wants it, or it would look elsewhere
     needed = re.search(r"^go (1\.\d+\S*)", (folder / "go.mod").read_text(encoding="utf-8"), re.MULTILINE)
-    return Program((folder / package).resolve().name, "", "", package, go=needed[1] if needed else "", folder=folder)
+    return BuildRecipe(
+        (folder / package).resolve().name, "", "", package, go=needed[1] if needed else "", folder=folder
+    )
 
 
-def go_mod(wanted: Program, own: str) -> str:
+def go_mod(wanted: BuildRecipe, own: str) -> str:
     """Return the go.mod that builds a program; `own` is that of its module."""
     text = own
     if wanted.go_mod is GoMod.REQUIRE:
@@ -84,14 +86,14 @@ def go_mod(wanted: Program, own: str) -> str:
         text = re.sub(r"^module .*$", "module batkube/build", own, count=1, flags=re.MULTILINE)
         text = _STAGED.sub(lambda match: f"{match[1]} => {match[1]} {library}", text)
         text = text.replace("require (", f"require (\n\t{wanted.module} {wanted.version}", 1)
-    others = {module: f"./{missing_folder(module)}" for module in wanted.missing}
-    others |= {module: f"{module} {version}" for module, version in wanted.replaced}
+    others = {module: f"./{stand_in_folder(module)}" for module in wanted.missing_modules}
+    others |= {module: f"{module} {version}" for module, version in wanted.replaced_modules}
     for module, other in others.items():
         text = re.sub(rf"^(replace|)\s*{re.escape(module)} => .*\n", "", text, flags=re.MULTILINE)
         text += f"\nreplace {module} => {other}\n"
     return text
 
 
-def missing_folder(module: str) -> str:
+def stand_in_folder(module: str) -> str:
     """Return the folder of a build in which an empty module stands in for one that is gone."""
     return "missing/" + module.replace("/", "_")

@@ -21,19 +21,19 @@ class Compaction:
         self._timer: TimerHandle | None = None
 
     @contextlib.contextmanager
-    def compacting(self) -> Iterator[None]:
+    def running(self) -> Iterator[None]:
         """Compact the store at its times, as long as the block runs."""
-        self._book()
+        self._schedule()
         try:
             yield
         finally:
             if self._timer is not None:
                 self._timer.cancel()
 
-    def _book(self) -> None:
+    def _schedule(self) -> None:
         self._timer = self._loop.call_later(INTERVAL_S, self._compact)
 
     def _compact(self) -> None:
         self._store.compact(self._version)
         self._version = self._store.version
-        self._book()
+        self._schedule()

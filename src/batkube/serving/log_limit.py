@@ -11,9 +11,9 @@ from collections.abc import Iterator
 
 from batkube.kernel.stopwatch import Stopwatch
 
-_RECORDS = 20
+_MAX_RECORDS = 20
 _EVERY_S = 60.0
-_CHARACTERS = 8000
+_MAX_CHARACTERS = 8000
 
 
 class _RateLimit(logging.Filter):
@@ -22,18 +22,18 @@ class _RateLimit(logging.Filter):
     def __init__(self) -> None:
         super().__init__()
         self._stopwatch = Stopwatch()
-        self._passed = self._kept_back = 0
+        self._passed = self._suppressed = 0
 
     def filter(self, record: logging.LogRecord) -> bool:
         if self._stopwatch.real_s > _EVERY_S:
             self._stopwatch, self._passed = Stopwatch(), 0
-        if self._passed == _RECORDS:
-            self._kept_back += 1
+        if self._passed == _MAX_RECORDS:
+            self._suppressed += 1
             return False
         self._passed += 1
-        if self._kept_back:
-            record.msg, record.args = f"{record.getMessage()} ({self._kept_back:,} more were not logged)", ()
-            self._kept_back = 0
+        if self._suppressed:
+            record.msg, record.args = f"{record.getMessage()} ({self._suppressed:,} more were not logged)", ()
+            self._suppressed = 0
         return True
 
 
@@ -43,11 +43,15 @@ class _ShortFormat(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         text = super().format(record)
         # The end of a traceback tells what happened.
-        return text if len(text) <= _CHARACTERS else f"{text[: _CHARACTERS // 2]} … {text[-_CHARACTERS // 2 :]}"
+        return (
+            text
+            if len(text) <= _MAX_CHARACTERS
+            else f"{text[: _MAX_CHARACTERS // 2]} … {text[-_MAX_CHARACTERS // 2 :]}"
+        )
 
 
 @contextlib.contextmanager
-def limited_log() -> Iterator[None]:
+def rate_limited_log() -> Iterator[None]:
     """Write warnings to standard error as long as the block runs: short ones, and no more than a few."""
     handler = logging.StreamHandler()
     handler.setLevel(logging.WARNING)

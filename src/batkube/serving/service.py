@@ -14,64 +14,64 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from batkube.api.access.authentication import read_token_file
-from batkube.api.access.certificates import make_credentials
-from batkube.api.admission.usage import usage_by_storage
-from batkube.api.assembly import Api, WordSources
-from batkube.api.connections.http import LoopTimers
-from batkube.api.connections.listening import DualListener, listen_both
-from batkube.api.connections.outside_calls import ask, do_apart
-from batkube.api.requests.users import MASTERS, authenticated
-from batkube.api.verbs.logs import Logs
+from batkube.api.access.authenticator import read_token_file
+from batkube.api.access.serving_certificates import new_server_credentials
+from batkube.api.admission.built_in.quota_usage import quota_usage_calculator
+from batkube.api.assembly import Api, DescriptionSources
+from batkube.api.connections.event_loop.listener import DualListener, listen_dual
+from batkube.api.connections.event_loop.server_connections import EventLoopTimers
+from batkube.api.connections.event_loop.webhook_transport import call_webhook, run_in_threads
+from batkube.api.requests.users import MASTERS, authenticated_user
+from batkube.api.verbs.handlers.logs import ContainerLogs
 from batkube.cluster.kubeconfigs import kubeconfig
 from batkube.cluster.mapping import ANNOTATION_SPEED
-from batkube.cluster.pod_use import PodUse
+from batkube.cluster.pods.usage import PodUsage
 from batkube.cluster.store import Store
 from batkube.cluster.world import World
-from batkube.components.cluster import KubeletSetup, register_nodes, start_cluster, start_scheduler
+from batkube.components.cluster import KubeletOptions, register_nodes, start_cluster, start_scheduler
 from batkube.components.controllers import ControllerContext
-from batkube.execution.latencies import Delays, Latencies
-from batkube.execution.node_agents import CONTROL_PLANE
+from batkube.execution.latencies.delays import Delays, Latencies
+from batkube.execution.nodes.registration import CONTROL_PLANE
 from batkube.kernel.errors import InputError
 from batkube.kernel.fidelity import FidelityNote, FidelityNotes
-from batkube.kernel.private_files import write_private
-from batkube.kernel.replacing import write_whole
-from batkube.kernel.stopwatch import time_of_day
+from batkube.kernel.files.private import write_private
+from batkube.kernel.files.replacement import write_atomically
+from batkube.kernel.stopwatch import wall_clock_instant
 from batkube.kernel.streams import Streams
 from batkube.outputs.files.folder import OutputFolder
-from batkube.outputs.files.manifest import json_text, write_json
-from batkube.platforms.manifests import ABOUT_JOBS
+from batkube.outputs.files.manifest import to_json, write_json
+from batkube.platforms.manifests import JOB_NOTES
 from batkube.platforms.model import Platform
 from batkube.policies.interface import Policy
-from batkube.policies.scheduler import PolicyChoice
-from batkube.programs.program import OutsideScheduler
+from batkube.policies.runtime.policy_scheduler import PolicyChoice
+from batkube.programs.program import ExternalProgram
 from batkube.scenarios.scenario import CONTROLLER_MANAGER
-from batkube.schedulers.column_words import read_column_words
-from batkube.schedulers.descriptions import read_descriptions
+from batkube.schedulers.column_descriptions import read_column_descriptions
+from batkube.schedulers.field_descriptions import read_field_descriptions
 from batkube.schedulers.installed import cache_folder
-from batkube.serving.bugs import BugReports
-from batkube.serving.collector import QuietCollector
+from batkube.serving.bug_reports import BugReports
 from batkube.serving.compaction import Compaction
-from batkube.serving.log_limit import limited_log
-from batkube.serving.manager import LOG, ServedManager
-from batkube.serving.signals import Ending
+from batkube.serving.controller_manager_process import LOG_FILE, ControllerManagerProcess
+from batkube.serving.garbage_collector import IdleGarbageCollector
+from batkube.serving.log_limit import rate_limited_log
+from batkube.serving.shutdown import Shutdown
 from batkube.timing.live import LiveTime
 from batkube.timing.loop import Loop
 from batkube.version import __version__
-from batkube.workloads.rules import ContainerRule, ContainerRules
+from batkube.workloads.container_rules.rules import ContainerRule, ContainerRules
 
 KUBECONFIG, FIDELITY = "kubeconfig", "fidelity.json"
 #: How many changes a client may lag behind before it must list again.
 _HISTORY = 100_000
 #: And how much memory those changes may take.
 _HISTORY_BYTES = 256 * 1024 * 1024
-_WEIGHED_ONE_IN = 8
+_SIZE_SAMPLING = 8
 
-_ONLY_FOR_RUNS = FidelityNote("latencies", "keys that only `batkube run` knows were left out")
+_RUN_ONLY_LATENCIES = FidelityNote("latencies", "keys that only `batkube run` knows were left out")
 
 
 @dataclass(frozen=True, slots=True)
-class Service:
+class ServeOptions:
     """What to serve, and how."""
 
     #: None for the API alone, without nodes, kubelets, controllers and scheduler.
@@ -87,7 +87,7 @@ class Service:
     scheduler: Policy | bool = True
     #: Whether our own controllers are at work, or else the program that is, if any is.
     controllers: bool = True
-    manager: OutsideScheduler | None = None
+    manager: ExternalProgram | None = None
     latencies: Latencies | None = None
     #: What containers do.
     rules: tuple[ContainerRule, ...] = ()
@@ -110,98 +110,98 @@ class Address:
     token: str
 
 
-def serve(service: Service, announce: Callable[[Address], None]) -> None:
+def serve(service: ServeOptions, announce: Callable[[Address], None]) -> None:
     """Serve until interrupted; `announce` is called once requests are accepted and the kubeconfig is written.
 
     A bug of ours shuts the service down and is raised, unless it is to keep going.
     """
     served = ServedCluster(service)
-    with limited_log(), served.ending.heeded():
+    with rate_limited_log(), served.shutdown.handling_signals():
         try:
-            served.ending.run(served.run(announce))
+            served.shutdown.run(served.run(announce))
         finally:
-            if served.ending.was_awaited:
+            if served.shutdown.has_started:
                 served.write_notes()
 
 
 class ServedCluster:
     """One service: its world, who may do what with it, and the folder that tells where it is."""
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: ServeOptions) -> None:
         self._service = service
         self._folder = OutputFolder(service.out, force=service.force)
         self._users = {} if service.token_file is None else read_token_file(service.token_file)
         master = next((token for token, user in self._users.items() if user.is_master), None)
         self._token = secrets.token_urlsafe(32) if master is None else master
-        self._users.setdefault(self._token, authenticated("admin", "", (MASTERS,)))
-        store = Store(_HISTORY, _HISTORY_BYTES, weighed_one_in=_WEIGHED_ONE_IN)
+        self._users.setdefault(self._token, authenticated_user("admin", "", (MASTERS,)))
+        store = Store(_HISTORY, _HISTORY_BYTES, weighed_one_in=_SIZE_SAMPLING)
         self._world = World(Streams(service.seed), store=store)
         self._rules = ContainerRules(service.rules, self._world.streams)
-        self.ending = Ending()
-        self._bugs = BugReports(self.ending.fail, self._world.notes, keep_going=service.keep_going)
+        self.shutdown = Shutdown()
+        self._bugs = BugReports(self.shutdown.fail, self._world.notes, keep_going=service.keep_going)
 
     def write_notes(self) -> None:
         """Write what there is to tell at the end."""
-        self._rules.note_idle(self._world.notes)
-        write_whole(self._folder.path / FIDELITY, json_text(self._world.notes.rows()))
+        self._rules.note_unused(self._world.notes)
+        write_atomically(self._folder.path / FIDELITY, to_json(self._world.notes.rows()))
 
     async def run(self, announce: Callable[[Address], None]) -> None:
         """Answer requests, and let the cluster live, until somebody asks for the end."""
-        service, world, start = self._service, self._world, time_of_day()
-        if service.latencies is not None and service.latencies.only_for_runs:
-            world.notes.add(_ONLY_FOR_RUNS, example=", ".join(service.latencies.only_for_runs))
+        service, world, start = self._service, self._world, wall_clock_instant()
+        if service.latencies is not None and service.latencies.run_only_keys:
+            world.notes.add(_RUN_ONLY_LATENCIES, example=", ".join(service.latencies.run_only_keys))
         if service.platform is not None:
             for note, count in service.platform.notes:
-                if note not in ABOUT_JOBS:
+                if note not in JOB_NOTES:
                     world.notes.add(note, example=service.platform.source, count=count)
         on_bug = self._bugs.report if service.keep_going else None
         time = LiveTime(world, Loop(world), start, service.speed, on_bug)
-        credentials = make_credentials(service.host, start)
+        credentials = new_server_credentials(service.host, start)
         #: What pods use; None where there is nothing but the API.
-        use = None if service.platform is None else PodUse(world.store, self._rules, world.clock.now)
+        use = None if service.platform is None else PodUsage(world.store, self._rules, world.clock.now)
         api = self._api(time, use)
-        listener = _listen(api, service, credentials.context)
+        listener = _listen(api, service, credentials.tls_context)
         try:
-            host = f"{_host(service.host)}:{listener.port}"
-            api.listens_on(host)
-            self._start_cluster(api, use, credentials.authority.decode(), listener.port)
+            host = f"{_client_host(service.host)}:{listener.port}"
+            api.set_address(host)
+            self._start_cluster(api, use, credentials.ca_certificate.decode(), listener.port)
             loop, store = asyncio.get_running_loop(), world.store
-            collector = QuietCollector(loop, lambda: store.version + store.oldest_version + listener.traffic)
+            collector = IdleGarbageCollector(loop, lambda: store.version + store.oldest_version + listener.activity)
             compaction = Compaction(loop, store)
-            with self._bugs.collecting(loop), time.running(), collector.collecting(), compaction.compacting():
-                authority = base64.b64encode(credentials.authority).decode()
+            with self._bugs.installed(loop), time.running(), collector.running(), compaction.running():
+                authority = base64.b64encode(credentials.ca_certificate).decode()
                 cluster = {"server": f"https://{host}", "certificate-authority-data": authority}
                 access = kubeconfig(cluster, "admin", {"token": self._token})
                 _write_folder(self._folder, service, access, world.notes)
                 announce(Address(f"https://{host}", self._folder.path / KUBECONFIG, self._token))
-                await self._wait()
+                await self._wait_for_shutdown()
         finally:
             await listener.close()
 
-    def _api(self, time: LiveTime, use: PodUse | None) -> Api:
+    def _api(self, time: LiveTime, use: PodUsage | None) -> Api:
         service, world, loop = self._service, self._world, asyncio.get_running_loop()
         is_bare = service.platform is None
         return Api(
             world.store,
             time.now,
-            LoopTimers(loop),
+            EventLoopTimers(loop),
             world.streams,
             self._users,
             bare=is_bare,
             use=use,
-            specials={} if is_bare else {"pods/log": Logs(world.store).answer},
+            specials={} if is_bare else {"pods/log": ContainerLogs(world.store).handle},
             notes=world.notes,
             more_versions=service.api,
-            words=WordSources(
-                types=functools.partial(read_descriptions, cache=cache_folder()),
-                columns=functools.partial(read_column_words, cache=cache_folder()),
+            words=DescriptionSources(
+                types=functools.partial(read_field_descriptions, cache=cache_folder()),
+                columns=functools.partial(read_column_descriptions, cache=cache_folder()),
             ),
-            ask=ask,
-            breaking=(world.breaks, functools.partial(do_apart, loop)),
+            ask=call_webhook,
+            breaking=(world.suspension, functools.partial(run_in_threads, loop)),
             on_bug=self._bugs.report,
         )
 
-    def _start_cluster(self, api: Api, use: PodUse | None, authority: str, port: int) -> None:
+    def _start_cluster(self, api: Api, use: PodUsage | None, authority: str, port: int) -> None:
         """Start what lives on the cluster, then fill it: with what every cluster has, and with nodes."""
         service, world = self._service, self._world
         if service.platform is None or use is None:
@@ -209,10 +209,10 @@ class ServedCluster:
             return
         context = None
         if service.controllers:
-            scales = api.manifests(self._token, CONTROLLER_MANAGER)
-            context = ControllerContext(usage_by_storage(), use, scales, api.lasting_token, authority)
+            scales = api.manifest_client(self._token, CONTROLLER_MANAGER)
+            context = ControllerContext(quota_usage_calculator(), use, scales, api.long_lived_token, authority)
         delays = None if service.latencies is None else Delays(service.latencies, world.streams)
-        agents = start_cluster(world, api.client, KubeletSetup(delays=delays, rules=self._rules), context)
+        agents = start_cluster(world, api.client, KubeletOptions(delays=delays, rules=self._rules), context)
         assert agents is not None, "nodes that are served have kubelets"
         if service.scheduler:
             policy = None if service.scheduler is True else service.scheduler
@@ -223,15 +223,15 @@ class ServedCluster:
         pace = {} if service.speed == 1 else {ANNOTATION_SPEED: f"{service.speed:g}"}
         register_nodes(service.platform, api.client("kubelet"), agents, world.clock.now, pace)
 
-    async def _wait(self) -> None:
+    async def _wait_for_shutdown(self) -> None:
         """Wait until somebody asks for the end; meanwhile the real controllers, if wanted, are at work."""
         program, folder = self._service.manager, self._folder.path
         if program is None:
-            await self.ending.wait()
+            await self.shutdown.wait()
             return
-        manager = ServedManager(program, (folder / KUBECONFIG).resolve(), folder / LOG)
+        manager = ControllerManagerProcess(program, (folder / KUBECONFIG).resolve(), folder / LOG_FILE)
         with manager.running():
-            ends = [asyncio.ensure_future(self.ending.wait()), asyncio.ensure_future(manager.ended())]
+            ends = [asyncio.ensure_future(self.shutdown.wait()), asyncio.ensure_future(manager.wait_for_exit())]
             done, rest = await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
             for end in rest:
                 end.cancel()
@@ -239,9 +239,9 @@ class ServedCluster:
                 end.result()
 
 
-def _listen(api: Api, service: Service, tls: ssl.SSLContext) -> DualListener:
+def _listen(api: Api, service: ServeOptions, tls: ssl.SSLContext) -> DualListener:
     try:
-        return listen_both(api, service.host, service.port, tls)
+        return listen_dual(api, service.host, service.port, tls)
     except OSError as error:
         raise InputError(
             f"{service.host}:{service.port}",
@@ -250,13 +250,13 @@ def _listen(api: Api, service: Service, tls: ssl.SSLContext) -> DualListener:
         ) from error
 
 
-def _host(host: str) -> str:
+def _client_host(host: str) -> str:
     """Return how clients on this machine call the address; one that stands for all of them cannot be called."""
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
     return f"[{host}]" if ":" in host else host
 
 
-def _write_folder(folder: OutputFolder, service: Service, access: str, notes: FidelityNotes) -> None:
+def _write_folder(folder: OutputFolder, service: ServeOptions, access: str, notes: FidelityNotes) -> None:
     """Write the kubeconfig, readable for its owner alone, and what is served."""
     with folder.writing():
         write_private(folder.file(KUBECONFIG), access)
@@ -272,6 +272,6 @@ def _write_folder(folder: OutputFolder, service: Service, access: str, notes: Fi
         # kubectl changes its file (`kubectl config set-context`), and notes are added until the end.
         living = [KUBECONFIG, FIDELITY]
         if service.manager is not None:
-            folder.file(LOG).touch()
-            living.append(LOG)
+            folder.file(LOG_FILE).touch()
+            living.append(LOG_FILE)
         folder.seal(manifest, living=living)

@@ -7,7 +7,7 @@ import functools
 import sys
 from collections.abc import Callable, Iterator
 
-from batkube.kernel.instants import Instant, human
+from batkube.kernel.instants import Instant, human_duration
 from batkube.kernel.stopwatch import Stopwatch
 
 ProgressListener = Callable[[int, int, Instant], None]
@@ -27,10 +27,10 @@ def progress_display(quiet: bool, done: str = "simulated") -> Iterator[ProgressL
         with _bar(done) as listener:
             yield listener
     else:
-        yield _at_intervals(functools.partial(_print_line, done_with=done), _LINE_INTERVAL_S)
+        yield _throttled(functools.partial(_print_line, done_with=done), _LINE_INTERVAL_S)
 
 
-def is_somebody_watching() -> bool:
+def is_interactive() -> bool:
     """Say whether what is shown is seen at once: on a terminal, or in a notebook."""
     return sys.stderr.isatty() or _is_in_notebook()
 
@@ -58,16 +58,16 @@ def _bar(done_with: str) -> Iterator[ProgressListener]:
         task = bar.add_task("jobs", total=None, virtual="0 s")
 
         def show(done: int, total: int, now: Instant) -> None:
-            bar.update(task, completed=done, total=total, virtual=human(now))
+            bar.update(task, completed=done, total=total, virtual=human_duration(now))
 
-        yield _at_intervals(show, _BAR_INTERVAL_S)
+        yield _throttled(show, _BAR_INTERVAL_S)
 
 
 def _print_line(done: int, total: int, now: Instant, done_with: str) -> None:
-    print(f"{done:,} of {total:,} jobs ended, {human(now)} {done_with}", file=sys.stderr, flush=True)
+    print(f"{done:,} of {total:,} jobs ended, {human_duration(now)} {done_with}", file=sys.stderr, flush=True)
 
 
-def _at_intervals(show: ProgressListener, interval_s: float) -> ProgressListener:
+def _throttled(show: ProgressListener, interval_s: float) -> ProgressListener:
     stopwatch = Stopwatch()
     next_s = interval_s
 

@@ -16,25 +16,25 @@ from pathlib import Path
 from typing import Any
 
 from batkube.kernel.errors import InputError, RunFailed
-from batkube.kernel.temporary import temporary_files
-from batkube.outputs.files.listing import Listing
-from batkube.outputs.files.manifest import MANIFEST, listing_in, read_manifest
-from batkube.outputs.files.search import InputSearch, RecordedInput
-from batkube.policies.catalogue import policy_names
+from batkube.kernel.files.temporary import temporary_file_errors
+from batkube.outputs.files.file_list import FileList
+from batkube.outputs.files.input_search import InputSearch, RecordedInput
+from batkube.outputs.files.manifest import MANIFEST, file_list_in, read_manifest
+from batkube.policies.registry.catalogue import policy_names
 from batkube.programs.program import Builder
 from batkube.scenarios.keys import make_scenario
-from batkube.scenarios.relocation import relocated
+from batkube.scenarios.relocation import relocate
 from batkube.scenarios.scenario import POLICY_PREFIX, Scenario, policy_file
-from batkube.simulation.input_files import PACK
+from batkube.simulation.preparation.input_files import PACK_FOLDER
 from batkube.simulation.progress import ProgressListener
 from batkube.simulation.run import execute
 from batkube.timing.costs import MEASURED
-from batkube.timing.paced_text import TimeMode
+from batkube.timing.time_rules import TimeMode
 
 #: Files in these tell of ports, secrets and processes, or are not results.
-_NOT_COMPARED = ("scheduler/", "engine/", f"{PACK}/")
+_NOT_COMPARED = ("scheduler/", "engine/", f"{PACK_FOLDER}/")
 #: So much of a line is shown.
-_SHOWN_CHARACTERS = 160
+_MAX_LINE_LENGTH = 160
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,22 +50,22 @@ class FileDifference:
 
 
 @dataclass(frozen=True, slots=True)
-class Repetition:
+class RerunResult:
     """What came of running a run again."""
 
     digests: tuple[str, str]
     #: The files that are as they were, and those that are not.
-    same_files: Sequence[str]
+    identical_files: Sequence[str]
     differences: Sequence[FileDifference]
     #: What differs around the run, in words: versions, programs, inputs.
-    surroundings: Sequence[str]
+    environment_changes: Sequence[str]
     #: Why no two runs of this scenario are the same; empty if they should be.
-    excuse: str
+    nondeterminism: str
     #: How either ended, if one failed and the other did not, or otherwise.
     failures: tuple[str | None, str | None] = field(default=(None, None))
 
     @property
-    def is_same(self) -> bool:
+    def is_identical(self) -> bool:
         """Whether all came out as it did."""
         return self.digests[0] == self.digests[1] and not self.differences and self.failures[0] == self.failures[1]
 
@@ -81,7 +81,7 @@ def rerun(
     command: Sequence[str] = (),
     progress: ProgressListener | None = None,
     builder: Builder | None = None,
-) -> Repetition:
+) -> RerunResult:
     """Run what is in `folder` again, into `out` or nowhere, and say whether the same came out.
 
     `inputs` are files and folders in which inputs may be. Raises InputError where something is missing.
@@ -91,16 +91,16 @@ def rerun(
         problem = "is the run itself, with which the new one is compared"
         raise InputError(f"--out {out}", problem=problem, remedy="choose another --out")
     with contextlib.ExitStack() as stack:
-        shelf = _temporary(stack)
-        scenario = _scenario(folder, manifest, _places(folder, manifest, inputs, shelf), outputs)
+        shelf = _temporary_folder(stack)
+        scenario = _relocated_scenario(folder, manifest, _locate_inputs(folder, manifest, inputs, shelf), outputs)
         target = shelf / "run" if out is None else out
         with contextlib.suppress(RunFailed):  # it may have failed then as well: the manifests tell
             execute(scenario, target, force=force, pack=pack, command=command, progress=progress, builder=builder)
-        return _compared(folder, manifest, target, scenario)
+        return _compare(folder, manifest, target, scenario)
 
 
-def _temporary(stack: contextlib.ExitStack) -> Path:
-    with temporary_files():
+def _temporary_folder(stack: contextlib.ExitStack) -> Path:
+    with temporary_file_errors():
         return Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="batkube-")))
 
 
@@ -112,7 +112,7 @@ def _manifest(folder: Path) -> dict[str, Any]:
     if not manifest:
         problem = f"is not the output of a run: it has no {MANIFEST} of ours"
         raise InputError(folder, problem=problem, remedy="give the output folder of `batkube run`")
-    if listing_in(manifest) is None:
+    if file_list_in(manifest) is None:
         problem = "was edited, or is of an earlier version, so it is not known what was run"
         raise InputError(folder / MANIFEST, problem=problem, remedy="run its scenario anew, with `batkube run`")
     if not isinstance(manifest.get("scenario"), dict) or "digest" not in manifest:
@@ -121,30 +121,30 @@ def _manifest(folder: Path) -> dict[str, Any]:
     return manifest
 
 
-def _places(folder: Path, manifest: Mapping[str, Any], more: Sequence[Path], shelf: Path) -> dict[str, str]:
+def _locate_inputs(folder: Path, manifest: Mapping[str, Any], more: Sequence[Path], shelf: Path) -> dict[str, str]:
     """Return where the inputs are now by where they were. Raises InputError, naming all that are nowhere."""
     for place in more:
         if not place.exists():
             raise InputError(f"--inputs {place}", problem="there is no such file or folder", remedy="check the path")
-    wanted = [_recorded(folder, entry) for entry in manifest.get("inputs") or ()]
-    search = InputSearch(folder, PACK, more)
+    wanted = [_recorded_input(folder, entry) for entry in manifest.get("inputs") or ()]
+    search = InputSearch(folder, PACK_FOLDER, more)
     places = {one: search.find(one) for one in wanted}
     missing = [f"{one.path} (sha256 {one.sha256})" for one, place in places.items() if place is None]
     if missing:
         raise InputError(
             folder,
-            problem=f"cannot be run again without {' and '.join(missing)}, which {_searched(more)}",
+            problem=f"cannot be run again without {' and '.join(missing)}, which {_searched_text(more)}",
             remedy="say with --inputs where it is, whatever its name; `batkube run --pack` keeps inputs with a run",
         )
-    return _together({one: place for one, place in places.items() if place is not None}, shelf)
+    return _link_groups({one: place for one, place in places.items() if place is not None}, shelf)
 
 
-def _searched(more: Sequence[Path]) -> str:
+def _searched_text(more: Sequence[Path]) -> str:
     beside = f", nor in {', '.join(map(str, more))}" if more else ""
     return f"is neither where it was, nor in the run's folder or beside it{beside}"
 
 
-def _recorded(folder: Path, entry: Mapping[str, Any]) -> RecordedInput:
+def _recorded_input(folder: Path, entry: Mapping[str, Any]) -> RecordedInput:
     try:
         return RecordedInput(entry["path"], entry["bytes"], entry["sha256"], entry["place"])
     except KeyError:
@@ -152,7 +152,7 @@ def _recorded(folder: Path, entry: Mapping[str, Any]) -> RecordedInput:
         raise InputError(folder / MANIFEST, problem=problem, remedy="run its scenario anew") from None
 
 
-def _together(places: Mapping[RecordedInput, Path], shelf: Path) -> dict[str, str]:
+def _link_groups(places: Mapping[RecordedInput, Path], shelf: Path) -> dict[str, str]:
     """Return the places of what the scenario names, the first of each group; the others lie to it as they did.
 
     Where that is not so, or names are others, links on the `shelf` do: readers go by names.
@@ -160,7 +160,7 @@ def _together(places: Mapping[RecordedInput, Path], shelf: Path) -> dict[str, st
     groups = itertools.groupby(places, key=lambda one: one.place.partition("/")[0])
     result: dict[str, str] = {}
     for number, members in ((number, list(group)) for number, group in groups):
-        first, links = members[0], shelf / PACK
+        first, links = members[0], shelf / PACK_FOLDER
         result[first.path] = str(places[first])
         paths = [str(places[one].absolute()) for one in members]
         roots = [path.removesuffix(one.place.removeprefix(number)) for one, path in zip(members, paths, strict=True)]
@@ -172,8 +172,10 @@ def _together(places: Mapping[RecordedInput, Path], shelf: Path) -> dict[str, st
     return result
 
 
-def _scenario(folder: Path, manifest: Mapping[str, Any], places: Mapping[str, str], outputs: str | None) -> Scenario:
-    values = relocated(manifest["scenario"], places)
+def _relocated_scenario(
+    folder: Path, manifest: Mapping[str, Any], places: Mapping[str, str], outputs: str | None
+) -> Scenario:
+    values = relocate(manifest["scenario"], places)
     if outputs is not None:
         values["outputs"] = outputs
     scenario = make_scenario(values, folder / MANIFEST)
@@ -185,21 +187,21 @@ def _scenario(folder: Path, manifest: Mapping[str, Any], places: Mapping[str, st
     return scenario
 
 
-def _compared(folder: Path, before: Mapping[str, Any], target: Path, scenario: Scenario) -> Repetition:
+def _compare(folder: Path, before: Mapping[str, Any], target: Path, scenario: Scenario) -> RerunResult:
     now = read_manifest(target)
-    then, new = listing_in(before) or Listing({}), listing_in(now) or Listing({})
+    then, new = file_list_in(before) or FileList({}), file_list_in(now) or FileList({})
     both = [name for name in then.files if name in new.files and not name.startswith(_NOT_COMPARED)]
     stamped = [name for name in both if then.files[name] is not None]
-    altered = then.altered(folder)
+    altered = then.modified(folder)
     changed = [name for name in stamped if name in altered or then.files[name] != new.files[name]]
-    return Repetition(
+    return RerunResult(
         digests=(str(before["digest"]), str(now["digest"])),
-        same_files=[name for name in stamped if name not in changed],
+        identical_files=[name for name in stamped if name not in changed],
         differences=[
             _first_difference(name, folder / name, target / name, is_altered=name in altered) for name in changed
         ],
-        surroundings=list(_surroundings(before, now)),
-        excuse=_excuse(scenario),
+        environment_changes=list(_environment_changes(before, now)),
+        nondeterminism=_nondeterminism(scenario),
         failures=(before.get("failure"), now.get("failure")),
     )
 
@@ -211,22 +213,22 @@ def _first_difference(name: str, before: Path, now: Path, *, is_altered: bool) -
     with before.open(encoding="utf-8", errors="replace") as old, now.open(encoding="utf-8", errors="replace") as new:
         for number, (one, other) in enumerate(itertools.zip_longest(old, new, fillvalue=""), start=1):
             if one != other:
-                return FileDifference(name, is_altered, number, *(_shown(line) for line in (one, other)))
+                return FileDifference(name, is_altered, number, *(_abbreviated(line) for line in (one, other)))
     return FileDifference(name, is_altered)
 
 
-def _shown(line: str) -> str:
-    return line.rstrip()[:_SHOWN_CHARACTERS]
+def _abbreviated(line: str) -> str:
+    return line.rstrip()[:_MAX_LINE_LENGTH]
 
 
-def _surroundings(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
+def _environment_changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
     """Yield what is not as it was around the run."""
     for words, keys in (
         ("Batkube", ("batkube",)),
         ("Python", ("real", "python")),
         ("the system", ("real", "system")),
     ):
-        old, new = _at(before, keys), _at(now, keys)
+        old, new = _manifest_value(before, keys), _manifest_value(now, keys)
         if old != new:
             yield f"{words} was {old}, and is {new}"
     old_inputs, new_inputs = ([one["sha256"] for one in manifest.get("inputs") or ()] for manifest in (before, now))
@@ -236,23 +238,23 @@ def _surroundings(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator
     nothing: dict[str, Any] = {}
     for one, other in itertools.zip_longest(old_programs, new_programs, fillvalue=nothing):
         if one.get("sha256") != other.get("sha256"):
-            yield f"{one.get('name') or other.get('name')} was {_build(one)}, and is {_build(other)}"
+            yield f"{one.get('name') or other.get('name')} was {_build_text(one)}, and is {_build_text(other)}"
 
 
-def _at(manifest: Mapping[str, Any], keys: Sequence[str]) -> object:
+def _manifest_value(manifest: Mapping[str, Any], keys: Sequence[str]) -> object:
     value: Any = manifest
     for key in keys:
         value = value.get(key, "unknown")
     return value
 
 
-def _build(program: Mapping[str, Any]) -> str:
+def _build_text(program: Mapping[str, Any]) -> str:
     if not program:
         return "not there"
     return f"{program.get('version') or 'a build'} with sha256 {str(program.get('sha256'))[:12]}…"
 
 
-def _excuse(scenario: Scenario) -> str:
+def _nondeterminism(scenario: Scenario) -> str:
     """Say why a scenario cannot be repeated to the byte, if it cannot."""
     if scenario.time.mode is not TimeMode.EXACT:
         return f"{scenario.time.mode} time follows the real one, so no two runs are the same"

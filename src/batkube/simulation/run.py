@@ -13,41 +13,41 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
-from batkube.batsim.refusal import Refusal
+from batkube.batsim.state.errors import BatsimAbort
+from batkube.cluster.jobs.outcomes import Outcome
+from batkube.cluster.jobs.submission_forms import ANNOTATION_JOB
 from batkube.cluster.mapping import LABEL_JOB, POD
-from batkube.cluster.outcomes import Outcome
-from batkube.cluster.references import annotations_of, labels_of
-from batkube.cluster.submission_forms import ANNOTATION_JOB
-from batkube.kernel.errors import Bug, InputError, RunFailed, bug_of
-from batkube.kernel.faults import fault
+from batkube.cluster.object_meta import annotations_of, labels_of
+from batkube.kernel.error_causes import expected_error
+from batkube.kernel.errors import Bug, InputError, RunFailed, as_bug
 from batkube.kernel.fidelity import FidelityNote
-from batkube.kernel.instants import START, Instant, human
+from batkube.kernel.files.temporary import temporary_file_errors
+from batkube.kernel.instants import START, Instant, human_duration
 from batkube.kernel.journal import Journal
-from batkube.kernel.stopwatch import WorkStopwatch
-from batkube.kernel.temporary import temporary_files
+from batkube.kernel.stopwatch import CpuStopwatch
 from batkube.outputs.files.folder import OutputFolder
 from batkube.outputs.results import Results
-from batkube.policies.guard import place_in
 from batkube.policies.interface import Policy
+from batkube.policies.runtime.guard import line_in_policy
 from batkube.programs.program import Builder
 from batkube.scenarios.keys import KEYS, make_scenario
 from batkube.scenarios.scenario import POLICY_PREFIX, Scenario
 from batkube.schedulers.catalogue import Catalogue
 from batkube.simulation.assembly import Simulation, assemble
-from batkube.simulation.events import note_not_begun
-from batkube.simulation.inputs import Inputs, OwnPolicy, read_inputs
-from batkube.simulation.progress import ProgressListener, is_somebody_watching, progress_display
-from batkube.simulation.record import Record
-from batkube.simulation.time_limit import TimeIsUp, time_limit
+from batkube.simulation.preparation.events import note_pending_events
+from batkube.simulation.preparation.inputs import Inputs, PolicyObject, read_inputs
+from batkube.simulation.progress import ProgressListener, is_interactive, progress_display
+from batkube.simulation.run_record import RunRecord
+from batkube.simulation.time_limit import TimeLimitReached, time_limit
 from batkube.workloads.model import Job
 
 log = logging.getLogger(__name__)
 
-_CUT_OFF = FidelityNote(
+_UNFINISHED_AT_END = FidelityNote(
     "until", "jobs or pods had not ended, or not begun, when the run was over; jobs.csv has no row for them"
 )
 
-_TOO_LARGE = FidelityNote(
+_NEVER_FITTED = FidelityNote(
     "workload", "jobs ask for more than the platform has and never ran: no attached program created nodes for them"
 )
 
@@ -69,7 +69,7 @@ def run(
     *,
     workload: WorkloadSource | Sequence[WorkloadSource],
     platform: str | Path,
-    scheduler: str | Sequence[str] | OwnPolicy = "policy:fcfs",
+    scheduler: str | Sequence[str] | PolicyObject = "policy:fcfs",
     out: str | Path | None = None,
     force: bool = False,
     pack: bool = False,
@@ -91,7 +91,7 @@ def run(
     or in a notebook. `more` are further keys of a scenario file, with underscores: `decision_cost="measured"`.
     """
     workloads = [workload] if isinstance(workload, str | Path | Mapping) else list(workload)
-    own_policy, scheduler = _own_policy(scheduler)
+    own_policy, scheduler = _policy_object(scheduler)
     scenario = make_scenario(
         {
             "workload": [one if isinstance(one, Mapping) else str(one) for one in workloads],
@@ -102,20 +102,20 @@ def run(
             "latencies": latencies,
             "on-eviction": on_eviction,
             "scheduler-args": scheduler_args,
-            **_more_keys(more),
+            **_extra_keys(more),
         },
         "batkube.run",
     )
     folder = _temporary_folder() / "run" if out is None else Path(out)
     try:
-        is_shown = is_somebody_watching() if progress is None else progress
+        is_shown = is_interactive() if progress is None else progress
         with progress_display(quiet=not is_shown) as listener:
             execute(
                 scenario,
                 folder,
                 force=force,
                 pack=pack,
-                builder=_build_aloud,
+                builder=_build_with_output,
                 own_policy=own_policy,
                 progress=listener,
             )
@@ -126,7 +126,7 @@ def run(
     return Run(folder, temporary=out is None)
 
 
-def _own_policy(scheduler: str | Sequence[str] | OwnPolicy) -> tuple[OwnPolicy | None, str | Sequence[str]]:
+def _policy_object(scheduler: str | Sequence[str] | PolicyObject) -> tuple[PolicyObject | None, str | Sequence[str]]:
     """Return a policy that was given as an object, and the scheduler as a scenario names it. Raises InputError."""
     if isinstance(scheduler, str | list | tuple):
         return None, scheduler
@@ -139,22 +139,22 @@ def _own_policy(scheduler: str | Sequence[str] | OwnPolicy) -> tuple[OwnPolicy |
             problem=problem,
             remedy="give a text such as 'policy:easy', or a class derived from batkube.policies.Policy",
         )
-    return cast(OwnPolicy, scheduler), f"{POLICY_PREFIX}{kind.__module__}.{kind.__qualname__}"
+    return cast(PolicyObject, scheduler), f"{POLICY_PREFIX}{kind.__module__}.{kind.__qualname__}"
 
 
 def _temporary_folder() -> Path:
-    with temporary_files():
+    with temporary_file_errors():
         return Path(tempfile.mkdtemp(prefix="batkube-"))
 
 
-def _build_aloud(title: str, catalogue: Catalogue) -> Path:
+def _build_with_output(title: str, catalogue: Catalogue) -> Path:
     """Return a program by its name; building it takes minutes, so whoever waits is told."""
-    from batkube.schedulers.installed import installed
+    from batkube.schedulers.installed import installed_program
 
-    return installed(title, catalogue, lambda text: print(text, file=sys.stderr, flush=True))
+    return installed_program(title, catalogue, lambda text: print(text, file=sys.stderr, flush=True))
 
 
-def _more_keys(more: Mapping[str, object]) -> dict[str, object]:
+def _extra_keys(more: Mapping[str, object]) -> dict[str, object]:
     """Return further keyword arguments as keys of a scenario; a wrong one is a wrong argument."""
     keys = {name.replace("_", "-"): value for name, value in more.items()}
     for key in keys:
@@ -172,15 +172,15 @@ def execute(
     command: Sequence[str] = (),
     progress: ProgressListener | None = None,
     builder: Builder | None = None,
-    own_policy: OwnPolicy | None = None,
-) -> Record:
+    own_policy: PolicyObject | None = None,
+) -> RunRecord:
     """Run `scenario` into the folder `out` and return what there is to tell of it.
 
     With `pack`, its inputs go into the folder, too. A run that fails still leaves what it computed, and then raises
     RunFailed, or Bug if Batkube itself is at fault.
     """
     folder = OutputFolder(out, force=force)
-    stopwatch = WorkStopwatch()
+    stopwatch = CpuStopwatch()
     inputs = read_inputs(scenario, builder, own_policy)
     machines = len(inputs.platform.machines)
     log.info("read %d jobs and %d objects for %d machines", inputs.job_count, len(inputs.objects), machines)
@@ -202,15 +202,15 @@ def execute(
             try:
                 with time_limit(scenario.time_limit):
                     simulation = assemble(inputs, journal, pods_file, states_file, folder.file("scheduler"))
-                    _complete(simulation, inputs, progress)
+                    _run_to_end(simulation, inputs, progress)
             except (Exception, KeyboardInterrupt) as error:
                 failure = _failure(error, inputs, simulation)
-                _let_go(error)
+                _release_frames(error)
             assert simulation is not None
-            simulation.machine_states.end(simulation.world.clock.now)
+            simulation.machine_states.finish(simulation.world.clock.now)
             digest = journal.digest
-        record = Record(inputs, simulation, digest, failure, command, stopwatch, pack)
-        log.info("over at %s of virtual time, with digest %s", human(simulation.world.clock.now), digest)
+        record = RunRecord(inputs, simulation, digest, failure, command, stopwatch, pack)
+        log.info("over at %s of virtual time, with digest %s", human_duration(simulation.world.clock.now), digest)
         try:
             record.write(folder)
         except Exception as error:
@@ -222,10 +222,10 @@ def execute(
     if failure is None:
         return record
     kept = f"what was computed until then is in {folder.path}"
-    raise (bug_of(failure, kept) if isinstance(failure, Bug) else RunFailed(f"{failure}\n  {kept}")) from failure
+    raise (as_bug(failure, kept) if isinstance(failure, Bug) else RunFailed(f"{failure}\n  {kept}")) from failure
 
 
-def _let_go(error: BaseException) -> None:
+def _release_frames(error: BaseException) -> None:
     """Forget what was at hand where it happened: a policy may have taken all memory, and outputs need some."""
     cause: BaseException | None = error
     while cause is not None:
@@ -235,28 +235,28 @@ def _let_go(error: BaseException) -> None:
 
 def _failure(error: BaseException, inputs: Inputs, simulation: Simulation | None) -> RunFailed | Bug:
     """Return why a run failed. What went wrong before there was one is raised instead: nothing was computed."""
-    if simulation is None and not isinstance(error, TimeIsUp):
+    if simulation is None and not isinstance(error, TimeLimitReached):
         raise error
     if isinstance(error, RunFailed):
         return error
     when = "before the first instant"
     if simulation is not None:
-        when = f"at {human(simulation.world.clock.now)} of virtual time"
+        when = f"at {human_duration(simulation.world.clock.now)} of virtual time"
     if isinstance(error, Exception) and not isinstance(error, MemoryError):
-        if fault(error) is not None:
+        if expected_error(error) is not None:
             raise error  # an input, or the machine: not what a run computes
-        return bug_of(error, when)
+        return as_bug(error, when)
     what = "out of memory" if isinstance(error, MemoryError) else str(error) or "interrupted"
-    place = inputs.policy and place_in(inputs.policy, error)  # where a policy loops for ever
+    place = inputs.policy and line_in_policy(inputs.policy, error)  # where a policy loops for ever
     failure = RunFailed(f"{what} {when}{f', in {place}' if place else ''}")
     if simulation is None:
         raise failure from error
     return failure
 
 
-def _complete(simulation: Simulation, inputs: Inputs, progress: ProgressListener | None) -> None:
+def _run_to_end(simulation: Simulation, inputs: Inputs, progress: ProgressListener | None) -> None:
     """Run to the end, and see that every job has an outcome, unless the scenario's end came first."""
-    work = simulation.work
+    work = simulation.completion
 
     def report(now: Instant) -> None:
         if progress is not None:
@@ -264,42 +264,42 @@ def _complete(simulation: Simulation, inputs: Inputs, progress: ProgressListener
 
     try:
         simulation.loop.run(simulation.programs, work.is_done, report)
-        simulation.link.conclude()
-    except Refusal as error:
-        raise RunFailed(f"{inputs.scenario.scheduler}: {error}{simulation.link.tail()}") from error
+        simulation.peer_connection.finish()
+    except BatsimAbort as error:
+        raise RunFailed(f"{inputs.scenario.scheduler}: {error}{simulation.peer_connection.log_tail()}") from error
     finally:
         simulation.programs.stop()
-        simulation.link.close()
-        work.tell_the_rest()
+        simulation.peer_connection.close()
+        work.report_remaining_pods()
     if simulation.auditor is not None:
-        simulation.auditor.conclude(simulation.world.clock.now)
+        simulation.auditor.finish(simulation.world.clock.now)
     if simulation.gangs is not None and simulation.gangs.deadlock is not None:
         remedy = "take a scheduler that starts the pods of a job together, or go on with --on-deadlock wait"
         raise RunFailed(f"{simulation.gangs.deadlock}\n  remedy: {remedy}")
-    simulation.rules.note_idle(simulation.world.notes)
-    note_not_begun(inputs.timetable, simulation.world.notes, simulation.world.clock.now)
+    simulation.rules.note_unused(simulation.world.notes)
+    note_pending_events(inputs.timetable, simulation.world.notes, simulation.world.clock.now)
     unfinished = _unfinished(inputs, simulation.outcomes)
     if not unfinished:
-        _check_pods(simulation)
+        _check_no_pod_left(simulation)
     if waiting := sorted(set(inputs.too_large) & set(unfinished)):
-        simulation.world.notes.add(_TOO_LARGE, example=f"job {waiting[0]}", count=len(waiting))
-    rest = [*unfinished, *work.left()]
+        simulation.world.notes.add(_NEVER_FITTED, example=f"job {waiting[0]}", count=len(waiting))
+    rest = [*unfinished, *work.unfinished()]
     if rest and work.is_time_up:
-        simulation.world.notes.add(_CUT_OFF, example=rest[0], count=len(rest))
+        simulation.world.notes.add(_UNFINISHED_AT_END, example=rest[0], count=len(rest))
     elif rest:
         examples = ", ".join(rest[:5]) + (", …" if len(rest) > 5 else "")
         raise RunFailed(
             f"{inputs.scenario.scheduler} left {len(rest)} of {work.job_count} jobs without an outcome: {examples}; "
-            f"nothing more was due, and it did not start them{_patience(inputs.scenario)}"
-            f"{_in_vain(simulation.unknown_kinds)}"
+            f"nothing more was due, and it did not start them{_patience_text(inputs.scenario)}"
+            f"{_unknown_kinds_hint(simulation.unknown_kinds)}"
         )
 
 
-def _patience(scenario: Scenario) -> str:
-    return f" for {human(scenario.patience)} of virtual time" if scenario.is_outside else ""
+def _patience_text(scenario: Scenario) -> str:
+    return f" for {human_duration(scenario.patience)} of virtual time" if scenario.is_outside else ""
 
 
-def _in_vain(unknown_kinds: Sequence[str]) -> str:
+def _unknown_kinds_hint(unknown_kinds: Sequence[str]) -> str:
     """Return the likely reason why programs did nothing: kinds of their own that are not there."""
     if not unknown_kinds:
         return ""
@@ -310,7 +310,7 @@ def _in_vain(unknown_kinds: Sequence[str]) -> str:
 def _unfinished(inputs: Inputs, outcomes: Sequence[Outcome]) -> list[str]:
     """Return the jobs of the workloads that have no outcome, and see that none has two."""
     # As a rule they are the same, which lists of names tell in a tenth of the memory that a set of keys takes.
-    if _names(outcome.job for outcome in outcomes) == _names(inputs.jobs):
+    if _job_names(outcome.job for outcome in outcomes) == _job_names(inputs.jobs):
         return []
     done = {outcome.job.key for outcome in outcomes}
     if len(done) != len(outcomes):
@@ -318,7 +318,7 @@ def _unfinished(inputs: Inputs, outcomes: Sequence[Outcome]) -> list[str]:
     return [job.key for job in inputs.jobs if job.key not in done]
 
 
-def _names(jobs: Iterable[Job]) -> dict[str, list[str]]:
+def _job_names(jobs: Iterable[Job]) -> dict[str, list[str]]:
     """Return the names of jobs by workload, in order."""
     names: dict[str, list[str]] = {}
     for job in jobs:
@@ -326,7 +326,7 @@ def _names(jobs: Iterable[Job]) -> dict[str, list[str]]:
     return {workload: sorted(some) for workload, some in names.items()}
 
 
-def _check_pods(simulation: Simulation) -> None:
+def _check_no_pod_left(simulation: Simulation) -> None:
     """See that no pod of a job outlived the last one."""
     pods = simulation.world.store.all(POD)
     rest = [key for key, pod in pods.items() if LABEL_JOB in labels_of(pod)]

@@ -18,21 +18,21 @@ from collections.abc import Iterator
 from types import FrameType
 
 from batkube.kernel.errors import InputError
-from batkube.kernel.instants import Duration, as_float_s, human
+from batkube.kernel.instants import Duration, as_float_s, human_duration
 
 #: So long the run has to heed the alarm before its process is ended; and twice as long if it does not even hear it.
 _GRACE_S = 5.0
 #: Three years: operating systems count a few centuries, and nobody will see the difference.
-_LONGEST_S = 1e8
+_MAX_LIMIT_S = 1e8
 
 
-class TimeIsUp(KeyboardInterrupt):
+class TimeLimitReached(KeyboardInterrupt):
     """The run has taken as long as it may; it ends as if somebody had pressed Ctrl-C."""
 
 
 @contextlib.contextmanager
 def time_limit(limit: Duration | None) -> Iterator[None]:
-    """Raise TimeIsUp in the block once it has taken `limit` of real time. None is no limit."""
+    """Raise TimeLimitReached in the block once it has taken `limit` of real time. None is no limit."""
     if limit is None:
         yield
         return
@@ -42,8 +42,8 @@ def time_limit(limit: Duration | None) -> Iterator[None]:
             problem="is kept by an alarm, which only the main thread of a program can hear",
             remedy="leave it out, or run in the main thread or in a process of its own",
         )
-    limit_s = min(as_float_s(limit), _LONGEST_S)
-    before = signal.signal(signal.SIGALRM, _Alarm(limit).ring)
+    limit_s = min(as_float_s(limit), _MAX_LIMIT_S)
+    before = signal.signal(signal.SIGALRM, _TimeLimitAlarm(limit).handle_signal)
     faulthandler.dump_traceback_later(limit_s + 2 * _GRACE_S, exit=True, file=2)
     signal.setitimer(signal.ITIMER_REAL, limit_s, _GRACE_S)
     try:
@@ -54,18 +54,18 @@ def time_limit(limit: Duration | None) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-class _Alarm:
+class _TimeLimitAlarm:
     """Rings when the time is up, and again if nobody heeds it."""
 
     def __init__(self, limit: Duration) -> None:
-        self._message = f"stopped after {human(limit)} of real time, its time limit,"
-        self._has_rung = False
+        self._message = f"stopped after {human_duration(limit)} of real time, its time limit,"
+        self._has_fired = False
 
-    def ring(self, _number: int, frame: FrameType | None) -> None:
-        if self._has_rung and frame is not None:
+    def handle_signal(self, _number: int, frame: FrameType | None) -> None:
+        if self._has_fired and frame is not None:
             place = f"{frame.f_code.co_filename}:{frame.f_lineno}"
             print(f"failed: {self._message} and nothing is kept: {place} catches every exception", file=sys.stderr)
             sys.stderr.flush()
             os._exit(1)
-        self._has_rung = True
-        raise TimeIsUp(self._message)
+        self._has_fired = True
+        raise TimeLimitReached(self._message)

@@ -17,7 +17,7 @@ from batkube.kernel.stopwatch import Stopwatch
 from batkube.timing.loop import Loop
 
 #: The longest that keeping appointments may hold up a request, in real seconds.
-_SLICE_S = 0.05
+_MAX_SLICE_S = 0.05
 
 
 class RealTime:
@@ -54,41 +54,41 @@ class LiveTime:
         self._loop = loop
         self._agenda = world.agenda
         self._agenda.is_endless = True
-        loop.reach(start)
+        loop.advance_to(start)
         self._time = RealTime(start, speed)
         #: The timer that is set in the event loop, and for which instant.
         self._timer: asyncio.TimerHandle | None = None
-        self._planned: Instant | None = None
-        self._is_settling = False
+        self._timer_at: Instant | None = None
+        self._is_running_due = False
 
     def now(self) -> Instant:
         """Let everything happen that is due, and return the present instant."""
-        if not self._is_settling:
-            self.settle(self._time.now())
-            self._plan_earlier(self._agenda.due)
+        if not self._is_running_due:
+            self.run_until(self._time.now())
+            self._set_earlier_timer(self._agenda.due)
         return self._loop.now
 
-    def settle(self, until: Instant) -> None:
+    def run_until(self, until: Instant) -> None:
         """Keep the appointments until `until`, in order, and move the clock there; or as far as one slice gets."""
         if (due := self._agenda.due) is None or due > until:
-            self._loop.reach(until)
+            self._loop.advance_to(until)
             return
-        self._is_settling = True
+        self._is_running_due = True
         holdup = Stopwatch()
         try:
             while due is not None and due <= until:
-                if holdup.real_s > _SLICE_S:
+                if holdup.real_s > _MAX_SLICE_S:
                     return
-                self._loop.reach(due)
-                self._keep_next()
+                self._loop.advance_to(due)
+                self._run_next()
                 due = self._agenda.due
-            self._loop.reach(until)
+            self._loop.advance_to(until)
         finally:
-            self._is_settling = False
+            self._is_running_due = False
 
-    def _keep_next(self) -> None:
+    def _run_next(self) -> None:
         try:
-            self._loop.keep_next()
+            self._loop.run_next()
         except Exception as error:
             if self._on_bug is None:
                 raise
@@ -100,37 +100,37 @@ class LiveTime:
     def running(self) -> Iterator[None]:
         """Let time pass by itself in the running event loop."""
         self._event_loop = asyncio.get_running_loop()
-        self._agenda.on_booking = self._booked
-        self._plan()
+        self._agenda.on_booking = self._on_booked
+        self._set_timer()
         try:
             yield
         finally:
             self._event_loop = self._agenda.on_booking = None
-            self._cancel()
+            self._cancel_timer()
 
-    def _booked(self, at: Instant) -> None:
+    def _on_booked(self, at: Instant) -> None:
         """Wake earlier, if that is sooner than planned."""
-        if not self._is_settling:
-            self._plan_earlier(at)
+        if not self._is_running_due:
+            self._set_earlier_timer(at)
 
-    def _plan_earlier(self, at: Instant | None) -> None:
-        if at is not None and (self._planned is None or at < self._planned):
-            self._plan()
+    def _set_earlier_timer(self, at: Instant | None) -> None:
+        if at is not None and (self._timer_at is None or at < self._timer_at):
+            self._set_timer()
 
-    def _plan(self) -> None:
-        self._cancel()
+    def _set_timer(self) -> None:
+        self._cancel_timer()
         due = self._agenda.due
         if due is None or self._event_loop is None:
             return
-        self._planned = due
-        self._timer = self._event_loop.call_later(max(0.0, self._time.real_s_until(due)), self._wake)
+        self._timer_at = due
+        self._timer = self._event_loop.call_later(max(0.0, self._time.real_s_until(due)), self._on_timer)
 
-    def _wake(self) -> None:
+    def _on_timer(self) -> None:
         self.now()
-        self._plan()
+        self._set_timer()
 
-    def _cancel(self) -> None:
-        self._planned = None
+    def _cancel_timer(self) -> None:
+        self._timer_at = None
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

@@ -2,10 +2,11 @@
 
     let time go on ─▶ keep what is due ─▶ let time go on …
 
-How time goes on is the business of a *passage*, of which there are four: at once, to whatever is due next (`AtOnce`: a
+How time goes on is the business of a *passage*, of which there are four: at once, to whatever is due next
+(`NextEventTime`: a
 policy acts within its appointments); coordinated with programs, when all of them are idle; by the rules of 2020; and
 after the real time. In the first two, part of the world may be computed by somebody else, who is asked first how far
-time may go (`Frontier`).
+time may go (`ExternalHorizon`).
 """
 
 from __future__ import annotations
@@ -24,24 +25,24 @@ Progress = Callable[[Instant], None]
 _STEPS_PER_REPORT = 100
 
 
-class Passage(Protocol):
+class TimeDriver(Protocol):
     """A way of letting time go on."""
 
-    def go_on(self) -> Instant | None:
+    def advance(self) -> Instant | None:
         """Let time go on, at most to what is due next; return the instant reached.
 
         None when nothing is due and nobody is expected to do anything any more.
         """
 
 
-class Frontier(Protocol):
+class ExternalHorizon(Protocol):
     """Somebody outside who computes a part of the world, and knows what happens there next."""
 
     @property
     def expects_events(self) -> bool:
         """Whether anything is still to come from there."""
 
-    def until(self, now: Instant, wish: Instant | None) -> Instant | None:
+    def advance_limit(self, now: Instant, wish: Instant | None) -> Instant | None:
         """Return how far time may go from `now`: to `wish`, or to what happens before, which is on the agenda then.
 
         `wish` is when something is to be done here, and None when there is nothing; the answer is None when nothing is
@@ -56,67 +57,67 @@ class Loop:
         self._agenda = world.agenda
         self._clock = world.clock
         #: Appointments kept, ever.
-        self.kept = 0
+        self.executed = 0
 
     @property
     def now(self) -> Instant:
         """The instant reached."""
         return self._clock.now
 
-    def run(self, passage: Passage, is_done: Callable[[], bool], progress: Progress) -> None:
+    def run(self, passage: TimeDriver, is_done: Callable[[], bool], progress: Progress) -> None:
         """Let time go on until `is_done` or nothing is to be expected; tell `progress` how far time has come."""
         steps = 0
-        while not is_done() and (reached := passage.go_on()) is not None:
-            self.keep_until(reached)
+        while not is_done() and (reached := passage.advance()) is not None:
+            self.run_until(reached)
             steps += 1
             if steps % _STEPS_PER_REPORT == 0:
                 progress(reached)
         progress(self._clock.now)
 
-    def keep_until(self, until: Instant) -> None:
+    def run_until(self, until: Instant) -> None:
         """Keep every appointment up to `until`, those booked meanwhile included, each at its own instant."""
         agenda, clock = self._agenda, self._clock
-        while (appointment := agenda.next(until)) is not None:
+        while (appointment := agenda.pop_next(until)) is not None:
             if appointment.at > clock.now:
                 clock.advance(appointment.at)
             elif appointment.at < clock.now:
-                self._keep_aside(appointment)
+                self._run_out_of_step(appointment)
                 continue
-            self.kept += 1
+            self.executed += 1
             try:
                 appointment.action(appointment.at)
             except Exception as error:
-                error.add_note(_story(appointment))
+                error.add_note(_describe(appointment))
                 raise
         if until > clock.now:
             clock.advance(until)
 
-    def keep_next(self) -> Rank:
+    def run_next(self) -> Rank:
         """Keep the next appointment, which there must be, whatever the clock shows; return its rank."""
-        appointment = self._agenda.next()
+        appointment = self._agenda.pop_next()
         assert appointment is not None, "nothing is due"
-        self._keep_aside(appointment)
+        self._run_out_of_step(appointment)
         return appointment.rank
 
-    def _keep_aside(self, appointment: Appointment) -> None:
+    def _run_out_of_step(self, appointment: Appointment) -> None:
         """Keep an appointment at its own instant, whatever the clock shows: paced time is behind it, or ahead."""
-        self.kept += 1
-        self._clock.appointed = appointment.at
+        self.executed += 1
+        self._clock.appointment_at = appointment.at
         try:
             appointment.action(appointment.at)
         except Exception as error:
-            error.add_note(_story(appointment))
+            error.add_note(_describe(appointment))
             raise
         finally:
-            self._clock.appointed = None
+            self._clock.appointment_at = None
 
-    def reach(self, now: Instant) -> None:
+    def advance_to(self, now: Instant) -> None:
         """Move the clock to `now`, unless it is there already or beyond."""
         if now > self._clock.now:
             self._clock.advance(now)
 
 
-def _story(appointment: Appointment) -> str:
+def _describe(appointment: Appointment) -> str:
     """Return what was going on when an appointment failed."""
     action: object = appointment.action
     while isinstance(action, functools.partial):
@@ -125,16 +126,16 @@ def _story(appointment: Appointment) -> str:
     return f"while an appointment was kept: {name} at {format_seconds(appointment.at)} s (rank {appointment.rank.name})"
 
 
-class AtOnce:
+class NextEventTime:
     """Time jumps to whatever is due next: between two appointments everybody is idle."""
 
-    def __init__(self, world: World, frontier: Frontier | None = None) -> None:
+    def __init__(self, world: World, frontier: ExternalHorizon | None = None) -> None:
         self._agenda = world.agenda
         self._clock = world.clock
-        self._frontier = frontier
+        self._horizon = frontier
 
-    def go_on(self) -> Instant | None:
+    def advance(self) -> Instant | None:
         """Return when the next appointment is."""
-        if self._frontier is None:
+        if self._horizon is None:
             return self._agenda.due
-        return self._frontier.until(self._clock.now, self._agenda.due)
+        return self._horizon.advance_limit(self._clock.now, self._agenda.due)

@@ -67,30 +67,30 @@ class Pace:
         self._step = pacing.base_step
         self._has_decided = False
         #: The instants for which a cycle was asked; one that is overtaken by an event still comes (a heap).
-        self._calls: list[Instant] = []
+        self._requested_cycles: list[Instant] = []
 
     def is_over(self, elapsed: Duration, decided: bool) -> bool:
         """Return whether a cycle is left after so much real time, with or without a decision in it."""
         return elapsed >= self._pacing.min_delay and (decided or elapsed > self._pacing.timeout)
 
-    def decided(self) -> None:
+    def record_decision(self) -> None:
         """Take note of a decision."""
         self._has_decided = True
         self._step = self._pacing.base_step
 
-    def next_call(self, left: Instant, jobs_wait: bool) -> Instant | None:
+    def jump_limit(self, left: Instant, jobs_wait: bool) -> Instant | None:
         """Return until when time may jump from a cycle that was `left`; None is without limit."""
         step = self._next_step(jobs_wait)
         if step is not None:
             call = Instant(left + step)
-            if not self._calls or call < self._calls[0]:
-                heapq.heappush(self._calls, call)
-        return self._calls[0] if self._calls else None
+            if not self._requested_cycles or call < self._requested_cycles[0]:
+                heapq.heappush(self._requested_cycles, call)
+        return self._requested_cycles[0] if self._requested_cycles else None
 
-    def started(self, start: Instant) -> None:
+    def record_start(self, start: Instant) -> None:
         """Take note that a cycle starts: what was asked for until then has come."""
-        while self._calls and self._calls[0] <= start:
-            heapq.heappop(self._calls)
+        while self._requested_cycles and self._requested_cycles[0] <= start:
+            heapq.heappop(self._requested_cycles)
 
     def _next_step(self, jobs_wait: bool) -> Duration | None:
         """Return how far time may jump; None is without limit."""
@@ -103,6 +103,6 @@ class Pace:
         return self._step
 
 
-def to_millisecond(ns: int) -> int:
+def round_up_to_millisecond(ns: int) -> int:
     """Return a time in whole milliseconds, rounded up: nothing is told before it has happened."""
     return -(-ns // MILLISECOND) * MILLISECOND

@@ -15,10 +15,10 @@ from typing import NoReturn
 
 from batkube.kernel.errors import InputError
 from batkube.kernel.instants import Duration, seconds
-from batkube.kernel.quantities import amount
+from batkube.kernel.quantities import parse_amount
 
 #: A number with more digits before its point is no count of anything here.
-_MOST_DIGITS = 18
+_MAX_DIGITS = 18
 
 
 class Place:
@@ -45,22 +45,22 @@ class Place:
             return f"{before}[{self._key}]"
         return f"{before}.{self._key}" if before else self._key
 
-    def refuse(self, problem: str, remedy: str | None = None) -> NoReturn:
+    def reject(self, problem: str, remedy: str | None = None) -> NoReturn:
         """Raise the InputError that says what is wrong here."""
         raise InputError(self.path, at=self.at or None, problem=problem, remedy=remedy)
 
-    def refuse_kind(self, value: object, wanted: str, remedy: str | None = None) -> NoReturn:
+    def reject_type(self, value: object, wanted: str, remedy: str | None = None) -> NoReturn:
         """Raise the InputError that says that `value` is missing, or is not what is `wanted`."""
         if value is None and not self.at:
-            self.refuse("is empty", remedy)
-        self.refuse("is missing" if value is None else f"is {short_text(value)}, which is not {wanted}", remedy)
+            self.reject("is empty", remedy)
+        self.reject("is missing" if value is None else f"is {abbreviated(value)}, which is not {wanted}", remedy)
 
 
-def number(place: Place, value: object) -> int | Decimal:
+def finite_number(place: Place, value: object) -> int | Decimal:
     """Return a finite number, exactly as written; a float is taken at its shortest decimal text."""
     finite = _finite(value)
     if finite is None:
-        place.refuse_kind(value, "a finite number")
+        place.reject_type(value, "a finite number")
     return finite
 
 
@@ -72,19 +72,19 @@ def _finite(value: object) -> int | Decimal | None:
     return value if isinstance(value, Decimal) and value.is_finite() else None
 
 
-def not_negative(place: Place, value: object) -> int | Decimal:
+def non_negative(place: Place, value: object) -> int | Decimal:
     """Return a finite number that is at least 0."""
-    amount = number(place, value)
+    amount = finite_number(place, value)
     if amount < 0:
-        place.refuse(f"is {amount}, which is negative")
+        place.reject(f"is {amount}, which is negative")
     return amount
 
 
-def real(place: Place, value: object) -> float:
+def non_negative_float(place: Place, value: object) -> float:
     """Return a number at least 0 as a float, for quantities of work."""
-    amount = float(not_negative(place, value))
+    amount = float(non_negative(place, value))
     if not math.isfinite(amount):
-        place.refuse(f"is {value}, which is too large: at most {sys.float_info.max:.1e} can be counted")
+        place.reject(f"is {value}, which is too large: at most {sys.float_info.max:.1e} can be counted")
     return amount
 
 
@@ -93,61 +93,61 @@ def quantity(place: Place, resource: str, value: object) -> int:
     if isinstance(value, Decimal):
         value = str(value)
     if isinstance(value, bool) or not isinstance(value, str | int | float):
-        place.refuse_kind(value, "a quantity", "write a number or a text such as 500m or 4Gi")
+        place.reject_type(value, "a quantity", "write a number or a text such as 500m or 4Gi")
     try:
-        return amount(resource, value)
+        return parse_amount(resource, value)
     except ValueError as error:
-        place.refuse(str(error))
+        place.reject(str(error))
 
 
-def time(place: Place, value: object) -> Duration:
+def duration(place: Place, value: object) -> Duration:
     """Return a length or point of time given in seconds, at least 0."""
     try:
-        return seconds(not_negative(place, value))
+        return seconds(non_negative(place, value))
     except ValueError as error:
-        place.refuse(str(error))
+        place.reject(str(error))
 
 
-def whole(place: Place, value: object) -> int:
+def integer(place: Place, value: object) -> int:
     """Return a whole number; `4.0` is one."""
     finite = _finite(value)
-    if isinstance(finite, Decimal) and finite.adjusted() <= _MOST_DIGITS and finite == finite.to_integral_value():
+    if isinstance(finite, Decimal) and finite.adjusted() <= _MAX_DIGITS and finite == finite.to_integral_value():
         return int(finite)
     if not isinstance(finite, int):
-        place.refuse_kind(value, "a whole number")
+        place.reject_type(value, "a whole number")
     return finite
 
 
-def positive_whole(place: Place, value: object) -> int:
+def positive_integer(place: Place, value: object) -> int:
     """Return a whole number that is at least 1."""
-    count = whole(place, value)
+    count = integer(place, value)
     if count < 1:
-        place.refuse(f"is {count}, but must be at least 1")
+        place.reject(f"is {count}, but must be at least 1")
     return count
 
 
-def text(place: Place, value: object) -> str:
+def string(place: Place, value: object) -> str:
     """Return a text."""
     if not isinstance(value, str):
-        place.refuse_kind(value, "a text")
+        place.reject_type(value, "a text")
     return value
 
 
 def mapping(place: Place, value: object) -> Mapping[str, object]:
     """Return an object, whose keys are texts."""
     if not isinstance(value, Mapping):
-        place.refuse_kind(value, "an object with named fields")
+        place.reject_type(value, "an object with named fields")
     return value
 
 
-def items(place: Place, value: object) -> list[object]:
+def array(place: Place, value: object) -> list[object]:
     """Return a list."""
     if not isinstance(value, list):
-        place.refuse_kind(value, "a list")
+        place.reject_type(value, "a list")
     return value
 
 
-def short_text(value: object) -> str:
+def abbreviated(value: object) -> str:
     """Return a value for a message: short, and `missing` when there is none."""
     if value is None:
         return "missing"

@@ -24,10 +24,10 @@ STANDARD_INPUT = Path("-")
 _GZIP_MAGIC = b"\x1f\x8b"
 _MIB = 1024 * 1024
 #: How far a gzipped file may unpack: so many times its size and a little more, but no further than all.
-_UNPACKED_RATIO, _UNPACKED_FREE, _UNPACKED_MAX = 200, 64 * _MIB, 1024 * _MIB
+_UNPACKED_RATIO, _UNPACKED_ALLOWANCE, _UNPACKED_MAX = 200, 64 * _MIB, 1024 * _MIB
 
 
-class _Unpacking(gzip.GzipFile):
+class _LimitedGzipFile(gzip.GzipFile):
     """Unpacks a file as far as it may."""
 
     def __init__(self, path: Path, raw: BinaryIO) -> None:
@@ -35,17 +35,17 @@ class _Unpacking(gzip.GzipFile):
         raw.seek(0)
         super().__init__(fileobj=raw, mode="rb")
         self._path = path
-        self._limit = min(_UNPACKED_FREE + _UNPACKED_RATIO * size, _UNPACKED_MAX)
+        self._limit = min(_UNPACKED_ALLOWANCE + _UNPACKED_RATIO * size, _UNPACKED_MAX)
 
     def read(self, size: int | None = -1) -> bytes:
         if size is None or size < 0:
             return b"".join(iter(lambda: self.read(_MIB), b""))
-        return self._counted(super().read(size))
+        return self._check_size(super().read(size))
 
     def read1(self, size: int = -1) -> bytes:
-        return self._counted(super().read1(size))
+        return self._check_size(super().read1(size))
 
-    def _counted(self, data: bytes) -> bytes:
+    def _check_size(self, data: bytes) -> bytes:
         if self.tell() > self._limit:
             raise InputError(
                 self._path,
@@ -56,18 +56,18 @@ class _Unpacking(gzip.GzipFile):
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[BinaryIO]:
+def open_input(path: Path) -> Iterator[BinaryIO]:
     """Open `path` for reading, ungzipped; what goes wrong on the way is an InputError."""
     if path.is_dir():
         raise InputError(path, problem="is a directory", remedy="name a file in it")
     try:
-        with _raw(path) as raw:
+        with _open_raw(path) as raw:
             start = raw.read(2)
             if not start:
                 raise InputError(path, problem="is empty")
             raw.seek(0)
             if start == _GZIP_MAGIC:
-                with _Unpacking(path, raw) as stream:
+                with _LimitedGzipFile(path, raw) as stream:
                     yield cast(BinaryIO, stream)
             else:
                 yield raw
@@ -79,7 +79,7 @@ def opened(path: Path) -> Iterator[BinaryIO]:
         raise InputError(path, problem=f"cannot be read ({error.strerror or error})") from None
 
 
-def _raw(path: Path) -> BinaryIO:
+def _open_raw(path: Path) -> BinaryIO:
     return io.BytesIO(_standard_input()) if path == STANDARD_INPUT else path.open("rb")
 
 
@@ -91,17 +91,17 @@ def _standard_input() -> bytes:
 
 def read_bytes(path: Path) -> bytes:
     """Return all of `path`, ungzipped."""
-    with opened(path) as stream:
+    with open_input(path) as stream:
         return stream.read()
 
 
 @contextmanager
-def lines(path: Path) -> Iterator[Iterator[str]]:
+def open_lines(path: Path) -> Iterator[Iterator[str]]:
     """Open `path` to read it line by line, so that a long trace is never held as text.
 
     A context and not a plain generator: a reader that stops at a mistake closes the file there and then.
     Bytes that are not UTF-8 become `\N{REPLACEMENT CHARACTER}`: old traces have Latin-1 names in their headers, and in
     a number the character is refused where it stands.
     """
-    with opened(path) as stream, io.TextIOWrapper(stream, encoding="utf-8", errors="replace") as text:
+    with open_input(path) as stream, io.TextIOWrapper(stream, encoding="utf-8", errors="replace") as text:
         yield text

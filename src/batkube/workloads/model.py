@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from batkube.kernel.fidelity import FidelityNote
-from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Duration, Instant, human
+from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Duration, Instant, human_duration
 from batkube.kernel.quantities import format_amount
 
 Requests = tuple[tuple[str, int], ...]
@@ -62,16 +62,16 @@ class Composed(Profile, frozen=True, gc=False, kw_only=True):
     repeat: int = 1
 
 
-def simple_parts(profile: Profile) -> Iterator[Profile]:
+def leaf_profiles(profile: Profile) -> Iterator[Profile]:
     """Yield the profiles that one is composed of, each that is not composed itself; or itself if it is not."""
     if isinstance(profile, Composed):
         for part in profile.parts:
-            yield from simple_parts(part)
+            yield from leaf_profiles(part)
     else:
         yield profile
 
 
-class Foreign(Profile, frozen=True, gc=False, kw_only=True):
+class RawProfile(Profile, frozen=True, gc=False, kw_only=True):
     """A profile that is read and kept but cannot be run yet: PFS transfers, data staging, SMPI and usage traces.
 
     `kind` is Batsim's type name and `fields` what the file says of it, so that a conversion loses nothing.
@@ -90,7 +90,7 @@ class GangTerms(NamedTuple):
     min_resources: Requests = ()
 
 
-WHOLE = GangTerms()
+WHOLE_GANG = GangTerms()
 """The terms of a job that says nothing of them."""
 
 
@@ -119,7 +119,7 @@ class Job(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     #: The part of the machine it ran on, as a trace has it. Kept, and nothing that a scheduler is told of.
     partition: str = ""
     #: What its PodGroup says, with schedulers that have such.
-    gang: GangTerms = WHOLE
+    gang: GangTerms = WHOLE_GANG
 
     @property
     def key(self) -> str:
@@ -132,7 +132,7 @@ class Job(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         return self.size, self.requests
 
     def __str__(self) -> str:
-        limit = "no walltime" if self.walltime is None else f"walltime {human(self.walltime)}"
+        limit = "no walltime" if self.walltime is None else f"walltime {human_duration(self.walltime)}"
         asks = "".join(f", {name} {format_amount(name, amount)}" for name, amount in self.requests)
         return f"job {self.key}: size {self.size}, {limit}{asks}"
 
@@ -165,15 +165,15 @@ class TraceHeader:
     queue_names: Mapping[str, str] = field(default_factory=dict)
     partition_names: Mapping[str, str] = field(default_factory=dict)
     #: Whose machine it was, in which time zone, whom to thank: labels and texts.
-    remarks: tuple[tuple[str, str], ...] = ()
+    comments: tuple[tuple[str, str], ...] = ()
 
-    def moved(self, by: int) -> TraceHeader:
+    def shifted(self, by: int) -> TraceHeader:
         """Return the header for jobs whose instant 0 is so many nanoseconds later; it counts whole seconds."""
         if self.unix_start_s is None:
             return self
         return replace(self, unix_start_s=self.unix_start_s + by // NANOSECONDS_PER_SECOND)
 
-    def undated(self) -> TraceHeader:
+    def without_start_time(self) -> TraceHeader:
         """Return the header for jobs that arrive at other times than recorded, so that no date is theirs."""
         return replace(self, unix_start_s=None)
 

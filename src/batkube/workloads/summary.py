@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from batkube.kernel.instants import NANOSECONDS_PER_SECOND, as_float_s, human
+from batkube.kernel.instants import NANOSECONDS_PER_SECOND, as_float_s, human_duration
 from batkube.kernel.quantities import CPU, MEMORY
 from batkube.workloads.model import Workload
 from batkube.workloads.run_times import run_time
@@ -122,7 +122,7 @@ def summarise(workload: Workload) -> Summary:
 SPREAD_COLUMNS = ("min", "mean", "median", "max", "sd")
 
 
-def facts(summary: Summary) -> list[tuple[str, str]]:
+def summary_rows(summary: Summary) -> list[tuple[str, str]]:
     """Return (what, value) of the single numbers, for a table, in the order a reader asks."""
     machines, load = summary.size_machines, summary.offered_load
     rows = [
@@ -146,12 +146,12 @@ def facts(summary: Summary) -> list[tuple[str, str]]:
     return rows
 
 
-def spreads(summary: Summary) -> list[tuple[str, ...]]:
+def spread_rows(summary: Summary) -> list[tuple[str, ...]]:
     """Return (what, and the `SPREAD_COLUMNS` as texts) of everything that varies from job to job."""
     rows: list[tuple[str, ...]] = [("size (machines or pods)", *_texts(summary.size, _number))]
     for what, spread in (("run time", summary.run_time), ("gap between submissions", summary.gaps)):
         if spread is not None:
-            rows.append((what, *_texts(spread, lambda value: human(round(value)))))
+            rows.append((what, *_texts(spread, lambda value: human_duration(round(value)))))
     if summary.overestimation is not None:
         rows.append(("walltime / run time", *_texts(summary.overestimation, _number)))
     for resource, (_, spread) in summary.requests.items():
@@ -182,7 +182,9 @@ def _work(summary: Summary) -> str:
 
 
 def _time(ns: int) -> str:
-    return human(ns) if ns < 60 * NANOSECONDS_PER_SECOND else f"{as_float_s(ns):,.10g} s ({human(ns)})"
+    return (
+        human_duration(ns) if ns < 60 * NANOSECONDS_PER_SECOND else f"{as_float_s(ns):,.10g} s ({human_duration(ns)})"
+    )
 
 
 def _number(value: float) -> str:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from batkube.api.access.authorization import CLUSTER_BINDINGS, CLUSTER_ROLES, GROUP, Authorizer
-from batkube.api.access.escalation import refuse_escalation
+from batkube.api.access.escalation import check_escalation
+from batkube.api.access.rbac_authorizer import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, GROUP, Authorizer
 from batkube.api.requests.options import WriteOptions
 from batkube.api.requests.statuses import Failure
-from batkube.api.requests.users import User, authenticated
+from batkube.api.requests.users import User, authenticated_user
 from batkube.api.requests.writes import Write
 from batkube.cluster.kinds import KindTable
 from batkube.cluster.store import Key, KubeObject, Store
 from batkube.kernel.instants import START
 
-ADMIN = authenticated("admin", "1", ("system:masters",))
-ALICE = authenticated("alice", "2", ())
+ADMIN = authenticated_user("admin", "1", ("system:masters",))
+ALICE = authenticated_user("alice", "2", ())
 PODS = {"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list"]}
 
 
@@ -31,8 +31,8 @@ def written(
     resource = KindTable.builtin().resource(GROUP, "v1", plural)
     assert resource is not None
     options = WriteOptions(False, "tests", "Ignore", None)
-    write = Write(resource, resource, "", value["metadata"]["name"], "", options, user, START, path_name=path_name)
-    refuse_escalation(authorizer, write, value, old)
+    write = Write(resource, resource, "", value["metadata"]["name"], "", options, user, START, name_in_path=path_name)
+    check_escalation(authorizer, write, value, old)
 
 
 def role(*rules: dict[str, list[str]]) -> KubeObject:
@@ -49,7 +49,7 @@ def authorizer(*held: dict[str, list[str]]) -> Authorizer:
     roles = [{"metadata": {"name": "own"}, "rules": list(held)}, {"metadata": {"name": "strong"}, "rules": [PODS]}]
     store.create(CLUSTER_ROLES, [Key("own"), Key("strong")], roles, START)
     bound = {**binding("own"), "subjects": [{"kind": "User", "name": "alice"}]}
-    store.create(CLUSTER_BINDINGS, [Key("b")], [bound], START)
+    store.create(CLUSTER_ROLE_BINDINGS, [Key("b")], [bound], START)
     return Authorizer(store)
 
 
@@ -108,7 +108,7 @@ def test_an_administrator_may_grant_anything() -> None:
 def test_bindings_that_lead_nowhere_are_told_in_the_refusal() -> None:
     store = Store()
     lost = {**binding("nope"), "subjects": [{"kind": "User", "name": "alice"}]}
-    store.create(CLUSTER_BINDINGS, [Key("b")], [lost], START)
+    store.create(CLUSTER_ROLE_BINDINGS, [Key("b")], [lost], START)
 
     with pytest.raises(Failure) as refusal:
         written(Authorizer(store), "clusterroles", role(PODS))

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from batkube.api.access.authorization import CLUSTER_BINDINGS, CLUSTER_ROLES, Authorizer
-from batkube.api.access.impersonation import NobodyToActAs, acting_as
+from batkube.api.access.impersonation import MissingImpersonatedUser, effective_user
+from batkube.api.access.rbac_authorizer import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, Authorizer
 from batkube.api.requests.statuses import Failure
-from batkube.api.requests.users import authenticated
+from batkube.api.requests.users import authenticated_user
 from batkube.cluster.store import Key, Store
 from batkube.kernel.instants import START
 
-ADMIN = authenticated("admin", "1", ("system:masters",))
-ALICE = authenticated("alice", "2", ())
+ADMIN = authenticated_user("admin", "1", ("system:masters",))
+ALICE = authenticated_user("alice", "2", ())
 
 
 def test_without_headers_everybody_is_itself() -> None:
-    assert acting_as(ALICE, {}, Authorizer(Store())) is ALICE
+    assert effective_user(ALICE, {}, Authorizer(Store())) is ALICE
 
 
 @pytest.mark.parametrize(
@@ -35,14 +35,14 @@ def test_without_headers_everybody_is_itself() -> None:
 def test_an_administrator_becomes_whom_the_headers_name(
     headers: dict[str, str], name: str, groups: tuple[str, ...]
 ) -> None:
-    user = acting_as(ADMIN, headers, Authorizer(Store()))
+    user = effective_user(ADMIN, headers, Authorizer(Store()))
 
     assert (user.name, user.groups, user.is_master) == (name, groups, False)
 
 
 def test_who_may_not_impersonate_is_told_so() -> None:
     with pytest.raises(Failure) as refusal:
-        acting_as(ALICE, {"impersonate-user": "bob"}, Authorizer(Store()))
+        effective_user(ALICE, {"impersonate-user": "bob"}, Authorizer(Store()))
 
     assert refusal.value.message == (
         'users "bob" is forbidden: User "alice" cannot impersonate resource "users" in API group "" at the cluster '
@@ -59,14 +59,14 @@ def test_each_group_needs_a_right_of_its_own() -> None:
         "subjects": [{"kind": "User", "name": "alice"}],
         "roleRef": {"kind": "ClusterRole", "name": "r"},
     }
-    store.create(CLUSTER_BINDINGS, [Key("b")], [bound], START)
+    store.create(CLUSTER_ROLE_BINDINGS, [Key("b")], [bound], START)
     authorizer = Authorizer(store)
 
-    assert acting_as(ALICE, {"impersonate-user": "bob"}, authorizer).name == "bob"
+    assert effective_user(ALICE, {"impersonate-user": "bob"}, authorizer).name == "bob"
     with pytest.raises(Failure, match='groups "system:masters" is forbidden'):
-        acting_as(ALICE, {"impersonate-user": "bob", "impersonate-group": "system:masters"}, authorizer)
+        effective_user(ALICE, {"impersonate-user": "bob", "impersonate-group": "system:masters"}, authorizer)
 
 
 def test_groups_alone_make_no_user() -> None:
-    with pytest.raises(NobodyToActAs, match=r"requested .*Group  a .* without impersonating a user"):
-        acting_as(ADMIN, {"impersonate-group": "a"}, Authorizer(Store()))
+    with pytest.raises(MissingImpersonatedUser, match=r"requested .*Group  a .* without impersonating a user"):
+        effective_user(ADMIN, {"impersonate-group": "a"}, Authorizer(Store()))

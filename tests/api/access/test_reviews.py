@@ -8,41 +8,41 @@ from typing import Any
 
 import pytest
 
-from batkube.api.access.authentication import AUDIENCE, Authenticator
-from batkube.api.access.authorization import CLUSTER_BINDINGS, CLUSTER_ROLES, Authorizer
+from batkube.api.access.authenticator import AUDIENCE, Authenticator
 from batkube.api.access.bootstrap_roles import bootstrap_policy
-from batkube.api.access.reviews import Reviews
+from batkube.api.access.rbac_authorizer import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, Authorizer
+from batkube.api.access.reviews import ReviewEvaluator
 from batkube.api.requests.statuses import Failure
-from batkube.api.requests.users import User, authenticated
+from batkube.api.requests.users import User, authenticated_user
 from batkube.cluster.kinds import KindTable
 from batkube.cluster.store import Key, KubeObject, Store
 from batkube.kernel.instants import START
 from conformance import CASES
 
 KINDS = KindTable.builtin()
-ADMIN = authenticated("admin", "1", ("system:masters",))
-ALICE = authenticated("alice", "2", ())
+ADMIN = authenticated_user("admin", "1", ("system:masters",))
+ALICE = authenticated_user("alice", "2", ())
 
 
 @pytest.fixture(scope="module")
-def reviews() -> Reviews:
+def reviews() -> ReviewEvaluator:
     store = Store()
-    storage = {"ClusterRole": CLUSTER_ROLES, "ClusterRoleBinding": CLUSTER_BINDINGS}
+    storage = {"ClusterRole": CLUSTER_ROLES, "ClusterRoleBinding": CLUSTER_ROLE_BINDINGS}
     for value in bootstrap_policy():
         if value["kind"] in storage:
             store.create(storage[value["kind"]], [Key(value["metadata"]["name"])], [value], START)
-    return Reviews(Authenticator({"alice-token": ALICE}), Authorizer(store))
+    return ReviewEvaluator(Authenticator({"alice-token": ALICE}), Authorizer(store))
 
 
-def ask(reviews: Reviews, group: str, plural: str, user: User = ADMIN, **body: dict[str, Any]) -> KubeObject:
+def ask(reviews: ReviewEvaluator, group: str, plural: str, user: User = ADMIN, **body: dict[str, Any]) -> KubeObject:
     resource = KINDS.resource(f"{group}.k8s.io", "v1", plural)
     assert resource is not None
-    assert reviews.handles(resource)
+    assert reviews.is_review(resource)
     review = {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": {}, **copy.deepcopy(body)}
-    return reviews.answer(resource, review, user, START)
+    return reviews.evaluate(resource, review, user, START)
 
 
-def test_a_user_learns_through_what_it_may_do_something(reviews: Reviews) -> None:
+def test_a_user_learns_through_what_it_may_do_something(reviews: ReviewEvaluator) -> None:
     spec = {
         "resourceAttributes": {"verb": "create", "group": "authentication.k8s.io", "resource": "selfsubjectreviews"}
     }
@@ -53,7 +53,7 @@ def test_a_user_learns_through_what_it_may_do_something(reviews: Reviews) -> Non
     assert answer["status"] == {"allowed": True, "reason": f"RBAC: allowed by {source}"}
 
 
-def test_a_subject_is_in_the_groups_that_the_question_names_and_no_other(reviews: Reviews) -> None:
+def test_a_subject_is_in_the_groups_that_the_question_names_and_no_other(reviews: ReviewEvaluator) -> None:
     path = {"nonResourceAttributes": {"path": "/api", "verb": "get"}}
 
     without = ask(reviews, "authorization", "subjectaccessreviews", spec={"user": "bob", **path})
@@ -65,7 +65,7 @@ def test_a_subject_is_in_the_groups_that_the_question_names_and_no_other(reviews
     assert within["status"]["allowed"]
 
 
-def test_a_local_question_stays_in_its_namespace(reviews: Reviews) -> None:
+def test_a_local_question_stays_in_its_namespace(reviews: ReviewEvaluator) -> None:
     spec = {"user": "bob", "resourceAttributes": {"verb": "get", "resource": "pods", "namespace": "other"}}
 
     with pytest.raises(Failure) as refusal:
@@ -101,14 +101,14 @@ def test_a_local_question_stays_in_its_namespace(reviews: Reviews) -> None:
         ),
     ],
 )
-def test_an_invalid_question_is_refused(reviews: Reviews, body: dict[str, Any], problem: str) -> None:
+def test_an_invalid_question_is_refused(reviews: ReviewEvaluator, body: dict[str, Any], problem: str) -> None:
     with pytest.raises(Failure) as refusal:
         ask(reviews, "authorization", "selfsubjectaccessreviews", **body)
 
     assert refusal.value.message == f'.authorization.k8s.io "" is invalid: {problem}'
 
 
-def test_a_selector_that_cannot_be_read_is_ignored_and_told(reviews: Reviews) -> None:
+def test_a_selector_that_cannot_be_read_is_ignored_and_told(reviews: ReviewEvaluator) -> None:
     selectors = {"labelSelector": {"rawSelector": "a in"}, "fieldSelector": {"rawSelector": "metadata.name=x"}}
 
     answer = ask(
@@ -122,7 +122,7 @@ def test_a_selector_that_cannot_be_read_is_ignored_and_told(reviews: Reviews) ->
     assert answer["status"] == {"allowed": True, "evaluationError": problem}
 
 
-def test_all_rules_of_a_user_are_listed(reviews: Reviews) -> None:
+def test_all_rules_of_a_user_are_listed(reviews: ReviewEvaluator) -> None:
     answer = ask(reviews, "authorization", "selfsubjectrulesreviews", ALICE, spec={"namespace": "d"})
 
     status = answer["status"]
@@ -134,7 +134,7 @@ def test_all_rules_of_a_user_are_listed(reviews: Reviews) -> None:
     assert answer["spec"] == {}
 
 
-def test_a_token_is_reviewed(reviews: Reviews) -> None:
+def test_a_token_is_reviewed(reviews: ReviewEvaluator) -> None:
     good = ask(reviews, "authentication", "tokenreviews", spec={"token": "alice-token"})
     elsewhere = ask(reviews, "authentication", "tokenreviews", spec={"token": "alice-token", "audiences": ["x"]})
 
@@ -143,7 +143,7 @@ def test_a_token_is_reviewed(reviews: Reviews) -> None:
     assert elsewhere["status"] == {"user": {}, "error": "invalid bearer token"}
 
 
-def test_recorded_reviews_are_answered_alike(reviews: Reviews) -> None:
+def test_recorded_reviews_are_answered_alike(reviews: ReviewEvaluator) -> None:
     compared = 0
     for name in ("access-reviews", "subject-reviews"):
         case = json.loads((CASES / f"auth/{name}.json").read_text())
@@ -156,7 +156,7 @@ def test_recorded_reviews_are_answered_alike(reviews: Reviews) -> None:
             review = {"metadata": {}, **request["body"]}
             user = ALICE if request.get("auth") == "user" else ADMIN
             try:
-                answer: dict[str, Any] = reviews.answer(resource, review, user, START)
+                answer: dict[str, Any] = reviews.evaluate(resource, review, user, START)
             except Failure as failure:
                 answer = failure.status()
             for body in (answer, recorded):

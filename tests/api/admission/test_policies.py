@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from batkube.api.admission.conditions import Expressions
+from batkube.api.admission.dynamic.expressions import ExpressionCache
 from batkube.api.requests.messages import Request, Response
 from batkube.kernel.fidelity import FidelityNotes
 from conformance.direct import ADMIN, Direct
@@ -149,7 +149,7 @@ def test_policies_judge_deletions_where_there_is_no_new_object(server: Direct) -
 
 
 def test_expressions_of_policies_that_are_gone_do_not_stay() -> None:
-    expressions = Expressions(FidelityNotes())
+    expressions = ExpressionCache(FidelityNotes())
     programs = [weakref.ref(expressions.program(f"object.data.size() < {number}")) for number in range(2000)]
 
     assert sum(program() is not None for program in programs) < 1000

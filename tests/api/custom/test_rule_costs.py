@@ -14,14 +14,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batkube.api.cel.costs import CostExceeded
-from batkube.api.cel.extents import MOST, Extent
+from batkube.api.cel.estimation.sizes import SIZE_MAX, SizeLimits
+from batkube.api.cel.evaluation.costs import CostExceeded
 from batkube.api.cel.programs import CelProgram
-from batkube.api.cel.types import TEXT, list_of
-from batkube.api.custom.definitions import default_definition, validate_definition
-from batkube.api.custom.extents import REQUEST_BYTES, cardinality_most, extent_of
-from batkube.api.custom.rules import scope_of
-from batkube.api.custom.structural import structural
+from batkube.api.cel.types import TEXT, list_type
+from batkube.api.custom.definitions.strategy import set_definition_defaults, validate_definition
+from batkube.api.custom.instances.cel_rules import rule_scope
+from batkube.api.custom.schemas.size_limits import REQUEST_BYTES, cardinality_max, size_limits
+from batkube.api.custom.schemas.structural import parse_structural
 from conformance.direct import Answer, Direct
 
 RECORD: dict[str, Any] = json.loads(Path(__file__).with_name("rule_costs.json").read_text(encoding="utf-8"))
@@ -68,13 +68,13 @@ def told(answer: Answer) -> list[str]:
 
 @pytest.mark.parametrize("rule", RECORD["costs"])
 def test_a_rule_is_estimated_as_by_cel_go(rule: str) -> None:
-    schema = structural(RECORD["schema"])
-    scope = scope_of(schema, is_resource=True, optional_old=False)
-    extent = extent_of(schema, is_resource=True)
+    schema = parse_structural(RECORD["schema"])
+    scope = rule_scope(schema, is_resource=True, optional_old=False)
+    extent = size_limits(schema, is_resource=True)
     assert scope is not None
     assert extent is not None
 
-    assert CelProgram(rule, scope).cost_most(extent) == RECORD["costs"][rule]
+    assert CelProgram(rule, scope).cost_max(extent) == RECORD["costs"][rule]
 
 
 @pytest.mark.parametrize("number", range(len(RECORD["definitions"])))
@@ -91,7 +91,7 @@ def test_a_schema_that_is_as_it_was_keeps_rules_that_are_too_dear() -> None:
     """What was stored before there were limits can still be changed elsewhere."""
     before = definition(with_rule(texts(maxItems=1300)))
     before["metadata"]["resourceVersion"] = "1"
-    default_definition(before)
+    set_definition_defaults(before)
     after = copy.deepcopy(before)
     after["spec"]["names"]["shortNames"] = ["th"]
     dearer = copy.deepcopy(after)
@@ -102,30 +102,33 @@ def test_a_schema_that_is_as_it_was_keeps_rules_that_are_too_dear() -> None:
 
 
 def test_what_a_request_can_hold_bounds_what_no_schema_does() -> None:
-    text = extent_of(structural({"type": "string"}))
-    numbers = extent_of(structural({"type": "array", "items": {"type": "integer"}}))
+    text = size_limits(parse_structural({"type": "string"}))
+    numbers = size_limits(parse_structural({"type": "array", "items": {"type": "integer"}}))
 
     assert text is not None
     assert numbers is not None
-    assert text.most == REQUEST_BYTES - 2
-    assert numbers.most == (REQUEST_BYTES - 2) // 2
-    assert cardinality_most(text) == REQUEST_BYTES // 3
+    assert text.elements_max == REQUEST_BYTES - 2
+    assert numbers.elements_max == (REQUEST_BYTES - 2) // 2
+    assert cardinality_max(text) == REQUEST_BYTES // 3
 
 
 @given(st.lists(st.text(max_size=10), max_size=20))
 def test_no_evaluation_costs_more_than_the_estimate(values: list[str]) -> None:
     """With objects as large as the schema allows, or smaller; the real estimate has the same purpose."""
-    extent = Extent(20, 2, Extent(40, 2))
+    extent = SizeLimits(20, 2, SizeLimits(40, 2))
     for rule in (DEAR, "self.map(x, x + 'a').exists(y, y == 'b')", "self.filter(x, x.contains('a')).size() > 3"):
-        program = CelProgram(rule, {"self": list_of(TEXT)})
+        program = CelProgram(rule, {"self": list_type(TEXT)})
         try:
             program({"self": values})
         except CostExceeded:
             pytest.fail("beyond a call's limit")
-        assert program.cost <= program.cost_most(extent)
+        assert program.last_cost <= program.cost_max(extent)
 
 
 def test_an_expression_without_end_costs_all_there_is() -> None:
     rule = "".join(f"self.all(x{level}, " for level in range(12)) + "true" + ")" * 12
 
-    assert CelProgram(rule, {"self": list_of(TEXT)}).cost_most(Extent(REQUEST_BYTES, 2, Extent(40, 2))) == MOST
+    assert (
+        CelProgram(rule, {"self": list_type(TEXT)}).cost_max(SizeLimits(REQUEST_BYTES, 2, SizeLimits(40, 2)))
+        == SIZE_MAX
+    )

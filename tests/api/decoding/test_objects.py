@@ -58,7 +58,7 @@ def values(draw: st.DrawFn, schema: Schema, depth: int = 0) -> Any:  # noqa: ANN
 def test_the_canonical_form_is_canonical(pod: dict[str, Any]) -> None:
     once = decode(pod, POD)
 
-    assert once.unknown == []
+    assert once.strict_errors == []
     assert decode(once.object, POD) == once
 
 
@@ -68,7 +68,7 @@ def test_a_field_that_is_not_known_is_dropped_and_reported(pod: dict[str, Any], 
 
     decoded = decode({**pod, "spec": spec}, POD)
 
-    assert decoded.unknown == [f'unknown field "spec.{name}"']
+    assert decoded.strict_errors == [f'unknown field "spec.{name}"']
     assert name not in decoded.object["spec"]
 
 
@@ -193,7 +193,7 @@ def test_schemas_of_definitions_hold_schemas_booleans_and_lists() -> None:
     decoded = decode(value, props)
 
     assert decoded.object == {**value, "additionalProperties": {"type": "string"}, "maximum": 2}
-    assert decoded.unknown == [], "inside, the real server does not look"
+    assert decoded.strict_errors == [], "inside, the real server does not look"
     with pytest.raises(DecodeError, match="boolean or JSON schema expected"):
         decode({"additionalProperties": 5}, props)
 
@@ -247,6 +247,6 @@ def test_the_recorded_server_complains_in_the_same_words() -> None:
 
 def complaint(body: dict[str, Any], schema: Schema) -> str:
     try:
-        return "strict decoding error: " + ", ".join(decode(body, schema).unknown)
+        return "strict decoding error: " + ", ".join(decode(body, schema).strict_errors)
     except DecodeError as problem:
         return str(problem)

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batkube.api.decoding.quantities import NotAQuantity, stored_quantity
+from batkube.api.decoding.stored_quantities import InvalidQuantity, stored_quantity
 from batkube.kernel.quantities import parse_quantity
-from batkube.kernel.time_text import NotATime, stored_duration, stored_micro_time, stored_time
+from batkube.kernel.text.go_times import InvalidTime, normalize_duration, normalize_micro_time, normalize_time
 
 QUANTITIES = st.from_regex(r"\A-?[1-9][0-9]{0,8}(\.[0-9]{1,4})?([numkMGTP]|[KMGT]i|e[1-6])?\Z")
 
@@ -51,14 +51,14 @@ def test_a_quantity_that_looks_canonical_to_kubernetes_keeps_its_text(text: str,
     [("", "regular expression"), ("abc", "regular expression"), ("1 Gi", "regular expression"), ("1e", "suffix")],
 )
 def test_what_is_no_quantity_is_told(text: str, problem: str) -> None:
-    with pytest.raises(NotAQuantity, match=problem):
+    with pytest.raises(InvalidQuantity, match=problem):
         stored_quantity(text)
 
 
 def test_times_come_back_in_utc() -> None:
-    assert stored_time("2024-01-02T03:04:05.987+02:00") == "2024-01-02T01:04:05Z"
-    assert stored_micro_time("2024-01-02T03:04:05.123456-00:30") == "2024-01-02T03:34:05.123456Z"
-    assert stored_time("0001-01-01T00:00:00Z") is None
+    assert normalize_time("2024-01-02T03:04:05.987+02:00") == "2024-01-02T01:04:05Z"
+    assert normalize_micro_time("2024-01-02T03:04:05.123456-00:30") == "2024-01-02T03:34:05.123456Z"
+    assert normalize_time("0001-01-01T00:00:00Z") is None
 
 
 SECONDS = '"2006-01-02T15:04:05Z07:00"'
@@ -79,33 +79,33 @@ SECONDS = '"2006-01-02T15:04:05Z07:00"'
     ],
 )
 def test_what_is_no_time_is_told(text: str, problem: str) -> None:
-    with pytest.raises(NotATime) as raised:
-        stored_time(text)
+    with pytest.raises(InvalidTime) as raised:
+        normalize_time(text)
     assert str(raised.value) == problem
 
 
 def test_a_micro_time_has_six_decimals() -> None:
-    with pytest.raises(NotATime, match=r'cannot parse "Z" as "\.000000"'):
-        stored_micro_time("2024-02-10T03:04:05Z")
+    with pytest.raises(InvalidTime, match=r'cannot parse "Z" as "\.000000"'):
+        normalize_micro_time("2024-02-10T03:04:05Z")
 
 
 @given(st.integers(0, 2**50))
 def test_a_duration_comes_back_as_it_was(ns: int) -> None:
-    stored = stored_duration(f"{ns}ns")
+    stored = normalize_duration(f"{ns}ns")
 
-    assert stored_duration(stored) == stored
+    assert normalize_duration(stored) == stored
 
 
 @pytest.mark.parametrize(
     ("text", "stored"), [("90s", "1m30s"), ("1.5h", "1h30m0s"), ("100ms", "100ms"), ("1500us", "1.5ms"), ("-1s", "-1s")]
 )
 def test_durations_are_printed_as_go_prints_them(text: str, stored: str) -> None:
-    assert stored_duration(text) == stored
+    assert normalize_duration(text) == stored
 
 
 @pytest.mark.parametrize(
     ("text", "problem"), [("5", "missing unit"), ("1x", "unknown unit"), ("", "invalid"), ("s", "invalid")]
 )
 def test_what_is_no_duration_is_told(text: str, problem: str) -> None:
-    with pytest.raises(NotATime, match=problem):
-        stored_duration(text)
+    with pytest.raises(InvalidTime, match=problem):
+        normalize_duration(text)

@@ -25,12 +25,12 @@ def recorded() -> Iterator[tuple[str, bool, dict[str, Any]]]:
 def answered(path: str, aggregated: bool) -> dict[str, Any] | None:
     root, *rest = path.strip("/").split("/")
     if aggregated:
-        return documents.aggregated(TABLE, core=root == "api")
+        return documents.aggregated_discovery(TABLE, core=root == "api")
     if not rest:
         return documents.api_versions("127.0.0.1:1") if root == "api" else documents.group_list(TABLE)
     if root == "api":
         return documents.resource_list(TABLE, "", rest[0])
-    return documents.group(TABLE, rest[0]) if len(rest) == 1 else documents.resource_list(TABLE, rest[0], rest[1])
+    return documents.api_group(TABLE, rest[0]) if len(rest) == 1 else documents.resource_list(TABLE, rest[0], rest[1])
 
 
 def comparable(value: Any) -> Any:  # noqa: ANN401 - any JSON
@@ -50,8 +50,8 @@ def test_discovery_tells_what_the_real_server_tells() -> None:
 
 
 def test_what_is_not_served_has_no_answer() -> None:
-    assert documents.group(TABLE, "bogus") is None
-    assert documents.group(TABLE, "") is None
+    assert documents.api_group(TABLE, "bogus") is None
+    assert documents.api_group(TABLE, "") is None
     assert documents.resource_list(TABLE, "apps", "v2") is None
 
 
@@ -69,7 +69,7 @@ def test_custom_kinds_are_told_with_their_own_group() -> None:
         )
     )
 
-    last = documents.aggregated(table, core=False)["items"][-1]
+    last = documents.aggregated_discovery(table, core=False)["items"][-1]
 
     assert last["metadata"] == {"name": "example.com"}
     (item,) = last["versions"][0]["resources"]

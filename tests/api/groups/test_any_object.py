@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from batkube.api.admission.plugins import Admission
+from batkube.api.admission.chain import AdmissionChain
 from batkube.api.decoding.objects import DecodeError, decode
-from batkube.api.groups.context import Context
-from batkube.api.groups.defaulting import apply_defaults
-from batkube.api.groups.strategies import prepare_create, prepare_update
+from batkube.api.groups.kind_model.context import StrategyContext
+from batkube.api.groups.scheme.defaulting import apply_defaults
+from batkube.api.groups.scheme.strategies import prepare_create, prepare_update
 from batkube.api.requests.statuses import Failure
 from batkube.cluster.kinds import KindTable, Resource
 from batkube.cluster.schemas import Schema, Shape
@@ -82,7 +82,7 @@ def test_every_shape_is_prepared_or_refused_and_live_objects_are_left_alone(seed
     chance = random.Random(seed)
     store = Store()
     store.create("namespaces", [Key("n")], [{"metadata": {"name": "n"}, "status": {"phase": "Active"}}], START)
-    admission, context = Admission(store, random.Random(seed)), Context(store, START)
+    admission, context = AdmissionChain(store, random.Random(seed)), StrategyContext(store, START)
     prepared = 0
     for resource in RESOURCES:
         live: dict[str, Any] | None = None
@@ -93,7 +93,7 @@ def test_every_shape_is_prepared_or_refused_and_live_objects_are_left_alone(seed
             try:
                 new = sent(resource, chance)
                 namespace = "n" if resource.namespaced else ""
-                attempt = admission.attempt(
+                attempt = admission.new_request(
                     resource, new, live, START, namespace=namespace, name="x", subresource=subresource
                 )
                 admission.admit(attempt)
@@ -101,7 +101,7 @@ def test_every_shape_is_prepared_or_refused_and_live_objects_are_left_alone(seed
                     prepare_create(resource, new, context)
                 else:
                     prepare_update(resource, new, live, context, subresource)
-                admission.review(attempt)
+                admission.validate(attempt)
             except (Failure, DecodeError):
                 continue
             assert live == before, f"{resource.storage}/{subresource} edited the live object"

@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 
 from batkube.api.decoding.objects import DecodeError, decode
-from batkube.api.groups import strategies, validation
-from batkube.api.groups.context import Context
-from batkube.api.groups.conversion import convert
-from batkube.api.groups.defaulting import apply_defaults
+from batkube.api.groups.kind_model.context import StrategyContext
+from batkube.api.groups.scheme import strategies, validation
+from batkube.api.groups.scheme.conversion import convert_version
+from batkube.api.groups.scheme.defaulting import apply_defaults
 from batkube.api.requests.statuses import Failure
 from batkube.cluster.kinds import KindTable, Resource
 from batkube.cluster.store import Store
@@ -60,8 +60,8 @@ def prepared(resource: Resource, body: dict[str, Any], namespace: str = "default
     apply_defaults(resource, value)
     stored = stored_resource(resource)
     if stored is not resource:
-        value = convert(value, resource, stored)
-    strategies.prepare_create(stored, value, Context(Store(), Instant(0), "admin", ()))
+        value = convert_version(value, resource, stored)
+    strategies.prepare_create(stored, value, StrategyContext(Store(), Instant(0), "admin", ()))
     return value
 
 

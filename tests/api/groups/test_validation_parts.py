@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from batkube.api.groups.batch.cron_schedules import check_zone
 from batkube.api.groups.batch.job_policies import BadIndexes, parse_indexes
-from batkube.api.groups.batch.schedules import check_zone
 from batkube.api.validation.addresses import check_strict_ip, is_dual_stack, parse_cidr, parse_ip
 from batkube.api.validation.go_values import go_difference, go_struct
 from batkube.api.validation.problems import Problems
-from batkube.api.validation.quantities import container_resource, resource_amount
+from batkube.api.validation.quantities import container_resource, resource_quantity
 
 
 @pytest.mark.parametrize(("zone", "good"), [("Europe/Paris", True), ("UTC", True), ("Mars/X", False), ("../x", False)])
@@ -53,8 +53,8 @@ def test_a_canonical_address_passes_where_only_canonical_ones_do(address: object
 
 
 def test_whole_units_are_counted_of_what_is_counted() -> None:
-    assert resource_amount("example.com/gpu", "1500m") == ("must be an integer",)
-    assert resource_amount("cpu", "1500m") == ()
+    assert resource_quantity("example.com/gpu", "1500m") == ("must be an integer",)
+    assert resource_quantity("cpu", "1500m") == ()
     assert container_resource("pods") == ("must be a standard resource for containers",)
 
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from batkube.api.decoding.objects import decode
-from batkube.api.groups import validation
-from batkube.api.groups.defaulting import apply_defaults
+from batkube.api.groups.scheme import validation
+from batkube.api.groups.scheme.defaulting import apply_defaults
 from batkube.cluster.kinds import KindTable, Resource
 
 TABLE = KindTable.builtin()

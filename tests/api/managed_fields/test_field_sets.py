@@ -11,12 +11,12 @@ from batkube.api.managed_fields.field_sets import (
     contains,
     difference,
     encode,
+    interned,
     intersection,
     key_element,
-    parsed,
+    parse_fields_v1,
     path_text,
     paths,
-    shared,
     union,
     value_element,
     without,
@@ -70,19 +70,19 @@ def test_exclusion_takes_everything_below(first: frozenset[Path], second: frozen
 
 @given(SETS)
 def test_a_set_is_what_its_json_says(first: frozenset[Path]) -> None:
-    assert parsed(json.loads(encode(tree(first)))) == tree(first)
+    assert parse_fields_v1(json.loads(encode(tree(first)))) == tree(first)
 
 
 @given(SETS)
 def test_equal_sets_are_shared(first: frozenset[Path]) -> None:
     one, other = tree(first), dict(reversed(tree(first).items()))
-    assert shared(encode(one)) == one
-    assert shared(encode(one)) is shared(encode(other))
+    assert interned(encode(one)) == one
+    assert interned(encode(one)) is interned(encode(other))
 
 
 def test_parts_of_different_sets_are_shared() -> None:
-    first = shared(encode({"f:spec": {"f:a": {}}, "f:status": {'k:{"ip":"10.0.0.1"}': {}}}))
-    second = shared(encode({"f:spec": {"f:a": {}}, "f:status": {'k:{"ip":"10.0.0.2"}': {}}}))
+    first = interned(encode({"f:spec": {"f:a": {}}, "f:status": {'k:{"ip":"10.0.0.1"}': {}}}))
+    second = interned(encode({"f:spec": {"f:a": {}}, "f:status": {'k:{"ip":"10.0.0.2"}': {}}}))
     assert first["f:spec"] is second["f:spec"]
 
 
@@ -112,11 +112,11 @@ def test_elements_are_written_as_go_writes_json() -> None:
 
 
 def test_keys_that_a_client_wrote_are_put_in_order() -> None:
-    assert parsed({'k:{"protocol": "TCP", "port": 80}': {".": {}}}) == {'k:{"port":80,"protocol":"TCP"}': {}}
+    assert parse_fields_v1({'k:{"protocol": "TCP", "port": 80}': {".": {}}}) == {'k:{"port":80,"protocol":"TCP"}': {}}
 
 
 def test_elements_of_unknown_kinds_are_dropped() -> None:
-    assert parsed({"f:a": {"x:new": {}, "f:b": {}}}) == {"f:a": {"f:b": {}}}
+    assert parse_fields_v1({"f:a": {"x:new": {}, "f:b": {}}}) == {"f:a": {"f:b": {}}}
 
 
 @pytest.mark.parametrize(
@@ -124,4 +124,4 @@ def test_elements_of_unknown_kinds_are_dropped() -> None:
 )
 def test_what_is_no_set_is_refused(raw: object) -> None:
     with pytest.raises(ValueError):  # noqa: PT011 - any problem of the client's
-        parsed(raw)
+        parse_fields_v1(raw)

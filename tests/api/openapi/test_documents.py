@@ -47,7 +47,7 @@ def test_every_reference_leads_to_a_definition_and_none_is_left_over(path: str) 
 
 
 def test_the_references_of_version_2_lead_somewhere_too() -> None:
-    swagger = OPEN_API.swagger()
+    swagger = OPEN_API.version_2_document()
 
     assert references(swagger) == set(swagger["definitions"])
     assert '"oneOf":[' not in msgspec.json.encode(swagger).decode()
@@ -98,36 +98,36 @@ def test_a_custom_kind_is_described_by_its_definition() -> None:
     assert widget["properties"]["spec"] == WIDGET["properties"]["spec"]
     assert set(widget["properties"]) == {"apiVersion", "kind", "metadata", "spec"}
     assert widget["x-kubernetes-group-version-kind"] == [{"group": "example.com", "version": "v1", "kind": "Widget"}]
-    simpler = OPEN_API.swagger()["definitions"]["com.example.v1.Widget"]["properties"]["spec"]
+    simpler = OPEN_API.version_2_document()["definitions"]["com.example.v1.Widget"]["properties"]["spec"]
     assert simpler == {"type": "object", "properties": {"default": {"type": "integer"}}}
 
 
 def test_a_document_and_its_hash_change_when_a_kind_comes_or_goes() -> None:
     table, open_api = with_widgets()
-    before = open_api.answer("v3", JSON)
+    before = open_api.document_at("v3", JSON)
     (widgets,) = [resource for resource in table.resources() if resource.custom]
 
     table.remove(widgets)
-    after = open_api.answer("v3", JSON)
+    after = open_api.document_at("v3", JSON)
 
     assert before is not None
     assert after is not None
     assert before[2] != after[2]
     assert b"example.com" in before[0]
-    assert open_api.answer("v3/apis/example.com/v1", JSON) is None
+    assert open_api.document_at("v3/apis/example.com/v1", JSON) is None
 
 
 def test_answers_are_json_for_those_who_take_it() -> None:
-    found = OPEN_API.answer("v3/apis/apps/v1", "application/json, */*")
+    found = OPEN_API.document_at("v3/apis/apps/v1", "application/json, */*")
 
     assert found is not None
     body, media_type, etag = found
     assert media_type == JSON
     assert etag.startswith('"')
     assert msgspec.json.decode(body) == OPEN_API.document("apis/apps/v1")
-    assert OPEN_API.answer("v3/apis/apps/v1", "application/com.github.proto-openapi.spec.v3@v1.0+protobuf") is None
-    assert OPEN_API.answer("v3/apis/bogus", JSON) is None
-    assert OPEN_API.answer("v4", JSON) is None
+    assert OPEN_API.document_at("v3/apis/apps/v1", "application/com.github.proto-openapi.spec.v3@v1.0+protobuf") is None
+    assert OPEN_API.document_at("v3/apis/bogus", JSON) is None
+    assert OPEN_API.document_at("v4", JSON) is None
 
 
 def test_what_somebody_knows_of_types_and_fields_is_told() -> None:
@@ -139,7 +139,7 @@ def test_what_somebody_knows_of_types_and_fields_is_told() -> None:
     documents = OpenApi(table, lambda resource: WIDGET, lambda version: asked.append(version) or words)
     core, custom = documents.document("api/v1"), documents.document("apis/example.com/v1")
 
-    assert asked == [table.kubernetes], "asked once, whatever is written"
+    assert asked == [table.kubernetes_version], "asked once, whatever is written"
     assert core is not None
     assert custom is not None
     described = core["components"]["schemas"][pod]
@@ -153,4 +153,6 @@ def test_what_somebody_knows_of_types_and_fields_is_told() -> None:
     widget = custom["components"]["schemas"]["com.example.v1.Widget"]["properties"]
     assert widget["apiVersion"] == {"description": "The version.", "type": "string"}
     assert widget["kind"] == {"type": "string"}
-    assert documents.swagger()["definitions"][pod]["properties"]["spec"]["description"] == "What it should be."
+    assert (
+        documents.version_2_document()["definitions"][pod]["properties"]["spec"]["description"] == "What it should be."
+    )

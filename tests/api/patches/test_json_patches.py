@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from batkube.api.patches.json_patches import (
     COPIED_BYTES_LIMIT,
     PatchError,
-    json_patch,
-    same,
-    unknown_in_json_patch,
+    apply_json_patch,
+    json_equal,
+    unknown_fields,
 )
-from batkube.api.patches.merge_patches import merge_patch
+from batkube.api.patches.merge_patches import apply_merge_patch
 
 SCALARS = st.none() | st.booleans() | st.integers(-3, 3) | st.text(alphabet="ab~/", max_size=3)
 KEYS = st.text(alphabet="ab~/", min_size=1, max_size=2)
@@ -40,7 +40,7 @@ def create_merge_patch(old: dict[str, Any], new: dict[str, Any]) -> dict[str, An
         if key in old and isinstance(old[key], dict) and isinstance(value, dict):
             if inner := create_merge_patch(old[key], value):
                 patch[key] = inner
-        elif key not in old or not same(old[key], value):
+        elif key not in old or not json_equal(old[key], value):
             patch[key] = value
     return patch
 
@@ -54,15 +54,15 @@ def test_the_merge_patch_between_two_objects_leads_from_one_to_the_other(
 ) -> None:
     before = copy.deepcopy(old)
 
-    assert merge_patch(old, create_merge_patch(old, new)) == new
+    assert apply_merge_patch(old, create_merge_patch(old, new)) == new
     assert old == before
 
 
 @given(OBJECTS, OBJECTS)
 def test_a_merge_patch_twice_is_a_merge_patch_once(value: dict[str, Any], patch: dict[str, Any]) -> None:
-    once = merge_patch(value, patch)
+    once = apply_merge_patch(value, patch)
 
-    assert merge_patch(once, patch) == once or any_null_in_lists(patch)
+    assert apply_merge_patch(once, patch) == once or any_null_in_lists(patch)
 
 
 def any_null_in_lists(value: object) -> bool:
@@ -77,10 +77,12 @@ def test_what_is_added_can_be_tested_and_removed_again(value: dict[str, Any], ke
     before = copy.deepcopy(value)
     where = pointer(key)
 
-    added = json_patch(value, [{"op": "add", "path": where, "value": new}, {"op": "test", "path": where, "value": new}])
+    added = apply_json_patch(
+        value, [{"op": "add", "path": where, "value": new}, {"op": "test", "path": where, "value": new}]
+    )
 
-    assert same(added, {**value, key: new})
-    assert json_patch(added, [{"op": "remove", "path": where}]) == {k: v for k, v in value.items() if k != key}
+    assert json_equal(added, {**value, key: new})
+    assert apply_json_patch(added, [{"op": "remove", "path": where}]) == {k: v for k, v in value.items() if k != key}
     assert value == before
 
 
@@ -91,14 +93,14 @@ def test_moving_within_a_list_there_and_back_changes_nothing(items: list[Any], d
     there = {"op": "move", "from": f"/l/{first}", "path": f"/l/{second}"}
     back = {"op": "move", "from": f"/l/{second}", "path": f"/l/{first}"}
 
-    assert json_patch({"l": items}, [there, back]) == {"l": items}
+    assert apply_json_patch({"l": items}, [there, back]) == {"l": items}
 
 
 @given(OBJECTS, KEYS, KEYS)
 def test_a_copy_leaves_two_equal_values(value: dict[str, Any], key: str, other: str) -> None:
-    copied = json_patch(value, [{"op": "copy", "from": pointer(key), "path": pointer(other)}])
+    copied = apply_json_patch(value, [{"op": "copy", "from": pointer(key), "path": pointer(other)}])
 
-    assert same(copied[other], value.get(key))
+    assert json_equal(copied[other], value.get(key))
 
 
 @given(
@@ -108,7 +110,7 @@ def test_any_operations_apply_or_are_refused(operations: list[dict[str, Any]], v
     before = copy.deepcopy(value)
 
     with contextlib.suppress(PatchError):
-        json_patch(value, operations)
+        apply_json_patch(value, operations)
 
     assert value == before
 
@@ -130,7 +132,7 @@ def test_any_operations_apply_or_are_refused(operations: list[dict[str, Any]], v
     ],
 )
 def test_the_library_of_kubernetes_is_more_lenient_than_the_rfc(operation: dict[str, Any], result: object) -> None:
-    assert json_patch({"l": [1, 2], "d": {"k": "v"}}, [operation]) == result
+    assert apply_json_patch({"l": [1, 2], "d": {"k": "v"}}, [operation]) == result
 
 
 @pytest.mark.parametrize(
@@ -155,7 +157,7 @@ def test_the_library_of_kubernetes_is_more_lenient_than_the_rfc(operation: dict[
 )
 def test_an_operation_that_does_not_apply_is_refused(operation: dict[str, Any]) -> None:
     with pytest.raises(PatchError) as refusal:
-        json_patch({"l": [1, 2], "d": {"k": "v"}}, [operation])
+        apply_json_patch({"l": [1, 2], "d": {"k": "v"}}, [operation])
 
     assert refusal.value.code == 422
 
@@ -170,16 +172,16 @@ def test_an_operation_that_does_not_apply_is_refused(operation: dict[str, Any]) 
 )
 def test_what_is_no_json_patch_is_malformed(patch: object, problem: str) -> None:
     with pytest.raises(PatchError) as refusal:
-        json_patch({}, patch)
+        apply_json_patch({}, patch)
 
     assert (refusal.value.code, refusal.value.message) == (400, f"error decoding patch: {problem}")
 
 
 def test_what_is_no_merge_patch_is_malformed() -> None:
     with pytest.raises(PatchError, match=r"^Invalid JSON Patch$"):
-        merge_patch({}, None)
+        apply_merge_patch({}, None)
     with pytest.raises(PatchError, match="cannot unmarshal array into Go value of type map"):
-        merge_patch({}, [])
+        apply_merge_patch({}, [])
 
 
 @pytest.mark.parametrize(
@@ -192,21 +194,21 @@ def test_what_is_no_merge_patch_is_malformed() -> None:
 )
 def test_without_field_validation_a_json_patch_is_read_only_once(patch: object, code: int, problem: str) -> None:
     with pytest.raises(PatchError) as refusal:
-        json_patch({}, patch, checks=False)
+        apply_json_patch({}, patch, checks=False)
 
     assert (refusal.value.code, refusal.value.message) == (code, problem)
 
 
 def test_without_field_validation_a_list_may_replace_the_object() -> None:
-    assert merge_patch({"a": 1}, [{"b": None}], checks=False) == [{}]
+    assert apply_merge_patch({"a": 1}, [{"b": None}], checks=False) == [{}]
     with pytest.raises(PatchError, match=r"^Invalid JSON Patch$"):
-        merge_patch({}, 5, checks=False)
+        apply_merge_patch({}, 5, checks=False)
 
 
 def test_unknown_members_of_an_operation_are_reported() -> None:
     patch = [{"op": "add", "path": "/a", "value": 1}, {"op": "test", "extra": 1}]
 
-    assert unknown_in_json_patch(patch) == ['json patch unknown field "[1].extra"']
+    assert unknown_fields(patch) == ['json patch unknown field "[1].extra"']
 
 
 def test_a_patch_that_doubles_an_object_over_and_over_is_stopped() -> None:
@@ -214,6 +216,6 @@ def test_a_patch_that_doubles_an_object_over_and_over_is_stopped() -> None:
     large = {"a": ["x" * (COPIED_BYTES_LIMIT // 8)]}
 
     with pytest.raises(PatchError) as refusal:
-        json_patch(large, [grow] * 30)
+        apply_json_patch(large, [grow] * 30)
 
     assert refusal.value.code == 422

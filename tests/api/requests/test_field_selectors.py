@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batkube.api.requests.field_selectors import NAME, FieldTerm, parse_fields, select_fields
+from batkube.api.requests.field_selectors import NAME, FieldRequirement, parse_field_requirements, parse_selector_for
 from batkube.cluster.kinds import KindTable, Resource
 from batkube.cluster.schemas import Schema, Shape
 from batkube.cluster.selectors import SelectorError
@@ -52,7 +52,7 @@ def resource(kinds: KindTable, group: str, plural: str) -> Resource:
 def test_fields_select_as_in_the_real_server(
     kinds: KindTable, group: str, plural: str, selector: str, value: dict[str, object]
 ) -> None:
-    chosen = select_fields(selector, resource(kinds, group, plural))
+    chosen = parse_selector_for(selector, resource(kinds, group, plural))
 
     assert chosen.matches({"metadata": {"name": "a", "namespace": "d"}, **value})
 
@@ -82,7 +82,7 @@ def test_other_fields_are_refused_in_the_words_of_their_kind(
     kinds: KindTable, group: str, plural: str, field: str, message: str
 ) -> None:
     with pytest.raises(SelectorError) as refusal:
-        select_fields(f"{field}=x", resource(kinds, group, plural))
+        parse_selector_for(f"{field}=x", resource(kinds, group, plural))
 
     assert str(refusal.value) == message
 
@@ -98,7 +98,7 @@ def test_other_fields_are_refused_in_the_words_of_their_kind(
 )
 def test_a_text_that_is_no_selector_is_refused(text: str, message: str) -> None:
     with pytest.raises(SelectorError) as refusal:
-        parse_fields(text)
+        parse_field_requirements(text)
 
     assert str(refusal.value) == message
 
@@ -113,18 +113,18 @@ def test_escaped_values_come_back_as_they_were(terms: list[tuple[str, str, bool]
 
     text = ",".join(f"{field}{'!=' if negated else '='}{escaped(value)}" for field, value, negated in terms)
 
-    found = parse_fields(text)
+    found = parse_field_requirements(text)
 
-    assert sorted(map(repr, found)) == sorted(repr(FieldTerm(*term)) for term in terms)
+    assert sorted(map(repr, found)) == sorted(repr(FieldRequirement(*term)) for term in terms)
 
 
 def test_an_exact_name_is_recognised(kinds: KindTable) -> None:
     pods = resource(kinds, "", "pods")
 
-    assert select_fields("metadata.name=a,status.phase=Running", pods).exact(NAME) == "a"
-    assert select_fields("metadata.name!=a", pods).exact(NAME) is None
-    assert not select_fields("", pods)
-    assert not select_fields("=", pods)
+    assert parse_selector_for("metadata.name=a,status.phase=Running", pods).exact(NAME) == "a"
+    assert parse_selector_for("metadata.name!=a", pods).exact(NAME) is None
+    assert not parse_selector_for("", pods)
+    assert not parse_selector_for("=", pods)
 
 
 def test_a_custom_resource_lists_its_own_fields() -> None:
@@ -142,7 +142,7 @@ def test_a_custom_resource_lists_its_own_fields() -> None:
         selectable_fields=(".spec.n",),
     )
 
-    assert select_fields("spec.n=5", widgets).matches({"metadata": {"name": "w"}, "spec": {"n": 5}})
-    assert select_fields("spec.n=", widgets).matches({"metadata": {"name": "w"}})
+    assert parse_selector_for("spec.n=5", widgets).matches({"metadata": {"name": "w"}, "spec": {"n": 5}})
+    assert parse_selector_for("spec.n=", widgets).matches({"metadata": {"name": "w"}})
     with pytest.raises(SelectorError, match=r"field label not supported: metadata\.namespace"):
-        select_fields("metadata.namespace=d", widgets)
+        parse_selector_for("metadata.namespace=d", widgets)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from batkube.api.groups.catalogue import KINDS
+from batkube.api.groups.scheme.catalogue import KINDS
 from batkube.api.validation.problems import Problems
 
 _FAULTS: list[dict[str, Any]] = [

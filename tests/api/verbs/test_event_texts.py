@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from batkube.api.verbs.watches import Texts
+from batkube.api.verbs.storage.watches import EncodedObjectCache
 from batkube.cluster.store import KubeObject
 from batkube.kernel.instants import Instant
 
@@ -34,35 +34,35 @@ class CountingForm:
 
 
 def test_readers_of_equal_form_share_a_text_however_much_later_they_are_told() -> None:
-    texts, early, late = Texts(), CountingForm("json"), CountingForm("json")
-    told = [texts.body(early, POD, version, NOW) for version in range(100)]
+    texts, early, late = EncodedObjectCache(), CountingForm("json"), CountingForm("json")
+    told = [texts.encode_body(early, POD, version, NOW) for version in range(100)]
 
-    assert [texts.body(late, POD, version, NOW) for version in range(100)] == told
+    assert [texts.encode_body(late, POD, version, NOW) for version in range(100)] == told
     assert (early.encoded, late.encoded) == (100, 0)
 
 
 def test_other_forms_and_forms_that_are_never_alike_share_nothing() -> None:
-    texts, other = Texts(), CountingForm("yaml")
+    texts, other = EncodedObjectCache(), CountingForm("yaml")
     tables = [CountingForm(None), CountingForm(None)]
     for form in (CountingForm("json"), other, *tables):
-        texts.body(form, POD, 1, NOW)
+        texts.encode_body(form, POD, 1, NOW)
 
     assert [other.encoded, *(table.encoded for table in tables)] == [1, 1, 1]
 
 
 def test_of_two_objects_of_one_change_each_has_its_own_text() -> None:
-    texts, form = Texts(), CountingForm("json")
+    texts, form = EncodedObjectCache(), CountingForm("json")
 
-    assert texts.body(form, POD, 1, NOW) == b"Pod 1"
-    assert texts.body(form, {"kind": "Node"}, 1, NOW) == b"Node 1"
+    assert texts.encode_body(form, POD, 1, NOW) == b"Pod 1"
+    assert texts.encode_body(form, {"kind": "Node"}, 1, NOW) == b"Node 1"
 
 
 def test_no_more_is_kept_than_there_is_room_for() -> None:
-    texts, form = Texts(limit=12), CountingForm("json")
+    texts, form = EncodedObjectCache(limit=12), CountingForm("json")
     for version in (1, 2, 3):
-        texts.body(form, POD, version, NOW)
+        texts.encode_body(form, POD, version, NOW)
 
-    texts.body(form, POD, 3, NOW)
+    texts.encode_body(form, POD, 3, NOW)
     assert form.encoded == 3
-    texts.body(form, POD, 1, NOW)
+    texts.encode_body(form, POD, 1, NOW)
     assert form.encoded == 4

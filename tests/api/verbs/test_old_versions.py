@@ -6,7 +6,7 @@ import pytest
 
 from batkube.api.requests.messages import Request, Response
 from batkube.api.requests.negotiation import PROTOBUF
-from batkube.api.wire.protobuf import open_envelope
+from batkube.api.wire.protobuf import decode_envelope
 from batkube.cluster.kinds import KindTable
 from batkube.kernel.errors import InputError
 from conformance.direct import ADMIN, MERGE, Direct, Watched
@@ -66,7 +66,7 @@ def test_protobuf_lists_are_of_the_old_version_too(server: Direct) -> None:
 
     assert isinstance(answer, Response)
     schema = KindTable.builtin().definition_of("policy", "v1", "PodDisruptionBudgetList")
-    listed = open_envelope(answer.body, schema)
+    listed = decode_envelope(answer.body, schema)
     assert listed["apiVersion"] == "policy/v1beta1"
     assert [item["spec"]["minAvailable"] for item in listed["items"]] == [1]
 

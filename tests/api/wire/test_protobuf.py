@@ -23,9 +23,9 @@ from batkube.api.wire import protobuf
 from batkube.cluster.kinds import KindTable, Resource
 from batkube.cluster.schemas import Field, Schema, Shape
 from batkube.kernel.errors import RunFailed
-from batkube.schedulers.builds import built
+from batkube.schedulers.build.builder import ensure_built
 from batkube.schedulers.installed import cache_folder
-from batkube.schedulers.recipes import GoMod, Program
+from batkube.schedulers.recipes import BuildRecipe, GoMod
 
 TABLE = KindTable.builtin()
 #: What is stored: kinds that can be made and listed.
@@ -141,9 +141,9 @@ def filled(schema: Schema, around: tuple[str, ...] = ()) -> Any:  # noqa: ANN401
 def test_an_object_comes_back_as_it_was_stored(drawn: tuple[Resource, dict[str, Any]]) -> None:
     resource, value = drawn
 
-    enveloped = protobuf.envelope(value, resource.schema)
+    enveloped = protobuf.wrap(value, resource.schema)
 
-    assert protobuf.open_envelope(enveloped, resource.schema) == value
+    assert protobuf.decode_envelope(enveloped, resource.schema) == value
 
 
 @pytest.mark.parametrize("resource", STORED, ids=lambda resource: resource.group_resource)
@@ -161,7 +161,7 @@ def test_no_bytes_are_worse_than_undecodable(resource: Resource, data: bytes) ->
         value = protobuf.decode(data, resource.schema)
         assert protobuf.decode(protobuf.encode(value, resource.schema), resource.schema) == value
     with contextlib.suppress(protobuf.WireError):
-        assert set(protobuf.open_envelope(protobuf.MAGIC + data, resource.schema)) <= {*resource.schema.fields}
+        assert set(protobuf.decode_envelope(protobuf.MAGIC + data, resource.schema)) <= {*resource.schema.fields}
 
 
 @QUICK
@@ -249,9 +249,9 @@ def test_what_is_no_envelope_is_refused_in_the_words_of_the_real_server() -> Non
 
 
 def test_an_object_of_another_kind_is_named_and_not_read() -> None:
-    enveloped = protobuf.envelope({"kind": "Node", "apiVersion": "v1", "metadata": {"name": "n"}}, POD)
+    enveloped = protobuf.wrap({"kind": "Node", "apiVersion": "v1", "metadata": {"name": "n"}}, POD)
 
-    assert protobuf.open_envelope(enveloped, POD) == {"kind": "Node", "apiVersion": "v1"}
+    assert protobuf.decode_envelope(enveloped, POD) == {"kind": "Node", "apiVersion": "v1"}
 
 
 def test_parts_that_objects_share_are_written_alike_in_all_of_them() -> None:
@@ -297,14 +297,14 @@ def test_recorded_bodies_have_the_recorded_length(shared_data: Path) -> None:
         for length, body in recorded.findall(page.read_text(encoding="utf-8")):
             value = json.loads(body)
             group, _, version = value["apiVersion"].rpartition("/")
-            if not TABLE.knows_kind(group, version, value["kind"]):
+            if not TABLE.has_kind(group, version, value["kind"]):
                 group = "meta.k8s.io"
             schema = TABLE.definition_of(group, version, value["kind"])
 
-            enveloped = protobuf.envelope(value, schema)
+            enveloped = protobuf.wrap(value, schema)
 
             assert len(enveloped) == int(length), value["kind"]
-            assert protobuf.open_envelope(enveloped, schema) == value
+            assert protobuf.decode_envelope(enveloped, schema) == value
             count += 1
     assert count > 50
 
@@ -336,11 +336,17 @@ class Original:
 def original() -> Iterator[Original]:
     """The Go program, built on first use."""
     source = GO_PROGRAM.read_text()
-    wanted = Program(
-        "protobuf", "k8s.io/kubernetes", TABLE.kubernetes, "", main=source, go_mod=GoMod.KUBERNETES, virtual=False
+    wanted = BuildRecipe(
+        "protobuf",
+        "k8s.io/kubernetes",
+        TABLE.kubernetes_version,
+        "",
+        main=source,
+        go_mod=GoMod.KUBERNETES,
+        virtual=False,
     )
     try:
-        program = Original(built(wanted, cache_folder()))
+        program = Original(ensure_built(wanted, cache_folder()))
     except RunFailed as problem:
         pytest.skip(f"needs Kubernetes from the Go module proxy: {problem}")
     yield program
@@ -355,7 +361,7 @@ def test_bytes_are_those_of_go(original: Original, drawn: tuple[Resource, dict[s
     answer = original.ask(value)
 
     assert "problem" not in answer, answer
-    assert protobuf.envelope(value, resource.schema) == base64.b64decode(answer["protobuf"])
+    assert protobuf.wrap(value, resource.schema) == base64.b64decode(answer["protobuf"])
     assert value == canonical(answer["json"], resource.schema).object
 
 
@@ -366,5 +372,5 @@ def test_every_field_of_every_kind_is_written_as_go_writes_it(original: Original
 
     answer = original.ask(value)
 
-    assert protobuf.envelope(value, resource.schema) == base64.b64decode(answer["protobuf"])
+    assert protobuf.wrap(value, resource.schema) == base64.b64decode(answer["protobuf"])
     assert value == canonical(answer["json"], resource.schema).object

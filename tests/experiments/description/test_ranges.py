@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batkube.experiments.description.ranges import spread
+from batkube.experiments.description.ranges import expand_range
 
 UNITS = st.sampled_from(["", "ms", "s", "h"])
 
@@ -22,25 +22,25 @@ def test_a_range_holds_its_ends_and_every_step_between(
     low, by = Decimal(first).scaleb(-places), Decimal(step).scaleb(-places)
     high = low + (count - 1) * by
 
-    values = spread({"from": f"{low}{unit}", "to": f"{high}{unit}", "step": f"{by}{unit}"})
+    values = expand_range({"from": f"{low}{unit}", "to": f"{high}{unit}", "step": f"{by}{unit}"})
 
     assert [Decimal(str(value).removesuffix(unit)) for value in values] == [low + n * by for n in range(count)]
 
 
 def test_a_tenth_added_ten_times_is_one() -> None:
-    assert spread({"from": 0, "to": 1, "step": 0.1}) == [0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1]
+    assert expand_range({"from": 0, "to": 1, "step": 0.1}) == [0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1]
 
 
 def test_an_end_that_no_step_meets_is_left_out() -> None:
-    assert spread({"from": 1, "to": 10, "step": 4}) == [1, 5, 9]
+    assert expand_range({"from": 1, "to": 10, "step": 4}) == [1, 5, 9]
 
 
 def test_durations_are_written_in_the_unit_of_the_step() -> None:
-    assert spread({"from": 0, "to": "1s", "step": "250ms"}) == ["0ms", "250ms", "500ms", "750ms", "1000ms"]
+    assert expand_range({"from": 0, "to": "1s", "step": "250ms"}) == ["0ms", "250ms", "500ms", "750ms", "1000ms"]
 
 
 def test_digits_give_so_many_values_per_decade() -> None:
-    values = spread({"from": "10ms", "to": "2s", "digits": [1, 2, 5]})
+    values = expand_range({"from": "10ms", "to": "2s", "digits": [1, 2, 5]})
 
     assert values == ["10ms", "20ms", "50ms", "100ms", "200ms", "500ms", "1000ms", "2000ms"]
 
@@ -49,7 +49,7 @@ def test_digits_give_so_many_values_per_decade() -> None:
 def test_nine_digits_over_whole_decades_are_all_there(low: int, decades: int) -> None:
     first = Decimal(1).scaleb(low)
 
-    values = spread({"from": str(first), "to": str(first.scaleb(decades) * 9), "digits": list(range(1, 10))})
+    values = expand_range({"from": str(first), "to": str(first.scaleb(decades) * 9), "digits": list(range(1, 10))})
 
     expected = [Decimal(digit).scaleb(low + power) for power in range(decades + 1) for digit in range(1, 10)]
     assert [Decimal(str(value)) for value in values] == expected
@@ -76,4 +76,4 @@ def test_nine_digits_over_whole_decades_are_all_there(low: int, decades: int) ->
 )
 def test_a_wrong_range_says_what_is_wrong(words: dict[str, object], problem: str) -> None:
     with pytest.raises(ValueError, match=problem):
-        spread(words)
+        expand_range(words)

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from batkube.experiments.description.conditions import read_conditions
 from batkube.experiments.description.figures import read_figures
-from batkube.experiments.figures.charts import OURS, chart_of
-from batkube.experiments.figures.data import Chart, amount, scale_of
+from batkube.experiments.figures.chart_data import Chart, label_amount, scale_of
+from batkube.experiments.figures.charts import OWN_SERIES, chart_of
 from batkube.experiments.figures.defaults import default_figures
 from batkube.experiments.figures.gallery import charts_of, save_figures
 from batkube.experiments.results.findings import read_findings
@@ -161,7 +161,7 @@ def test_published_rows_are_drawn_in_our_units_and_those_left_out_are_counted(tm
     )
 
     ours, theirs = chart.panels[0].series
-    assert (ours.label, theirs.label, theirs.is_published) == (OURS, "2020", True)
+    assert (ours.label, theirs.label, theirs.is_published) == (OWN_SERIES, "2020", True)
     assert [(point.x, point.sample.mean, point.sample.n) for point in theirs.points] == [
         (0.005, 7500, 2),
         (0.01, 5400, 1),
@@ -268,7 +268,7 @@ def test_a_wrong_entry_is_refused_with_its_place(entry: object, told: str) -> No
     [("20ms", 0.02), ("1.5h", 5400.0), ("16", 16.0), ("1e3", 1000.0), ("1.34.4", None), ("exact", None), ("nan", None)],
 )
 def test_labels_are_numbers_only_when_they_are(label: str, number: float | None) -> None:
-    assert amount(label) == (None if number is None else pytest.approx(number))
+    assert label_amount(label) == (None if number is None else pytest.approx(number))
 
 
 def test_an_axis_is_of_numbers_when_half_of_its_labels_are() -> None:
@@ -281,9 +281,9 @@ def test_an_axis_is_of_numbers_when_half_of_its_labels_are() -> None:
 def test_comparisons_are_those_of_numbers(value: float, bound: float) -> None:
     less, not_less = (read_conditions({"x": f"{sign} {bound!r}"}, FILE, "where")[0] for sign in ("<", ">="))
 
-    assert less.holds(value) == less.holds(repr(value)) == (value < bound)
-    assert not_less.holds(value) != less.holds(value)
-    assert not less.holds("")
+    assert less.matches(value) == less.matches(repr(value)) == (value < bound)
+    assert not_less.matches(value) != less.matches(value)
+    assert not less.matches("")
 
 
 def test_an_experiment_that_asks_for_nothing_gets_what_its_axes_suggest() -> None:

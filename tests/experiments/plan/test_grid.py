@@ -9,8 +9,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batkube.experiments.description.reading import read_experiment
-from batkube.experiments.plan.grid import points, with_settings
+from batkube.experiments.description.experiment_file import read_experiment
+from batkube.experiments.plan.grid import apply_settings, points
 
 #: Keys of a scenario that take any text, so that axes may be named after them.
 KEYS = ["platform", "decision-cost", "scheduler", "resources"]
@@ -98,7 +98,7 @@ def test_a_plain_value_may_have_a_label() -> None:
 def test_a_dot_leads_into_a_mapping_and_leaves_the_rest_of_it() -> None:
     content = {"scheduler-args": {"a": 1, "b": 2}}
 
-    assert with_settings(content, {"scheduler-args.b": 3, "x.y.z": 4}) == {
+    assert apply_settings(content, {"scheduler-args.b": 3, "x.y.z": 4}) == {
         "scheduler-args": {"a": 1, "b": 3},
         "x": {"y": {"z": 4}},
     }

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.experiments.conftest import Study
 
-from batkube.experiments.description.reading import read_experiment
+from batkube.experiments.description.experiment_file import read_experiment
 from batkube.experiments.plan.runs import Plan, make_plan
 from batkube.experiments.running.executors import default_jobs
 from batkube.kernel.errors import InputError

@@ -14,12 +14,12 @@ from tests.experiments.conftest import Study
 import batkube
 from batkube.cli.main import main
 from batkube.experiments.report.document import report_page, write_report
-from batkube.experiments.report.gantts import representative_runs
-from batkube.experiments.report.grid_points import best_of, grid_points
+from batkube.experiments.report.gantt_charts import representative_runs
+from batkube.experiments.report.grid_points import grid_points, marks_of_best
 from batkube.experiments.report.paper_tables import write_paper_tables
 from batkube.experiments.results.findings import read_findings
-from batkube.experiments.running.workers import Here, worker_processes
-from batkube.outputs.measures.number_columns import column_of
+from batkube.experiments.running.worker_pool import InlineExecutor, worker_pool
+from batkube.outputs.measures.metric_columns import column_of
 from report_pages import Page, read_page, write_experiment
 
 NASTY = '</title><script>alert("1")</script> $\\frac{1}{0}$ <b>&amp;\x00 ' + "'\"`"
@@ -27,7 +27,7 @@ NASTY = '</title><script>alert("1")</script> $\\frac{1}{0}$ <b>&amp;\x00 ' + "'\
 
 def told(folder: Path) -> Page:
     """Return the report of a folder, which must be well-formed."""
-    page = read_page(report_page(read_findings(folder), Here()))
+    page = read_page(report_page(read_findings(folder), InlineExecutor()))
     assert page.problems == []
     return page
 
@@ -55,7 +55,7 @@ def test_a_real_experiment_is_told_in_one_page_and_twice_alike(study: Study) -> 
     assert page.tags.count("svg") == 5  # three figures and two Gantt charts
     again = target.read_bytes()
     assert write_report(study.out, study.folder / "again.html").read_bytes() == again
-    with worker_processes(2) as workers:
+    with worker_pool(2) as workers:
         assert write_report(study.out, study.folder / "apart.html", workers).read_bytes() == again
 
 
@@ -109,7 +109,7 @@ def test_the_best_is_sought_among_runs_with_the_same_task_only(tmp_path: Path) -
         ("b", "small"),
         ("b", "large"),
     ]
-    assert best_of(points, column) == ["", "", "★", "★"]
+    assert marks_of_best(points, column) == ["", "", "★", "★"]
 
 
 def test_identical_repeats_are_said_to_be_so_and_count_once(tmp_path: Path) -> None:

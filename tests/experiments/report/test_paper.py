@@ -13,7 +13,7 @@ from scipy import stats
 from typer.testing import CliRunner
 
 import batkube
-from batkube.cli.app import command_line
+from batkube.cli.app import build_app
 from batkube.experiments.description.figures import read_figures
 from batkube.experiments.figures.charts import chart_of
 from batkube.experiments.figures.drawing import draw
@@ -21,7 +21,7 @@ from batkube.experiments.figures.gallery import charts_of, save_figures
 from batkube.experiments.report.paper_tables import write_paper_tables
 from batkube.experiments.results.findings import read_findings
 from batkube.kernel.errors import InputError
-from batkube.outputs.pages.latex import escaped, number
+from batkube.outputs.pages.latex import escape, math_number
 
 #: Places every job at once on the first machines, free or not.
 _GREEDY = '''
@@ -118,7 +118,7 @@ def test_a_policy_that_gives_away_what_is_not_there_looks_good_nowhere(folder: P
         assert "greedy" not in names
         assert any("no cluster allows" in remark for remark in chart.remarks)
     page = tmp_path / "r.html"
-    CliRunner().invoke(command_line(), ["report", str(folder), "-o", str(page)])
+    CliRunner().invoke(build_app(), ["report", str(folder), "-o", str(page)])
     assert "did what no cluster allows, so its means are not compared" in page.read_text(encoding="utf-8")
 
 
@@ -163,7 +163,7 @@ def test_a_wrong_distribution_is_refused_with_its_place(entry: dict[str, object]
 
 
 def test_a_report_is_not_written_as_what_it_is_not(folder: Path, tmp_path: Path) -> None:
-    result = CliRunner().invoke(command_line(), ["report", str(folder), "-o", str(tmp_path / "rep.pdf")])
+    result = CliRunner().invoke(build_app(), ["report", str(folder), "-o", str(tmp_path / "rep.pdf")])
 
     assert isinstance(result.exception, InputError)
     assert "HTML page" in str(result.exception)
@@ -179,9 +179,9 @@ def test_figures_for_print_are_the_same_bytes_each_time(folder: Path, tmp_path: 
 
 
 def test_texts_of_users_are_no_commands_to_latex() -> None:
-    assert escaped(r"50 % & \input{x}_$1^2 ∆") == (r"50 \% \& \textbackslash{}input\{x\}\_\$1\textasciicircum{}2 ?")
-    assert number("-1,234.5") == r"$-1\,234.5$"
-    assert number("none_") == r"none\_"
+    assert escape(r"50 % & \input{x}_$1^2 ∆") == (r"50 \% \& \textbackslash{}input\{x\}\_\$1\textasciicircum{}2 ?")
+    assert math_number("-1,234.5") == r"$-1\,234.5$"
+    assert math_number("none_") == r"none\_"
 
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs LaTeX: install texlive-latex-recommended")
@@ -191,7 +191,7 @@ def test_latex_compiles_the_tables_and_figures(folder: Path, tmp_path: Path) -> 
     runs = [run["run"] for run in read_findings(folder).runs[:2]]
     folders = [str(folder / "runs" / run) for run in runs]
     words = ["compare", *folders, "--latex", str(tmp_path / "compare.tex")]
-    CliRunner().invoke(command_line(), words, catch_exceptions=False)
+    CliRunner().invoke(build_app(), words, catch_exceptions=False)
     inputs = "\n\n".join(
         rf"\input{{{name}}}"
         for name in ("results.tex", "differences.tex", "compare.tex", *(f"figures/{one.name}" for one in figures))

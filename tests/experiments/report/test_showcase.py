@@ -14,10 +14,10 @@ from scipy import stats
 from typer.testing import CliRunner
 
 import batkube
-from batkube.cli.app import command_line
+from batkube.cli.app import build_app
 from batkube.experiments.results.findings import read_findings
 from batkube.outputs.measures.intervals import paired_difference_of
-from batkube.outputs.measures.number_columns import column_of
+from batkube.outputs.measures.metric_columns import column_of
 
 POLICIES = {"FCFS": "policy:fcfs", "EASY": "policy:easy", "conservative": "policy:conservative"}
 COLUMNS = ("mean_waiting_time", "mean_bounded_slowdown", "mean_utilisation")
@@ -32,7 +32,7 @@ def traces(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, obje
         "steady": shlex.split("poisson --jobs 1500 --interval 300 --run-time exponential:3600 --size choice:1,4,16"),
     }
     for name, words in commands.items():
-        done = CliRunner().invoke(command_line(), ["workload", "generate", *words, "-o", str(folder / f"{name}.swf")])
+        done = CliRunner().invoke(build_app(), ["workload", "generate", *words, "-o", str(folder / f"{name}.swf")])
         assert done.exit_code == 0, done.output
     return {
         name: {"workload": {"resample": str(folder / f"{name}.swf"), "window": "120 jobs"}, "platform": "64x1"}
@@ -47,7 +47,7 @@ def tables(traces: dict[str, dict[str, object]], tmp_path_factory: pytest.TempPa
     experiment = {"axes": {"trace": traces, "scheduler": POLICIES}, "seeds": {"from": 1, "to": 10}}
     assert not batkube.experiment(experiment, out, jobs=2).failures
     words = ["report", str(out), "--tables", str(out / "tables"), "--columns", ",".join(COLUMNS)]
-    assert CliRunner().invoke(command_line(), words).exit_code == 0
+    assert CliRunner().invoke(build_app(), words).exit_code == 0
     return out
 
 
@@ -140,4 +140,4 @@ def test_pairs_that_agree_are_marked_even_where_the_interval_is_wide(tables: Pat
     assert "§ where pairs agree in which one is lower" in page
     difference = paired_difference_of([900.0, *range(10, 19)], [100.0, *range(1, 10)])
     assert difference is not None
-    assert (difference.lower, difference.is_clear, difference.has_one_sign) == (10, False, True)
+    assert (difference.lower, difference.is_clear, difference.passes_sign_test) == (10, False, True)

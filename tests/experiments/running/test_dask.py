@@ -253,7 +253,7 @@ def test_a_wrong_address_is_one_message(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr("batkube.experiments.running.dask_workers._PATIENCE_S", 1)
+    monkeypatch.setattr("batkube.experiments.running.dask_executor._CONNECT_TIMEOUT_S", 1)
     study.file(axes={"scheduler": ["policy:fcfs"]})
 
     assert command(study, monkeypatch, "--executor", executor) == 2

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib.figure import Figure
 
-from batkube.outputs.charts.axes import dress, worded
+from batkube.outputs.charts.axes import format_axis, single_line
 from batkube.outputs.pages.colours import DARK, LIGHT
 
 
@@ -45,7 +45,7 @@ def ticks(low: float, high: float, unit: str, **options: Any) -> tuple[list[str]
     if options.get("is_log"):
         axes.set_xscale("log")
     axes.set_xlim(low, high)
-    dress(axes.xaxis, "wait", unit, **options)
+    format_axis(axes.xaxis, "wait", unit, **options)
     shown = [tick for tick in axes.xaxis.get_majorticklocs() if low <= tick <= high]
     return list(axes.xaxis.get_major_formatter().format_ticks(shown)), axes.get_xlabel()
 
@@ -83,5 +83,5 @@ def test_an_axis_never_has_more_ticks_than_there_is_room_for(low: float, factor:
 
 
 def test_a_label_is_one_line_of_bounded_length() -> None:
-    assert worded("a\n  b\tc") == "a b c"
-    assert worded("x" * 100, 10) == "x" * 9 + "…"
+    assert single_line("a\n  b\tc") == "a b c"
+    assert single_line("x" * 100, 10) == "x" * 9 + "…"

@@ -14,7 +14,7 @@ from batkube.outputs.files.folder import OutputFolder
 def write(folder: OutputFolder, text: str = "new", *, failed: bool = False) -> Path:
     with folder.writing():
         if failed:
-            folder.keep_completed_run()
+            folder.protect_completed_run()
         folder.file("jobs.csv").write_text(text)
         folder.seal({"batkube": "0", "result": "failed" if failed else "completed"})
     return folder.path

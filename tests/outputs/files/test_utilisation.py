@@ -14,7 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import batkube
-from batkube.cluster.resource_usage import AmountSteps, ResourceUsage
+from batkube.cluster.nodes.resource_usage import AmountSteps, ResourceUsage
 from batkube.kernel.errors import Bug
 from batkube.kernel.instants import Instant
 from batkube.kernel.quantities import CPU

@@ -19,12 +19,12 @@ from PIL import Image
 
 import batkube
 import published
-from batkube.cli.gantt import ColourBy, gantt
+from batkube.cli.commands.gantt import ColourBy, gantt
 from batkube.kernel.errors import InputError
-from batkube.outputs.charts.palette import FILLS, OTHERS, STATES, colour_jobs
+from batkube.outputs.charts.palette import FILLS, OTHERS_FILL, STATES, colour_jobs
 from batkube.outputs.charts.time_axis import time_axis
 from batkube.outputs.gantt.chart import draw_gantt, save_gantt
-from batkube.outputs.measures.timelines import StepFunction, queue_steps
+from batkube.outputs.measures.occupancy.step_functions import StepFunction, queue_steps
 from batkube.outputs.results import Results
 
 if TYPE_CHECKING:
@@ -82,9 +82,7 @@ def test_an_svg_repeats_byte_for_byte_on_any_machine_and_without_a_word(small: R
     settings.mkdir()
     (settings / "matplotlibrc").write_text("font.size: 30\nsavefig.bbox: tight\naxes.facecolor: red\n")
     (tmp_path / "file").write_text("")
-    program = (
-        "import sys; from batkube.cli.gantt import gantt; from pathlib import Path; gantt(*map(Path, sys.argv[1:]))"
-    )
+    program = "import sys; from batkube.cli.commands.gantt import gantt; from pathlib import Path; gantt(*map(Path, sys.argv[1:]))"
 
     for number, home in (("1", settings), ("2", tmp_path / "file" / "below")):
         ended = subprocess.run(
@@ -272,9 +270,9 @@ def test_a_page_is_self_contained_and_tells_of_each_box(small: Results, tmp_path
 
 def test_the_hover_rectangles_lie_on_the_boxes(small: Results) -> None:
     from batkube.outputs.gantt.figure import box_outlines_pt, build
-    from batkube.outputs.gantt.picture import picture_of
+    from batkube.outputs.gantt.model import gantt_model_of
 
-    picture = picture_of(small, title=None, color_by="job", window=None)
+    picture = gantt_model_of(small, title=None, color_by="job", window=None)
     figure = build(picture)
     figure.set_dpi(72)
     height_pt = figure.get_figheight() * 72
@@ -304,9 +302,9 @@ def test_colours_stay_with_users_and_the_rest_share_grey(make_run: MakeRun) -> N
 
     by_user = dict(zip(jobs["user"], colouring.fills, strict=True))
     assert len(set(by_user.values())) == len(FILLS) + 1
-    assert by_user["u2"] != OTHERS
-    assert colouring.legend[-1].words == "12 other users"
-    assert [entry.words for entry in colouring.legend[:3]] == ["u0", "u1", "u2"]
+    assert by_user["u2"] != OTHERS_FILL
+    assert colouring.legend[-1].label == "12 other users"
+    assert [entry.label for entry in colouring.legend[:3]] == ["u0", "u1", "u2"]
 
 
 def test_a_jobs_colour_depends_on_its_id_alone(make_run: MakeRun) -> None:
@@ -320,7 +318,7 @@ def test_states_have_their_own_colours(small: Results) -> None:
     colouring = colour_jobs(small.jobs, "state")
 
     assert colouring.fills[1] == STATES["COMPLETED_KILLED"].fill
-    assert [entry.words for entry in colouring.legend] == ["succeeded", "killed"]
+    assert [entry.label for entry in colouring.legend] == ["succeeded", "killed"]
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batkube.outputs.gantt.lanes import Boxes, Piece, Span, assign_lanes, boxes_of
-from batkube.outputs.measures.occupation import stays_of
+from batkube.outputs.gantt.lanes import Boxes, LanePiece, Span, assign_lanes, boxes_of
+from batkube.outputs.measures.occupancy.stays import stays_of
 
 if TYPE_CHECKING:
     from outputs.conftest import MakeRun, Packed
@@ -28,36 +28,36 @@ def corners(boxes: Boxes) -> list[tuple[int, float, float, float, float]]:
 
 
 def test_a_job_alone_has_a_lane_as_high_as_its_share() -> None:
-    assert assign_lanes([Span(0, 10, 1500)], 6000) == [Piece(0, 0.0, 0.25)]
+    assert assign_lanes([Span(0, 10, 1500)], 6000) == [LanePiece(0, 0.0, 0.25)]
 
 
 def test_lanes_are_first_fit_from_the_top() -> None:
     spans = [Span(0, 10, 2000), Span(0, 4, 2000), Span(5, 8, 1000)]
 
-    assert assign_lanes(spans, 4000) == [Piece(0, 0.0, 0.5), Piece(1, 0.5, 1.0), Piece(2, 0.5, 0.75)]
+    assert assign_lanes(spans, 4000) == [LanePiece(0, 0.0, 0.5), LanePiece(1, 0.5, 1.0), LanePiece(2, 0.5, 0.75)]
 
 
 def test_a_lane_is_free_again_the_moment_its_job_ends() -> None:
-    assert assign_lanes([Span(0, 5, 1000), Span(5, 9, 1000)], 1000) == [Piece(0, 0, 1), Piece(1, 0, 1)]
+    assert assign_lanes([Span(0, 5, 1000), Span(5, 9, 1000)], 1000) == [LanePiece(0, 0, 1), LanePiece(1, 0, 1)]
 
 
 def test_a_job_for_which_only_scattered_lanes_are_free_is_drawn_in_pieces() -> None:
     # The first and third quarter are taken when a job of two quarters arrives.
     spans = [Span(0, 9, 1), Span(0, 5, 1), Span(0, 9, 1), Span(0, 5, 1), Span(5, 9, 2)]
 
-    assert assign_lanes(spans, 4)[-2:] == [Piece(4, 0.25, 0.5), Piece(4, 0.75, 1.0)]
+    assert assign_lanes(spans, 4)[-2:] == [LanePiece(4, 0.25, 0.5), LanePiece(4, 0.75, 1.0)]
 
 
 def test_an_over_allocated_stretch_shrinks_and_the_next_one_does_not() -> None:
     spans = [Span(0, 10, 1000), Span(5, 12, 1000), Span(12, 20, 1000)]
 
-    assert assign_lanes(spans, 1000) == [Piece(0, 0, 0.5), Piece(1, 0.5, 1), Piece(2, 0, 1)]
+    assert assign_lanes(spans, 1000) == [LanePiece(0, 0, 0.5), LanePiece(1, 0.5, 1), LanePiece(2, 0, 1)]
 
 
 def test_an_overlap_too_short_to_see_needs_no_lane() -> None:
     spans = [Span(0, 10.1, 1000), Span(10, 20, 1000)]
 
-    assert assign_lanes(spans, 1000, ignored_s=0.2) == [Piece(0, 0, 1), Piece(1, 0, 1)]
+    assert assign_lanes(spans, 1000, ignored_s=0.2) == [LanePiece(0, 0, 1), LanePiece(1, 0, 1)]
 
 
 spans = st.builds(
@@ -152,4 +152,4 @@ def test_work_that_never_ended_is_drawn_until_the_last_time_known(make_run: Make
 def test_a_window_cuts_boxes_at_both_ends(make_run: MakeRun) -> None:
     boxes = boxes_of(stays_of(make_run([("1", 0, 0, 10, "0"), ("2", 0, 10, 30, "0"), ("3", 0, 40, 50, "0")])))
 
-    assert corners(boxes.within(5, 20)) == [(0, 5, 10, 0, 1), (1, 10, 20, 0, 1)]
+    assert corners(boxes.clipped_to(5, 20)) == [(0, 5, 10, 0, 1), (1, 10, 20, 0, 1)]

@@ -16,12 +16,12 @@ from matplotlib.colors import to_rgb
 from typer.testing import CliRunner
 
 import batkube
-from batkube.cli.app import command_line
+from batkube.cli.app import build_app
 from batkube.kernel.errors import InputError
 from batkube.outputs.charts.palette import FILLS, STATES, colour_jobs, lightness
+from batkube.outputs.gantt.adjacent_colours import MIN_LIGHTNESS_DIFFERENCE, distinct_fills
 from batkube.outputs.gantt.chart import draw_gantt, save_gantt
 from batkube.outputs.gantt.lanes import Boxes
-from batkube.outputs.gantt.neighbours import ALIKE, told_apart
 from batkube.outputs.results import Results
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def test_users_are_told_apart_without_colours(run: Results) -> None:
 
     legend = colour_jobs(jobs, "user", for_print=True).legend
 
-    assert [entry.words for entry in legend][-1] == "4 other users"
+    assert [entry.label for entry in legend][-1] == "4 other users"
     assert len(legend) == len(FILLS) + 1
     for one, other in itertools.combinations(legend, 2):
         assert one.hatch != other.hatch or abs(lightness(one.fill) - lightness(other.fill)) > 0.1, (one, other)
@@ -96,9 +96,9 @@ def test_users_are_told_apart_without_colours(run: Results) -> None:
 def test_final_states_are_told_apart_without_colours(run: Results) -> None:
     rows = draw_gantt(run, color_by="state", width_in=COLUMN_IN).axes[0]
 
-    assert len({entry.hatch for entry in STATES.values() if entry.alarming}) == 3
+    assert len({entry.hatch for entry in STATES.values() if entry.is_failure}) == 3
     seen = {one.get_hatch(): len(one.get_paths()) for one in rows.collections if len(one.get_paths()) == 12}
-    assert seen == {None: 12, **{entry.hatch: 12 for entry in STATES.values() if entry.alarming}}
+    assert seen == {None: 12, **{entry.hatch: 12 for entry in STATES.values() if entry.is_failure}}
 
 
 def test_what_ended_badly_stands_out_among_users(run: Results) -> None:
@@ -161,10 +161,12 @@ def test_an_overview_in_grey_tells_neighbours_apart() -> None:
             for dx, dy in ((0, 1), (1, 0))
             if (x + dx, y + dy) in places.index
         ]
-        return sum(abs(lightness(one) - lightness(other)) < ALIKE for one, other in pairs) / len(pairs)
+        return sum(abs(lightness(one) - lightness(other)) < MIN_LIGHTNESS_DIFFERENCE for one, other in pairs) / len(
+            pairs
+        )
 
     assert alike(own) > 0.3
-    assert alike(told_apart(own, boxes, 50, 0.0, 80.0, in_grey=True)) < 0.08
+    assert alike(distinct_fills(own, boxes, 50, 0.0, 80.0, in_grey=True)) < 0.08
 
 
 @pytest.mark.parametrize("kind", ["pdf", "svg", "png"])
@@ -187,7 +189,7 @@ def test_fonts_of_a_pdf_are_such_that_journals_take(run: Results, tmp_path: Path
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs LaTeX: install texlive-latex-recommended")
 def test_latex_sets_the_chart_in_its_own_font(run: Results, tmp_path: Path) -> None:
     words = ["gantt", str(run.path), "-o", str(tmp_path / "chart.pgf"), "--by", "user", "--width", "column"]
-    CliRunner().invoke(command_line(), words, catch_exceptions=False)
+    CliRunner().invoke(build_app(), words, catch_exceptions=False)
     (tmp_path / "paper.tex").write_text(
         "\\documentclass[twocolumn]{article}\\usepackage{pgf}\\begin{document}\\input{chart.pgf}\\end{document}"
     )

@@ -12,11 +12,11 @@ import pytest
 from PIL import Image
 
 from batkube.kernel.errors import InputError
-from batkube.outputs.charts.palette import OTHERS, STATES
+from batkube.outputs.charts.palette import OTHERS_FILL, STATES
 from batkube.outputs.gantt.chart import draw_gantt, save_gantt
-from batkube.outputs.gantt.picture import picture_of
-from batkube.outputs.gantt.rows import AWAY
-from batkube.outputs.measures.absences import absences_of
+from batkube.outputs.gantt.model import gantt_model_of
+from batkube.outputs.gantt.rows import ABSENT_FILL
+from batkube.outputs.measures.occupancy.absences import absences_of
 from batkube.outputs.results import Results
 from batkube.simulation.run import run
 
@@ -60,7 +60,7 @@ def legend(results: Results, by: str = "job") -> list[str]:
 
 def bars(results: Results) -> list[tuple[str, float, float, int]]:
     """Return of each box whose it is, from when until when, and its machine."""
-    picture = picture_of(results, title=None, color_by="job", window=None)
+    picture = gantt_model_of(results, title=None, color_by="job", window=None)
     names, boxes = picture.subjects["job_id"], picture.boxes
     rows = zip(boxes.job, boxes.left, boxes.right, boxes.top, strict=True)
     return [(names[job], float(left), float(right), int(top)) for job, left, right, top in rows]
@@ -74,21 +74,21 @@ def test_pods_of_services_are_bars_of_their_owner_and_those_alive_last_until_the
         ("web", 0, 100, 1),
         ("web", 20, 50, 1),
     ]
-    picture = picture_of(served, title=None, color_by="job", window=None)
+    picture = gantt_model_of(served, title=None, color_by="job", window=None)
     assert len(set(picture.colouring.fills)) > 1
-    assert not picture.alarming.any()
+    assert not picture.is_failure.any()
     assert "1 job on 2 machines" in picture.subtitle
 
 
 def test_the_utilisation_below_is_that_of_jobs_alone(served: Results) -> None:
-    picture = picture_of(served, title=None, color_by="job", window=None)
+    picture = gantt_model_of(served, title=None, color_by="job", window=None)
 
     assert picture.utilisation.at(np.array([10.0, 70.0])).tolist() == [1 / 8, 0]
 
 
 def test_a_chart_by_state_says_which_pods_are_of_no_job(served: Results) -> None:
-    assert legend(served, "state") == [STATES["COMPLETED_SUCCESSFULLY"].words, STATES["SERVICE"].words]
-    assert STATES["SERVICE"].fill == OTHERS
+    assert legend(served, "state") == [STATES["COMPLETED_SUCCESSFULLY"].label, STATES["SERVICE"].label]
+    assert STATES["SERVICE"].fill == OTHERS_FILL
 
 
 def test_a_run_of_services_alone_has_a_chart(make_run: MakeRun, packed: Packed) -> None:
@@ -124,7 +124,7 @@ def test_a_machine_that_is_away_is_grey_and_hatched_behind_what_runs_on_it(serve
     def grey_pixels(results: Results, name: str) -> int:
         save_gantt(results, tmp_path / name)
         with Image.open(tmp_path / name) as image:
-            return int((np.asarray(image.convert("RGB")) == int(AWAY[1:3], 16)).all(axis=2).sum())
+            return int((np.asarray(image.convert("RGB")) == int(ABSENT_FILL[1:3], 16)).all(axis=2).sum())
 
     assert grey_pixels(served, "before.png") < 500
     away = happened(served, (10, "fail", "node-0"), (30, "return", "node-0"))

@@ -10,7 +10,7 @@ import pytest
 from tests.conftest import REPOSITORY
 from typer.testing import CliRunner
 
-from batkube.cli.app import command_line
+from batkube.cli.app import build_app
 
 
 def test_the_pages_table_is_what_its_commands_print(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -19,7 +19,7 @@ def test_the_pages_table_is_what_its_commands_print(tmp_path: Path, monkeypatch:
     commands = re.findall(r"^\$ batkube (.*)$", example, re.MULTILINE)
     monkeypatch.chdir(tmp_path)
 
-    done = [CliRunner().invoke(command_line(), shlex.split(command)) for command in commands]
+    done = [CliRunner().invoke(build_app(), shlex.split(command)) for command in commands]
 
     assert [one.exit_code for one in done] == [0, 0, 0, 0]
     printed = [line.rstrip() for line in done[-1].stdout.splitlines()]

@@ -112,7 +112,7 @@ def test_students_sleepers_differ_as_every_textbook_says() -> None:
 
     assert difference is not None
     assert difference.value == pytest.approx(1.58)
-    assert difference.freedom == pytest.approx(17.776, abs=5e-4)
+    assert difference.degrees_of_freedom == pytest.approx(17.776, abs=5e-4)
     assert (difference.value - difference.half, difference.value + difference.half) == pytest.approx(
         (-0.2054832, 3.3654832), abs=5e-8
     )
@@ -124,7 +124,7 @@ def test_students_sleepers_differ_clearly_when_each_is_compared_with_himself() -
     difference = paired_difference_of(FIRST_DRUG, SECOND_DRUG)
 
     assert difference is not None
-    assert (difference.pairs, difference.freedom) == (10, 9)
+    assert (difference.pairs, difference.degrees_of_freedom) == (10, 9)
     assert (difference.value - difference.half, difference.value + difference.half) == pytest.approx(
         (0.7001142, 2.4598858), abs=5e-8
     )
@@ -163,7 +163,10 @@ def test_a_difference_is_the_same_from_both_sides(first: list[float], second: li
     assert there.half == pytest.approx(back.half, rel=1e-9)
     assert there.is_clear == back.is_clear
     least = min(len(first), len(second)) - 1
-    assert there.freedom == math.inf or least - 1e-9 <= there.freedom <= len(first) + len(second) - 2 + 1e-6
+    assert (
+        there.degrees_of_freedom == math.inf
+        or least - 1e-9 <= there.degrees_of_freedom <= len(first) + len(second) - 2 + 1e-6
+    )
 
 
 def test_runs_that_never_vary_differ_clearly_or_not_at_all() -> None:

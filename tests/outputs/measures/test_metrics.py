@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import batkube
-from batkube.kernel.job_measures import MeasuredJob, jain_index, measures_of, percentile
+from batkube.outputs.job_statistics import MeasuredJob, jain_index, job_statistics_of, percentile
 from batkube.outputs.measures.metrics import users_table
 from batkube.outputs.results import Results
 
@@ -222,7 +222,7 @@ def test_waits_are_told_by_size_and_length() -> None:
         for wait, length, size in ((10, 3600, 8), (20, 3601, 8), (30, 3600, 9), (40, 3601, 9))
     ]
 
-    columns = measures_of(jobs)
+    columns = job_statistics_of(jobs)
 
     kinds = ("short_narrow", "long_narrow", "short_wide", "long_wide")
     assert [columns[f"mean_waiting_time_{kind}"] for kind in kinds] == [10, 20, 30, 40]

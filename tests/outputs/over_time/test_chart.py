@@ -11,16 +11,16 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import batkube
-from batkube.cli.app import command_line
+from batkube.cli.app import build_app
 from batkube.kernel.errors import InputError
+from batkube.outputs.gantt.adjacent_colours import distinct_fills
 from batkube.outputs.gantt.chart import draw_gantt
-from batkube.outputs.gantt.groups import row_names
 from batkube.outputs.gantt.lanes import Boxes
-from batkube.outputs.gantt.neighbours import told_apart
-from batkube.outputs.gantt.picture import picture_of
+from batkube.outputs.gantt.machine_labels import row_names
+from batkube.outputs.gantt.model import gantt_model_of
 from batkube.outputs.over_time.chart import draw_chart, save_chart
+from batkube.outputs.over_time.chart_kinds import ChartKind
 from batkube.outputs.over_time.curves import panels_of
-from batkube.outputs.over_time.kinds import ChartKind
 from batkube.outputs.results import Results
 
 
@@ -41,7 +41,9 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Results]:
     return [Results(folder / policy) for policy in ("fcfs", "easy")]
 
 
-def curve(results: Results, kind: ChartKind, panel: int = 0) -> batkube.outputs.measures.timelines.StepFunction:
+def curve(
+    results: Results, kind: ChartKind, panel: int = 0
+) -> batkube.outputs.measures.occupancy.step_functions.StepFunction:
     return panels_of(kind, [results])[panel].curves[0].steps
 
 
@@ -85,7 +87,7 @@ def test_charts_are_as_wide_as_asked_for_and_the_same_bytes_twice(
 ) -> None:
     words = ["chart", kind.value, *(str(run.path) for run in runs), "--width", "column"]
     for name in ("a", "b"):
-        done = CliRunner().invoke(command_line(), [*words, "-o", str(tmp_path / f"{name}{ending}")])
+        done = CliRunner().invoke(build_app(), [*words, "-o", str(tmp_path / f"{name}{ending}")])
         assert done.exit_code == 0, done.output
 
     assert (tmp_path / f"a{ending}").read_bytes() == (tmp_path / f"b{ending}").read_bytes()
@@ -117,11 +119,11 @@ def lone_jobs(results: Results, folder: Path) -> Path:
 
 def test_a_difference_tells_who_begins_earlier_later_and_as_before(runs: list[Results]) -> None:
     fcfs, easy = runs
-    picture = picture_of(easy, title=None, color_by="job", window=None, against=fcfs)
+    picture = gantt_model_of(easy, title=None, color_by="job", window=None, against=fcfs)
 
     shifts = (easy.jobs.set_index("job_id")["starting_time"] - fcfs.jobs.set_index("job_id")["starting_time"]).round(6)
     words = {
-        entry.words.partition(" ")[2].partition(",")[0]: int(entry.words.split()[0])
+        entry.label.partition(" ")[2].partition(",")[0]: int(entry.label.split()[0])
         for entry in picture.colouring.legend
     }
     counts = {"earlier": (shifts < 0).sum(), "as there": (shifts == 0).sum(), "later": (shifts > 0).sum()}
@@ -145,7 +147,7 @@ def test_runs_without_a_common_job_have_no_difference(runs: list[Results], tmp_p
     jobs = other.jobs_path.read_text().replace("w0,", "elsewhere,")
     other.jobs_path.write_text(jobs)
 
-    done = CliRunner().invoke(command_line(), words)
+    done = CliRunner().invoke(build_app(), words)
 
     assert isinstance(done.exception, InputError)
     assert "has no job in common" in str(done.exception)
@@ -167,7 +169,7 @@ def test_machines_of_one_group_are_named_now_and_then_and_few_ones_all() -> None
 
     assert [name for _, name in many.names][:3] == ["node-0", "node-50", "node-100"]
     assert not many.borders
-    assert few.is_complete
+    assert few.names_every_machine
     assert [name for _, name in few.names] == ["a-0", "b-0", "c-7"]
 
 
@@ -184,7 +186,7 @@ def test_boxes_that_touch_have_different_colours(cells: list[tuple[int, int]]) -
         lost=np.zeros(len(cells), bool),
     )
 
-    fills = told_apart(["#77AADD"] * len(cells), boxes, 20, 0.0, 20.0)
+    fills = distinct_fills(["#77AADD"] * len(cells), boxes, 20, 0.0, 20.0)
 
     place = {cell: number for number, cell in enumerate(cells)}
     for (row, column), number in place.items():

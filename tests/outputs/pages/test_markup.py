@@ -3,9 +3,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from batkube.outputs.pages.html_tables import Cell, Heading, html_table
 from batkube.outputs.pages.markup import displayable, element, join, trusted
-from batkube.outputs.pages.page import Section, fold, page, paragraph, verbatim
-from batkube.outputs.pages.tables import Cell, Heading, table
+from batkube.outputs.pages.page import Section, collapsible, paragraph, render_page, verbatim
 from report_pages import read_page
 
 #: Texts that try to break out of wherever they are put.
@@ -49,8 +49,10 @@ def test_what_is_html_already_is_not_escaped_again() -> None:
 def test_no_text_of_a_user_changes_the_structure_of_a_page(title: str, other: str) -> None:
     def made(title: str, other: str) -> str:
         rows = [[other, Cell(title, 1.5, "best")], [title, other]]
-        content = join((paragraph(other), fold(title, verbatim(other)), table([Heading(title), Heading(other)], rows)))
-        return page(title, [paragraph(other)], [Section("part", title, content)])
+        content = join(
+            (paragraph(other), collapsible(title, verbatim(other)), html_table([Heading(title), Heading(other)], rows))
+        )
+        return render_page(title, [paragraph(other)], [Section("part", title, content)])
 
     found, harmless = read_page(made(title, other)), read_page(made("title", "other"))
 
@@ -61,7 +63,9 @@ def test_no_text_of_a_user_changes_the_structure_of_a_page(title: str, other: st
 
 
 def test_a_table_says_what_it_is_sorted_by_where_the_text_is_no_number() -> None:
-    made = table([Heading("a"), Heading("n", "runs", is_number=True)], [["x", Cell("1,000 ± 2", 1000.0)], ["y", 2]])
+    made = html_table(
+        [Heading("a"), Heading("n", "runs", is_number=True)], [["x", Cell("1,000 ± 2", 1000.0)], ["y", 2]]
+    )
 
     assert 'data-value="1000.0"' in made
     assert 'class="sortable"' in made

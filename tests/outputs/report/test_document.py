@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from batkube.cli.main import main
-from batkube.outputs.charts.inline_svg import inline
+from batkube.outputs.charts.inline_svg import inline_svg
 from batkube.outputs.report.document import run_report, write_run_report
 from batkube.outputs.results import Results
 from report_pages import Page, read_page
@@ -156,7 +156,7 @@ def test_names_within_a_drawing_are_its_own_and_labels_stay_as_they_are() -> Non
         '<text style="font: 9px \'DejaVu Sans\'">id="a" #222222</text></g></svg>'
     )
 
-    made = inline(svg, prefix="p", title="A < B", description="words")
+    made = inline_svg(svg, prefix="p", title="A < B", description="words")
 
     assert made == (
         '<svg width="1" role="img" aria-labelledby="p-title p-desc"><title id="p-title">A &lt; B</title>'

@@ -26,7 +26,7 @@ func vtIsDeterministic() bool
 func vtAwaitWritable(fd int32, milliseconds int64) bool
 
 // vtReceiveBuffer makes room for what the run's server sends in one piece
-// (api/connections/polling.py). Linux gives so much to every program: it is the
+// (api/connections/polled/server.py). Linux gives so much to every program: it is the
 // smallest default of net.core.rmem_max.
 const vtReceiveBuffer = 212992
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import msgspec
 
-from batkube.api.access.authorization import GROUP
+from batkube.api.access.rbac_authorizer import RBAC_GROUP
 from batkube.cluster.store import KubeObject
 
-_KINDS = {
+_KIND_OF_PLURAL = {
     "clusterroles": "ClusterRole",
     "clusterrolebindings": "ClusterRoleBinding",
     "roles": "Role",
@@ -25,10 +25,10 @@ _KINDS = {
 def bootstrap_policy() -> list[KubeObject]:
     """Return the objects to create, in order; without uid and creation time, which the creator gives."""
     table = msgspec.json.decode(Path(__file__).with_name("bootstrap_roles.json").read_bytes())
-    return [_object(_KINDS[resource], entry) for resource, entries in table.items() for entry in entries]
+    return [_new_object(_KIND_OF_PLURAL[resource], entry) for resource, entries in table.items() for entry in entries]
 
 
-def _object(kind: str, entry: dict[str, Any]) -> KubeObject:
+def _new_object(kind: str, entry: dict[str, Any]) -> KubeObject:
     metadata: KubeObject = {
         "name": entry["name"],
         "labels": {"kubernetes.io/bootstrapping": "rbac-defaults", **entry.get("labels", {})},
@@ -36,11 +36,11 @@ def _object(kind: str, entry: dict[str, Any]) -> KubeObject:
     }
     if "namespace" in entry:
         metadata["namespace"] = entry["namespace"]
-    value: KubeObject = {"kind": kind, "apiVersion": f"{GROUP}/v1", "metadata": metadata}
+    value: KubeObject = {"kind": kind, "apiVersion": f"{RBAC_GROUP}/v1", "metadata": metadata}
     if "role" in entry:
         value["subjects"] = [_subject(*subject) for subject in entry["subjects"]]
         role_kind, role = entry["role"]
-        value["roleRef"] = {"apiGroup": GROUP, "kind": role_kind, "name": role}
+        value["roleRef"] = {"apiGroup": RBAC_GROUP, "kind": role_kind, "name": role}
         return value
     value["rules"] = entry.get("rules")
     if "aggregates" in entry:
@@ -51,4 +51,4 @@ def _object(kind: str, entry: dict[str, Any]) -> KubeObject:
 def _subject(kind: str, name: str, namespace: str = "") -> KubeObject:
     if kind == "ServiceAccount":
         return {"kind": kind, "name": name, "namespace": namespace}
-    return {"kind": kind, "apiGroup": GROUP, "name": name}
+    return {"kind": kind, "apiGroup": RBAC_GROUP, "name": name}

@@ -10,31 +10,31 @@ from __future__ import annotations
 import itertools
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from batkube.api.access.authorization import GROUP, Attributes, Authorizer
+from batkube.api.access.rbac_authorizer import RBAC_GROUP, Attributes, Authorizer
 from batkube.api.requests.statuses import Failure, bad_request, forbidden, internal_error, not_found
 from batkube.api.requests.writes import Write
 from batkube.cluster.store import KubeObject
-from batkube.kernel.go_text import go_quote
+from batkube.kernel.text.go_format import go_quote
 
 _ROLES = ("roles", "clusterroles")
 _RESOURCE_OF = {"Role": "roles", "ClusterRole": "clusterroles"}
 #: All rights, of which an administrator has the very same rules.
-_EVERYTHING = (
+_ALL_RULES = (
     {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]},
     {"nonResourceURLs": ["*"], "verbs": ["*"]},
 )
 #: What the collector of garbage changes to let an object go, and what changes with it.
-_COLLECTED = ("ownerReferences", "finalizers", "selfLink", "managedFields", "resourceVersion")
+_GARBAGE_COLLECTED_FIELDS = ("ownerReferences", "finalizers", "selfLink", "managedFields", "resourceVersion")
 #: A rule is the product of its lists: a few kilobytes can name billions of single rights, to be compared one by one
 #: with every rule of the user's. This many take half a second; to name one right takes as long as some comparisons.
-_MOST_COMPARISONS = 500_000
-_EFFORT = 20
-_PARTS = ("apiGroups", "resources", "nonResourceURLs", "resourceNames", "verbs")
+_MAX_COMPARISONS = 500_000
+_COMPARISON_OVERHEAD = 20
+_RULE_FIELDS = ("apiGroups", "resources", "nonResourceURLs", "resourceNames", "verbs")
 
 
-def refuse_escalation(authorizer: Authorizer, write: Write, value: KubeObject, old: KubeObject | None) -> None:
+def check_escalation(authorizer: Authorizer, write: Write, value: KubeObject, old: KubeObject | None) -> None:
     """Raise a 403 if who writes a role or binding would grant what it does not have; `old` is None for a new one."""
-    if write.user.is_master or (old is not None and _lets_go_only(value, old)):
+    if write.user.is_master or (old is not None and _is_garbage_collection_only(value, old)):
         return
     if write.resource.plural in _ROLES:
         _check_role(authorizer, write, value, old)
@@ -42,27 +42,29 @@ def refuse_escalation(authorizer: Authorizer, write: Write, value: KubeObject, o
         _check_binding(authorizer, write, value)
 
 
-def _lets_go_only(value: KubeObject, old: KubeObject) -> bool:
+def _is_garbage_collection_only(value: KubeObject, old: KubeObject) -> bool:
     """Return whether an update changes nothing but what the collector of garbage does, which holds no rights.
 
     Kubernetes: pkg/registry/rbac/helpers.go, IsOnlyMutatingGCFields.
     """
-    return bool(value["metadata"].get("resourceVersion")) and _without(value, _COLLECTED) == _without(old, _COLLECTED)
+    return bool(value["metadata"].get("resourceVersion")) and _without_metadata_fields(
+        value, _GARBAGE_COLLECTED_FIELDS
+    ) == _without_metadata_fields(old, _GARBAGE_COLLECTED_FIELDS)
 
 
-def _without(value: KubeObject, fields: Collection[str]) -> KubeObject:
+def _without_metadata_fields(value: KubeObject, fields: Collection[str]) -> KubeObject:
     metadata = {name: content for name, content in value["metadata"].items() if name not in fields}
     return {**value, "metadata": metadata}
 
 
 def _check_role(authorizer: Authorizer, write: Write, value: KubeObject, old: KubeObject | None) -> None:
     plural = write.resource.plural
-    wish = Attributes("escalate", GROUP, "*", plural, namespace=write.namespace, name=write.path_name)
-    if authorizer.allows(write.user, wish).allowed:
+    wish = Attributes("escalate", RBAC_GROUP, "*", plural, namespace=write.namespace, name=write.name_in_path)
+    if authorizer.authorize(write.user, wish).allowed:
         return
     _check_rules(authorizer, write, value, value.get("rules") or [])
     # An aggregation rule gathers whatever comes to be labelled, and so nobody can say what it will grant.
-    if any(_aggregates(role) for role in (value, old or {})) and _missing(authorizer, write, _EVERYTHING)[0]:
+    if any(_is_aggregated(role) for role in (value, old or {})) and _missing_rules(authorizer, write, _ALL_RULES)[0]:
         problem = "must have cluster-admin privileges to use the aggregationRule"
         raise forbidden(write.resource, value["metadata"].get("name", ""), problem)
 
@@ -72,15 +74,15 @@ def _check_binding(authorizer: Authorizer, write: Write, value: KubeObject) -> N
     resource = _RESOURCE_OF.get(reference.get("kind", ""), "")
     group, name = reference.get("apiGroup", ""), reference.get("name", "")
     wish = Attributes("bind", group, "*", resource, namespace=write.namespace, name=name)
-    if resource and authorizer.allows(write.user, wish).allowed:
+    if resource and authorizer.authorize(write.user, wish).allowed:
         return
-    rules, problem = authorizer.rules_of(reference, write.namespace)
+    rules, problem = authorizer.rules_of_role(reference, write.namespace)
     if problem:
-        raise _unresolved(write, resource, name, problem)
+        raise _unresolved_role_error(write, resource, name, problem)
     _check_rules(authorizer, write, value, rules)
 
 
-def _unresolved(write: Write, resource: str, name: str, problem: str) -> Failure:
+def _unresolved_role_error(write: Write, resource: str, name: str, problem: str) -> Failure:
     """Return what the real server answers when the role that shall be bound cannot be looked at."""
     if not resource:
         return internal_error(problem)
@@ -90,54 +92,56 @@ def _unresolved(write: Write, resource: str, name: str, problem: str) -> Failure
 
 
 def _check_rules(authorizer: Authorizer, write: Write, value: KubeObject, rules: Sequence[KubeObject]) -> None:
-    missing, problems = _missing(authorizer, write, rules)
+    missing, problems = _missing_rules(authorizer, write, rules)
     if not missing:
         return
     groups = " ".join(go_quote(group) for group in write.user.groups)
-    rights = "\n".join(sorted({_rule_text(rule) for rule in _compacted(missing)}))
+    rights = "\n".join(sorted({_rule_text(rule) for rule in _compact_rules(missing)}))
     text = (
         f"user {go_quote(write.user.name)} (groups=[{groups}]) is attempting to grant RBAC permissions not currently "
         f"held:\n{rights}"
     )
     if problems:
-        named = [_misnamed(problem, write.resource.plural) for problem in problems]
+        named = [_role_error_text(problem, write.resource.plural) for problem in problems]
         text += f"; resolution errors: [{named[0] if len(named) == 1 else '[' + ', '.join(named) + ']'}]"
     raise forbidden(write.resource, value["metadata"].get("name", ""), text)
 
 
-def _missing(
+def _missing_rules(
     authorizer: Authorizer, write: Write, rules: Sequence[KubeObject]
 ) -> tuple[list[KubeObject], Sequence[str]]:
     """Return the parts of `rules` that the user does not have, and what is wrong with its bindings."""
-    grants, problems = authorizer.grants(write.user, write.namespace)
+    grants, problems = authorizer.granted_rules(write.user, write.namespace)
     held = [{field: frozenset(values or ()) for field, values in grant.rule.items()} for grant in grants]
-    most = _MOST_COMPARISONS // (_EFFORT + sum(1 + len(own.get("nonResourceURLs", ())) for own in held))
-    wished = sum(map(_single_rights, rules))
+    most = _MAX_COMPARISONS // (_COMPARISON_OVERHEAD + sum(1 + len(own.get("nonResourceURLs", ())) for own in held))
+    wished = sum(map(_single_rule_count, rules))
     if wished > most:
         problem = f"these are {wished} single rights, and at most {most} can be compared with those of the user"
         raise forbidden(write.resource, write.name, problem)
-    parts = itertools.chain.from_iterable(map(_broken_down, rules))
+    parts = itertools.chain.from_iterable(map(_break_down_rule, rules))
     return [part for part in parts if not any(_covers(own, part) for own in held)], problems
 
 
-def _aggregates(role: KubeObject) -> bool:
+def _is_aggregated(role: KubeObject) -> bool:
     return bool((role.get("aggregationRule") or {}).get("clusterRoleSelectors"))
 
 
-def _misnamed(problem: str, plural: str) -> str:
+def _role_error_text(problem: str, plural: str) -> str:
     """Say of a missing role what the real server says here: as if what is written were missing."""
-    return problem.replace(f"clusterrole.{GROUP}", f"{plural}.{GROUP}").replace(f"role.{GROUP}", f"{plural}.{GROUP}")
+    return problem.replace(f"clusterrole.{RBAC_GROUP}", f"{plural}.{RBAC_GROUP}").replace(
+        f"role.{RBAC_GROUP}", f"{plural}.{RBAC_GROUP}"
+    )
 
 
-def _single_rights(rule: KubeObject) -> int:
-    """Return how many rules `_broken_down` would yield."""
+def _single_rule_count(rule: KubeObject) -> int:
+    """Return how many rules `_break_down_rule` would yield."""
     groups, resources, names, paths, verbs = (
         len(rule.get(part) or ()) for part in ("apiGroups", "resources", "resourceNames", "nonResourceURLs", "verbs")
     )
     return (groups * resources * max(names, 1) + paths) * verbs
 
 
-def _broken_down(rule: KubeObject) -> Iterator[KubeObject]:
+def _break_down_rule(rule: KubeObject) -> Iterator[KubeObject]:
     """Yield rules of one verb and one thing each, which together are `rule`."""
     verbs = rule.get("verbs") or ()
     for group in rule.get("apiGroups") or ():
@@ -151,41 +155,41 @@ def _broken_down(rule: KubeObject) -> Iterator[KubeObject]:
             yield {"nonResourceURLs": [path], "verbs": [verb]}
 
 
-_Own = Mapping[str, frozenset[str]]
+_HeldRule = Mapping[str, frozenset[str]]
 """A rule of the user's, its lists as sets, however long they are."""
 
 
-def _covers(own: _Own, part: KubeObject) -> bool:
+def _covers(own: _HeldRule, part: KubeObject) -> bool:
     """Return whether a rule allows all that a rule of one verb and one thing does."""
-    if not _has(own, "verbs", part["verbs"][0]):
+    if not _contains(own, "verbs", part["verbs"][0]):
         return False
     if "nonResourceURLs" in part:
         # Names are of resources, and who has a right limited to some has none to a path.
-        return not own.get("resourceNames") and _has_path(own, part["nonResourceURLs"][0])
+        return not own.get("resourceNames") and _covers_path(own, part["nonResourceURLs"][0])
     names = own.get("resourceNames")
     return (
-        _has(own, "apiGroups", part["apiGroups"][0])
-        and _has_resource(own, part["resources"][0])
+        _contains(own, "apiGroups", part["apiGroups"][0])
+        and _covers_resource(own, part["resources"][0])
         and (not names or ("resourceNames" in part and part["resourceNames"][0] in names))
     )
 
 
-def _has(own: _Own, field: str, value: str) -> bool:
+def _contains(own: _HeldRule, field: str, value: str) -> bool:
     values = own.get(field, ())
     return value in values or "*" in values
 
 
-def _has_resource(own: _Own, resource: str) -> bool:
+def _covers_resource(own: _HeldRule, resource: str) -> bool:
     _, slash, below = resource.partition("/")
-    return _has(own, "resources", resource) or (bool(slash) and f"*/{below}" in own.get("resources", ()))
+    return _contains(own, "resources", resource) or (bool(slash) and f"*/{below}" in own.get("resources", ()))
 
 
-def _has_path(own: _Own, path: str) -> bool:
+def _covers_path(own: _HeldRule, path: str) -> bool:
     mine = own.get("nonResourceURLs", ())
     return path in mine or any(each.endswith("*") and path.startswith(each.rstrip("*")) for each in mine)
 
 
-def _compacted(rules: list[KubeObject]) -> list[KubeObject]:
+def _compact_rules(rules: list[KubeObject]) -> list[KubeObject]:
     """Join the verbs of rules about the same thing; paths stay as they are."""
     joined: dict[tuple[str, ...], KubeObject] = {}
     paths = []
@@ -202,7 +206,7 @@ def _compacted(rules: list[KubeObject]) -> list[KubeObject]:
 def _rule_text(rule: KubeObject) -> str:
     """Write a rule as Go does: {APIGroups:[""], Resources:["pods"], Verbs:["get"]}."""
     parts = []
-    for part in _PARTS:
+    for part in _RULE_FIELDS:
         values = rule.get(part)
         if values:
             name = "APIGroups" if part == "apiGroups" else part[0].upper() + part[1:]

@@ -10,11 +10,11 @@ from collections.abc import Callable
 
 import msgspec
 
-from batkube.api.access.authentication import AUDIENCE, Authenticator, TokenRefused
-from batkube.api.access.authorization import Attributes, Authorizer
-from batkube.api.access.selector_attributes import judge_selectors, unparsable_selectors
+from batkube.api.access.authenticator import AUDIENCE, Authenticator, TokenRejected
+from batkube.api.access.rbac_authorizer import Attributes, Authorizer
+from batkube.api.access.selector_attributes import unparsable_selectors, validate_selectors
 from batkube.api.requests.statuses import Failure, bad_request
-from batkube.api.requests.users import User, user_in
+from batkube.api.requests.users import User, user_in_groups
 from batkube.api.validation import field_errors
 from batkube.api.validation.field_errors import FieldError
 from batkube.cluster.kinds import Resource
@@ -28,43 +28,45 @@ _AUTHENTICATION = "authentication.k8s.io"
 _METADATA_ORDER = ("name", "generateName", "namespace", "uid", "labels", "annotations", "managedFields")
 
 
-class Reviews:
+class ReviewEvaluator:
     """Answers reviews; an object given to it may be edited."""
 
     def __init__(self, authenticator: Authenticator, authorizer: Authorizer) -> None:
         self._authenticator = authenticator
         self._authorizer = authorizer
-        self._answers: dict[str, Callable[[KubeObject, User, Instant], KubeObject]] = {
-            f"selfsubjectaccessreviews.{_AUTHORIZATION}": self._self_access,
-            f"subjectaccessreviews.{_AUTHORIZATION}": self._access,
-            f"localsubjectaccessreviews.{_AUTHORIZATION}": self._local_access,
-            f"selfsubjectrulesreviews.{_AUTHORIZATION}": self._rules,
-            f"selfsubjectreviews.{_AUTHENTICATION}": self._self,
-            f"tokenreviews.{_AUTHENTICATION}": self._token,
+        self._evaluators: dict[str, Callable[[KubeObject, User, Instant], KubeObject]] = {
+            f"selfsubjectaccessreviews.{_AUTHORIZATION}": self._evaluate_self_subject_access,
+            f"subjectaccessreviews.{_AUTHORIZATION}": self._evaluate_subject_access,
+            f"localsubjectaccessreviews.{_AUTHORIZATION}": self._evaluate_local_subject_access,
+            f"selfsubjectrulesreviews.{_AUTHORIZATION}": self._evaluate_self_subject_rules,
+            f"selfsubjectreviews.{_AUTHENTICATION}": self._evaluate_self_subject,
+            f"tokenreviews.{_AUTHENTICATION}": self._evaluate_token,
         }
 
-    def handles(self, resource: Resource) -> bool:
+    def is_review(self, resource: Resource) -> bool:
         """Return whether objects of `resource` are reviews."""
-        return resource.group_resource in self._answers
+        return resource.group_resource in self._evaluators
 
-    def answer(self, resource: Resource, review: KubeObject, user: User, now: Instant) -> KubeObject:
+    def evaluate(self, resource: Resource, review: KubeObject, user: User, now: Instant) -> KubeObject:
         """Return the review that `user` created with its answer; raises Failure."""
-        return self._answers[resource.group_resource](review, user, now)
+        return self._evaluators[resource.group_resource](review, user, now)
 
     # authorization.k8s.io
 
-    def _self_access(self, review: KubeObject, user: User, now: Instant) -> KubeObject:
+    def _evaluate_self_subject_access(self, review: KubeObject, user: User, now: Instant) -> KubeObject:
         spec = review.get("spec") or {}
-        _refuse_invalid(_judge_attributes(spec) + judge_selectors(spec) + _judge_metadata(review, "must be empty"))
-        return self._answered(review, user)
+        _reject_invalid(
+            _validate_attributes(spec) + validate_selectors(spec) + _validate_metadata(review, "must be empty")
+        )
+        return self._with_decision(review, user)
 
-    def _access(self, review: KubeObject, user: User, now: Instant) -> KubeObject:
-        _refuse_invalid(_judge_subject_review(review) + _judge_metadata(review, "must be empty"))
-        return self._answered(review, _subject(review["spec"]))
+    def _evaluate_subject_access(self, review: KubeObject, user: User, now: Instant) -> KubeObject:
+        _reject_invalid(_validate_subject_review(review) + _validate_metadata(review, "must be empty"))
+        return self._with_decision(review, _reviewed_user(review["spec"]))
 
-    def _local_access(self, review: KubeObject, user: User, now: Instant) -> KubeObject:
-        problems = _judge_subject_review(review)
-        problems += _judge_metadata(review, "must be empty except for namespace", allowed=("namespace",))
+    def _evaluate_local_subject_access(self, review: KubeObject, user: User, now: Instant) -> KubeObject:
+        problems = _validate_subject_review(review)
+        problems += _validate_metadata(review, "must be empty except for namespace", allowed=("namespace",))
         spec = review.get("spec") or {}
         resource, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
         if resource is not None and resource.get("namespace", "") != review["metadata"].get("namespace", ""):
@@ -72,13 +74,13 @@ class Reviews:
             problems.append(field_errors.invalid(field, namespace, "must match metadata.namespace"))
         if path is not None:
             problem = "disallowed on this kind of request"
-            problems.append(field_errors.invalid("spec.nonResourceAttributes", _internal(path), problem))
-        _refuse_invalid(problems)
-        return self._answered(review, _subject(spec))
+            problems.append(field_errors.invalid("spec.nonResourceAttributes", _internal_attributes(path), problem))
+        _reject_invalid(problems)
+        return self._with_decision(review, _reviewed_user(spec))
 
-    def _answered(self, review: KubeObject, subject: User) -> KubeObject:
+    def _with_decision(self, review: KubeObject, subject: User) -> KubeObject:
         spec = review["spec"]
-        decision = self._authorizer.allows(subject, _attributes(spec))
+        decision = self._authorizer.authorize(subject, _reviewed_attributes(spec))
         status: KubeObject = {"allowed": decision.allowed}
         if decision.reason:
             status["reason"] = decision.reason
@@ -87,15 +89,15 @@ class Reviews:
         review["status"] = status
         return review
 
-    def _rules(self, review: KubeObject, user: User, now: Instant) -> KubeObject:
+    def _evaluate_self_subject_rules(self, review: KubeObject, user: User, now: Instant) -> KubeObject:
         namespace = (review.get("spec") or {}).get("namespace", "")
         if not namespace:
             raise bad_request("no namespace on request")
-        grants, problems = self._authorizer.grants(user, namespace)
+        grants, problems = self._authorizer.granted_rules(user, namespace)
         rules = [grant.rule for grant in grants]
         status: KubeObject = {
-            "resourceRules": [_part(rule, _RESOURCE_RULE) for rule in rules if rule.get("resources")],
-            "nonResourceRules": [_part(rule, _PATH_RULE) for rule in rules if rule.get("nonResourceURLs")],
+            "resourceRules": [_select_fields(rule, _RESOURCE_RULE) for rule in rules if rule.get("resources")],
+            "nonResourceRules": [_select_fields(rule, _PATH_RULE) for rule in rules if rule.get("nonResourceURLs")],
             "incomplete": False,
         }
         if problems:
@@ -110,29 +112,29 @@ class Reviews:
 
     # authentication.k8s.io
 
-    def _self(self, review: KubeObject, user: User, now: Instant) -> KubeObject:
+    def _evaluate_self_subject(self, review: KubeObject, user: User, now: Instant) -> KubeObject:
         return {
             "kind": review["kind"],
             "apiVersion": review["apiVersion"],
             "metadata": {"creationTimestamp": rfc3339(now)},
-            "status": {"userInfo": _user_info(user)},
+            "status": {"userInfo": _user_info_of(user)},
         }
 
-    def _token(self, review: KubeObject, user: User, now: Instant) -> KubeObject:
+    def _evaluate_token(self, review: KubeObject, user: User, now: Instant) -> KubeObject:
         spec = review.get("spec") or {}
         token = spec.get("token", "")
         if not token:
             raise bad_request("token is required for TokenReview in authentication")
         problem = "invalid bearer token"
         try:
-            identity = self._authenticator.recognised(token, spec.get("audiences") or (AUDIENCE,))
-        except TokenRefused as refusal:
+            identity = self._authenticator.authenticate_token(token, spec.get("audiences") or (AUDIENCE,))
+        except TokenRejected as refusal:
             identity, problem = None, f"[{problem}, {refusal}]"
         if identity is None:
             review["status"] = {"user": {}, "error": problem}
         else:
             audiences = list(identity.audiences)
-            review["status"] = {"authenticated": True, "user": _user_info(identity.user), "audiences": audiences}
+            review["status"] = {"authenticated": True, "user": _user_info_of(identity.user), "audiences": audiences}
         return review
 
 
@@ -140,11 +142,11 @@ _RESOURCE_RULE = ("verbs", "apiGroups", "resources", "resourceNames")
 _PATH_RULE = ("verbs", "nonResourceURLs")
 
 
-def _part(rule: KubeObject, fields: tuple[str, ...]) -> KubeObject:
+def _select_fields(rule: KubeObject, fields: tuple[str, ...]) -> KubeObject:
     return {field: rule[field] for field in fields if rule.get(field)}
 
 
-def _user_info(user: User) -> KubeObject:
+def _user_info_of(user: User) -> KubeObject:
     info = {"username": user.name, "uid": user.uid, "groups": list(user.groups)}
     filled: KubeObject = {key: value for key, value in info.items() if value}
     if user.extra:
@@ -152,12 +154,12 @@ def _user_info(user: User) -> KubeObject:
     return filled
 
 
-def _subject(spec: KubeObject) -> User:
+def _reviewed_user(spec: KubeObject) -> User:
     """Return the user that a review asks about: of exactly the groups that it names."""
-    return user_in(spec.get("user", ""), spec.get("uid", ""), tuple(spec.get("groups") or ()))
+    return user_in_groups(spec.get("user", ""), spec.get("uid", ""), tuple(spec.get("groups") or ()))
 
 
-def _attributes(spec: KubeObject) -> Attributes:
+def _reviewed_attributes(spec: KubeObject) -> Attributes:
     path = spec.get("nonResourceAttributes")
     resource = spec.get("resourceAttributes")
     if resource is None:
@@ -170,26 +172,26 @@ def _attributes(spec: KubeObject) -> Attributes:
 # Validation
 
 
-def _judge_attributes(spec: KubeObject) -> list[FieldError]:
+def _validate_attributes(spec: KubeObject) -> list[FieldError]:
     resource, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
     if resource is not None and path is not None:
         problem = "cannot be specified in combination with resourceAttributes"
-        return [field_errors.invalid("spec.nonResourceAttributes", _internal(path), problem)]
+        return [field_errors.invalid("spec.nonResourceAttributes", _internal_attributes(path), problem)]
     if resource is None and path is None:
         problem = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
         return [field_errors.invalid("spec.resourceAttributes", None, problem)]
     return []
 
 
-def _judge_subject_review(review: KubeObject) -> list[FieldError]:
+def _validate_subject_review(review: KubeObject) -> list[FieldError]:
     spec = review.get("spec") or {}
-    problems = _judge_attributes(spec)
+    problems = _validate_attributes(spec)
     if not spec.get("user") and not spec.get("groups"):
         problems.append(field_errors.invalid("spec.user", "", "at least one of user or group must be specified"))
-    return problems + judge_selectors(spec)
+    return problems + validate_selectors(spec)
 
 
-def _judge_metadata(review: KubeObject, problem: str, allowed: tuple[str, ...] = ()) -> list[FieldError]:
+def _validate_metadata(review: KubeObject, problem: str, allowed: tuple[str, ...] = ()) -> list[FieldError]:
     metadata = review.get("metadata") or {}
     if all(key in (*allowed, "managedFields") or not value for key, value in metadata.items()):
         return []
@@ -197,12 +199,12 @@ def _judge_metadata(review: KubeObject, problem: str, allowed: tuple[str, ...] =
     return [field_errors.invalid("metadata", field_errors.Verbatim(msgspec.json.encode(ordered).decode()), problem)]
 
 
-def _internal(path: KubeObject) -> KubeObject:
+def _internal_attributes(path: KubeObject) -> KubeObject:
     """Write non-resource attributes as Kubernetes' internal type, which has no JSON names."""
     return {"Path": path.get("path", ""), "Verb": path.get("verb", "")}
 
 
-def _refuse_invalid(problems: list[FieldError]) -> None:
+def _reject_invalid(problems: list[FieldError]) -> None:
     """Raise the 422 of a review: the real server forgets which kind it was about."""
     if not problems:
         return

@@ -6,24 +6,28 @@ Role-based access control does not look at them, but they are validated, and a r
 
 from __future__ import annotations
 
-from batkube.api.requests.field_selectors import parse_fields
+from batkube.api.requests.field_selectors import parse_field_requirements
 from batkube.api.validation import field_errors
 from batkube.api.validation.field_errors import FieldError
 from batkube.cluster.selectors import SelectorError, parse_labels, selector_of
 from batkube.cluster.store import KubeObject
-from batkube.kernel.label_syntax import label_value, qualified_name
+from batkube.kernel.text.label_syntax import label_value, qualified_name
 
 _WITH_VALUES = ("In", "NotIn")
 _WITHOUT_VALUES = ("Exists", "DoesNotExist")
 
 
-def judge_selectors(spec: KubeObject) -> list[FieldError]:
+def validate_selectors(spec: KubeObject) -> list[FieldError]:
     """Return what is wrong with the selectors of a review's resource attributes."""
     attributes = spec.get("resourceAttributes") or {}
-    return [problem for name in ("fieldSelector", "labelSelector") for problem in _judge(attributes.get(name), name)]
+    return [
+        problem
+        for name in ("fieldSelector", "labelSelector")
+        for problem in _validate_selector(attributes.get(name), name)
+    ]
 
 
-def _judge(selector: KubeObject | None, name: str) -> list[FieldError]:
+def _validate_selector(selector: KubeObject | None, name: str) -> list[FieldError]:
     if selector is None:
         return []
     path = f"spec.resourceAttributes.{name}"
@@ -36,11 +40,11 @@ def _judge(selector: KubeObject | None, name: str) -> list[FieldError]:
         problem = f"when {path} is specified, requirements or rawSelector is required"
         problems.append(field_errors.required(f"{path}.requirements", problem))
     for index, requirement in enumerate(requirements):
-        problems += _judge_requirement(requirement, f"{path}.requirements[{index}]", name == "labelSelector")
+        problems += _validate_requirement(requirement, f"{path}.requirements[{index}]", name == "labelSelector")
     return problems
 
 
-def _judge_requirement(requirement: KubeObject, path: str, of_labels: bool) -> list[FieldError]:
+def _validate_requirement(requirement: KubeObject, path: str, of_labels: bool) -> list[FieldError]:
     key, operator, values = requirement.get("key", ""), requirement.get("operator", ""), requirement.get("values") or []
     problems = []
     if not of_labels and not key:
@@ -63,7 +67,7 @@ def unparsable_selectors(spec: KubeObject) -> str:
     """Return which selectors of a review were ignored, at least in part, because they cannot be read."""
     attributes = spec.get("resourceAttributes") or {}
     ignored = []
-    for name, is_good in (("fieldSelector", _is_good_for_fields), ("labelSelector", _is_good_for_labels)):
+    for name, is_good in (("fieldSelector", _is_field_requirement), ("labelSelector", _is_label_requirement)):
         selector = attributes.get(name) or {}
         requirements = selector.get("requirements") or []
         good = [is_good(requirement) for requirement in requirements]
@@ -77,18 +81,18 @@ def unparsable_selectors(spec: KubeObject) -> str:
 
 def _is_parsable(name: str, text: str) -> bool:
     try:
-        parse_fields(text) if name == "fieldSelector" else parse_labels(text)
+        parse_field_requirements(text) if name == "fieldSelector" else parse_labels(text)
     except SelectorError:
         return False
     return True
 
 
-def _is_good_for_fields(requirement: KubeObject) -> bool:
+def _is_field_requirement(requirement: KubeObject) -> bool:
     """Whether a requirement on a field is one that a field selector can have: equal to one value, or not."""
     return requirement.get("operator") in _WITH_VALUES and len(requirement.get("values") or ()) == 1
 
 
-def _is_good_for_labels(requirement: KubeObject) -> bool:
+def _is_label_requirement(requirement: KubeObject) -> bool:
     try:
         selector_of({"matchExpressions": [requirement]})
     except SelectorError:

@@ -13,7 +13,7 @@ from urllib.parse import SplitResult
 
 import msgspec
 
-from batkube.api.cel.lexing import Unsigned, Value
+from batkube.api.cel.syntax.lexer import Unsigned, Value
 from batkube.kernel.quantities import Quantity
 
 _INT_RANGE = range(-(2**63), 2**63)
@@ -39,14 +39,14 @@ class Timestamp(msgspec.Struct, frozen=True, order=True):
     ns: int
 
 
-class Optional(msgspec.Struct, frozen=True):
+class CelOptional(msgspec.Struct, frozen=True):
     """CEL's `optional`: a value, or none."""
 
-    has: bool
+    has_value: bool
     value: Any = None
 
 
-NONE = Optional(False)
+OPTIONAL_NONE = CelOptional(False)
 
 
 class TypeName(msgspec.Struct, frozen=True):
@@ -70,16 +70,16 @@ class CelMessage(dict[str, Any]):
 class NamedFormat(msgspec.Struct, frozen=True):
     """A format that texts can be validated against."""
 
-    problems: Callable[[str], tuple[str, ...]]
+    validate: Callable[[str], tuple[str, ...]]
 
 
 class SetList(list[Any]):
     """A list of type set."""
 
     def __add__(self, other: Iterable[Any]) -> SetList:
-        result, known = SetList(self), {identity(item) for item in self}
+        result, known = SetList(self), {hash_key(item) for item in self}
         for item in other:
-            if (key := identity(item)) not in known:
+            if (key := hash_key(item)) not in known:
                 known.add(key)
                 result.append(item)
         return result
@@ -92,15 +92,15 @@ class MapList(list[Any]):
         super().__init__(items)
         self.keys = keys
 
-    def identity(self, item: Value) -> tuple[Any, ...]:
+    def key_of(self, item: Value) -> tuple[Any, ...]:
         """Return what tells an item from others."""
-        return tuple(identity(item.get(key)) for key in self.keys)
+        return tuple(hash_key(item.get(key)) for key in self.keys)
 
     def __add__(self, other: Iterable[Any]) -> MapList:
-        places = {self.identity(item): index for index, item in enumerate(self)}
+        places = {self.key_of(item): index for index, item in enumerate(self)}
         result = MapList(self, self.keys)
         for item in other:
-            place = places.get(self.identity(item))
+            place = places.get(self.key_of(item))
             if place is None:
                 result.append(item)
             else:
@@ -119,7 +119,7 @@ _TYPES: tuple[tuple[type, str], ...] = (
     (dict, "map"),
     (CelDuration, "duration"),
     (Timestamp, "timestamp"),
-    (Optional, "optional_type"),
+    (CelOptional, "optional_type"),
     (TypeName, "type"),
     (Quantity, "kubernetes.Quantity"),
     (ipaddress.IPv4Interface, "net.CIDR"),
@@ -158,21 +158,21 @@ def equal(left: Value, right: Value) -> bool:
         if type_name(left) != type_name(right):
             return False
         return len(left) == len(right) and all(key in right and equal(value, right[key]) for key, value in left.items())
-    if isinstance(left, Optional) and isinstance(right, Optional):
-        return left.has == right.has and equal(left.value, right.value)
+    if isinstance(left, CelOptional) and isinstance(right, CelOptional):
+        return left.has_value == right.has_value and equal(left.value, right.value)
     return (type_name(left) == type_name(right) and bool(left == right)) or (
         is_number(left) and is_number(right) and left == right
     )
 
 
-def identity(value: Value) -> Hashable:
+def hash_key(value: Value) -> Hashable:
     """Return something that is the same for equal values, to look them up by."""
     if isinstance(value, bool):
         return ("bool", value)
     if isinstance(value, list):
-        return ("list", tuple(map(identity, value)))
+        return ("list", tuple(map(hash_key, value)))
     if isinstance(value, dict):
-        return ("map", frozenset((key, identity(item)) for key, item in value.items()))
+        return ("map", frozenset((key, hash_key(item)) for key, item in value.items()))
     plain: Hashable = value
     return plain
 
@@ -181,11 +181,11 @@ def _equal_lists(left: list[Any], right: list[Any]) -> bool:
     if len(left) != len(right):
         return False
     if isinstance(left, SetList):
-        known = {identity(item) for item in left}
-        return all(identity(item) in known for item in right)
+        known = {hash_key(item) for item in left}
+        return all(hash_key(item) in known for item in right)
     if isinstance(left, MapList):
-        by_key = {left.identity(item): item for item in left}
-        return all(left.identity(item) in by_key and equal(by_key[left.identity(item)], item) for item in right)
+        by_key = {left.key_of(item): item for item in left}
+        return all(left.key_of(item) in by_key and equal(by_key[left.key_of(item)], item) for item in right)
     return all(equal(a, b) for a, b in zip(left, right, strict=True))
 
 
@@ -194,7 +194,7 @@ def contains(items: Iterable[Any], wanted: Value) -> bool:
     return any(equal(item, wanted) for item in items)
 
 
-def checked(number: int, like: Value) -> int:
+def checked_integer(number: int, like: Value) -> int:
     """Return the result of a calculation with integers; raises CelError if it does not fit."""
     if isinstance(like, Unsigned):
         if number not in _UINT_RANGE:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 
-from batkube.kernel.go_text import go_quote
+from batkube.kernel.text.go_format import go_quote
 
 #: Deeper nesting is refused.
 DEPTH_LIMIT = 10_000
 _SPACE = " \t\r\n"
 _END = "unexpected end of JSON input"
-_VALUE, _VALUE_OR_END, _KEY, _KEY_OR_END, _AFTER = range(5)
+_EXPECT_VALUE, _EXPECT_VALUE_OR_END, _EXPECT_KEY, _EXPECT_KEY_OR_END, _EXPECT_SEPARATOR = range(5)
 # Atomic groups, not possessive ones: before 3.11.5 Python is wrong about those with alternatives in them (gh-106052).
 _TEXT = r'"(?>(?:[^"\\\x00-\x1f]++|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4}){0,1000})"'
 _SCALAR = rf"(?:{_TEXT}|-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?|true|false|null|\[\]|{{}})"
@@ -22,7 +22,7 @@ _SCALAR = rf"(?:{_TEXT}|-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?|
 _ELEMENTS = re.compile(rf"(?>(?:[ \t\r\n]*+{_SCALAR}[ \t\r\n]*+,){{1,1000}})")
 _FIELDS = re.compile(rf"(?>(?:[ \t\r\n]*+{_TEXT}[ \t\r\n]*+:[ \t\r\n]*+{_SCALAR}[ \t\r\n]*+,){{1,1000}})")
 _STRING_PART = re.compile(r'[^"\\\x00-\x1f]*')
-_WORDS = {"t": "true", "f": "false", "n": "null"}
+_LITERALS = {"t": "true", "f": "false", "n": "null"}
 #: Numbers, state by state: which characters lead where, and what Go says of others (None: the number may end here).
 _NUMBER: dict[str, tuple[dict[str, str], str | None]] = {
     "-": ({"0": "0", "1-9": "1"}, "in numeric literal"),
@@ -54,143 +54,143 @@ class _Scanner:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._at = 0
+        self._position = 0
         self._open: list[str] = []
 
     def run(self) -> None:
-        expected = _VALUE
+        expected = _EXPECT_VALUE
         while True:
             self._skip_space()
-            if expected is _AFTER:
+            if expected is _EXPECT_SEPARATOR:
                 if not self._open:
                     break
                 expected = self._after_value()
-            elif expected in (_KEY, _KEY_OR_END):
+            elif expected in (_EXPECT_KEY, _EXPECT_KEY_OR_END):
                 expected = self._key(expected)
             else:
                 expected = self._value(expected)
-        if self._at < len(self._text):
+        if self._position < len(self._text):
             raise self._invalid("after top-level value")
 
     def _skip_space(self) -> None:
-        while self._at < len(self._text) and self._text[self._at] in _SPACE:
-            self._at += 1
+        while self._position < len(self._text) and self._text[self._position] in _SPACE:
+            self._position += 1
 
-    def _here(self) -> str:
-        if self._at >= len(self._text):
+    def _current(self) -> str:
+        if self._position >= len(self._text):
             raise ParseError(_END)
-        return self._text[self._at]
+        return self._text[self._position]
 
-    def _inside(self) -> str:
+    def _current_in_token(self) -> str:
         """Return the character here inside a word, number or escape, where Go takes the end for a blank."""
-        return self._text[self._at] if self._at < len(self._text) else " "
+        return self._text[self._position] if self._position < len(self._text) else " "
 
     def _invalid(self, where: str) -> ParseError:
-        char = self._inside()
+        char = self._current_in_token()
         character = {"'": "\\'", '"': '"'}.get(char) or go_quote(char)[1:-1]
         return ParseError(f"invalid character '{character}' {where}")
 
     def _after_value(self) -> int:
-        char = self._here()
+        char = self._current()
         in_object = self._open[-1] == "{"
         if char == ",":
-            self._at += 1
+            self._position += 1
             self._skip_run(_FIELDS if in_object else _ELEMENTS)
-            return _KEY if in_object else _VALUE
+            return _EXPECT_KEY if in_object else _EXPECT_VALUE
         if char != ("}" if in_object else "]"):
             raise self._invalid("after object key:value pair" if in_object else "after array element")
         self._close()
-        return _AFTER
+        return _EXPECT_SEPARATOR
 
     def _skip_run(self, run: re.Pattern[str]) -> None:
-        while (match := run.match(self._text, self._at)) is not None:
-            self._at = match.end()
+        while (match := run.match(self._text, self._position)) is not None:
+            self._position = match.end()
 
     def _close(self) -> None:
         self._open.pop()
-        self._at += 1
+        self._position += 1
 
     def _key(self, expected: int) -> int:
-        char = self._here()
-        if char == "}" and expected is _KEY_OR_END:
+        char = self._current()
+        if char == "}" and expected is _EXPECT_KEY_OR_END:
             self._close()
-            return _AFTER
+            return _EXPECT_SEPARATOR
         if char != '"':
             raise self._invalid("looking for beginning of object key string")
         self._string()
         self._skip_space()
-        if self._here() != ":":
+        if self._current() != ":":
             raise self._invalid("after object key")
-        self._at += 1
-        return _VALUE
+        self._position += 1
+        return _EXPECT_VALUE
 
     def _value(self, expected: int) -> int:
-        char = self._here()
-        if char == "]" and expected is _VALUE_OR_END:
+        char = self._current()
+        if char == "]" and expected is _EXPECT_VALUE_OR_END:
             self._close()
         elif char in "{[":
             self._open.append(char)
             if len(self._open) > DEPTH_LIMIT:
                 raise self._invalid("exceeded max depth")
-            self._at += 1
-            return _KEY_OR_END if char == "{" else _VALUE_OR_END
+            self._position += 1
+            return _EXPECT_KEY_OR_END if char == "{" else _EXPECT_VALUE_OR_END
         elif char == '"':
             self._string()
-        elif char in _WORDS:
-            self._word(_WORDS[char])
+        elif char in _LITERALS:
+            self._literal(_LITERALS[char])
         elif char in "-0123456789":
             self._number()
         else:
             raise self._invalid("looking for beginning of value")
-        return _AFTER
+        return _EXPECT_SEPARATOR
 
-    def _word(self, word: str) -> None:
+    def _literal(self, word: str) -> None:
         for letter in word:
-            if self._inside() != letter:
+            if self._current_in_token() != letter:
                 raise self._invalid(f"in literal {word} (expecting '{letter}')")
-            self._at += 1
+            self._position += 1
 
     def _string(self) -> None:
-        self._at += 1
+        self._position += 1
         while True:
-            match = _STRING_PART.match(self._text, self._at)
+            match = _STRING_PART.match(self._text, self._position)
             assert match is not None, "the pattern matches the empty text, too"
-            self._at = match.end()
-            char = self._here()
+            self._position = match.end()
+            char = self._current()
             if char not in '"\\':
                 raise self._invalid("in string literal")
-            self._at += 1
+            self._position += 1
             if char == '"':
                 return
             self._escape()
 
     def _escape(self) -> None:
-        char = self._inside()
+        char = self._current_in_token()
         if char not in 'bfnrt\\/"u':
             raise self._invalid("in string escape code")
-        self._at += 1
+        self._position += 1
         for _ in range(4 if char == "u" else 0):
-            if self._inside() not in "0123456789abcdefABCDEF":
+            if self._current_in_token() not in "0123456789abcdefABCDEF":
                 raise self._invalid("in \\u hexadecimal character escape")
-            self._at += 1
+            self._position += 1
 
     def _number(self) -> None:
-        first = self._here()
+        first = self._current()
         state = first if first in "-0" else "1"
-        self._at += 1
+        self._position += 1
         self._skip_digits(state)
         while True:
             leads, problem = _NUMBER[state]
-            char = self._inside()
+            char = self._current_in_token()
             following = next((then for kind, then in leads.items() if char in _CLASSES[kind]), None)
             if following is None:
                 break
             state = following
-            self._at += 1
+            self._position += 1
             self._skip_digits(state)
         if problem is not None:
             raise self._invalid(problem)
 
     def _skip_digits(self, state: str) -> None:
-        match = _DIGITS.match(self._text, self._at) if state in _DIGITS_FOLLOW else None
-        self._at = self._at if match is None else match.end()
+        match = _DIGITS.match(self._text, self._position) if state in _DIGITS_FOLLOW else None
+        self._position = self._position if match is None else match.end()

@@ -17,15 +17,15 @@ import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from batkube.api.decoding.json_parser import parse_json
 from batkube.api.decoding.json_syntax import ParseError
-from batkube.api.decoding.json_text import parse_json
-from batkube.api.decoding.quantities import NotAQuantity
-from batkube.api.decoding.state import DecodeError, Decoder, State, StructField
-from batkube.api.decoding.values import one_of_several, value_decoder
-from batkube.api.decoding.yaml_text import parse_yaml, strict_warnings
+from batkube.api.decoding.state import DecodeError, Decoder, DecodingState, StructField
+from batkube.api.decoding.stored_quantities import InvalidQuantity
+from batkube.api.decoding.value_decoders import alternatives_decoder, value_decoder
+from batkube.api.decoding.yaml_parser import parse_yaml, strict_warnings
 from batkube.cluster.schemas import Field, Schema, Shape
 from batkube.cluster.store import KubeObject
-from batkube.kernel.time_text import NotATime
+from batkube.kernel.text.go_times import InvalidTime
 
 __all__ = ["DecodeError", "Decoded", "ParseError", "decode", "parse_json", "parse_yaml", "strict_warnings", "zero"]
 
@@ -35,15 +35,15 @@ class Decoded(NamedTuple):
 
     object: KubeObject
     #: Such as `unknown field "spec.bogus"`.
-    unknown: list[str]
+    strict_errors: list[str]
 
 
 def decode(value: Any, schema: Schema) -> Decoded:  # noqa: ANN401 - any JSON
     """Return `value` in canonical form; null gives the zero object. Raises DecodeError."""
-    state = State()
+    state = DecodingState()
     try:
-        decoded = zero(schema) if value is None else decoder(schema)(value, state)
-    except (NotAQuantity, NotATime) as problem:
+        decoded = zero(schema) if value is None else decoder_of(schema)(value, state)
+    except (InvalidQuantity, InvalidTime) as problem:
         raise DecodeError(str(problem)) from None
     except RecursionError:
         raise DecodeError("exceeded max depth") from None
@@ -64,7 +64,7 @@ _ZEROS = {
     Shape.DURATION: "0s",
 }
 #: The shapes that are structs in Go, hence never "empty" for omitempty.
-_STRUCTS_IN_GO = frozenset(
+_GO_STRUCT_SHAPES = frozenset(
     (Shape.STRUCT, Shape.QUANTITY, Shape.INT_OR_STRING, Shape.TIME, Shape.MICRO_TIME, Shape.DURATION, Shape.ANY)
 )
 
@@ -72,7 +72,7 @@ _STRUCTS_IN_GO = frozenset(
 def zero(schema: Schema) -> Any:  # noqa: ANN401 - any JSON
     """Return how Go writes the zero value of a type."""
     if schema.shape is Shape.STRUCT:
-        return {field.name: _absent(field) for field in schema.fields.values() if _always_written(field)}
+        return {field.name: _absent_value(field) for field in schema.fields.values() if _always_written(field)}
     return _ZEROS.get(schema.shape)
 
 
@@ -80,17 +80,17 @@ def _always_written(field: Field) -> bool:
     """Return whether Go writes the field even when it is not set."""
     if field.omit_zero:
         return False
-    return not field.omit_empty or (field.schema.shape in _STRUCTS_IN_GO and not field.pointer)
+    return not field.omit_empty or (field.schema.shape in _GO_STRUCT_SHAPES and not field.pointer)
 
 
-def _absent(field: Field) -> Any:  # noqa: ANN401 - any JSON
+def _absent_value(field: Field) -> Any:  # noqa: ANN401 - any JSON
     return None if field.pointer else zero(field.schema)
 
 
 # Compiling
 
 
-def decoder(schema: Schema) -> Decoder:
+def decoder_of(schema: Schema) -> Decoder:
     """Return the function that decodes values of `schema` that are not null; compiled once."""
     if schema.decoder is None:
         compile_one = _COMPILERS.get(schema.shape)
@@ -99,14 +99,14 @@ def decoder(schema: Schema) -> Decoder:
 
 
 #: What the servers within kube-apiserver for definitions and APIServices hold in etcd as JSON.
-_STORED_AS_JSON = ("io.k8s.apiextensions-apiserver.", "io.k8s.kube-aggregator.")
+_STORED_AS_JSON_PREFIXES = ("io.k8s.apiextensions-apiserver.", "io.k8s.kube-aggregator.")
 
 
-class _Slot(NamedTuple):
+class _FieldDecoder(NamedTuple):
     """How a field of a struct is decoded."""
 
     #: The Python type whose values are canonical as they are.
-    plain: type | None
+    plain_type: type | None
     keeps_empty: bool
     decode: Decoder
     #: An empty list or map is null where it is always written: protobuf, in which etcd holds it, has but one.
@@ -114,31 +114,31 @@ class _Slot(NamedTuple):
     place: StructField
 
 
-def _slot(field: Field, owner: Schema) -> _Slot:
+def _field_decoder(field: Field, owner: Schema) -> _FieldDecoder:
     shape = field.schema.shape
-    return _Slot(
+    return _FieldDecoder(
         str if shape is Shape.STRING else bool if shape is Shape.BOOLEAN else None,
         field.pointer or _always_written(field),
-        decoder(field.schema),
-        shape in (Shape.LIST, Shape.MAP) and not owner.name.startswith(_STORED_AS_JSON),
+        decoder_of(field.schema),
+        shape in (Shape.LIST, Shape.MAP) and not owner.name.startswith(_STORED_AS_JSON_PREFIXES),
         StructField(field.name, owner.go.rpartition(".")[2]),
     )
 
 
-def _struct(schema: Schema) -> Decoder:
-    slots: dict[str, _Slot] = {}
+def _struct_decoder(schema: Schema) -> Decoder:
+    slots: dict[str, _FieldDecoder] = {}
     fillings: list[tuple[str, Callable[[], Any]]] = []
 
-    def decode_struct(value: Any, state: State) -> Any:  # noqa: ANN401 - any JSON
+    def decode_struct(value: Any, state: DecodingState) -> Any:  # noqa: ANN401 - any JSON
         if type(value) is not dict:
-            state.mismatch(value, schema.go)
+            state.record_type_mismatch(value, schema.go)
             return {}
         out: dict[str, Any] = {}
         path = state.path
         for key, item in value.items():
             slot = slots.get(key)
             if slot is None:
-                state.report_unknown(key)
+                state.record_unknown_field(key)
                 continue
             plain, keeps_empty, decode_item, nil_if_empty, place = slot
             if type(item) is plain:
@@ -160,32 +160,32 @@ def _struct(schema: Schema) -> Decoder:
     # Known before its fields are compiled, since a struct may contain itself.
     schema.decoder = decode_struct
     for field in schema.fields.values():
-        slots[field.name] = _slot(field, schema)
+        slots[field.name] = _field_decoder(field, schema)
         if _always_written(field):
-            fillings.append((field.name, _fresh(_absent(field))))
+            fillings.append((field.name, _copier(_absent_value(field))))
     return decode_struct
 
 
-def _fresh(template: Any) -> Callable[[], Any]:  # noqa: ANN401 - any JSON
+def _copier(template: Any) -> Callable[[], Any]:  # noqa: ANN401 - any JSON
     """Return a function that makes a copy of `template`."""
     return dict if template == {} else functools.partial(copy.deepcopy, template)
 
 
-def _items_of(schema: Schema) -> tuple[Decoder, Any, Callable[[], Any]]:
+def _item_decoding(schema: Schema) -> tuple[Decoder, Any, Callable[[], Any]]:
     """Return how elements of a list or map are decoded, which type they may simply have, and what null stands for."""
     items = schema.items
     assert items is not None, f"{schema.go} has no elements"
     # No bytes in a map are as good as an empty text of bytes, once they were in etcd.
     absent = str if items.shape is Shape.BYTES else functools.partial(zero, items)
-    return decoder(items), str if items.shape is Shape.STRING else None, absent
+    return decoder_of(items), str if items.shape is Shape.STRING else None, absent
 
 
-def _list(schema: Schema) -> Decoder:
-    decode_item, plain, absent = _items_of(schema)
+def _list_decoder(schema: Schema) -> Decoder:
+    decode_item, plain, absent = _item_decoding(schema)
 
-    def decode_list(value: Any, state: State) -> Any:  # noqa: ANN401 - any JSON
+    def decode_list(value: Any, state: DecodingState) -> Any:  # noqa: ANN401 - any JSON
         if type(value) is not list:
-            state.mismatch(value, schema.go)
+            state.record_type_mismatch(value, schema.go)
             return []
         out = []
         path = state.path
@@ -204,12 +204,12 @@ def _list(schema: Schema) -> Decoder:
     return decode_list
 
 
-def _map(schema: Schema) -> Decoder:
-    decode_item, plain, absent = _items_of(schema)
+def _map_decoder(schema: Schema) -> Decoder:
+    decode_item, plain, absent = _item_decoding(schema)
 
-    def decode_map(value: Any, state: State) -> Any:  # noqa: ANN401 - any JSON
+    def decode_map(value: Any, state: DecodingState) -> Any:  # noqa: ANN401 - any JSON
         if type(value) is not dict:
-            state.mismatch(value, schema.go)
+            state.record_type_mismatch(value, schema.go)
             return {}
         out = {}
         path = state.path
@@ -228,17 +228,19 @@ def _map(schema: Schema) -> Decoder:
     return decode_map
 
 
-def _any(schema: Schema) -> Decoder:
+def _any_decoder(schema: Schema) -> Decoder:
     props = schema.items
     if props is None:
         return value_decoder(schema)
     element = Schema(Shape.STRING, go="string") if schema.go.endswith("OrStringArray") else props
-    return one_of_several(schema, decoder(props), decoder(Schema(Shape.LIST, go=f"[]{element.go}", items=element)))
+    return alternatives_decoder(
+        schema, decoder_of(props), decoder_of(Schema(Shape.LIST, go=f"[]{element.go}", items=element))
+    )
 
 
 _COMPILERS: dict[Shape, Callable[[Schema], Decoder]] = {
-    Shape.STRUCT: _struct,
-    Shape.LIST: _list,
-    Shape.MAP: _map,
-    Shape.ANY: _any,
+    Shape.STRUCT: _struct_decoder,
+    Shape.LIST: _list_decoder,
+    Shape.MAP: _map_decoder,
+    Shape.ANY: _any_decoder,
 }

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from batkube.kernel.go_text import go_quote
+from batkube.kernel.text.go_format import go_quote
 
 #: So many strict errors are kept, at most (sigs.k8s.io/json, saveStrictError).
 STRICT_ERRORS_LIMIT = 100
@@ -18,12 +18,12 @@ class DecodeError(Exception):
     """The value does not fit the schema; the message is Go's."""
 
 
-class Literal(float):
+class NumberWithText(float):
     """A number that is written unusually, such as 1.50 or 1e3, with its text, which quantities and messages need."""
 
     text: str
 
-    def __new__(cls, text: str) -> Literal:
+    def __new__(cls, text: str) -> NumberWithText:
         """Keep the text beside the number."""
         number = super().__new__(cls, text)
         number.text = text
@@ -38,7 +38,7 @@ _GO_KINDS: dict[type, str] = {
     bool: "bool",
     int: "number",
     float: "number",
-    Literal: "number",
+    NumberWithText: "number",
 }
 
 
@@ -52,12 +52,12 @@ class StructField:
         self.struct = struct
 
 
-class State:
+class DecodingState:
     """One decoding at work."""
 
     __slots__ = ("error", "path", "unknown", "within")
 
-    def __init__(self, within: State | None = None) -> None:
+    def __init__(self, within: DecodingState | None = None) -> None:
         #: The decoding that this one is part of, if a type with a reader of its own is at work: it is not strict, and
         #: Go tells only where that type is, not where in it a problem is.
         self.within = within
@@ -68,21 +68,21 @@ class State:
         #: The first value of a wrong type, in Go's words; "" if there is none.
         self.error = ""
 
-    def report_unknown(self, key: str) -> None:
+    def record_unknown_field(self, key: str) -> None:
         """Note a field that the struct does not have."""
         if self.within is None and len(self.unknown) < STRICT_ERRORS_LIMIT:
             path = [part.name if isinstance(part, StructField) else part for part in self.path]
-            self.unknown.append(f"unknown field {go_quote(strict_path(path, key))}")
+            self.unknown.append(f"unknown field {go_quote(field_path_text(path, key))}")
 
-    def mismatch(self, value: Any, go: str) -> None:  # noqa: ANN401 - any JSON
+    def record_type_mismatch(self, value: Any, go: str) -> None:  # noqa: ANN401 - any JSON
         """Note that `value` cannot become a `go`, and carry on."""
         self.error = self.error or self._message(_GO_KINDS[type(value)], go)
 
-    def unfit(self, number: float, go: str) -> None:
+    def record_out_of_range(self, number: float, go: str) -> None:
         """Note that `number` is not in the range of `go`, and carry on."""
         self.error = self.error or self._message(f"number {number_text(number)}", go)
 
-    def stop(self, value: Any, go: str) -> NoReturn:  # noqa: ANN401 - any JSON
+    def fail(self, value: Any, go: str) -> NoReturn:  # noqa: ANN401 - any JSON
         """Fail at once, as types with a reader of their own do; a number is shown if it could have fitted."""
         has_number = isinstance(value, int | float) and not isinstance(value, bool) and go in ("int32", "int64")
         what = f"number {number_text(value)}" if has_number else _GO_KINDS[type(value)]
@@ -98,15 +98,15 @@ class State:
         return f"json: cannot unmarshal {what} into Go struct field {fields[-1].struct}.{names} of type {go}"
 
 
-Decoder = Callable[[Any, State], Any]
+Decoder = Callable[[Any, DecodingState], Any]
 
 
 def number_text(number: float) -> str:
     """Return a number as it was written."""
-    return number.text if isinstance(number, Literal) else repr(number)
+    return number.text if isinstance(number, NumberWithText) else repr(number)
 
 
-def strict_path(path: list[str | int], key: str) -> str:
+def field_path_text(path: list[str | int], key: str) -> str:
     """Return how strict decoding names the field `key` below `path`: `spec.containers[0].bogus`."""
     parts = [f"[{part}]" if isinstance(part, int) else f".{part}" for part in path]
     return ("".join(parts) + f".{key}").removeprefix(".")

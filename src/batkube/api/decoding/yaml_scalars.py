@@ -13,12 +13,12 @@ import re
 from typing import Any
 
 from batkube.api.decoding.json_syntax import ParseError
-from batkube.kernel.go_text import go_quote
-from batkube.kernel.numbers import float_of
+from batkube.kernel.text.go_format import go_quote
+from batkube.kernel.text.numbers import parse_float
 
-TAGS = "tag:yaml.org,2002:"
+TAG_PREFIX = "tag:yaml.org,2002:"
 #: The words that mean something else than themselves (go-yaml v2, resolve.go).
-_WORDS: dict[str, bool | float | None] = {
+_NAMED_VALUES: dict[str, bool | float | None] = {
     **{word: True for text in ("y", "yes", "true", "on") for word in (text, text.capitalize(), text.upper())},
     **{word: False for text in ("n", "no", "false", "off") for word in (text, text.capitalize(), text.upper())},
     **dict.fromkeys(("", "~", "null", "Null", "NULL")),
@@ -32,16 +32,16 @@ _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 #: As many as an int64 or uint64 holds; beyond, a number is a float.
 _INTEGERS = range(-(2**63), 2**64)
 #: Whole floats below this are written without an exponent, so they are integers in JSON.
-_WHOLE_LIMIT = 1e21
+_WHOLE_NUMBER_LIMIT = 1e21
 #: A text with more digits is no integer of 64 bits in any base.
 _DIGITS_LIMIT = 100
 #: Tags whose text must resolve to them, with the Python types they stand for; a bool is an int, so it comes first.
 _CHECKED_TAGS = {"bool": bool, "int": int, "float": float, "null": type(None)}
 
 
-def tagged_meaning(text: str, tag: str) -> Any:  # noqa: ANN401 - any JSON scalar
+def resolve_tagged(text: str, tag: str) -> Any:  # noqa: ANN401 - any JSON scalar
     """Return what a scalar with an explicit tag means; raises ParseError if its text is nothing of the kind."""
-    kind = tag.removeprefix(TAGS)
+    kind = tag.removeprefix(TAG_PREFIX)
     if kind == "binary":
         try:
             return base64.b64decode(text, validate=True).decode("utf-8", "replace")
@@ -49,7 +49,7 @@ def tagged_meaning(text: str, tag: str) -> Any:  # noqa: ANN401 - any JSON scala
             raise ParseError("yaml: !!binary value contains invalid base64 data") from None
     if kind not in _CHECKED_TAGS:
         return text
-    value = plain_meaning(text)
+    value = resolve_plain(text)
     actual = next((name for name, python in _CHECKED_TAGS.items() if isinstance(value, python)), "str")
     if kind == "float" and actual == "int":
         return float(value)
@@ -58,10 +58,10 @@ def tagged_meaning(text: str, tag: str) -> Any:  # noqa: ANN401 - any JSON scala
     return value
 
 
-def plain_meaning(text: str) -> Any:  # noqa: ANN401 - any JSON scalar
+def resolve_plain(text: str) -> Any:  # noqa: ANN401 - any JSON scalar
     """Return what a plain scalar means."""
-    if text in _WORDS:
-        return _WORDS[text]
+    if text in _NAMED_VALUES:
+        return _NAMED_VALUES[text]
     if text[0] not in "+-.0123456789":
         return text
     digits = text.replace("_", "")
@@ -74,19 +74,19 @@ def plain_meaning(text: str) -> Any:  # noqa: ANN401 - any JSON scalar
         number = -number if sign == "-" else number
         if number in _INTEGERS:
             return number
-    if _FLOAT.fullmatch(digits if text[0] != "." else text) and math.isfinite(real := float_of(digits)):
+    if _FLOAT.fullmatch(digits if text[0] != "." else text) and math.isfinite(real := parse_float(digits)):
         return real
     return text
 
 
-def json_number(value: Any) -> Any:  # noqa: ANN401 - any JSON scalar
+def to_json_number(value: Any) -> Any:  # noqa: ANN401 - any JSON scalar
     """Return a float as JSON has it: whole ones without a fraction."""
     if not isinstance(value, float):
         return value
     if not math.isfinite(value):
         go_text = "NaN" if math.isnan(value) else "+Inf" if value > 0 else "-Inf"
         raise ParseError(f"json: unsupported value: {go_text}")
-    return int(value) if value.is_integer() and abs(value) < _WHOLE_LIMIT else value
+    return int(value) if value.is_integer() and abs(value) < _WHOLE_NUMBER_LIMIT else value
 
 
 def key_text(key: Any, value: Any) -> str:  # noqa: ANN401 - any JSON

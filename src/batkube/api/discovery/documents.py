@@ -33,14 +33,14 @@ def api_versions(server_address: str) -> Document:
 
 def group_list(table: KindTable) -> Document:
     """Return the answer to /apis: all groups but the core one."""
-    groups = [_group(group) for group in table.groups() if group.name]
+    groups = [_api_group(group) for group in table.groups() if group.name]
     return {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
 
 
-def group(table: KindTable, name: str) -> Document | None:
+def api_group(table: KindTable, name: str) -> Document | None:
     """Return the answer to /apis/GROUP; None if there is no such group."""
     match = next((group for group in table.groups() if group.name == name), None)
-    return None if match is None or not name else {"kind": "APIGroup", "apiVersion": "v1", **_group(match)}
+    return None if match is None or not name else {"kind": "APIGroup", "apiVersion": "v1", **_api_group(match)}
 
 
 def resource_list(table: KindTable, group: str, version: str, verbs: Verbs = _all_verbs) -> Document | None:
@@ -51,16 +51,16 @@ def resource_list(table: KindTable, group: str, version: str, verbs: Verbs = _al
     resources = [each for each in table.resources() if each.group == group and each.version == version]
     if not resources:
         return None
-    entries = [entry for resource in resources for entry in _entries(resource, verbs)]
+    entries = [entry for resource in resources for entry in _api_resources(resource, verbs)]
     answer: Document = {"kind": "APIResourceList", "groupVersion": resources[0].api_version, "resources": entries}
     # The core group answers in the form of before there were groups, which had no apiVersion.
     return {"apiVersion": "v1", **answer} if group else answer
 
 
-def aggregated(table: KindTable, *, core: bool, verbs: Verbs = _all_verbs) -> Document:
+def aggregated_discovery(table: KindTable, *, core: bool, verbs: Verbs = _all_verbs) -> Document:
     """Return the aggregated discovery of /api (`core`) or /apis, an APIGroupDiscoveryList."""
     resources = table.resources()
-    items = [_group_item(group, resources, verbs) for group in table.groups() if core is not bool(group.name)]
+    items = [_group_discovery(group, resources, verbs) for group in table.groups() if core is not bool(group.name)]
     return {
         "kind": "APIGroupDiscoveryList",
         "apiVersion": f"apidiscovery.k8s.io/{AGGREGATED_VERSION}",
@@ -69,7 +69,7 @@ def aggregated(table: KindTable, *, core: bool, verbs: Verbs = _all_verbs) -> Do
     }
 
 
-def _entries(resource: Resource, verbs: Verbs) -> list[Document]:
+def _api_resources(resource: Resource, verbs: Verbs) -> list[Document]:
     """Return the APIResources of a resource and its sub-resources."""
     entry: Document = {
         "name": resource.plural,
@@ -77,32 +77,32 @@ def _entries(resource: Resource, verbs: Verbs) -> list[Document]:
         "namespaced": resource.namespaced,
         "kind": resource.kind,
         "verbs": list(verbs(resource)),
-        **_other_names(resource),
+        **_names(resource),
     }
     if "watch" in resource.verbs:
         entry["storageVersionHash"] = _storage_version_hash(resource)
-    return [entry, *(_sub_entry(resource, below) for below in resource.subresources.values())]
+    return [entry, *(_api_subresource(resource, below) for below in resource.subresources.values())]
 
 
-def _group_item(group: Group, resources: list[Resource], verbs: Verbs) -> Document:
+def _group_discovery(group: Group, resources: list[Resource], verbs: Verbs) -> Document:
     by_version: dict[str, list[Document]] = {version: [] for version in group.versions}
     for resource in resources:
         if resource.group == group.name:
-            by_version[resource.version].append(_resource_item(resource, verbs))
+            by_version[resource.version].append(_resource_discovery(resource, verbs))
     versions = [
         {"version": version, "resources": items, "freshness": "Current"} for version, items in by_version.items()
     ]
     return {"metadata": {"name": group.name} if group.name else {}, "versions": versions}
 
 
-def _resource_item(resource: Resource, verbs: Verbs) -> Document:
+def _resource_discovery(resource: Resource, verbs: Verbs) -> Document:
     item: Document = {
         "resource": resource.plural,
         "responseKind": _response_kind(resource, resource.kind),
         "scope": "Namespaced" if resource.namespaced else "Cluster",
         "singularResource": resource.singular,
         "verbs": list(verbs(resource)),
-        **_other_names(resource),
+        **_names(resource),
     }
     if resource.subresources:
         item["subresources"] = [
@@ -116,17 +116,17 @@ def _resource_item(resource: Resource, verbs: Verbs) -> Document:
     return item
 
 
-def _group(group: Group) -> Document:
+def _api_group(group: Group) -> Document:
     versions = [{"groupVersion": f"{group.name}/{version}", "version": version} for version in group.versions]
     return {"name": group.name, "versions": versions, "preferredVersion": versions[0]}
 
 
-def _other_names(resource: Resource) -> Document:
+def _names(resource: Resource) -> Document:
     names = {"shortNames": list(resource.short_names), "categories": list(resource.categories)}
     return {key: value for key, value in names.items() if value}
 
 
-def _sub_entry(resource: Resource, below: SubResource) -> Document:
+def _api_subresource(resource: Resource, below: SubResource) -> Document:
     entry: Document = {
         "name": f"{resource.plural}/{below.name}",
         "singularName": "",

@@ -91,7 +91,7 @@ def check_paths() -> list[str]:
     return [f"/{name}{below}" for name in names for below in ("", *(f"/{check}" for check in _checks(name)))]
 
 
-_MOST_SERIES = 1000
+_MAX_SERIES = 1000
 """What is asked for comes from clients, who may ask for anything: beyond so many it is counted together."""
 
 
@@ -99,7 +99,7 @@ def _escaped(label: str) -> str:
     return label.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 
-class Counters:
+class RequestCounters:
     """What the server counts about itself, for /metrics."""
 
     def __init__(self) -> None:
@@ -108,11 +108,11 @@ class Counters:
     def count(self, verb: str, resource: str, code: int) -> None:
         """Count one answered request."""
         key = (verb, resource, code)
-        if key not in self._requests and len(self._requests) >= _MOST_SERIES:
+        if key not in self._requests and len(self._requests) >= _MAX_SERIES:
             key = ("other", "other", code)
         self._requests[key] = self._requests.get(key, 0) + 1
 
-    def text(self, gauges: Iterable[tuple[str, str, float]]) -> bytes:
+    def prometheus_text(self, gauges: Iterable[tuple[str, str, float]]) -> bytes:
         """Return everything in Prometheus' text format; `gauges` are (name, help, value)."""
         lines = [
             "# HELP batkube_apiserver_requests_total Requests answered, by verb, resource and status code.",

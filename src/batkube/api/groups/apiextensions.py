@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from batkube.api.groups.kind import Kind
-from batkube.api.groups.strategy import APART, SPEC, counted
+from batkube.api.groups.kind_model.kind import Kind
+from batkube.api.groups.kind_model.strategy import PROTECTED_FIELDS, SPEC, with_generation
 
 #: What is special about each kind, by its name in the store.
 KINDS: Mapping[str, Kind] = {
     "customresourcedefinitions.apiextensions.k8s.io": Kind(
-        strategy=counted(SPEC, keeps=APART, unconditional=False),
+        strategy=with_generation(SPEC, keeps=PROTECTED_FIELDS, unconditional=False),
     ),
 }

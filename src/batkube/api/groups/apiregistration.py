@@ -9,19 +9,19 @@ import base64
 from collections.abc import Mapping
 from typing import Any
 
-from batkube.api.groups.context import Context
-from batkube.api.groups.filling import struct
-from batkube.api.groups.kind import Kind
-from batkube.api.groups.strategy import FAR_APART, Strategy
+from batkube.api.groups.kind_model.context import StrategyContext
+from batkube.api.groups.kind_model.defaults import ensure_struct
+from batkube.api.groups.kind_model.kind import Kind
+from batkube.api.groups.kind_model.strategy import PROTECTED_FIELDS_AND_METADATA, Strategy
 from batkube.api.printing.ages import age
 from batkube.api.validation.metadata import check_built_in_metadata
-from batkube.api.validation.names import Verdict, dns_1035_label, path_segment, port_number
+from batkube.api.validation.names import ErrorMessages, dns_1035_label, path_segment, port_number
 from batkube.api.validation.problems import Problems
-from batkube.api.validation.rules import Object, Rules, metadata_update, updated_then
+from batkube.api.validation.rules import Object, ValidationRules, metadata_update_then, validate_metadata_update
 from batkube.cluster.store import KubeObject
-from batkube.kernel.go_text import go_quote
 from batkube.kernel.instants import Instant, rfc3339
-from batkube.kernel.label_syntax import dns_subdomain
+from batkube.kernel.text.go_format import go_quote
+from batkube.kernel.text.label_syntax import dns_subdomain
 
 _STATUSES = ("True", "False", "Unknown")
 _GROUP_PRIORITY_MAX, _VERSION_PRIORITY_MAX = 20_000, 1_000
@@ -29,9 +29,9 @@ _GROUP_PRIORITY_MAX, _VERSION_PRIORITY_MAX = 20_000, 1_000
 # Defaults
 
 
-def fill_api_service(obj: dict[str, Any]) -> None:
+def set_api_service_defaults(obj: dict[str, Any]) -> None:
     """A server that is asked for a group listens where servers do."""
-    service = struct(obj, "spec").get("service")
+    service = ensure_struct(obj, "spec").get("service")
     if service is not None:
         service.setdefault("port", 443)
 
@@ -39,7 +39,7 @@ def fill_api_service(obj: dict[str, Any]) -> None:
 # Strategy
 
 
-def create_api_service(service: dict[str, Any], context: Context) -> None:
+def prepare_api_service_create(service: dict[str, Any], context: StrategyContext) -> None:
     """What this server serves itself is always available."""
     if (service.get("spec") or {}).get("service") is None:
         condition = {
@@ -55,13 +55,13 @@ def create_api_service(service: dict[str, Any], context: Context) -> None:
 # Validation
 
 
-def check_api_service(value: Object, problems: Problems) -> None:
+def validate_api_service(value: Object, problems: Problems) -> None:
     """Check a service: its name tells what it serves, and a local one needs no certificates (ValidateAPIService)."""
     spec = value.get("spec") or {}
     group, version = spec.get("group", ""), spec.get("version", "")
     required = f"{version}.{group}"
 
-    def name_rule(name: str, prefix: bool) -> Verdict:
+    def name_rule(name: str, prefix: bool) -> ErrorMessages:
         wrong = path_segment(name, False)
         return wrong or (() if name == required else (f'must be `spec.version+"."+spec.group`: {go_quote(required)}',))
 
@@ -75,10 +75,10 @@ def check_api_service(value: Object, problems: Problems) -> None:
         priority = spec.get(field, 0)
         if not 0 < priority <= most:
             problems.invalid(f"spec.{field}", priority, f"must be positive and less than {most}")
-    _check_reach(spec, problems)
+    _check_service_reference(spec, problems)
 
 
-def _check_reach(spec: Mapping[str, Any], problems: Problems) -> None:
+def _check_service_reference(spec: Mapping[str, Any], problems: Problems) -> None:
     """Check how the server of a group is reached and trusted."""
     service, bundle, skips = spec.get("service"), spec.get("caBundle"), spec.get("insecureSkipTLSVerify", False)
     if service is None:
@@ -98,9 +98,9 @@ def _check_reach(spec: Mapping[str, Any], problems: Problems) -> None:
         problems.invalid("spec.insecureSkipTLSVerify", skips, "may not be true if caBundle is present")
 
 
-def check_api_service_status(new: Object, old: Object, problems: Problems) -> None:
+def validate_api_service_status_update(new: Object, old: Object, problems: Problems) -> None:
     """Check what is reported of a service."""
-    metadata_update(new, old, problems)
+    validate_metadata_update(new, old, problems)
     for index, condition in enumerate((new.get("status") or {}).get("conditions") or ()):
         if condition.get("status", "") not in _STATUSES:
             problems.not_supported(f"status.conditions[{index}].status", condition.get("status", ""), _STATUSES)
@@ -124,10 +124,12 @@ def api_service_cells(value: KubeObject, now: Instant) -> list[Any]:
 #: What is special about each kind, by its name in the store.
 KINDS: Mapping[str, Kind] = {
     "apiservices.apiregistration.k8s.io": Kind(
-        defaults={"v1": fill_api_service},
-        strategy=Strategy(keeps=FAR_APART, unconditional=False),
-        prepare=create_api_service,
-        rules=Rules(check_api_service, updated_then(check_api_service), check_api_service_status),
+        defaults={"v1": set_api_service_defaults},
+        strategy=Strategy(protected_fields=PROTECTED_FIELDS_AND_METADATA, allow_unconditional_update=False),
+        prepare_create=prepare_api_service_create,
+        rules=ValidationRules(
+            validate_api_service, metadata_update_then(validate_api_service), validate_api_service_status_update
+        ),
         cells=api_service_cells,
     ),
 }

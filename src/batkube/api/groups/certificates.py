@@ -10,16 +10,16 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from batkube.api.groups.context import Context
-from batkube.api.groups.kind import Kind
-from batkube.api.groups.strategy import SPEC, STATUS, Strategy
+from batkube.api.groups.kind_model.context import StrategyContext
+from batkube.api.groups.kind_model.kind import Kind
+from batkube.api.groups.kind_model.strategy import SPEC, STATUS, Strategy
 from batkube.api.printing.ages import age, human_duration
-from batkube.api.printing.texts import NONE
+from batkube.api.printing.cell_texts import NONE
 from batkube.api.validation.go_values import go_difference
 from batkube.api.validation.metadata import check_built_in_metadata
-from batkube.api.validation.names import Verdict, dns_label, dns_subdomain, size
-from batkube.api.validation.problems import Problems, repeats
-from batkube.api.validation.rules import Object, Rules, Update, metadata_update
+from batkube.api.validation.names import ErrorMessages, byte_length, dns_label, dns_subdomain
+from batkube.api.validation.problems import Problems, mark_repeats
+from batkube.api.validation.rules import Object, ValidateUpdate, ValidationRules, validate_metadata_update
 from batkube.cluster.store import KubeObject
 from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Instant, rfc3339
 
@@ -56,7 +56,7 @@ _pem_type = re.compile(rb"-----BEGIN ([^-\n]*)-----\s.*?-----END \1-----", re.DO
 # Strategy
 
 
-def create_signing_request(request: dict[str, Any], context: Context) -> None:
+def prepare_signing_request_create(request: dict[str, Any], context: StrategyContext) -> None:
     """A request tells who makes it, whatever it says itself."""
     spec = request["spec"]
     for name in ("username", "uid", "groups", "extra"):
@@ -69,7 +69,7 @@ def create_signing_request(request: dict[str, Any], context: Context) -> None:
         spec["groups"] = list(context.groups)
 
 
-def update_signing_conditions(request: dict[str, Any], old: dict[str, Any], context: Context) -> None:
+def prepare_approval_update(request: dict[str, Any], old: dict[str, Any], context: StrategyContext) -> None:
     """Date the conditions that are new; those that were there keep their time."""
     now = rfc3339(context.now)
     live = (old.get("status") or {}).get("conditions") or ()
@@ -81,7 +81,9 @@ def update_signing_conditions(request: dict[str, Any], old: dict[str, Any], cont
             condition["lastTransitionTime"] = (same and same[0].get("lastTransitionTime")) or now
 
 
-def update_signing_status(request: dict[str, Any], old: dict[str, Any], context: Context) -> None:
+def prepare_signing_request_status_update(
+    request: dict[str, Any], old: dict[str, Any], context: StrategyContext
+) -> None:
     """A status write neither approves nor denies; validation refuses one that tries."""
     conditions = (request.get("status") or {}).get("conditions") or []
     before = (old.get("status") or {}).get("conditions") or ()
@@ -91,13 +93,13 @@ def update_signing_status(request: dict[str, Any], old: dict[str, Any], context:
         if len(places) == len(known):
             for index, condition in zip(places, known, strict=True):
                 conditions[index] = condition
-    update_signing_conditions(request, old, context)
+    prepare_approval_update(request, old, context)
 
 
 # Checks
 
 
-def _any_name(name: str, prefix: bool) -> Verdict:
+def _any_name_rule(name: str, prefix: bool) -> ErrorMessages:
     return ()
 
 
@@ -111,7 +113,7 @@ def check_signer_name(name: str, path: str, problems: Problems) -> None:
         detail = "must be a fully qualified domain and path of the form 'example.com/signer-name'"
         problems.invalid(path, name, detail)
         return
-    if size(domain) > 253:
+    if byte_length(domain) > 253:
         problems.too_long(path, 253)
     for part, rule in ((domain, dns_label), (rest, dns_subdomain)):
         for label in part.split("."):
@@ -120,12 +122,12 @@ def check_signer_name(name: str, path: str, problems: Problems) -> None:
                 break
         if part is domain and "." not in domain:
             problems.invalid(path, domain, "should be a domain with at least two segments separated by dots")
-    if size(name) > 571:
+    if byte_length(name) > 571:
         problems.too_long(path, 571)
 
 
-def _check(request: Object, problems: Problems) -> None:
-    check_built_in_metadata(request["metadata"], _any_name, False, problems)
+def _validate_signing_request(request: Object, problems: Problems) -> None:
+    check_built_in_metadata(request["metadata"], _any_name_rule, False, problems)
     spec = request.get("spec", {})
     text, usages = spec.get("request") or "", spec.get("usages") or []
     block = _pem_type(base64.b64decode(text))
@@ -136,7 +138,7 @@ def _check(request: Object, problems: Problems) -> None:
     for index, usage in enumerate(usages):
         if usage not in _USAGES:
             problems.not_supported(f"spec.usages[{index}]", usage, _USAGES)
-    for index, (usage, is_repeated) in enumerate(zip(usages, repeats(usages), strict=True)):
+    for index, (usage, is_repeated) in enumerate(zip(usages, mark_repeats(usages), strict=True)):
         if is_repeated:
             problems.duplicate(f"spec.usages[{index}]", usage)
     if (signer := spec.get("signerName", "")) == _LEGACY_SIGNER:
@@ -178,21 +180,21 @@ def _check_conditions(request: Object, problems: Problems) -> None:
         seen.add(kind)
 
 
-def _conditions(request: Object, kind: str) -> list[Mapping[str, Any]]:
+def _conditions_of_type(request: Object, kind: str) -> list[Mapping[str, Any]]:
     return [c for c in request.get("status", {}).get("conditions") or () if c.get("type") == kind]
 
 
-def _updated(*, approves: bool = False, signs: bool = False) -> Update:
+def _update_validator(*, approves: bool = False, signs: bool = False) -> ValidateUpdate:
     """Return the check of a change by somebody who may approve, or sign, or neither."""
 
     def update(new: Object, old: Object, problems: Problems) -> None:
-        _check(new, problems)
+        _validate_signing_request(new, problems)
         path = "status.conditions"
         for kind in _TRUE_ONLY:
-            if len(_conditions(new, kind)) < len(_conditions(old, kind)):
+            if len(_conditions_of_type(new, kind)) < len(_conditions_of_type(old, kind)):
                 problems.forbidden(path, f'updates may not remove a condition of type "{kind}"')
         for kind in () if approves else _TRUE_ONLY[:2]:
-            now, then = _conditions(new, kind), _conditions(old, kind)
+            now, then = _conditions_of_type(new, kind), _conditions_of_type(old, kind)
             if len(now) > len(then):
                 problems.forbidden(path, f'updates may not add a condition of type "{kind}"')
             elif len(now) == len(then) and now != then:
@@ -204,7 +206,7 @@ def _updated(*, approves: bool = False, signs: bool = False) -> Update:
                 problems.forbidden("status.certificate", "updates may not set certificate content")
             elif before:
                 problems.forbidden("status.certificate", "updates may not modify existing certificate content")
-        metadata_update(new, old, problems)
+        validate_metadata_update(new, old, problems)
 
     return update
 
@@ -255,15 +257,20 @@ def pod_certificate_request_cells(value: KubeObject, now: Instant) -> list[Any]:
 KINDS: Mapping[str, Kind] = {
     "certificatesigningrequests.certificates.k8s.io": Kind(
         strategy=Strategy(
-            keeps={
+            protected_fields={
                 "": (SPEC, STATUS),
                 "status": (SPEC,),
                 "approval": (SPEC, ("status", "certificate")),
             }
         ),
-        prepare=create_signing_request,
-        prepare_update={"approval": update_signing_conditions, "status": update_signing_status},
-        rules=Rules(_check, _updated(), _updated(signs=True), {"approval": _updated(approves=True)}),
+        prepare_create=prepare_signing_request_create,
+        prepare_update={"approval": prepare_approval_update, "status": prepare_signing_request_status_update},
+        rules=ValidationRules(
+            _validate_signing_request,
+            _update_validator(),
+            _update_validator(signs=True),
+            {"approval": _update_validator(approves=True)},
+        ),
         cells=certificate_request_cells,
     ),
     "clustertrustbundles.certificates.k8s.io": Kind(

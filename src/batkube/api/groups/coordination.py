@@ -8,16 +8,16 @@ from typing import Any
 
 import msgspec
 
-from batkube.api.groups.kind import Kind
-from batkube.api.groups.strategy import CAREFUL_UPSERT
+from batkube.api.groups.kind_model.kind import Kind
+from batkube.api.groups.kind_model.strategy import CONDITIONAL_UPSERT
 from batkube.api.printing.ages import age
 from batkube.api.validation.metadata import check_metadata, check_metadata_update
-from batkube.api.validation.names import Verdict, config_key, qualified_name, subdomain_name
+from batkube.api.validation.names import ErrorMessages, config_key, qualified_name, subdomain_name
 from batkube.api.validation.problems import Problems
-from batkube.api.validation.rules import Object, Rules
+from batkube.api.validation.rules import Object, ValidationRules
 from batkube.cluster.store import KubeObject
 from batkube.kernel.instants import Instant
-from batkube.kernel.numbers import int_of
+from batkube.kernel.text.numbers import parse_int
 
 _OLDEST = "OldestEmulationVersion"
 _is_version = re.compile(r"(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)([-+][0-9A-Za-z.+-]+)?").fullmatch
@@ -47,12 +47,12 @@ def _check_strategy(strategy: str, problems: Problems) -> None:
         problems.not_supported("spec.strategy.strategy", strategy, (_OLDEST,))
 
 
-def _check_lease(value: Object, problems: Problems) -> None:
+def _validate_lease(value: Object, problems: Problems) -> None:
     check_metadata(value["metadata"], subdomain_name, True, problems)
     _check_lease_spec(value, problems)
 
 
-def _check_lease_update(new: Object, old: Object, problems: Problems) -> None:
+def _validate_lease_update(new: Object, old: Object, problems: Problems) -> None:
     check_metadata_update(new["metadata"], old["metadata"], problems)
     _check_lease_spec(new, problems)
 
@@ -68,34 +68,34 @@ def _check_candidate_spec(value: Object, problems: Problems) -> None:
         problems.required("spec.binaryVersion")
     elif not _is_version(binary):
         problems.invalid("spec.binaryVersion", binary, "must be a valid semantic version")
-    if emulated and binary and _order(binary) < _order(emulated):
+    if emulated and binary and _version_order(binary) < _version_order(emulated):
         problems.invalid("spec.binaryVersion", binary, "must be greater than or equal to `emulationVersion`")
     if not strategy:
         problems.required("spec.strategy")
         return
-    if strategy == _OLDEST and _order(emulated) == (0, 0, 0):
+    if strategy == _OLDEST and _version_order(emulated) == (0, 0, 0):
         problems.required("spec.emulationVersion", f"must be specified when `strategy` is '{_OLDEST}'")
     _check_strategy(strategy, problems)
 
 
-def _check_candidate(value: Object, problems: Problems) -> None:
+def _validate_candidate(value: Object, problems: Problems) -> None:
     check_metadata(value["metadata"], _candidate_name, True, problems)
     _check_candidate_spec(value, problems)
 
 
-def _check_candidate_update(new: Object, old: Object, problems: Problems) -> None:
+def _validate_candidate_update(new: Object, old: Object, problems: Problems) -> None:
     check_metadata_update(new["metadata"], old["metadata"], problems)
     _check_candidate_spec(new, problems)
     problems.unchanged("spec.leaseName", new["spec"].get("leaseName"), old["spec"].get("leaseName"))
 
 
-def _candidate_name(name: str, prefix: bool) -> Verdict:
+def _candidate_name(name: str, prefix: bool) -> ErrorMessages:
     return config_key(name)
 
 
-def _order(version: str) -> tuple[int, int, int]:
+def _version_order(version: str) -> tuple[int, int, int]:
     match = _is_version(version)
-    first, second, third = (int_of(part) or 0 for part in match.groups()) if match else (0, 0, 0)
+    first, second, third = (parse_int(part) or 0 for part in match.groups()) if match else (0, 0, 0)
     return first, second, third
 
 
@@ -117,12 +117,14 @@ def lease_candidate_cells(value: KubeObject, now: Instant) -> list[Any]:
 #: What is special about each kind, by its name in the store.
 KINDS: Mapping[str, Kind] = {
     "leasecandidates.coordination.k8s.io": Kind(
-        rules=Rules(_check_candidate, _check_candidate_update),
+        rules=ValidationRules(_validate_candidate, _validate_candidate_update),
         cells=lease_candidate_cells,
     ),
     "leases.coordination.k8s.io": Kind(
-        strategy=msgspec.structs.replace(CAREFUL_UPSERT, disabled=(("spec", "strategy"), ("spec", "preferredHolder"))),
-        rules=Rules(_check_lease, _check_lease_update),
+        strategy=msgspec.structs.replace(
+            CONDITIONAL_UPSERT, disabled_fields=(("spec", "strategy"), ("spec", "preferredHolder"))
+        ),
+        rules=ValidationRules(_validate_lease, _validate_lease_update),
         cells=lease_cells,
     ),
 }

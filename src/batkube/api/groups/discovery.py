@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from batkube.api.groups.address_warnings import of_addresses
-from batkube.api.groups.core.endpoints import check_protocol, is_managed
-from batkube.api.groups.filling import Defaults, fill_absent, structs
-from batkube.api.groups.kind import Kind, of_any_change
-from batkube.api.groups.strategy import LABELS, Strategy
+from batkube.api.groups.core.endpoints import check_protocol, is_managed_by
+from batkube.api.groups.kind_model.address_warnings import ip_list_warnings
+from batkube.api.groups.kind_model.defaults import Defaults, fill_absent, list_items
+from batkube.api.groups.kind_model.kind import Kind, create_warnings_on_update
+from batkube.api.groups.kind_model.strategy import LABELS, Strategy
 from batkube.api.printing.ages import age
-from batkube.api.printing.texts import first_three
+from batkube.api.printing.cell_texts import join_first_three
 from batkube.api.validation.addresses import check_endpoint_ip, check_ip, check_strict_ip, is_ipv6
 from batkube.api.validation.metadata import check_built_in_metadata, check_labels
 from batkube.api.validation.names import dns_label, dns_subdomain, label_value, subdomain_name
 from batkube.api.validation.problems import Problems
-from batkube.api.validation.rules import Object, Rules
+from batkube.api.validation.rules import Object, ValidationRules
 from batkube.cluster.store import KubeObject
 from batkube.kernel.instants import Instant
 
@@ -33,16 +33,16 @@ _ADDRESS_TYPES = ("FQDN", "IPv4", "IPv6")
 # Defaults
 
 
-def fill_endpoint_slice(obj: dict[str, Any]) -> None:
+def set_endpoint_slice_defaults(obj: dict[str, Any]) -> None:
     """Name and protocol of every port."""
-    for port in structs(obj, "ports"):
+    for port in list_items(obj, "ports"):
         fill_absent(port, _ENDPOINT_PORT)
 
 
 # Checks
 
 
-def _check_slice(value: Object, problems: Problems, before: object = None) -> None:
+def _validate_slice(value: Object, problems: Problems, before: object = None) -> None:
     check_built_in_metadata(value["metadata"], subdomain_name, True, problems)
     kind = value.get("addressType", "")
     if not kind:
@@ -138,8 +138,8 @@ def _check_hints(hints: Mapping[str, Any], path: str, problems: Problems) -> Non
             problems.all_invalid(at, name, wrong)
 
 
-def _check_slice_update(new: Object, old: Object, problems: Problems) -> None:
-    _check_slice(new, problems, old.get("endpoints"))
+def _validate_slice_update(new: Object, old: Object, problems: Problems) -> None:
+    _validate_slice(new, problems, old.get("endpoints"))
     problems.unchanged("addressType", new.get("addressType", ""), old.get("addressType", ""))
 
 
@@ -153,8 +153,8 @@ def endpoint_slice_cells(value: KubeObject, now: Instant) -> list[Any]:
     return [
         value["metadata"].get("name", ""),
         value.get("addressType", ""),
-        first_three(ports),
-        first_three(addresses),
+        join_first_three(ports),
+        join_first_three(addresses),
         age(value, now),
     ]
 
@@ -162,37 +162,37 @@ def endpoint_slice_cells(value: KubeObject, now: Instant) -> list[Any]:
 # Warnings
 
 
-def of_endpoint_slice(endpoint_slice: Mapping[str, Any]) -> list[str]:
+def endpoint_slice_warnings(endpoint_slice: Mapping[str, Any]) -> list[str]:
     """A new slice of endpoints: names instead of addresses are out of fashion."""
     warnings = []
     if endpoint_slice.get("addressType") == "FQDN":
         warnings.append("spec.addressType: FQDN endpoints are deprecated")
-    return warnings + of_slice_addresses(endpoint_slice)
+    return warnings + slice_address_warnings(endpoint_slice)
 
 
-def of_slice_addresses(endpoint_slice: Mapping[str, Any]) -> list[str]:
+def slice_address_warnings(endpoint_slice: Mapping[str, Any]) -> list[str]:
     """Warn of addresses in a form that will be refused one day."""
-    if is_managed(endpoint_slice, _SLICE_CONTROLLERS):
+    if is_managed_by(endpoint_slice, _SLICE_CONTROLLERS):
         return []
     return [
         warning
         for index, endpoint in enumerate(endpoint_slice.get("endpoints") or ())
-        for warning in of_addresses(f"endpoints[{index}].addresses", endpoint.get("addresses") or ())
+        for warning in ip_list_warnings(f"endpoints[{index}].addresses", endpoint.get("addresses") or ())
     ]
 
 
 #: What is special about each kind, by its name in the store.
 KINDS: Mapping[str, Kind] = {
     "endpointslices.discovery.k8s.io": Kind(
-        defaults={"v1": fill_endpoint_slice},
+        defaults={"v1": set_endpoint_slice_defaults},
         strategy=Strategy(
-            counts=(("addressType",), ("endpoints",), ("ports",), LABELS),
-            numbered=True,
-            disabled=(("endpoints", "*", "deprecatedTopology"),),
+            generation_fields=(("addressType",), ("endpoints",), ("ports",), LABELS),
+            has_generation=True,
+            disabled_fields=(("endpoints", "*", "deprecatedTopology"),),
         ),
-        rules=Rules(_check_slice, _check_slice_update),
+        rules=ValidationRules(_validate_slice, _validate_slice_update),
         cells=endpoint_slice_cells,
-        warn=of_endpoint_slice,
-        warn_update={"": of_any_change(of_slice_addresses)},
+        warnings_on_create=endpoint_slice_warnings,
+        warnings_on_update={"": create_warnings_on_update(slice_address_warnings)},
     ),
 }

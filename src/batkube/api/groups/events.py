@@ -8,20 +8,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from batkube.api.groups.kind import Kind
-from batkube.api.groups.strategy import UNSUPPORTED, Strategy
-from batkube.api.printing.ages import since
+from batkube.api.groups.kind_model.kind import Kind
+from batkube.api.groups.kind_model.strategy import UNSUPPORTED, Strategy
+from batkube.api.printing.ages import time_since
 from batkube.api.validation.go_values import go_struct
 from batkube.api.validation.metadata import check_built_in_metadata, check_built_in_metadata_update
-from batkube.api.validation.names import dns_subdomain, qualified_name, size, subdomain_name
+from batkube.api.validation.names import byte_length, dns_subdomain, qualified_name, subdomain_name
 from batkube.api.validation.problems import IMMUTABLE, Problems
-from batkube.api.validation.rules import Object, Rules
+from batkube.api.validation.rules import Object, ValidationRules
 from batkube.cluster.store import KubeObject
 from batkube.kernel.instants import Instant
 
-_NOT_OF_THE_NAMESPACE = "does not match event.namespace"
+_NAMESPACE_MISMATCH = "does not match event.namespace"
 #: What cannot change, in the order of the checks (which look at the reason twice), with the Go type messages show.
-_FIXED = (
+_IMMUTABLE_FIELDS = (
     ("involvedObject", "core.ObjectReference"),
     ("reason", "string"),
     ("message", "string"),
@@ -38,7 +38,7 @@ _FIXED = (
     ("reportingInstance", "string"),
 )
 #: Fields that the two have under different names: core, events.k8s.io.
-_NAMES = (
+_FIELD_NAMES = (
     ("involvedObject", "regarding"),
     ("message", "note"),
     ("source", "deprecatedSource"),
@@ -47,8 +47,8 @@ _NAMES = (
     ("count", "deprecatedCount"),
     ("reportingComponent", "reportingController"),
 )
-_TO_CORE = {new: core for core, new in _NAMES}
-_FROM_CORE = dict(_NAMES)
+_CORE_NAMES = {new: core for core, new in _FIELD_NAMES}
+_EVENTS_NAMES = dict(_FIELD_NAMES)
 #: Fields that the core group writes even when they are empty.
 _WRITTEN_IN_CORE = ("reportingComponent", "reportingInstance")
 
@@ -56,16 +56,16 @@ _WRITTEN_IN_CORE = ("reportingComponent", "reportingInstance")
 # Checks
 
 
-def _check_any(event: Object, reporter: str, problems: Problems) -> None:
+def _check_legacy(event: Object, reporter: str, problems: Problems) -> None:
     """Check what was always checked (Kubernetes: legacyValidateEvent)."""
     namespace = event["metadata"].get("namespace", "")
     involved = (event.get("involvedObject") or {}).get("namespace", "")
     if event.get("eventTime") is None:
         if namespace != involved and (involved or namespace != "default"):
-            problems.invalid("involvedObject.namespace", involved, _NOT_OF_THE_NAMESPACE)
+            problems.invalid("involvedObject.namespace", involved, _NAMESPACE_MISMATCH)
     else:
         if not involved and namespace not in ("default", "kube-system"):
-            problems.invalid("involvedObject.namespace", involved, _NOT_OF_THE_NAMESPACE)
+            problems.invalid("involvedObject.namespace", involved, _NAMESPACE_MISMATCH)
         _check_reporter(event, reporter, problems)
     problems.all_invalid("namespace", namespace, dns_subdomain(namespace))
 
@@ -78,22 +78,22 @@ def _check_reporter(event: Object, path: str, problems: Problems) -> None:
     for field in ("reportingInstance", "action", "reason"):
         if not (text := event.get(field, "")):
             problems.required(field)
-        if size(text) > 128:
+        if byte_length(text) > 128:
             problems.invalid(field, "", "can have at most 128 characters")
-    if size(event.get("message", "")) > 1024:
+    if byte_length(event.get("message", "")) > 1024:
         problems.invalid("message", "", "can have at most 1024 characters")
 
 
-def _check(event: Object, problems: Problems) -> None:
-    _check_any(event, "reportingComponent", problems)
+def _validate_core_event(event: Object, problems: Problems) -> None:
+    _check_legacy(event, "reportingComponent", problems)
 
 
-def _check_update(new: Object, old: Object, problems: Problems) -> None:
-    _check_any(new, "reportingComponent", problems)
+def _validate_core_event_update(new: Object, old: Object, problems: Problems) -> None:
+    _check_legacy(new, "reportingComponent", problems)
 
 
-def _check_new(event: Object, problems: Problems) -> None:
-    _check_any(event, "reportingController", problems)
+def _validate_event_create(event: Object, problems: Problems) -> None:
+    _check_legacy(event, "reportingController", problems)
     check_built_in_metadata(event["metadata"], subdomain_name, True, problems)
     _check_series(event, problems)
     if event.get("eventTime") is None:
@@ -116,12 +116,12 @@ def _check_series(event: Object, problems: Problems) -> None:
         problems.required("series.lastObservedTime")
 
 
-def _check_new_update(new: Object, old: Object, problems: Problems) -> None:
-    _check_any(new, "reportingController", problems)
+def _validate_event_update(new: Object, old: Object, problems: Problems) -> None:
+    _check_legacy(new, "reportingController", problems)
     check_built_in_metadata_update(new["metadata"], old["metadata"], problems)
     if new.get("series") != old.get("series"):
         _check_series(new, problems)
-    for path, kind in _FIXED:
+    for path, kind in _IMMUTABLE_FIELDS:
         field = "reportingComponent" if path == "reportingController" else path
         value, before = new.get(field), old.get(field)
         if value != before and (value or before):
@@ -161,7 +161,7 @@ def _event_times(event: KubeObject, now: Instant) -> tuple[str, str, int]:
     series = event.get("series")
     if series is not None:
         last_time, count = series.get("lastObservedTime"), series.get("count", 0)
-    return since(first_time, now), since(last_time, now), count
+    return time_since(first_time, now), time_since(last_time, now), count
 
 
 # Conversion
@@ -169,7 +169,7 @@ def _event_times(event: KubeObject, now: Instant) -> tuple[str, str, int]:
 
 def to_core(event: KubeObject) -> dict[str, Any]:
     """Return an event of events.k8s.io as one of the core group."""
-    converted = {_TO_CORE.get(name, name): value for name, value in event.items()}
+    converted = {_CORE_NAMES.get(name, name): value for name, value in event.items()}
     for name in _WRITTEN_IN_CORE:
         converted.setdefault(name, "")
     return converted
@@ -178,7 +178,7 @@ def to_core(event: KubeObject) -> dict[str, Any]:
 def from_core(event: KubeObject) -> dict[str, Any]:
     """Return an event of the core group as one of events.k8s.io."""
     return {
-        _FROM_CORE.get(name, name): value
+        _EVENTS_NAMES.get(name, name): value
         for name, value in event.items()
         if value != "" or name not in _WRITTEN_IN_CORE
     }
@@ -187,12 +187,12 @@ def from_core(event: KubeObject) -> dict[str, Any]:
 #: What is special about each kind, by its name in the store.
 KINDS: Mapping[str, Kind] = {
     "events": Kind(
-        strategy=Strategy(created_by_update=True, propagation=UNSUPPORTED),
-        rules=Rules(_check, _check_update, covers_metadata=False),
+        strategy=Strategy(allow_create_on_update=True, default_propagation=UNSUPPORTED),
+        rules=ValidationRules(_validate_core_event, _validate_core_event_update, covers_metadata=False),
         cells=event_cells,
     ),
     "events.events.k8s.io": Kind(
-        rules=Rules(_check_new, _check_new_update),
+        rules=ValidationRules(_validate_event_create, _validate_event_update),
         cells=event_cells,
     ),
 }

@@ -9,16 +9,16 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from batkube.api.groups.filling import Defaults, fill_absent, fill_empty, struct
-from batkube.api.groups.kind import Kind
-from batkube.api.groups.strategy import FAR_APART, SPEC, counted
+from batkube.api.groups.kind_model.defaults import Defaults, ensure_struct, fill_absent, fill_empty
+from batkube.api.groups.kind_model.kind import Kind
+from batkube.api.groups.kind_model.strategy import PROTECTED_FIELDS_AND_METADATA, SPEC, with_generation
 from batkube.api.printing.ages import age
-from batkube.api.printing.texts import NONE
+from batkube.api.printing.cell_texts import NONE
 from batkube.api.validation.go_values import go_struct
 from batkube.api.validation.metadata import check_built_in_metadata
 from batkube.api.validation.names import label_name, subdomain_name
 from batkube.api.validation.problems import Problems
-from batkube.api.validation.rules import Object, Rules
+from batkube.api.validation.rules import Object, ValidationRules
 from batkube.cluster.store import KubeObject
 from batkube.kernel.instants import Instant
 
@@ -35,12 +35,12 @@ _QUEUING: Defaults = {"queues": 64, "handSize": 8, "queueLengthLimit": 50}
 # Defaults
 
 
-def fill_flow_schema(obj: dict[str, Any]) -> None:
+def set_flow_schema_defaults(obj: dict[str, Any]) -> None:
     """A flow schema without precedence is asked late, after those that say how early they come."""
-    fill_empty(struct(obj, "spec"), {"matchingPrecedence": 1000})
+    fill_empty(ensure_struct(obj, "spec"), {"matchingPrecedence": 1000})
 
 
-def fill_priority_level(obj: dict[str, Any]) -> None:
+def set_priority_level_defaults(obj: dict[str, Any]) -> None:
     """A priority level has a share of the server's seats and queues to wait in, even if it says neither."""
     spec = obj.get("spec") or {}
     if spec.get("exempt") is not None:
@@ -184,21 +184,21 @@ def _check_conditions(value: Object, problems: Problems) -> None:
             problems.required(f"status.conditions[{index}].type")
 
 
-def _check_status(new: Object, old: Object, problems: Problems) -> None:
+def _validate_status_update(new: Object, old: Object, problems: Problems) -> None:
     _check_conditions(new, problems)
 
 
-def _check_schema(value: Object, problems: Problems) -> None:
+def _validate_schema(value: Object, problems: Problems) -> None:
     check_built_in_metadata(value["metadata"], subdomain_name, False, problems)
     _check_schema_spec(value.get("spec", {}), value["metadata"].get("name", ""), problems)
     _check_conditions(value, problems)
 
 
-def _check_schema_update(new: Object, old: Object, problems: Problems) -> None:
-    _check_schema(new, problems)
+def _validate_schema_update(new: Object, old: Object, problems: Problems) -> None:
+    _validate_schema(new, problems)
 
 
-def _check_level(value: Object, problems: Problems) -> None:
+def _validate_level(value: Object, problems: Problems) -> None:
     check_built_in_metadata(value["metadata"], subdomain_name, False, problems)
     spec = value.get("spec", {})
     kind, limited, exempt = spec.get("type", ""), spec.get("limited"), spec.get("exempt")
@@ -263,18 +263,18 @@ def _check_queuing(queuing: Mapping[str, Any], path: str, problems: Problems) ->
         problems.invalid(f"{path}.handSize", hand, "must be positive")
     elif hand > queues:
         problems.invalid(f"{path}.handSize", hand, f"should not be greater than queues ({queues})")
-    elif _entropy_bits(queues, hand) > 60:
+    elif _shuffle_shard_entropy_bits(queues, hand) > 60:
         detail = f"required entropy bits of deckSize {queues} and handSize {hand} should not be greater than 60"
         problems.invalid(f"{path}.handSize", hand, detail)
 
 
-def _entropy_bits(deck: int, hand: int) -> int:
+def _shuffle_shard_entropy_bits(deck: int, hand: int) -> int:
     """Return how many bits it takes to deal a hand from a deck (apiserver/pkg/util/shufflesharding)."""
     return math.ceil(math.log2(deck) * hand)
 
 
-def _check_level_update(new: Object, old: Object, problems: Problems) -> None:
-    _check_level(new, problems)
+def _validate_level_update(new: Object, old: Object, problems: Problems) -> None:
+    _validate_level(new, problems)
 
 
 # Columns
@@ -295,7 +295,7 @@ def flow_schema_cells(value: KubeObject, now: Instant) -> list[Any]:
     ]
 
 
-def flow_schema_order(value: KubeObject) -> tuple[int, str]:
+def flow_schema_sort_key(value: KubeObject) -> tuple[int, str]:
     """Return what a list of FlowSchemas is sorted by: the one that is asked first comes first."""
     return value.get("spec", {}).get("matchingPrecedence", 0), value["metadata"].get("name", "")
 
@@ -314,16 +314,16 @@ def priority_level_cells(value: KubeObject, now: Instant) -> list[Any]:
 #: What is special about each kind, by its name in the store.
 KINDS: Mapping[str, Kind] = {
     "flowschemas.flowcontrol.apiserver.k8s.io": Kind(
-        defaults={"v1": fill_flow_schema},
-        strategy=counted(SPEC, keeps=FAR_APART),
-        rules=Rules(_check_schema, _check_schema_update, _check_status),
+        defaults={"v1": set_flow_schema_defaults},
+        strategy=with_generation(SPEC, keeps=PROTECTED_FIELDS_AND_METADATA),
+        rules=ValidationRules(_validate_schema, _validate_schema_update, _validate_status_update),
         cells=flow_schema_cells,
-        row_order=flow_schema_order,
+        row_order=flow_schema_sort_key,
     ),
     "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io": Kind(
-        defaults={"v1": fill_priority_level},
-        strategy=counted(SPEC, keeps=FAR_APART),
-        rules=Rules(_check_level, _check_level_update, _check_status),
+        defaults={"v1": set_priority_level_defaults},
+        strategy=with_generation(SPEC, keeps=PROTECTED_FIELDS_AND_METADATA),
+        rules=ValidationRules(_validate_level, _validate_level_update, _validate_status_update),
         cells=priority_level_cells,
     ),
 }

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from batkube.api.groups.kind import Kind
-from batkube.api.groups.strategy import APART, SPEC, counted
+from batkube.api.groups.kind_model.kind import Kind
+from batkube.api.groups.kind_model.strategy import PROTECTED_FIELDS, SPEC, with_generation
 from batkube.api.printing.ages import age
 from batkube.api.validation.go_values import go_struct
+from batkube.api.validation.int_or_percent import check_at_most_100_percent, check_positive_int_or_percent
 from batkube.api.validation.metadata import check_conditions, check_selector
-from batkube.api.validation.portions import check_at_most_all, check_portion
 from batkube.api.validation.problems import Problems
-from batkube.api.validation.rules import Object, Rules
+from batkube.api.validation.rules import Object, ValidationRules
 from batkube.cluster.store import KubeObject
 from batkube.kernel.instants import Instant
 
@@ -22,26 +22,26 @@ _EVICTION_POLICIES = ("AlwaysAllow", "IfHealthyBudget")
 # Checks
 
 
-def _check_budget(value: Object, problems: Problems) -> None:
+def _validate_budget(value: Object, problems: Problems) -> None:
     spec = value.get("spec", {})
     fields = [field for field in ("minAvailable", "maxUnavailable") if spec.get(field) is not None]
     if len(fields) == 2:
         go_text = go_struct("policy.PodDisruptionBudgetSpec", spec)
         problems.invalid("spec", go_text, "minAvailable and maxUnavailable cannot be both set")
     for field in fields:
-        check_portion(spec[field], f"spec.{field}", problems)
-        check_at_most_all(spec[field], f"spec.{field}", problems)
+        check_positive_int_or_percent(spec[field], f"spec.{field}", problems)
+        check_at_most_100_percent(spec[field], f"spec.{field}", problems)
     check_selector(spec.get("selector"), "spec.selector", problems)
     policy = spec.get("unhealthyPodEvictionPolicy")
     if policy is not None and policy not in _EVICTION_POLICIES:
         problems.not_supported("spec.unhealthyPodEvictionPolicy", policy, _EVICTION_POLICIES)
 
 
-def _check_budget_update(new: Object, old: Object, problems: Problems) -> None:
-    _check_budget(new, problems)
+def _validate_budget_update(new: Object, old: Object, problems: Problems) -> None:
+    _validate_budget(new, problems)
 
 
-def _check_budget_status(new: Object, old: Object, problems: Problems) -> None:
+def _validate_budget_status_update(new: Object, old: Object, problems: Problems) -> None:
     status = new.get("status", {})
     check_conditions(status.get("conditions") or (), "status.conditions", problems)
     for field in ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"):
@@ -65,8 +65,10 @@ def disruption_budget_cells(value: KubeObject, now: Instant) -> list[Any]:
 #: What is special about each kind, by its name in the store.
 KINDS: Mapping[str, Kind] = {
     "poddisruptionbudgets.policy": Kind(
-        strategy=counted(SPEC, keeps=APART, unconditional=False),
-        rules=Rules(_check_budget, _check_budget_update, _check_budget_status, covers_metadata=False),
+        strategy=with_generation(SPEC, keeps=PROTECTED_FIELDS, unconditional=False),
+        rules=ValidationRules(
+            _validate_budget, _validate_budget_update, _validate_budget_status_update, covers_metadata=False
+        ),
         cells=disruption_budget_cells,
     ),
 }

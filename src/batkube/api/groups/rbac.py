@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from batkube.api.groups.filling import fill_empty, struct, structs
-from batkube.api.groups.kind import Kind
-from batkube.api.groups.strategy import UPSERT
+from batkube.api.groups.kind_model.defaults import ensure_struct, fill_empty, list_items
+from batkube.api.groups.kind_model.kind import Kind
+from batkube.api.groups.kind_model.strategy import UPSERT
 from batkube.api.printing.ages import age
 from batkube.api.validation.go_values import go_struct
 from batkube.api.validation.metadata import check_built_in_metadata, check_built_in_metadata_update, check_selector
-from batkube.api.validation.names import Verdict, path_segment, subdomain_name
+from batkube.api.validation.names import ErrorMessages, path_segment, subdomain_name
 from batkube.api.validation.problems import Problems
-from batkube.api.validation.rules import Create, Object, Rules, Update, rechecked
+from batkube.api.validation.rules import Object, ValidateCreate, ValidateUpdate, ValidationRules, create_then_update
 from batkube.cluster.store import KubeObject
 from batkube.kernel.instants import Instant
 
@@ -24,10 +24,10 @@ _RBAC = "rbac.authorization.k8s.io"
 # Defaults
 
 
-def fill_role_binding(obj: dict[str, Any]) -> None:
+def set_role_binding_defaults(obj: dict[str, Any]) -> None:
     """Roles, users and groups are of this group; service accounts of the core group."""
-    fill_empty(struct(obj, "roleRef"), {"apiGroup": _RBAC})
-    for subject in structs(obj, "subjects"):
+    fill_empty(ensure_struct(obj, "roleRef"), {"apiGroup": _RBAC})
+    for subject in list_items(obj, "subjects"):
         if subject.get("kind") in ("User", "Group"):
             fill_empty(subject, {"apiGroup": _RBAC})
 
@@ -35,7 +35,7 @@ def fill_role_binding(obj: dict[str, Any]) -> None:
 # Checks
 
 
-def _any_name(name: str, prefix: bool) -> Verdict:
+def _any_name_rule(name: str, prefix: bool) -> ErrorMessages:
     """Roles may have any name that fits into a URL, be it only a prefix yet."""
     return path_segment(name, False)
 
@@ -59,13 +59,13 @@ def _check_rules(role: Object, namespaced: bool, problems: Problems) -> None:
             problems.required(f"{path}.resources", "resource rules must supply at least one resource")
 
 
-def _check_role(value: Object, problems: Problems) -> None:
-    check_built_in_metadata(value["metadata"], _any_name, True, problems)
+def _validate_role(value: Object, problems: Problems) -> None:
+    check_built_in_metadata(value["metadata"], _any_name_rule, True, problems)
     _check_rules(value, True, problems)
 
 
-def _check_cluster_role(value: Object, problems: Problems) -> None:
-    check_built_in_metadata(value["metadata"], _any_name, False, problems)
+def _validate_cluster_role(value: Object, problems: Problems) -> None:
+    check_built_in_metadata(value["metadata"], _any_name_rule, False, problems)
     _check_rules(value, False, problems)
     if (aggregation := value.get("aggregationRule")) is None:
         return
@@ -81,7 +81,7 @@ def _check_cluster_role(value: Object, problems: Problems) -> None:
 
 
 def _check_binding(value: Object, namespaced: bool, problems: Problems) -> None:
-    check_built_in_metadata(value["metadata"], _any_name, namespaced, problems)
+    check_built_in_metadata(value["metadata"], _any_name_rule, namespaced, problems)
     role = value.get("roleRef", {})
     if (group := role.get("apiGroup", "")) != _GROUP:
         problems.not_supported("roleRef.apiGroup", group, (_GROUP,))
@@ -114,15 +114,15 @@ def _check_subject(subject: Mapping[str, Any], namespaced: bool, path: str, prob
         problems.not_supported(f"{path}.kind", kind, ("ServiceAccount", "User", "Group"))
 
 
-def _check_role_binding(value: Object, problems: Problems) -> None:
+def _validate_role_binding(value: Object, problems: Problems) -> None:
     _check_binding(value, True, problems)
 
 
-def _check_cluster_role_binding(value: Object, problems: Problems) -> None:
+def _validate_cluster_role_binding(value: Object, problems: Problems) -> None:
     _check_binding(value, False, problems)
 
 
-def _updated(check: Create) -> Update:
+def _update_validator(check: ValidateCreate) -> ValidateUpdate:
     """Return the check of a change: what is there is judged twice, as the real server does."""
 
     def update(new: Object, old: Object, problems: Problems) -> None:
@@ -132,7 +132,7 @@ def _updated(check: Create) -> Update:
         if role != old.get("roleRef"):
             problems.invalid("roleRef", go_struct("rbac.RoleRef", role), "cannot change roleRef")
 
-    return rechecked(check, update)
+    return create_then_update(check, update)
 
 
 # Columns
@@ -157,23 +157,23 @@ def role_binding_cells(value: KubeObject, now: Instant) -> list[Any]:
 #: What is special about each kind, by its name in the store.
 KINDS: Mapping[str, Kind] = {
     "clusterrolebindings.rbac.authorization.k8s.io": Kind(
-        defaults={"v1": fill_role_binding},
+        defaults={"v1": set_role_binding_defaults},
         strategy=UPSERT,
-        rules=Rules(_check_cluster_role_binding, _updated(_check_cluster_role_binding)),
+        rules=ValidationRules(_validate_cluster_role_binding, _update_validator(_validate_cluster_role_binding)),
         cells=role_binding_cells,
     ),
     "clusterroles.rbac.authorization.k8s.io": Kind(
         strategy=UPSERT,
-        rules=Rules(_check_cluster_role, _updated(_check_cluster_role)),
+        rules=ValidationRules(_validate_cluster_role, _update_validator(_validate_cluster_role)),
     ),
     "rolebindings.rbac.authorization.k8s.io": Kind(
-        defaults={"v1": fill_role_binding},
+        defaults={"v1": set_role_binding_defaults},
         strategy=UPSERT,
-        rules=Rules(_check_role_binding, _updated(_check_role_binding)),
+        rules=ValidationRules(_validate_role_binding, _update_validator(_validate_role_binding)),
         cells=role_binding_cells,
     ),
     "roles.rbac.authorization.k8s.io": Kind(
         strategy=UPSERT,
-        rules=Rules(_check_role, _updated(_check_role)),
+        rules=ValidationRules(_validate_role, _update_validator(_validate_role)),
     ),
 }

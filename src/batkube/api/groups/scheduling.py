@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from batkube.api.groups.core.pods.spec import check_preemption_policy
-from batkube.api.groups.filling import fill_absent
-from batkube.api.groups.kind import Kind
-from batkube.api.groups.strategy import counted
+from batkube.api.groups.core.pods.validation.spec import check_preemption_policy
+from batkube.api.groups.kind_model.defaults import fill_absent
+from batkube.api.groups.kind_model.kind import Kind
+from batkube.api.groups.kind_model.strategy import with_generation
 from batkube.api.printing.ages import age
 from batkube.api.validation.metadata import check_built_in_metadata
 from batkube.api.validation.names import subdomain_name
 from batkube.api.validation.problems import IMMUTABLE, Problems
-from batkube.api.validation.rules import Object, Rules, metadata_update
+from batkube.api.validation.rules import Object, ValidationRules, validate_metadata_update
 from batkube.cluster.store import KubeObject
 from batkube.kernel.instants import Instant
 
@@ -24,7 +24,7 @@ _SYSTEM_CLASSES = {"system-cluster-critical": 2 * _HIGHEST, "system-node-critica
 # Defaults
 
 
-def fill_priority_class(obj: dict[str, Any]) -> None:
+def set_priority_class_defaults(obj: dict[str, Any]) -> None:
     """Pods of a class preempt lower ones."""
     fill_absent(obj, {"preemptionPolicy": "PreemptLowerPriority"})
 
@@ -32,7 +32,7 @@ def fill_priority_class(obj: dict[str, Any]) -> None:
 # Checks
 
 
-def _check_priority_class(value: Object, problems: Problems) -> None:
+def _validate_priority_class(value: Object, problems: Problems) -> None:
     meta, number = value["metadata"], value.get("value", 0)
     check_built_in_metadata(meta, subdomain_name, False, problems)
     name = meta.get("name", "")
@@ -46,8 +46,8 @@ def _check_priority_class(value: Object, problems: Problems) -> None:
         check_preemption_policy(policy, "preemptionPolicy", problems)
 
 
-def _check_priority_class_update(new: Object, old: Object, problems: Problems) -> None:
-    metadata_update(new, old, problems)
+def _validate_priority_class_update(new: Object, old: Object, problems: Problems) -> None:
+    validate_metadata_update(new, old, problems)
     if new.get("value", 0) != old.get("value", 0):
         problems.forbidden("value", "may not be changed in an update.")
     if new.get("preemptionPolicy") != old.get("preemptionPolicy"):
@@ -79,9 +79,9 @@ def priority_class_cells(value: KubeObject, now: Instant) -> list[Any]:
 #: What is special about each kind, by its name in the store.
 KINDS: Mapping[str, Kind] = {
     "priorityclasses.scheduling.k8s.io": Kind(
-        defaults={"v1": fill_priority_class},
-        strategy=counted(),
-        rules=Rules(_check_priority_class, _check_priority_class_update),
+        defaults={"v1": set_priority_class_defaults},
+        strategy=with_generation(),
+        rules=ValidationRules(_validate_priority_class, _validate_priority_class_update),
         cells=priority_class_cells,
     ),
 }

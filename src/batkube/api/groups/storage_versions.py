@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from batkube.api.groups.kind import Kind
+from batkube.api.groups.kind_model.kind import Kind
 from batkube.api.printing.ages import age
-from batkube.api.printing.texts import UNSET, first_three
+from batkube.api.printing.cell_texts import UNSET, join_first_three
 from batkube.cluster.store import KubeObject
 from batkube.kernel.instants import Instant
 
@@ -20,7 +20,7 @@ def storage_version_cells(value: KubeObject, now: Instant) -> list[Any]:
         for part in status.get("storageVersions") or ()
     ]
     common = status.get("commonEncodingVersion", UNSET)
-    return [value["metadata"].get("name", ""), common, first_three(servers), age(value, now)]
+    return [value["metadata"].get("name", ""), common, join_first_three(servers), age(value, now)]
 
 
 def storage_version_migration_cells(value: KubeObject, now: Instant) -> list[Any]:

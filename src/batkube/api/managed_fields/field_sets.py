@@ -18,8 +18,8 @@ from typing import Any
 
 import msgspec
 
-from batkube.kernel.go_text import go_quote, go_value
-from batkube.kernel.remembering import remembered
+from batkube.kernel.memo import memoized
+from batkube.kernel.text.go_format import go_quote, go_value
 
 FieldSet = dict[str, Any]
 """A tree of path elements: each leads to the set of what is below it. The empty dictionary is the empty set."""
@@ -27,7 +27,7 @@ FieldSet = dict[str, Any]
 LEAF: FieldSet = {}
 """The node of a path that is in the set and has nothing below it."""
 
-NOTHING: FieldSet = {}
+EMPTY_SET: FieldSet = {}
 """The empty set."""
 
 encode = msgspec.json.Encoder(order="sorted").encode
@@ -36,7 +36,7 @@ encode = msgspec.json.Encoder(order="sorted").encode
 _KIND_ORDER = {"f": 0, "k": 1, "v": 2, "i": 3}
 
 
-def contains_self(node: FieldSet) -> bool:
+def is_member(node: FieldSet) -> bool:
     """Tell whether the path that leads to `node` is itself in the set."""
     return not node or "." in node
 
@@ -46,7 +46,7 @@ def contains(fields: FieldSet, *path: str) -> bool:
     node: FieldSet | None = fields
     for element in path:
         node = node.get(element) if node is not None else None
-    return node is not None and contains_self(node)
+    return node is not None and is_member(node)
 
 
 def union(first: FieldSet, second: FieldSet) -> FieldSet:
@@ -84,7 +84,7 @@ def difference(fields: FieldSet, others: FieldSet) -> FieldSet:
 
 def _node_difference(node: FieldSet, other: FieldSet) -> FieldSet | None:
     """Return what is left of a node, or None."""
-    stays = contains_self(node) and not contains_self(other)
+    stays = is_member(node) and not is_member(other)
     below = difference({element: child for element, child in node.items() if element != "."}, other)
     if stays:
         return {".": LEAF, **below} if below else LEAF
@@ -106,7 +106,7 @@ def intersection(first: FieldSet, second: FieldSet) -> FieldSet:
 def _node_intersection(first: FieldSet, second: FieldSet) -> FieldSet | None:
     below = intersection(first, second)
     below.pop(".", None)
-    if contains_self(first) and contains_self(second):
+    if is_member(first) and is_member(second):
         return {".": LEAF, **below} if below else LEAF
     return below or None
 
@@ -118,14 +118,14 @@ def without(fields: FieldSet, excluded: FieldSet) -> FieldSet:
         other = excluded.get(element)
         if other is None:
             left[element] = node
-        elif not contains_self(other):
+        elif not is_member(other):
             rest = without(node, other)
             if rest or not node:
-                left[element] = _plain(rest)
+                left[element] = _normalized(rest)
     return left
 
 
-def _plain(node: FieldSet) -> FieldSet:
+def _normalized(node: FieldSet) -> FieldSet:
     """Return the node in its one form: nothing but itself is a leaf."""
     return LEAF if len(node) == 1 and "." in node else node
 
@@ -134,7 +134,7 @@ def paths(fields: FieldSet) -> Iterator[tuple[str, ...]]:
     """Yield every path of the set in the order of the real server: those of one level before those below them."""
     ordered = sorted((element for element in fields if element != "."), key=_sort_key)
     for element in ordered:
-        if contains_self(fields[element]):
+        if is_member(fields[element]):
             yield (element,)
     for element in ordered:
         for rest in paths(fields[element]):
@@ -185,7 +185,7 @@ def _value_text(value: object) -> str:
     return go_quote(value) if isinstance(value, str) else go_value(value)
 
 
-@remembered(2048)
+@memoized(2048)
 def key_element(name: str, value: str) -> str:
     """Return the element of the list item whose field `name` has this value."""
     return keys_element({name: value})
@@ -198,11 +198,11 @@ def keys_element(keys: dict[str, Any]) -> str:
 
 def value_element(value: object) -> str:
     """Return the element of the item of a set."""
-    return _text_element(value) if isinstance(value, str) else "v:" + escaped_json(value)
+    return _json_element(value) if isinstance(value, str) else "v:" + escaped_json(value)
 
 
-@remembered(2048)
-def _text_element(value: str) -> str:
+@memoized(2048)
+def _json_element(value: str) -> str:
     return "v:" + escaped_json(value)
 
 
@@ -212,18 +212,18 @@ def escaped_json(value: object) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-@remembered(4096, longest=16_384)
-def shared(encoded: bytes) -> FieldSet:
+@memoized(4096, longest=16_384)
+def interned(encoded: bytes) -> FieldSet:
     """Return the set of these bytes (`encode`) that everybody shares, its elements sorted.
 
     Thousands of pods of one template differ in values, not in fields: they all point at one set. The newest few
     thousand sets are remembered, and so are their parts, for sets that differ only here and there.
     """
     decoded = msgspec.json.decode(encoded)
-    return {element: shared(encode(node)) if node else LEAF for element, node in decoded.items()}
+    return {element: interned(encode(node)) if node else LEAF for element, node in decoded.items()}
 
 
-def parsed(raw: object) -> FieldSet:
+def parse_fields_v1(raw: object) -> FieldSet:
     """Return the set that a client wrote as `fieldsV1`, in the form of this module; raises ValueError if it is none.
 
     Elements of unknown kinds are dropped, as the real server does, which leaves room for newer versions.
@@ -235,13 +235,13 @@ def parsed(raw: object) -> FieldSet:
         if element == ".":
             node["."] = LEAF
             continue
-        known = _parsed_element(element)
+        known = _parse_element(element)
         if known is not None:
-            node[known] = _plain(parsed(below))
+            node[known] = _normalized(parse_fields_v1(below))
     return node
 
 
-def _parsed_element(element: str) -> str | None:
+def _parse_element(element: str) -> str | None:
     kind, separator, text = element[:1], element[1:2], element[2:]
     if separator != ":":
         raise ValueError(f"path element {element!r} lacks its colon")

@@ -10,11 +10,11 @@ import json
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from batkube.api.managed_fields.field_sets import FieldSet, encode, parsed, shared, union
-from batkube.api.managed_fields.typed_values import reconciled
+from batkube.api.managed_fields.field_sets import FieldSet, encode, interned, parse_fields_v1, union
+from batkube.api.managed_fields.typed_values import reconcile_field_set
 from batkube.cluster.kinds import Resource
 from batkube.cluster.store import KubeObject
-from batkube.kernel.remembering import remembered
+from batkube.kernel.memo import memoized
 
 Entry = dict[str, Any]
 """One entry of managedFields as its JSON; never edited, and shared between objects."""
@@ -22,8 +22,8 @@ Entry = dict[str, Any]
 UPDATE, APPLY = "Update", "Apply"
 
 #: How many managers may have entries for updates; the oldest are merged beyond that.
-_UPDATERS_MAX = 10
-_MERGED_UPDATERS = "ancient-changes"
+_UPDATE_MANAGERS_MAX = 10
+_MERGED_MANAGER_NAME = "ancient-changes"
 
 
 class Manager(NamedTuple):
@@ -58,18 +58,18 @@ def manager_of(entry: Entry) -> Manager:
 
 def entry_of(manager: Manager, api_version: str, time: str, fields: FieldSet) -> Entry:
     """Return the entry that says that `manager` owns `fields`; `time` may be "" for none."""
-    return _entry(manager, api_version, time, encode(fields))
+    return _interned_entry(manager, api_version, time, encode(fields))
 
 
-@remembered(1024, longest=16_384)
-def _entry(manager: Manager, api_version: str, time: str, fields: bytes) -> Entry:
+@memoized(1024, longest=16_384)
+def _interned_entry(manager: Manager, api_version: str, time: str, fields: bytes) -> Entry:
     """Return the entry that all objects share which one manager wrote alike within one second."""
     entry: Entry = {"manager": manager.name} if manager.name else {}
     entry |= {"operation": manager.operation, "apiVersion": api_version}
     if time:
         entry["time"] = time
     entry["fieldsType"] = "FieldsV1"
-    entry["fieldsV1"] = shared(fields)
+    entry["fieldsV1"] = interned(fields)
     if manager.subresource:
         entry["subresource"] = manager.subresource
     return entry
@@ -78,7 +78,7 @@ def _entry(manager: Manager, api_version: str, time: str, fields: bytes) -> Entr
 # Reading entries
 
 
-def decoded(entries: Iterable[Any]) -> Managers:
+def decode_managers(entries: Iterable[Any]) -> Managers:
     """Return the managers of entries that a client wrote; raises ValueError if any is malformed."""
     managers: Managers = {}
     for entry in entries:
@@ -91,7 +91,7 @@ def decoded(entries: Iterable[Any]) -> Managers:
         manager, version, time = manager_of(entry), entry["apiVersion"], entry.get("time") or ""
         if not all(isinstance(text, str) for text in (*manager, version, time)):
             raise ValueError("a text of the entry is none")
-        managers[manager] = entry_of(manager, version, time, parsed(entry.get("fieldsV1") or {}))
+        managers[manager] = entry_of(manager, version, time, parse_fields_v1(entry.get("fieldsV1") or {}))
     return managers
 
 
@@ -101,23 +101,23 @@ def live_managers(live: KubeObject | None) -> Managers:
     return {manager_of(entry): entry for entry in entries}
 
 
-def reconciled_managers(managers: Managers, resource: Resource) -> Managers:
+def reconcile_managers(managers: Managers, resource: Resource) -> Managers:
     """Return the managers in terms of the schema as it is now; only that of a custom resource may have changed."""
     if not resource.custom:
         return managers
     now = {}
     for manager, entry in managers.items():
         same_version = entry["apiVersion"] == resource.api_version
-        fields = reconciled(entry["fieldsV1"], resource.schema) if same_version else entry["fieldsV1"]
+        fields = reconcile_field_set(entry["fieldsV1"], resource.schema) if same_version else entry["fieldsV1"]
         kept = fields is entry["fieldsV1"]
         now[manager] = entry if kept else entry_of(manager, entry["apiVersion"], entry.get("time", ""), fields)
     return now
 
 
-def capped(managers: Managers) -> Managers:
+def cap_updaters(managers: Managers) -> Managers:
     """Merge the oldest updaters of one version while there are too many of them (managedfields, capmanagers.go)."""
     updaters = [manager for manager, entry in managers.items() if entry["operation"] == UPDATE]
-    surplus = len(updaters) - _UPDATERS_MAX
+    surplus = len(updaters) - _UPDATE_MANAGERS_MAX
     if surplus <= 0:
         return managers
     managers = dict(managers)
@@ -130,7 +130,7 @@ def capped(managers: Managers) -> Managers:
         first = first_of.setdefault(version, manager)
         if first == manager:
             continue
-        bucket = Manager(_MERGED_UPDATERS, UPDATE, version, "")
+        bucket = Manager(_MERGED_MANAGER_NAME, UPDATE, version, "")
         if bucket not in managers:
             managers[bucket] = managers.pop(first)
         fields = union(entry["fieldsV1"], managers[bucket]["fieldsV1"])
@@ -143,7 +143,7 @@ def capped(managers: Managers) -> Managers:
 # Writing entries
 
 
-def encoded(managers: Managers) -> list[Entry]:
+def encode_managers(managers: Managers) -> list[Entry]:
     """Return the entries in the order in which the real server writes them."""
     if len(managers) == 1:
         return list(managers.values())

@@ -43,18 +43,18 @@ class ResetFields(NamedTuple):
     """What one kind of write cannot change."""
 
     #: Top-level fields, as a whole.
-    top: frozenset[str]
+    top_level: frozenset[str]
     #: All of it.
     excluded: FieldSet
 
-    def apart(self, fields: FieldSet) -> FieldSet:
+    def exclude_from(self, fields: FieldSet) -> FieldSet:
         """Return those of `fields` that the write can change."""
         return without(fields, self.excluded)
 
     @property
-    def simple(self) -> bool:
+    def is_top_level_only(self) -> bool:
         """Whether looking away from the top-level fields is all that `apart` does."""
-        return len(self.excluded) == len(self.top)
+        return len(self.excluded) == len(self.top_level)
 
 
 def reset_fields(resource: Resource, subresource: str) -> ResetFields:

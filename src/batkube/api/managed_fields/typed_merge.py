@@ -8,39 +8,39 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from batkube.api.managed_fields.field_sets import LEAF, FieldSet, contains_self
-from batkube.api.managed_fields.typed_values import DEDUCED, children, is_associative, item_element
+from batkube.api.managed_fields.field_sets import LEAF, FieldSet, is_member
+from batkube.api.managed_fields.typed_values import DEDUCED_SCHEMA, children, is_associative, item_element
 from batkube.cluster.schemas import Field, Schema, Shape
 
 
-def merged(live: object, config: object, schema: Schema) -> Any:  # noqa: ANN401 - any JSON
+def merge(live: object, config: object, schema: Schema) -> Any:  # noqa: ANN401 - any JSON
     """Return `live` with everything that `config` says; what it leaves out stays."""
     maps = children(schema, live if config is None else config)
     if maps is not None:
         if isinstance(live, dict) and (live or config):
-            return _merged_maps(live, config if isinstance(config, dict) else {}, *maps)
+            return _merge_maps(live, config if isinstance(config, dict) else {}, *maps)
     elif is_associative(schema) and isinstance(live, list) and (live or config):
-        return _merged_lists(live, config if isinstance(config, list) else [], schema)
+        return _merge_lists(live, config if isinstance(config, list) else [], schema)
     return config
 
 
-def _merged_maps(
+def _merge_maps(
     live: dict[str, Any], config: dict[str, Any], fields: dict[str, Field], others: Schema | None
 ) -> dict[str, Any]:
     out = dict(live)
     for name, value in config.items():
         field = fields.get(name)
-        below = field.schema if field is not None else others or DEDUCED
-        out[name] = merged(live[name], value, below) if name in live else value
+        below = field.schema if field is not None else others or DEDUCED_SCHEMA
+        out[name] = merge(live[name], value, below) if name in live else value
     return out
 
 
-def _merged_lists(live: list[Any], config: list[Any], schema: Schema) -> list[Any]:
+def _merge_lists(live: list[Any], config: list[Any], schema: Schema) -> list[Any]:
     """Merge the items of the same element, in the order of the configuration.
 
     Live items that the configuration does not name keep their place: before the item that both lists have next.
     """
-    below = schema.items or DEDUCED
+    below = schema.items or DEDUCED_SCHEMA
     wanted = {item_element(item, schema): item for item in config}
     here = [item_element(item, schema) for item in live]
     times = Counter(here)
@@ -64,24 +64,24 @@ def _merged_lists(live: list[Any], config: list[Any], schema: Schema) -> list[An
                 left += 1
         if right < len(order):
             element = order[right]
-            out.append(merged(known[element], wanted[element], below) if element in known else wanted[element])
+            out.append(merge(known[element], wanted[element], below) if element in known else wanted[element])
             right += 1
             if element == upcoming:
                 upcoming = next(common, None)
     return out
 
 
-def stripped(value: object, fields: FieldSet, schema: Schema) -> Any:  # noqa: ANN401 - any JSON
+def remove_fields(value: object, fields: FieldSet, schema: Schema) -> Any:  # noqa: ANN401 - any JSON
     """Return `value` without the fields and items of a set; null where nothing is left."""
     maps = children(schema, value)
     if maps is not None:
-        return _stripped_map(value, fields, *maps) if isinstance(value, dict) else None
+        return _remove_from_map(value, fields, *maps) if isinstance(value, dict) else None
     if is_associative(schema):
-        return _stripped_list(value, fields, schema) if isinstance(value, list) else None
+        return _remove_from_list(value, fields, schema) if isinstance(value, list) else None
     return None if isinstance(value, dict | list) else value
 
 
-def _stripped_map(
+def _remove_from_map(
     value: dict[str, Any], fields: FieldSet, named: dict[str, Field], others: Schema | None
 ) -> dict[str, Any] | None:
     out = {}
@@ -89,24 +89,24 @@ def _stripped_map(
         node = fields.get("f:" + name)
         if node is None:
             out[name] = item
-        elif not contains_self(node):
+        elif not is_member(node):
             field = named.get(name)
-            out[name] = stripped(item, node, field.schema if field is not None else others or DEDUCED)
+            out[name] = remove_fields(item, node, field.schema if field is not None else others or DEDUCED_SCHEMA)
     return out or None
 
 
-def _stripped_list(items: list[Any], fields: FieldSet, schema: Schema) -> list[Any] | None:
+def _remove_from_list(items: list[Any], fields: FieldSet, schema: Schema) -> list[Any] | None:
     out = []
     for item in items:
         node = fields.get(item_element(item, schema))
         if node is None:
             out.append(item)
-        elif not contains_self(node):
-            out.append(stripped(item, node, schema.items or DEDUCED))
+        elif not is_member(node):
+            out.append(remove_fields(item, node, schema.items or DEDUCED_SCHEMA))
     return out or None
 
 
-def with_named_fields(fields: FieldSet, schema: Schema) -> FieldSet:
+def ensure_named_fields(fields: FieldSet, schema: Schema) -> FieldSet:
     """Return the set with the structs and lists on the way to its paths, where a struct names them.
 
     Nobody owns `spec` for having set `spec.replicas`, but when the last field below it goes, it goes too.
@@ -119,9 +119,9 @@ def with_named_fields(fields: FieldSet, schema: Schema) -> FieldSet:
             continue
         if element[0] == "f":
             field = named.get(element[2:])
-            below = with_named_fields(node, field.schema if field is not None else others or DEDUCED)
+            below = ensure_named_fields(node, field.schema if field is not None else others or DEDUCED_SCHEMA)
             out[element] = {".": LEAF, **below} if field is not None else below
         else:
             items = schema.items if schema.shape is Shape.LIST else None
-            out[element] = with_named_fields(node, items or DEDUCED)
+            out[element] = ensure_named_fields(node, items or DEDUCED_SCHEMA)
     return out

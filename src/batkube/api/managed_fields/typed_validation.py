@@ -9,23 +9,29 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from batkube.api.managed_fields.field_sets import element_text
-from batkube.api.managed_fields.typed_values import DEDUCED, Unfit, children, is_associative, item_element
+from batkube.api.managed_fields.typed_values import (
+    DEDUCED_SCHEMA,
+    SchemaMismatch,
+    children,
+    is_associative,
+    item_element,
+)
 from batkube.cluster.schemas import Field, Schema, Shape
-from batkube.kernel.go_text import go_quote, go_value
+from batkube.kernel.text.go_format import go_quote, go_value
 
-_TEXTS = (Shape.STRING, Shape.BYTES, Shape.DURATION)
-_NUMBERS = (Shape.INTEGER, Shape.NUMBER)
+_STRING_SHAPES = (Shape.STRING, Shape.BYTES, Shape.DURATION)
+_NUMBER_SHAPES = (Shape.INTEGER, Shape.NUMBER)
 #: Notations of their own, which are checked when the object is decoded.
-_UNTYPED = (Shape.QUANTITY, Shape.TIME, Shape.MICRO_TIME)
+_UNVALIDATED_SHAPES = (Shape.QUANTITY, Shape.TIME, Shape.MICRO_TIME)
 
 
-def check(value: object, schema: Schema) -> None:
+def validate(value: object, schema: Schema) -> None:
     """Raise Unfit with every problem of `value`."""
     problems = [f"{path}: {problem}" if path else problem for path, problem in _problems(value, schema)]
     if len(problems) == 1:
-        raise Unfit(problems[0])
+        raise SchemaMismatch(problems[0])
     if problems:
-        raise Unfit("\n  ".join(["errors:", *problems]))
+        raise SchemaMismatch("\n  ".join(["errors:", *problems]))
 
 
 def _problems(value: object, schema: Schema) -> Iterator[tuple[str, str]]:
@@ -47,7 +53,7 @@ def _problems(value: object, schema: Schema) -> Iterator[tuple[str, str]]:
 
 
 def _map_problems(value: dict[str, object], schema: Schema) -> Iterator[tuple[str, str]]:
-    fields, others = _members(schema)
+    fields, others = _map_fields(schema)
     for name, item in value.items():
         field = fields.get(name)
         below = field.schema if field is not None else others
@@ -58,12 +64,12 @@ def _map_problems(value: dict[str, object], schema: Schema) -> Iterator[tuple[st
             yield f".{name}{path}", problem
 
 
-def _members(schema: Schema) -> tuple[dict[str, Field], Schema | None]:
+def _map_fields(schema: Schema) -> tuple[dict[str, Field], Schema | None]:
     """Return the fields of a map, looking into atomic ones too: they have one owner, but their fields must fit."""
     known = children(schema, None)
     if known is not None:
         return known
-    return schema.fields, schema.items or (DEDUCED if schema.keeps_unknown else None)
+    return schema.fields, schema.items or (DEDUCED_SCHEMA if schema.keeps_unknown else None)
 
 
 def _list_problems(items: list[object], schema: Schema) -> Iterator[tuple[str, str]]:
@@ -73,26 +79,26 @@ def _list_problems(items: list[object], schema: Schema) -> Iterator[tuple[str, s
         if is_associative(schema):
             try:
                 element = item_element(item, schema)
-            except Unfit as missing:
+            except SchemaMismatch as missing:
                 yield "", f"element {number}: {missing}"
                 return
             place = element_text(element)
             if seen.setdefault(element, number) != number:
                 yield "", f"duplicate entries for key {place}"
-        for path, problem in _problems(item, schema.items or DEDUCED):
+        for path, problem in _problems(item, schema.items or DEDUCED_SCHEMA):
             yield f"{place}{path}", problem
 
 
 def _scalar_problem(value: object, schema: Schema) -> str:
     """Return what is wrong with a value where a scalar should be, or ""."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if schema.shape in _NUMBERS and not is_number:
+    if schema.shape in _NUMBER_SHAPES and not is_number:
         return f"expected numeric (int or float), got {_go_type(value)}"
-    if schema.shape in _TEXTS and not isinstance(value, str):
-        return f"expected string, got &value.valueUnstructured{{Value:{_go_syntax(value)}}}"
+    if schema.shape in _STRING_SHAPES and not isinstance(value, str):
+        return f"expected string, got &value.valueUnstructured{{Value:{_go_literal(value)}}}"
     if schema.shape is Shape.BOOLEAN and not isinstance(value, bool):
         return f"expected boolean, got &{{{go_value(value)}}}"
-    if schema.shape in _UNTYPED and isinstance(value, dict | list):
+    if schema.shape in _UNVALIDATED_SHAPES and isinstance(value, dict | list):
         return f"expected any scalar, got &{{{go_value(value)}}}"
     return ""
 
@@ -105,12 +111,12 @@ def _go_type(value: object) -> str:
     return "bool" if isinstance(value, bool) else "string"
 
 
-def _go_syntax(value: object) -> str:
+def _go_literal(value: object) -> str:
     """Write a value as Go source, as %#v does."""
     if isinstance(value, dict):
-        return _go_type(value) + "{" + ", ".join(f"{go_quote(k)}:{_go_syntax(value[k])}" for k in sorted(value)) + "}"
+        return _go_type(value) + "{" + ", ".join(f"{go_quote(k)}:{_go_literal(value[k])}" for k in sorted(value)) + "}"
     if isinstance(value, list):
-        return _go_type(value) + "{" + ", ".join(map(_go_syntax, value)) + "}"
+        return _go_type(value) + "{" + ", ".join(map(_go_literal, value)) + "}"
     if value is None:
         return "interface {}(nil)"
     return go_quote(value) if isinstance(value, str) else go_value(value)

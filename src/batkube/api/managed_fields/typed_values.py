@@ -10,22 +10,22 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
-from batkube.api.managed_fields.field_sets import LEAF, NOTHING, FieldSet, key_element, keys_element, value_element
+from batkube.api.managed_fields.field_sets import EMPTY_SET, LEAF, FieldSet, key_element, keys_element, value_element
 from batkube.cluster.schemas import Field, Schema, Shape
-from batkube.kernel.go_text import go_quote
+from batkube.kernel.text.go_format import go_quote
 
-DEDUCED = Schema(Shape.ANY, go="interface {}")
+DEDUCED_SCHEMA = Schema(Shape.ANY, go="interface {}")
 """Of values that no schema describes."""
 
 #: Free-form JSON that the real server takes as one whole; all other free-form JSON is deduced.
-_WHOLE_ANY = "runtime.RawExtension"
+_ATOMIC_ANY = "runtime.RawExtension"
 _ABSENT: Final = object()
 #: As a tuple: a union would be made anew for every field that is looked at.
 _NESTED = (dict, list)
 _NO_FIELDS: dict[str, Field] = {}
 
 
-class Unfit(Exception):
+class SchemaMismatch(Exception):
     """A value does not fit its schema."""
 
 
@@ -48,11 +48,11 @@ def children(schema: Schema, value: object) -> tuple[dict[str, Field], Schema | 
     if shape is Shape.STRUCT:
         if schema.atomic:
             return None
-        return schema.fields, DEDUCED if schema.keeps_unknown or not schema.fields else None
+        return schema.fields, DEDUCED_SCHEMA if schema.keeps_unknown or not schema.fields else None
     if shape is Shape.MAP:
-        return None if schema.atomic else (_NO_FIELDS, schema.items or DEDUCED)
-    if shape is Shape.ANY and schema.go != _WHOLE_ANY and isinstance(value, dict):
-        return _NO_FIELDS, DEDUCED
+        return None if schema.atomic else (_NO_FIELDS, schema.items or DEDUCED_SCHEMA)
+    if shape is Shape.ANY and schema.go != _ATOMIC_ANY and isinstance(value, dict):
+        return _NO_FIELDS, DEDUCED_SCHEMA
     return None
 
 
@@ -70,7 +70,7 @@ def item_element(item: object, schema: Schema) -> str:
         return _set_element(item)
     if not isinstance(item, dict):
         what = "a null element" if item is None else "non-map elements"
-        raise Unfit(f"associative list with keys may not have {what}")
+        raise SchemaMismatch(f"associative list with keys may not have {what}")
     keys = schema.list_keys
     if len(keys) == 1 and isinstance(value := item.get(keys[0]), str):
         return key_element(keys[0], value)
@@ -89,21 +89,21 @@ def _keys_element(item: dict[str, Any], schema: Schema) -> str:
     if not named:
         keys = " ".join(go_quote(key) for key in schema.list_keys)
         problem = f"associative list with keys has an element that omits all key fields [{keys}]"
-        raise Unfit(f"{problem} (and doesn't have default values for any key fields)")
+        raise SchemaMismatch(f"{problem} (and doesn't have default values for any key fields)")
     return keys_element(named)
 
 
 def _set_element(item: object) -> str:
     if isinstance(item, dict):
-        raise Unfit("associative list without keys has an element that's a map type")
+        raise SchemaMismatch("associative list without keys has an element that's a map type")
     if isinstance(item, list):
-        raise Unfit("not supported: associative list with lists as elements")
+        raise SchemaMismatch("not supported: associative list with lists as elements")
     if item is None:
-        raise Unfit("associative list without keys has an element that's an explicit null")
+        raise SchemaMismatch("associative list without keys has an element that's an explicit null")
     return value_element(item)
 
 
-def by_element(items: list[Any] | None, schema: Schema) -> dict[str, list[Any]]:
+def items_by_element(items: list[Any] | None, schema: Schema) -> dict[str, list[Any]]:
     """Return the items of a list by their path element; more than one where a list holds duplicates."""
     groups: dict[str, list[Any]] = {}
     for item in items or ():
@@ -114,7 +114,7 @@ def by_element(items: list[Any] | None, schema: Schema) -> dict[str, list[Any]]:
 # Which fields a value has
 
 
-def whole(value: object, schema: Schema) -> FieldSet:
+def all_fields(value: object, schema: Schema) -> FieldSet:
     """Return the node of a value that was not there before: itself and everything below it."""
     if not value:
         return LEAF
@@ -127,49 +127,49 @@ def whole(value: object, schema: Schema) -> FieldSet:
         for name, item in value.items():
             if isinstance(item, _NESTED):
                 field = fields.get(name)
-                node["f:" + name] = whole(item, field.schema if field is not None else others or DEDUCED)
+                node["f:" + name] = all_fields(item, field.schema if field is not None else others or DEDUCED_SCHEMA)
             else:
                 node["f:" + name] = LEAF
         return node
     if isinstance(value, list) and is_associative(schema):
-        return {".": LEAF, **_items_whole(value, schema)}
+        return {".": LEAF, **_all_item_fields(value, schema)}
     return LEAF
 
 
-def _items_whole(items: list[Any], schema: Schema) -> FieldSet:
-    below = schema.items or DEDUCED
-    groups = by_element(items, schema)
-    return {element: whole(same[0], below) if len(same) == 1 else LEAF for element, same in groups.items()}
+def _all_item_fields(items: list[Any], schema: Schema) -> FieldSet:
+    below = schema.items or DEDUCED_SCHEMA
+    groups = items_by_element(items, schema)
+    return {element: all_fields(same[0], below) if len(same) == 1 else LEAF for element, same in groups.items()}
 
 
-def claimed(value: object, schema: Schema) -> FieldSet:
+def to_field_set(value: object, schema: Schema) -> FieldSet:
     """Return the set of fields that a configuration names: its leaves, and the items of its lists.
 
     Unlike `whole` it leaves out the structs and lists on the way, which nobody owns by naming something in them.
     """
-    return _claimed(value, schema)[1]
+    return _to_field_set(value, schema)[1]
 
 
-def _claimed(value: object, schema: Schema) -> tuple[bool, FieldSet]:
+def _to_field_set(value: object, schema: Schema) -> tuple[bool, FieldSet]:
     """Return whether the value's own path is claimed, and what below it is."""
     below = children(schema, value)
     if below is not None:
-        return False, _map_claimed(value, *below) if isinstance(value, dict) else NOTHING
+        return False, _map_to_field_set(value, *below) if isinstance(value, dict) else EMPTY_SET
     if not is_associative(schema):
-        return True, NOTHING
+        return True, EMPTY_SET
     node: FieldSet = {}
     if isinstance(value, list):
-        for element, same in by_element(value, schema).items():
-            deeper = _claimed(same[0], schema.items or DEDUCED)[1] if len(same) == 1 else None
+        for element, same in items_by_element(value, schema).items():
+            deeper = _to_field_set(same[0], schema.items or DEDUCED_SCHEMA)[1] if len(same) == 1 else None
             node[element] = {".": LEAF, **deeper} if deeper else LEAF
     return False, node
 
 
-def _map_claimed(value: dict[str, Any], fields: dict[str, Field], others: Schema | None) -> FieldSet:
+def _map_to_field_set(value: dict[str, Any], fields: dict[str, Field], others: Schema | None) -> FieldSet:
     node: FieldSet = {}
     for name, item in value.items():
         field = fields.get(name)
-        itself, below = _claimed(item, field.schema if field is not None else others or DEDUCED)
+        itself, below = _to_field_set(item, field.schema if field is not None else others or DEDUCED_SCHEMA)
         itself = itself or field is None or item is None or item == {}
         if itself:
             node["f:" + name] = {".": LEAF, **below} if below else LEAF
@@ -184,7 +184,7 @@ def _map_claimed(value: dict[str, Any], fields: dict[str, Field], others: Schema
 def compare(old: dict[str, Any], new: dict[str, Any], schema: Schema) -> FieldComparison:
     """Return how the object `new` differs from `old`."""
     outcome = FieldComparison({}, {}, {})
-    fields, others = children(schema, new) or (_NO_FIELDS, DEDUCED)
+    fields, others = children(schema, new) or (_NO_FIELDS, DEDUCED_SCHEMA)
     _compare_maps(old, new, fields, others, outcome)
     return outcome
 
@@ -197,16 +197,16 @@ def _compare_maps(
         if before is after:
             continue
         field = fields.get(name)
-        schema = field.schema if field is not None else others or DEDUCED
+        schema = field.schema if field is not None else others or DEDUCED_SCHEMA
         if before is _ABSENT:
-            outcome.added["f:" + name] = whole(after, schema)
+            outcome.added["f:" + name] = all_fields(after, schema)
         elif before != after:
             _compare_values(before, after, schema, "f:" + name, outcome)
     for name, before in old.items():
         if name not in new:
             field = fields.get(name)
-            schema = field.schema if field is not None else others or DEDUCED
-            outcome.removed["f:" + name] = whole(before, schema)
+            schema = field.schema if field is not None else others or DEDUCED_SCHEMA
+            outcome.removed["f:" + name] = all_fields(before, schema)
 
 
 def _compare_values(before: object, after: object, schema: Schema, element: str, outcome: FieldComparison) -> None:
@@ -244,8 +244,8 @@ def _as_list(value: object) -> list[Any]:
 
 def _compare_lists(before: list[Any], after: list[Any], schema: Schema, outcome: FieldComparison) -> None:
     """Compare item by item; items that are there more than once are compared as one atomic item."""
-    below = schema.items or DEDUCED
-    old, new = by_element(before, schema), by_element(after, schema)
+    below = schema.items or DEDUCED_SCHEMA
+    old, new = items_by_element(before, schema), items_by_element(after, schema)
     for element, olds in old.items():
         news = new.get(element, ())
         if len(olds) == 1 and len(news) == 1:
@@ -255,18 +255,18 @@ def _compare_lists(before: list[Any], after: list[Any], schema: Schema, outcome:
             if olds != news:
                 outcome.modified[element] = LEAF
         else:
-            outcome.removed[element] = whole(olds[0], below) if len(olds) == 1 else LEAF
+            outcome.removed[element] = all_fields(olds[0], below) if len(olds) == 1 else LEAF
             if news:
-                outcome.added[element] = whole(news[0], below) if len(news) == 1 else LEAF
+                outcome.added[element] = all_fields(news[0], below) if len(news) == 1 else LEAF
     for element, news in new.items():
         if element not in old:
-            outcome.added[element] = whole(news[0], below) if len(news) == 1 else LEAF
+            outcome.added[element] = all_fields(news[0], below) if len(news) == 1 else LEAF
 
 
 # Sets and a schema that has changed
 
 
-def reconciled(fields: FieldSet, schema: Schema) -> FieldSet:
+def reconcile_field_set(fields: FieldSet, schema: Schema) -> FieldSet:
     """Return the set as the schema now has it: what became atomic is owned as a whole by who owned a part of it.
 
     The schema of a custom resource may change under the sets that were made with the old one (Kubernetes:
@@ -281,7 +281,7 @@ def reconciled(fields: FieldSet, schema: Schema) -> FieldSet:
         field = named.get(element[2:]) if element[0] == "f" else None
         below = field.schema if field is not None else others if element[0] == "f" else items
         if below is not None and below.shape is not Shape.ANY:
-            now = LEAF if _is_atomic(below) else reconciled(node, below)
+            now = LEAF if _is_atomic(below) else reconcile_field_set(node, below)
             if now is not node:
                 changed[element] = now
     return {**fields, **changed} if changed else fields

@@ -15,10 +15,10 @@ from typing import Any
 
 import msgspec
 
-from batkube.api.openapi.custom import custom_kind, definition_name
-from batkube.api.openapi.paths import PathWriter
+from batkube.api.openapi.custom_kinds import custom_kind_references, definition_name
+from batkube.api.openapi.path_writer import PathWriter
 from batkube.api.openapi.protobuf import MEDIA_TYPES, to_protobuf
-from batkube.api.openapi.schemas import Descriptions, Schemas
+from batkube.api.openapi.schema_writer import Descriptions, SchemaWriter
 from batkube.api.requests.messages import JSON
 from batkube.cluster.kinds import KindTable, Resource, SubResource
 
@@ -43,14 +43,14 @@ class OpenApi:
     """Writes the documents of a table; `raw_schema` gives the schema of a custom resource as its definition has it."""
 
     def __init__(self, table: KindTable, raw_schema: RawSchema, describe: Describe = lambda _: {}) -> None:
-        self._table = table
+        self._kind_table = table
         self._describe = functools.cache(describe)
         self._raw_schema = raw_schema
         self._revision = -1
         #: The bytes of what was written at this revision of the table with their ETag, by path and form.
-        self._encoded: dict[str, tuple[bytes, str]] = {}
+        self._encoded_documents: dict[str, tuple[bytes, str]] = {}
 
-    def answer(self, path: str, accept: str) -> tuple[bytes, str, str] | None:
+    def document_at(self, path: str, accept: str) -> tuple[bytes, str, str] | None:
         """Return what is below /openapi/ at `path` (`v2`, `v3`, `v3/apis/apps/v1`): bytes, media type and ETag.
 
         Documents are written as JSON, that of version 2 as protobuf too; None for a client that takes neither.
@@ -59,16 +59,16 @@ class OpenApi:
         media_type = _media_type(version, accept)
         if version not in ("v2", "v3") or (version == "v2" and below) or media_type is None:
             return None
-        if self._revision != self._table.revision:
-            self._revision, self._encoded = self._table.revision, {}
+        if self._revision != self._kind_table.revision:
+            self._revision, self._encoded_documents = self._kind_table.revision, {}
         form = f"{path} {media_type}"
-        if form not in self._encoded:
-            document = self.swagger() if version == "v2" else self.document(below) if below else self.index()
+        if form not in self._encoded_documents:
+            document = self.version_2_document() if version == "v2" else self.document(below) if below else self.index()
             if document is None:
                 return None
             data = msgspec.json.encode(document) if media_type == JSON else to_protobuf(document)
-            self._encoded[form] = data, f'"{hashlib.sha512(data).hexdigest().upper()}"'
-        data, etag = self._encoded[form]
+            self._encoded_documents[form] = data, f'"{hashlib.sha512(data).hexdigest().upper()}"'
+        data, etag = self._encoded_documents[form]
         return data, media_type, etag
 
     def index(self) -> Document:
@@ -83,7 +83,7 @@ class OpenApi:
         resources = self._document_paths().get(path)
         if resources is None:
             return None
-        schemas = Schemas(3, self._describe(self._table.kubernetes))
+        schemas = SchemaWriter(3, self._describe(self._kind_table.kubernetes_version))
         paths = self._paths(3, schemas, resources)
         if not paths:
             paths = {f"/{path}/": self._discovery_path(path, schemas)}
@@ -91,18 +91,21 @@ class OpenApi:
             "openapi": "3.0.0",
             "info": self._info(),
             "paths": dict(sorted(paths.items())),
-            "components": {"schemas": self._with_kinds(schemas.definitions), "securitySchemes": _SECURITY},
+            "components": {
+                "schemas": self._with_group_version_kinds(schemas.definitions),
+                "securitySchemes": _SECURITY,
+            },
         }
 
-    def swagger(self) -> Document:
+    def version_2_document(self) -> Document:
         """Return the answer to /openapi/v2."""
-        schemas = Schemas(2, self._describe(self._table.kubernetes))
-        paths = self._paths(2, schemas, self._table.resources())
+        schemas = SchemaWriter(2, self._describe(self._kind_table.kubernetes_version))
+        paths = self._paths(2, schemas, self._kind_table.resources())
         return {
             "swagger": "2.0",
             "info": self._info(),
             "paths": dict(sorted(paths.items())),
-            "definitions": self._with_kinds(schemas.definitions),
+            "definitions": self._with_group_version_kinds(schemas.definitions),
             "securityDefinitions": _SECURITY,
             "security": [{"BearerToken": []}],
         }
@@ -110,7 +113,7 @@ class OpenApi:
     def _document_paths(self) -> dict[str, list[Resource]]:
         """Return the paths of all documents, with the resources they describe."""
         paths: dict[str, list[Resource]] = {path: [] for path in _OTHER_DOCUMENTS}
-        for resource in self._table.resources():
+        for resource in self._kind_table.resources():
             if resource.group:
                 paths.setdefault(f"apis/{resource.group}", [])
             root = f"apis/{resource.api_version}" if resource.group else f"api/{resource.version}"
@@ -119,7 +122,7 @@ class OpenApi:
 
     def _hash(self, path: str, resources: Iterable[Resource]) -> str:
         """Return a text that changes with the document; far cheaper than writing the document."""
-        digest = hashlib.sha512(f"{self._table.kubernetes} {path}".encode())
+        digest = hashlib.sha512(f"{self._kind_table.kubernetes_version} {path}".encode())
         for resource in resources:
             digest.update(repr((resource.plural, resource.kind, resource.verbs, list(resource.subresources))).encode())
             if resource.custom:
@@ -129,57 +132,63 @@ class OpenApi:
     # Writing
 
     def _info(self) -> Document:
-        return {"title": "Kubernetes", "version": self._table.kubernetes}
+        return {"title": "Kubernetes", "version": self._kind_table.kubernetes_version}
 
-    def _discovery_path(self, path: str, schemas: Schemas) -> Document:
+    def _discovery_path(self, path: str, schemas: SchemaWriter) -> Document:
         """Return the one path of a document without resources: it tells what is below it."""
         kind = _OTHER_DOCUMENTS.get(path, "APIGroup")
         response: Document = {"description": "OK"}
         if kind:
-            schema = schemas.reference(self._table.definition_of(_META, "v1", kind))
+            schema = schemas.reference(self._kind_table.definition_of(_META, "v1", kind))
             response["content"] = {"application/json": {"schema": schema}}
         return {"get": {"responses": {"200": response, "401": {"description": "Unauthorized"}}}}
 
-    def _paths(self, version: int, schemas: Schemas, resources: list[Resource]) -> dict[str, Document]:
+    def _paths(self, version: int, schemas: SchemaWriter, resources: list[Resource]) -> dict[str, Document]:
         writer = PathWriter(version, schemas)
-        options = self._table.definition_of(_META, "v1", "DeleteOptions")
-        status = self._table.definition_of(_META, "v1", "Status")
+        options = self._kind_table.definition_of(_META, "v1", "DeleteOptions")
+        status = self._kind_table.definition_of(_META, "v1", "Status")
         paths: dict[str, Document] = {}
         for resource in resources:
-            kind, listed = self._kind(version, schemas, resource)
-            paths.update(writer.of_resource(resource, kind, listed, options, status))
+            kind, listed = self._kind_references(version, schemas, resource)
+            paths.update(writer.resource_paths(resource, kind, listed, options, status))
             for below in resource.subresources.values():
-                paths.update(writer.of_subresource(resource, below, self._answered(schemas, resource, below, kind)))
+                paths.update(
+                    writer.subresource_path(
+                        resource, below, self._subresource_reference(schemas, resource, below, kind)
+                    )
+                )
         return paths
 
-    def _kind(self, version: int, schemas: Schemas, resource: Resource) -> tuple[Document, Document]:
+    def _kind_references(self, version: int, schemas: SchemaWriter, resource: Resource) -> tuple[Document, Document]:
         """Return references to the type of a resource and to that of its list."""
         if resource.custom:
-            return custom_kind(version, schemas, resource, self._raw_schema(resource), self._table)
+            return custom_kind_references(version, schemas, resource, self._raw_schema(resource), self._kind_table)
         kind = schemas.reference(resource.schema)
         if "list" not in resource.verbs:
             return kind, kind
-        listed = self._table.definition_of(resource.group, resource.version, resource.kind + "List")
+        listed = self._kind_table.definition_of(resource.group, resource.version, resource.kind + "List")
         return kind, schemas.reference(listed)
 
-    def _answered(self, schemas: Schemas, resource: Resource, below: SubResource, kind: Document) -> Document:
+    def _subresource_reference(
+        self, schemas: SchemaWriter, resource: Resource, below: SubResource, kind: Document
+    ) -> Document:
         if below.kind == resource.kind and not below.version:
             return kind
         if below.kind.endswith("Options"):
             # What exec, attach and port-forward take are parameters; they answer a stream.
             return {"type": "string"}
         group, version = below.group or resource.group, below.version or resource.version
-        return schemas.reference(self._table.definition_of(group, version, below.kind))
+        return schemas.reference(self._kind_table.definition_of(group, version, below.kind))
 
-    def _with_kinds(self, definitions: dict[str, Document]) -> dict[str, Document]:
+    def _with_group_version_kinds(self, definitions: dict[str, Document]) -> dict[str, Document]:
         """Add to each definition of which kind it is, and sort them by name."""
-        kinds = self._table.kinds_by_definition()
-        customs = [resource for resource in self._table.resources() if resource.custom]
+        kinds = self._kind_table.kinds_by_definition()
+        customs = [resource for resource in self._kind_table.resources() if resource.custom]
         for resource in customs:
             for kind in (resource.kind, resource.list_kind):
                 kinds[definition_name(resource, kind)] = [(resource.group, resource.version, kind)]
         return {
-            name: {**document, "x-kubernetes-group-version-kind": [_as_kind(*each) for each in kinds[name]]}
+            name: {**document, "x-kubernetes-group-version-kind": [_group_version_kind(*each) for each in kinds[name]]}
             if name in kinds
             else document
             for name, document in sorted(definitions.items())
@@ -197,5 +206,5 @@ def _media_type(version: str, accept: str) -> str | None:
     return None
 
 
-def _as_kind(group: str, version: str, kind: str) -> Document:
+def _group_version_kind(group: str, version: str, kind: str) -> Document:
     return {"group": group, "version": version, "kind": kind}

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from batkube.api.wire.varints import BYTES, FIXED64, VARINT, delimited, signed_varint, tag
+from batkube.api.wire.varints import BYTES, FIXED64, VARINT, encode_signed_varint, field_tag, length_delimited
 
 Document = dict[str, Any]
 Write = Callable[[int, Any], bytes]
@@ -27,48 +27,49 @@ MEDIA_TYPES = (
 
 def to_protobuf(swagger: Document) -> bytes:
     """Return a document of version 2 as its message."""
-    return _body(_DOCUMENT, swagger)
+    return _message_body(_DOCUMENT, swagger)
 
 
 # How values are written
 
 
-def _text(number: int, value: str) -> bytes:
-    return delimited(tag(number, BYTES), value.encode())
+def _write_text(number: int, value: str) -> bytes:
+    return length_delimited(field_tag(number, BYTES), value.encode())
 
 
-def _flag(number: int, value: bool) -> bytes:
-    return tag(number, VARINT) + (b"\1" if value else b"\0")
+def _write_flag(number: int, value: bool) -> bytes:
+    return field_tag(number, VARINT) + (b"\1" if value else b"\0")
 
 
-def _count(number: int, value: int) -> bytes:
-    return tag(number, VARINT) + signed_varint(value)
+def _write_int(number: int, value: int) -> bytes:
+    return field_tag(number, VARINT) + encode_signed_varint(value)
 
 
-def _amount(number: int, value: float) -> bytes:
-    return tag(number, FIXED64) + struct.pack("<d", value)
+def _write_double(number: int, value: float) -> bytes:
+    return field_tag(number, FIXED64) + struct.pack("<d", value)
 
 
-def _anything(number: int, value: object) -> bytes:
+def _write_any(number: int, value: object) -> bytes:
     """Write any value: as YAML, of which JSON is a part."""
-    return delimited(tag(number, BYTES), _text(2, msgspec.json.encode(value).decode()))
+    return length_delimited(field_tag(number, BYTES), _write_text(2, msgspec.json.encode(value).decode()))
 
 
-def _each(write: Write) -> Write:
+def _repeated(write: Write) -> Write:
     return lambda number, values: b"".join(write(number, value) for value in values)
 
 
-def _only(inner: int, write: Write) -> Write:
+def _wrapped(inner: int, write: Write) -> Write:
     """Write a message with this one field."""
-    return lambda number, value: delimited(tag(number, BYTES), write(inner, value))
+    return lambda number, value: length_delimited(field_tag(number, BYTES), write(inner, value))
 
 
-def _named(write: Write) -> Write:
+def _named_values(write: Write) -> Write:
     """Write an object as pairs of name and value."""
 
     def written(number: int, values: Document) -> bytes:
         return b"".join(
-            delimited(tag(number, BYTES), _text(1, name) + write(2, value)) for name, value in values.items()
+            length_delimited(field_tag(number, BYTES), _write_text(1, name) + write(2, value))
+            for name, value in values.items()
         )
 
     return written
@@ -82,7 +83,7 @@ class _Message:
         self.fields = fields
 
 
-def _body(message: _Message, value: Document) -> bytes:
+def _message_body(message: _Message, value: Document) -> bytes:
     parts = []
     for key, item in value.items():
         if key.startswith("x-"):
@@ -93,97 +94,110 @@ def _body(message: _Message, value: Document) -> bytes:
     return b"".join(parts)
 
 
-def _as(message: _Message) -> Write:
-    return lambda number, value: delimited(tag(number, BYTES), _body(message, value))
+def _message_writer(message: _Message) -> Write:
+    return lambda number, value: length_delimited(field_tag(number, BYTES), _message_body(message, value))
 
 
-def _schema(number: int, value: Document) -> bytes:
-    return delimited(tag(number, BYTES), _body(_SCHEMA, value))
+def _write_schema(number: int, value: Document) -> bytes:
+    return length_delimited(field_tag(number, BYTES), _message_body(_SCHEMA, value))
 
 
-def _additional(number: int, value: Document | bool) -> bytes:
-    return delimited(tag(number, BYTES), _flag(2, value) if isinstance(value, bool) else _schema(1, value))
+def _write_additional_properties(number: int, value: Document | bool) -> bytes:
+    return length_delimited(
+        field_tag(number, BYTES), _write_flag(2, value) if isinstance(value, bool) else _write_schema(1, value)
+    )
 
 
-def _parameter(number: int, value: Document) -> bytes:
+def _write_parameter(number: int, value: Document) -> bytes:
     """Write a parameter, in as many envelopes as its place needs."""
     if value["in"] == "body":
-        within = _as(_BODY_PARAMETER)(1, value)
+        within = _message_writer(_BODY_PARAMETER)(1, value)
     else:
         message, place = (_PATH_PARAMETER, 4) if value["in"] == "path" else (_QUERY_PARAMETER, 3)
-        within = delimited(tag(2, BYTES), _as(message)(place, value))
-    return delimited(tag(number, BYTES), delimited(tag(1, BYTES), within))
+        within = length_delimited(field_tag(2, BYTES), _message_writer(message)(place, value))
+    return length_delimited(field_tag(number, BYTES), length_delimited(field_tag(1, BYTES), within))
 
 
-_EXTENSION = _named(_anything)
+_EXTENSION = _named_values(_write_any)
 _SCHEMA = _Message(
     31,
     {
-        "$ref": (1, _text),
-        "format": (2, _text),
-        "title": (3, _text),
-        "description": (4, _text),
-        "default": (5, _anything),
-        "multipleOf": (6, _amount),
-        "maximum": (7, _amount),
-        "exclusiveMaximum": (8, _flag),
-        "minimum": (9, _amount),
-        "exclusiveMinimum": (10, _flag),
-        "maxLength": (11, _count),
-        "minLength": (12, _count),
-        "pattern": (13, _text),
-        "maxItems": (14, _count),
-        "minItems": (15, _count),
-        "uniqueItems": (16, _flag),
-        "maxProperties": (17, _count),
-        "minProperties": (18, _count),
-        "required": (19, _each(_text)),
-        "enum": (20, _each(_anything)),
-        "additionalProperties": (21, _additional),
-        "type": (22, _only(1, _text)),
-        "items": (23, _only(1, _schema)),
-        "properties": (25, _only(1, _named(_schema))),
-        "example": (30, _anything),
+        "$ref": (1, _write_text),
+        "format": (2, _write_text),
+        "title": (3, _write_text),
+        "description": (4, _write_text),
+        "default": (5, _write_any),
+        "multipleOf": (6, _write_double),
+        "maximum": (7, _write_double),
+        "exclusiveMaximum": (8, _write_flag),
+        "minimum": (9, _write_double),
+        "exclusiveMinimum": (10, _write_flag),
+        "maxLength": (11, _write_int),
+        "minLength": (12, _write_int),
+        "pattern": (13, _write_text),
+        "maxItems": (14, _write_int),
+        "minItems": (15, _write_int),
+        "uniqueItems": (16, _write_flag),
+        "maxProperties": (17, _write_int),
+        "minProperties": (18, _write_int),
+        "required": (19, _repeated(_write_text)),
+        "enum": (20, _repeated(_write_any)),
+        "additionalProperties": (21, _write_additional_properties),
+        "type": (22, _wrapped(1, _write_text)),
+        "items": (23, _wrapped(1, _write_schema)),
+        "properties": (25, _wrapped(1, _named_values(_write_schema))),
+        "example": (30, _write_any),
     },
 )
 _PATH_PARAMETER = _Message(
-    22, {"required": (1, _flag), "in": (2, _text), "name": (4, _text), "type": (5, _text), "uniqueItems": (19, _flag)}
+    22,
+    {
+        "required": (1, _write_flag),
+        "in": (2, _write_text),
+        "name": (4, _write_text),
+        "type": (5, _write_text),
+        "uniqueItems": (19, _write_flag),
+    },
 )
-_QUERY_PARAMETER = _Message(23, {"in": (2, _text), "name": (4, _text), "type": (6, _text), "uniqueItems": (20, _flag)})
-_BODY_PARAMETER = _Message(6, {"name": (2, _text), "in": (3, _text), "required": (4, _flag), "schema": (5, _schema)})
-_RESPONSE = _Message(5, {"description": (1, _text), "schema": (2, _only(1, _schema))})
+_QUERY_PARAMETER = _Message(
+    23, {"in": (2, _write_text), "name": (4, _write_text), "type": (6, _write_text), "uniqueItems": (20, _write_flag)}
+)
+_BODY_PARAMETER = _Message(
+    6, {"name": (2, _write_text), "in": (3, _write_text), "required": (4, _write_flag), "schema": (5, _write_schema)}
+)
+_RESPONSE = _Message(5, {"description": (1, _write_text), "schema": (2, _wrapped(1, _write_schema))})
 _OPERATION = _Message(
     13,
     {
-        "tags": (1, _each(_text)),
-        "operationId": (5, _text),
-        "produces": (6, _each(_text)),
-        "consumes": (7, _each(_text)),
-        "parameters": (8, _each(_parameter)),
-        "responses": (9, _only(1, _named(_only(1, _as(_RESPONSE))))),
-        "schemes": (10, _each(_text)),
+        "tags": (1, _repeated(_write_text)),
+        "operationId": (5, _write_text),
+        "produces": (6, _repeated(_write_text)),
+        "consumes": (7, _repeated(_write_text)),
+        "parameters": (8, _repeated(_write_parameter)),
+        "responses": (9, _wrapped(1, _named_values(_wrapped(1, _message_writer(_RESPONSE))))),
+        "schemes": (10, _repeated(_write_text)),
     },
 )
 _PATH = _Message(
     10,
     {
-        "get": (2, _as(_OPERATION)),
-        "put": (3, _as(_OPERATION)),
-        "post": (4, _as(_OPERATION)),
-        "delete": (5, _as(_OPERATION)),
-        "patch": (8, _as(_OPERATION)),
-        "parameters": (9, _each(_parameter)),
+        "get": (2, _message_writer(_OPERATION)),
+        "put": (3, _message_writer(_OPERATION)),
+        "post": (4, _message_writer(_OPERATION)),
+        "delete": (5, _message_writer(_OPERATION)),
+        "patch": (8, _message_writer(_OPERATION)),
+        "parameters": (9, _repeated(_write_parameter)),
     },
 )
-_API_KEY = _Message(5, {"type": (1, _text), "name": (2, _text), "in": (3, _text)})
+_API_KEY = _Message(5, {"type": (1, _write_text), "name": (2, _write_text), "in": (3, _write_text)})
 _DOCUMENT = _Message(
     16,
     {
-        "swagger": (1, _text),
-        "info": (2, _as(_Message(7, {"title": (1, _text), "version": (2, _text)}))),
-        "paths": (8, _only(2, _named(_as(_PATH)))),
-        "definitions": (9, _only(1, _named(_schema))),
-        "security": (12, _each(_only(1, _named(_only(1, _each(_text)))))),
-        "securityDefinitions": (13, _only(1, _named(_only(2, _as(_API_KEY))))),
+        "swagger": (1, _write_text),
+        "info": (2, _message_writer(_Message(7, {"title": (1, _write_text), "version": (2, _write_text)}))),
+        "paths": (8, _wrapped(2, _named_values(_message_writer(_PATH)))),
+        "definitions": (9, _wrapped(1, _named_values(_write_schema))),
+        "security": (12, _repeated(_wrapped(1, _named_values(_wrapped(1, _repeated(_write_text)))))),
+        "securityDefinitions": (13, _wrapped(1, _named_values(_wrapped(2, _message_writer(_API_KEY))))),
     },
 )

@@ -16,21 +16,21 @@ Identity = Callable[[Json], Hashable]
 """What tells one element of a list from another: the value of its merge key, or the element itself."""
 
 
-def identity(value: Json) -> Hashable:
+def json_identity(value: Json) -> Hashable:
     """Return `value` as something to compare by; `1`, `1.0` and `true` differ, as in Go."""
     if isinstance(value, str):
         return value
     return (type(value), value if isinstance(value, Hashable) else repr(value))
 
 
-def interleaved(elements: list[Json], patch: list[Json], live: list[Json], name: Identity) -> list[Json]:
+def merge_in_order(elements: list[Json], patch: list[Json], live: list[Json], name: Identity) -> list[Json]:
     """Return `elements` in order: those of `patch` as there, the others as in `live`, merged into one run."""
-    patch_places = _places(patch, name)
-    live_places = _places(live, name)
+    patch_places = _indexes(patch, name)
+    live_places = _indexes(live, name)
     first = [element for element in elements if name(element) in patch_places]
     others = [element for element in elements if name(element) not in patch_places]
     first.sort(key=lambda element: patch_places[name(element)])
-    others = _sorted(others, [live_places.get(name(element)) for element in others])
+    others = _sort_by_index(others, [live_places.get(name(element)) for element in others])
     if not others or not first:
         return first or others
     ordered: list[Json] = []
@@ -45,7 +45,7 @@ def interleaved(elements: list[Json], patch: list[Json], live: list[Json], name:
     return [*ordered, *([] if other is None else [other]), *rest]
 
 
-def _sorted(elements: list[Json], places: list[int | None]) -> list[Json]:
+def _sort_by_index(elements: list[Json], places: list[int | None]) -> list[Json]:
     """Sort by place, stably. One without a place goes before all sorted so far, as Go's sort happens to do.
 
     So it ends up just before what was the first of them then, whatever comes to be before that later.
@@ -61,7 +61,7 @@ def _sorted(elements: list[Json], places: list[int | None]) -> list[Json]:
     return [elements[number] for number in sorted(range(len(elements)), key=keys.__getitem__)]
 
 
-def _places(elements: list[Json], name: Identity) -> dict[Hashable, int]:
+def _indexes(elements: list[Json], name: Identity) -> dict[Hashable, int]:
     """Return the first place of each element."""
     places: dict[Hashable, int] = {}
     for place, element in enumerate(elements):

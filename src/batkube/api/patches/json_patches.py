@@ -15,9 +15,9 @@ from typing import Any, NoReturn
 
 import msgspec
 
-from batkube.api.decoding.json_types import json_type
-from batkube.kernel.go_text import go_quote
-from batkube.kernel.numbers import int_of
+from batkube.api.decoding.json_type_names import go_json_type
+from batkube.kernel.text.go_format import go_quote
+from batkube.kernel.text.numbers import parse_int
 
 Json = Any
 """What a JSON document holds: dict, list, str, int, float, bool or None."""
@@ -28,7 +28,7 @@ OPERATIONS_LIMIT = 10_000
 COPIED_BYTES_LIMIT = 3 * 1024 * 1024
 
 
-_MISSING = "missing value"
+_MISSING_VALUE = "missing value"
 
 
 class PatchError(Exception):
@@ -50,23 +50,23 @@ class TestFailed(PatchError):
     __test__ = False
 
 
-class _Absent(Exception):
+class _PathNotFound(Exception):
     """There is nothing where a path leads through."""
 
 
-def _rejected(problem: str) -> NoReturn:
+def _reject(problem: str) -> NoReturn:
     raise PatchError(422, problem)
 
 
 # JSON Patch
 
 
-def json_patch(value: Json, patch: Json, checks: bool = True) -> Json:
+def apply_json_patch(value: Json, patch: Json, checks: bool = True) -> Json:
     """Return `value` after all operations of the patch, in order; raises PatchError if one of them does not apply.
 
     `checks`: fields are validated, and so the patch is read twice by the real server; the first time it says more.
     """
-    operations = _operations(patch) if checks else unchecked_operations(patch)
+    operations = _checked_operations(patch) if checks else parse_operations(patch)
     if len(operations) > OPERATIONS_LIMIT:
         problem = f"The allowed maximum operations in a JSON patch is {OPERATIONS_LIMIT}, got {len(operations)}"
         raise PatchError(413, problem)
@@ -75,83 +75,85 @@ def json_patch(value: Json, patch: Json, checks: bool = True) -> Json:
         kind = operation.get("op")
         apply = _OPERATIONS.get(kind) if isinstance(kind, str) else None
         if apply is None:
-            _rejected(f"Unexpected kind: {kind if isinstance(kind, str) else 'unknown'}")
+            _reject(f"Unexpected kind: {kind if isinstance(kind, str) else 'unknown'}")
         apply(document, operation)
     return document.value
 
 
-def unknown_in_json_patch(patch: Json) -> list[str]:
+def unknown_fields(patch: Json) -> list[str]:
     """Return what is in the operations of a JSON Patch and does not belong there, as strict decoding reports it."""
     return [
         f'json patch unknown field "[{number}].{name}"'
-        for number, operation in enumerate(_operations(patch))
+        for number, operation in enumerate(_checked_operations(patch))
         for name in operation
         if name not in ("op", "path", "from", "value")
     ]
 
 
-def _operations(patch: Json) -> list[dict[str, Json]]:
+def _checked_operations(patch: Json) -> list[dict[str, Json]]:
     """Return the operations of a patch, once they are sure to look like some; null is none at all."""
     if patch is None:
         return []
     if not isinstance(patch, list):
-        raise _undecodable(patch, "value of type []handlers.jsonPatchOp")
+        raise _type_error(patch, "value of type []handlers.jsonPatchOp")
     for operation in patch:
         if operation is not None and not isinstance(operation, dict):
-            raise _undecodable(operation, "value of type handlers.jsonPatchOp")
+            raise _type_error(operation, "value of type handlers.jsonPatchOp")
         for name in ("op", "path", "from"):
             text = None if operation is None else operation.get(name)
             if text is not None and not isinstance(text, str):
-                raise _undecodable(text, f"struct field jsonPatchOp.{name} of type string")
+                raise _type_error(text, f"struct field jsonPatchOp.{name} of type string")
     return [operation or {} for operation in patch]
 
 
-def unchecked_operations(patch: Json) -> list[dict[str, Json]]:
+def parse_operations(patch: Json) -> list[dict[str, Json]]:
     """Return the operations of a patch as far as the library itself insists on them. Raises PatchError."""
     if patch is None:
         return []
     if not isinstance(patch, list):
-        raise PatchError(400, f"json: cannot unmarshal {json_type(patch)} into Go value of type jsonpatch.Patch")
+        raise PatchError(400, f"json: cannot unmarshal {go_json_type(patch)} into Go value of type jsonpatch.Patch")
     for item in patch:
         if item is not None and not isinstance(item, dict):
-            raise PatchError(400, f"json: cannot unmarshal {json_type(item)} into Go value of type jsonpatch.Operation")
+            raise PatchError(
+                400, f"json: cannot unmarshal {go_json_type(item)} into Go value of type jsonpatch.Operation"
+            )
     return [operation or {} for operation in patch]
 
 
-def not_an_object(patch: Json) -> str:
+def not_an_object_message(patch: Json) -> str:
     """Say, as Go does, that a patch should have been an object."""
-    return f"json: cannot unmarshal {json_type(patch)} into Go value of type map[string]interface {{}}"
+    return f"json: cannot unmarshal {go_json_type(patch)} into Go value of type map[string]interface {{}}"
 
 
-def _undecodable(value: Json, target: str) -> PatchError:
-    return PatchError(400, f"error decoding patch: json: cannot unmarshal {json_type(value)} into Go {target}")
+def _type_error(value: Json, target: str) -> PatchError:
+    return PatchError(400, f"error decoding patch: json: cannot unmarshal {go_json_type(value)} into Go {target}")
 
 
-def _path(operation: dict[str, Json], name: str) -> str:
+def _pointer(operation: dict[str, Json], name: str) -> str:
     """Return the text of a pointer."""
     text = operation.get(name)
     if not isinstance(text, str):
-        _rejected(f"{operation.get('op')} operation failed to decode {name}: {_MISSING}")
+        _reject(f"{operation.get('op')} operation failed to decode {name}: {_MISSING_VALUE}")
     return text
 
 
-def _parts(path: str) -> list[str]:
+def _pointer_parts(path: str) -> list[str]:
     """Return the parts of a JSON pointer; what stands before the first slash is ignored, as the library does."""
     if "/" not in path:
-        raise _Absent
+        raise _PathNotFound
     return [part.replace("~1", "/").replace("~0", "~") for part in path.split("/")[1:]]
 
 
 def _index(text: str, length: int) -> int:
     """Return the index that `text` means in a list of `length`; negative ones count from its end."""
     try:
-        index = int_of(text)
+        index = parse_int(text)
     except ValueError:
-        _rejected(f"strconv.Atoi: parsing {go_quote(text)}: invalid syntax")
+        _reject(f"strconv.Atoi: parsing {go_quote(text)}: invalid syntax")
     if index is None:
-        _rejected(f"strconv.Atoi: parsing {go_quote(text)}: value out of range")
+        _reject(f"strconv.Atoi: parsing {go_quote(text)}: value out of range")
     if not -length <= index < length:
-        _rejected(f"Unable to access invalid index: {index}: invalid index referenced")
+        _reject(f"Unable to access invalid index: {index}: invalid index referenced")
     return index + length if index < 0 else index
 
 
@@ -160,11 +162,11 @@ def _child(value: Json, part: str) -> Json:
     return value.get(part) if isinstance(value, dict) else value[_index(part, len(value))]
 
 
-def unshared(value: Json) -> Json:
+def deep_copy(value: Json) -> Json:
     """Return a copy of JSON in which no two places are the same container."""
     if isinstance(value, dict):
-        return {key: unshared(item) for key, item in value.items()}
-    return [unshared(item) for item in value] if isinstance(value, list) else value
+        return {key: deep_copy(item) for key, item in value.items()}
+    return [deep_copy(item) for item in value] if isinstance(value, list) else value
 
 
 class _Document:
@@ -177,30 +179,30 @@ class _Document:
     def __init__(self, value: Json) -> None:
         self.value = value
         #: Our own containers, by identity. None of them is inside one that is not our own.
-        self._own: dict[int, Json] = {}
+        self._copies: dict[int, Json] = {}
         self._copied_bytes = 0
 
-    def place(self, path: str) -> tuple[Json, str]:
+    def locate(self, path: str) -> tuple[Json, str]:
         """Return the container that a pointer names something in, ready to be edited, and the name. Raises _Absent."""
-        parts = _parts(path)
-        container = self.value = self._owned(self.value)
+        parts = _pointer_parts(path)
+        container = self.value = self._copy_on_write(self.value)
         for part in parts[:-1]:
             try:
                 child = _child(container, part)
             except PatchError:
-                raise _Absent from None
-            child = self._owned(child)
+                raise _PathNotFound from None
+            child = self._copy_on_write(child)
             container[part if isinstance(container, dict) else _index(part, len(container))] = child
             container = child
         return container, parts[-1]
 
-    def _owned(self, value: Json) -> Json:
+    def _copy_on_write(self, value: Json) -> Json:
         if not isinstance(value, dict | list):
-            raise _Absent
-        if id(value) in self._own:
+            raise _PathNotFound
+        if id(value) in self._copies:
             return value
         copied = value.copy()
-        self._own[id(copied)] = copied
+        self._copies[id(copied)] = copied
         return copied
 
     def copy_of(self, value: Json) -> Json:
@@ -208,18 +210,18 @@ class _Document:
         self._copied_bytes += len(msgspec.json.encode(value))
         if self._copied_bytes > COPIED_BYTES_LIMIT:
             problem = f"Unable to complete the copy, the accumulated size increase of copy is {self._copied_bytes}"
-            _rejected(f"{problem}, exceeding the limit {COPIED_BYTES_LIMIT}")
+            _reject(f"{problem}, exceeding the limit {COPIED_BYTES_LIMIT}")
         return self._detached(value)
 
     def _detached(self, value: Json) -> Json:
-        if id(value) not in self._own:
+        if id(value) not in self._copies:
             return value
         if isinstance(value, dict):
             return {key: self._detached(item) for key, item in value.items()}
         return [self._detached(item) for item in value]
 
 
-def _put(container: Json, part: str, new: Json) -> None:
+def _insert(container: Json, part: str, new: Json) -> None:
     """Put `new` at a place of its own."""
     if isinstance(container, dict):
         container[part] = new
@@ -234,97 +236,99 @@ def _new_index(part: str, length: int) -> int:
         return _index(part, length)
     except PatchError as problem:
         is_number = "strconv" not in problem.message
-        raise problem if is_number else _within(f"value was not a proper array index: '{part}'", problem) from None
+        raise (
+            problem if is_number else _with_context(f"value was not a proper array index: '{part}'", problem)
+        ) from None
 
 
-def _take(container: Json, part: str) -> None:
+def _delete(container: Json, part: str) -> None:
     """Take out what is at a place."""
     if isinstance(container, list):
         del container[_index(part, len(container))]
     elif part in container:
         del container[part]
     else:
-        _rejected(f"Unable to remove nonexistent key: {part}: {_MISSING}")
+        _reject(f"Unable to remove nonexistent key: {part}: {_MISSING_VALUE}")
 
 
-def _within(what: str, problem: PatchError) -> PatchError:
+def _with_context(what: str, problem: PatchError) -> PatchError:
     return PatchError(problem.code, f"{what}: {problem.message}")
 
 
 @contextlib.contextmanager
-def _telling(what: str) -> Iterator[None]:
+def _error_context(what: str) -> Iterator[None]:
     """Let a problem say what was being done."""
     try:
         yield
     except PatchError as problem:
-        raise _within(what, problem) from None
+        raise _with_context(what, problem) from None
 
 
-def _found(document: _Document, path: str, problem: str) -> tuple[Json, str]:
+def _locate(document: _Document, path: str, problem: str) -> tuple[Json, str]:
     try:
-        return document.place(path)
-    except _Absent:
-        _rejected(f"{problem}: {_MISSING}")
+        return document.locate(path)
+    except _PathNotFound:
+        _reject(f"{problem}: {_MISSING_VALUE}")
 
 
 def _add(document: _Document, operation: dict[str, Json]) -> None:
-    path = _path(operation, "path")
-    place = _found(document, path, f'add operation does not apply: doc is missing path: "{path}"')
-    with _telling(f"error in add for path: '{path}'"):
-        _put(*place, operation.get("value"))
+    path = _pointer(operation, "path")
+    place = _locate(document, path, f'add operation does not apply: doc is missing path: "{path}"')
+    with _error_context(f"error in add for path: '{path}'"):
+        _insert(*place, operation.get("value"))
 
 
 def _remove(document: _Document, operation: dict[str, Json]) -> None:
-    path = _path(operation, "path")
-    place = _found(document, path, f'remove operation does not apply: doc is missing path: "{path}"')
-    with _telling(f"error in remove for path: '{path}'"):
-        _take(*place)
+    path = _pointer(operation, "path")
+    place = _locate(document, path, f'remove operation does not apply: doc is missing path: "{path}"')
+    with _error_context(f"error in remove for path: '{path}'"):
+        _delete(*place)
 
 
 def _replace(document: _Document, operation: dict[str, Json]) -> None:
-    path, new = _path(operation, "path"), operation.get("value")
+    path, new = _pointer(operation, "path"), operation.get("value")
     if path == "":
         document.value = new if isinstance(new, dict | list) else document.value
         return
-    container, part = _found(document, path, f"replace operation does not apply: doc is missing path: {path}")
+    container, part = _locate(document, path, f"replace operation does not apply: doc is missing path: {path}")
     try:
         container[part if isinstance(container, dict) else _index(part, len(container))] = new
     except PatchError:
-        _rejected(f"replace operation does not apply: doc is missing key: {path}: {_MISSING}")
+        _reject(f"replace operation does not apply: doc is missing key: {path}: {_MISSING_VALUE}")
 
 
 def _move(document: _Document, operation: dict[str, Json]) -> None:
-    source = _path(operation, "from")
-    container, part = _found(document, source, f"move operation does not apply: doc is missing from path: {source}")
-    with _telling(f"error in move for path: '{part}'"):
+    source = _pointer(operation, "from")
+    container, part = _locate(document, source, f"move operation does not apply: doc is missing from path: {source}")
+    with _error_context(f"error in move for path: '{part}'"):
         moved = _child(container, part)
-        _take(container, part)
-    path = _path(operation, "path")
-    place = _found(document, path, f"move operation does not apply: doc is missing destination path: {path}")
-    with _telling(f"error in move for path: '{path}'"):
-        _put(*place, moved)
+        _delete(container, part)
+    path = _pointer(operation, "path")
+    place = _locate(document, path, f"move operation does not apply: doc is missing destination path: {path}")
+    with _error_context(f"error in move for path: '{path}'"):
+        _insert(*place, moved)
 
 
 def _copy(document: _Document, operation: dict[str, Json]) -> None:
-    source = _path(operation, "from")
-    origin = _found(document, source, f"copy operation does not apply: doc is missing from path: {source}")
-    with _telling(f"error in copy for from: '{source}'"):
+    source = _pointer(operation, "from")
+    origin = _locate(document, source, f"copy operation does not apply: doc is missing from path: {source}")
+    with _error_context(f"error in copy for from: '{source}'"):
         value = _child(*origin)
-    path = _path(operation, "path")
-    place = _found(document, path, f"copy operation does not apply: doc is missing destination path: {path}")
+    path = _pointer(operation, "path")
+    place = _locate(document, path, f"copy operation does not apply: doc is missing destination path: {path}")
     copied = document.copy_of(value)
-    with _telling("error while adding value during copy"):
-        _put(*place, copied)
+    with _error_context("error while adding value during copy"):
+        _insert(*place, copied)
 
 
 def _test(document: _Document, operation: dict[str, Json]) -> None:
-    path = _path(operation, "path")
+    path = _pointer(operation, "path")
     actual = document.value
     if path:
-        place = _found(document, path, f"test operation does not apply: is missing path: {path}")
-        with _telling(f"error in test for path: '{path}'"):
+        place = _locate(document, path, f"test operation does not apply: is missing path: {path}")
+        with _error_context(f"error in test for path: '{path}'"):
             actual = _child(*place)
-    if not same(actual, operation.get("value")):
+    if not json_equal(actual, operation.get("value")):
         raise TestFailed(422, f"testing value {path} failed: test failed")
 
 
@@ -338,12 +342,14 @@ _OPERATIONS: dict[str, Callable[[_Document, dict[str, Json]], None]] = {
 }
 
 
-def same(one: Json, other: Json) -> bool:
+def json_equal(one: Json, other: Json) -> bool:
     """Return whether two documents are equal as JSON texts are: `1`, `1.0` and `true` all differ."""
     if type(one) is not type(other):
         return False
     if isinstance(one, dict):
-        return len(one) == len(other) and all(key in other and same(value, other[key]) for key, value in one.items())
+        return len(one) == len(other) and all(
+            key in other and json_equal(value, other[key]) for key, value in one.items()
+        )
     if isinstance(one, list):
-        return len(one) == len(other) and all(map(same, one, other))
+        return len(one) == len(other) and all(map(json_equal, one, other))
     return bool(one == other)

@@ -12,17 +12,17 @@ INVALID = "<invalid>"
 _RFC3339 = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)", re.ASCII)
 
 
-def since(timestamp: str | None, now: Instant) -> str:
+def time_since(timestamp: str | None, now: Instant) -> str:
     """Return how long ago `timestamp` was (Kubernetes: translateTimestampSince)."""
     return human_duration(now - instant_of(timestamp)) if timestamp else UNKNOWN
 
 
 def age(value: KubeObject, now: Instant) -> str:
     """Return the age of an object."""
-    return since(value["metadata"].get("creationTimestamp"), now)
+    return time_since(value["metadata"].get("creationTimestamp"), now)
 
 
-def between(start: str, end: str) -> str:
+def time_between(start: str, end: str) -> str:
     """Return the time from one timestamp to another."""
     return human_duration(instant_of(end) - instant_of(start))
 
@@ -60,7 +60,7 @@ def _two_parts(large: int, large_unit: str, small: int, small_unit: str) -> str:
     return f"{large}{large_unit}{small}{small_unit}" if small else f"{large}{large_unit}"
 
 
-def since_any_text(text: str, now: Instant) -> str:
+def time_since_any_format(text: str, now: Instant) -> str:
     """Return how long ago a text that a client chose was, for columns of custom resources.
 
     Kubernetes: cellForJSONValue of apiextensions-apiserver/pkg/registry/customresource/tableconvertor.
@@ -68,6 +68,6 @@ def since_any_text(text: str, now: Instant) -> str:
     if text in ("", "null"):
         return UNKNOWN
     try:
-        return since(text, now) if _RFC3339.fullmatch(text) else INVALID
+        return time_since(text, now) if _RFC3339.fullmatch(text) else INVALID
     except ValueError:
         return INVALID

@@ -12,7 +12,7 @@ import msgspec
 
 from batkube.api.printing.printers import Column, Printer, column
 
-ColumnWords = Mapping[str, Mapping[str, str]]
+ColumnDescriptions = Mapping[str, Mapping[str, str]]
 """What is said of each column, by the name of a kind in the store."""
 
 #: Name, type, format and priority of each column.
@@ -29,7 +29,7 @@ def columns_of(storage: str) -> list[Column]:
     return [column(*definition) for definition in _COLUMNS[storage]]
 
 
-def described(printer: Printer, storage: str, words: ColumnWords) -> Printer:
+def with_descriptions(printer: Printer, storage: str, words: ColumnDescriptions) -> Printer:
     """Return a printer that says of its columns what they are; kinds without words of their own share those of pods."""
     of_pods = words.get("pods", {})
     own = words.get(storage, {**of_pods, "Created At": of_pods.get("Age", "")})

@@ -23,11 +23,11 @@ class Printer(msgspec.Struct, frozen=True, eq=False):
     columns: list[Column]
     cells: Cells
     #: Returns the conditions of a row (only pods have any).
-    conditions: Callable[[KubeObject], list[dict[str, str]] | None] | None = None
+    row_conditions: Callable[[KubeObject], list[dict[str, str]] | None] | None = None
     #: By what the rows of a list are sorted, if not left as they come (only FlowSchemas are).
-    order: Callable[[KubeObject], Any] | None = None
+    sort_key: Callable[[KubeObject], Any] | None = None
     #: What the rows of an empty list are: `[]`, or null where the original forgets to make the list.
-    no_rows: list[Any] | None = msgspec.field(default_factory=list)
+    empty_rows: list[Any] | None = msgspec.field(default_factory=list)
 
 
 def column(name: str, type_: str, form: str, priority: int, description: str = "") -> Column:

@@ -14,7 +14,7 @@ from batkube.cluster.store import KubeObject
 from batkube.kernel.instants import Instant
 
 #: What `includeObject` may be; empty means Metadata.
-_INCLUDE = ("None", "Metadata", "Object", "")
+_INCLUDE_OBJECT_VALUES = ("None", "Metadata", "Object", "")
 #: Annotations in which a version of a kind keeps fields that it does not have, by how they begin.
 _FIELDS_AS_ANNOTATIONS = {
     ("apps/v1", "DaemonSet"): "deprecated.daemonset.template.generation",
@@ -25,7 +25,7 @@ _INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
 def include_problem(include_object: str) -> str | None:
     """Return what is wrong with the query parameter `includeObject`, which is answered with 400."""
-    if include_object in _INCLUDE:
+    if include_object in _INCLUDE_OBJECT_VALUES:
         return None
     return (
         f'Unable to convert to Table as requested: includeObject: Invalid value: "{include_object}": '
@@ -33,7 +33,7 @@ def include_problem(include_object: str) -> str | None:
     )
 
 
-def table(
+def make_table(
     printer: Printer,
     objects: Iterable[KubeObject],
     now: Instant,
@@ -48,7 +48,7 @@ def table(
     `metadata` is that of the list (resourceVersion, continue, remainingItemCount), or of the one object, of which only
     its version is told. Only the first event of a watch has `headers`. `version` is that of the group meta.k8s.io.
     """
-    ordered = objects if printer.order is None else sorted(objects, key=printer.order)
+    ordered = objects if printer.sort_key is None else sorted(objects, key=printer.sort_key)
     rows = [_row(printer, value, now, include_object, version) for value in ordered]
     return {
         "kind": "Table",
@@ -59,29 +59,29 @@ def table(
             if metadata.get(field)
         },
         "columnDefinitions": printer.columns if headers else None,
-        "rows": rows or printer.no_rows,
+        "rows": rows or printer.empty_rows,
     }
 
 
 def _row(printer: Printer, value: KubeObject, now: Instant, include_object: str, version: str) -> dict[str, Any]:
     row: dict[str, Any] = {"cells": printer.cells(value, now)}
-    conditions = printer.conditions and printer.conditions(value)
+    conditions = printer.row_conditions and printer.row_conditions(value)
     if conditions:
         row["conditions"] = conditions
-    row["object"] = _included(value, include_object, version)
+    row["object"] = _row_object(value, include_object, version)
     return row
 
 
-def _included(value: KubeObject, include_object: str, version: str) -> KubeObject | None:
+def _row_object(value: KubeObject, include_object: str, version: str) -> KubeObject | None:
     if include_object == "Object":
         return value
     metadata = value["metadata"]
     if include_object == "None" and _INITIAL_EVENTS_END not in (metadata.get("annotations") or ()):
         return None
-    return partial_of(value, version)
+    return partial_object_metadata(value, version)
 
 
-def partial_of(value: KubeObject, version: str) -> KubeObject:
+def partial_object_metadata(value: KubeObject, version: str) -> KubeObject:
     """Return the metadata of an object alone, as they are inside the real server: there some annotations are fields."""
     metadata = value["metadata"]
     prefix = _FIELDS_AS_ANNOTATIONS.get((value.get("apiVersion", ""), value.get("kind", "")))

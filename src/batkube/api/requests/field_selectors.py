@@ -16,7 +16,7 @@ import msgspec
 from batkube.cluster.kinds import Resource
 from batkube.cluster.selectors import SelectorError
 from batkube.cluster.store import KubeObject
-from batkube.kernel.go_text import go_quote, go_value
+from batkube.kernel.text.go_format import go_quote, go_value
 
 Getter = Callable[[KubeObject], str]
 """Reads one selectable field of an object, as text; "" when it is not set."""
@@ -25,7 +25,7 @@ NAME = "metadata.name"
 NAMESPACE = "metadata.namespace"
 
 
-class FieldTerm(msgspec.Struct, frozen=True):
+class FieldRequirement(msgspec.Struct, frozen=True):
     """One condition: the field equals the value, or does not."""
 
     field: str
@@ -38,7 +38,7 @@ class FieldSelector:
 
     __slots__ = ("_tests", "terms")
 
-    def __init__(self, terms: tuple[FieldTerm, ...], fields: dict[str, Getter]) -> None:
+    def __init__(self, terms: tuple[FieldRequirement, ...], fields: dict[str, Getter]) -> None:
         self.terms = terms
         self._tests = [(fields[term.field], term.value, term.negated) for term in terms]
 
@@ -58,35 +58,35 @@ class FieldSelector:
         return True
 
 
-def select_fields(text: str, resource: Resource) -> FieldSelector:
+def parse_selector_for(text: str, resource: Resource) -> FieldSelector:
     """Return the selector that the text of a query stands for when it asks for `resource`; raises SelectorError."""
-    terms = parse_fields(text)
+    terms = parse_field_requirements(text)
     if not terms:
         return EVERYTHING
     fields = _fields_of(resource)
     for term in terms:
         if term.field not in fields:
-            raise SelectorError(_refusal(term.field, resource))
+            raise SelectorError(_unsupported_field_message(term.field, resource))
     return FieldSelector(terms, fields)
 
 
-def parse_fields(text: str) -> tuple[FieldTerm, ...]:
+def parse_field_requirements(text: str) -> tuple[FieldRequirement, ...]:
     """Return the conditions of a text, whatever fields they name (Kubernetes: apimachinery/pkg/fields/selector.go)."""
     terms = []
-    for part in sorted(filter(None, _terms(text))):
-        pieces = _operator(part)
+    for part in sorted(filter(None, _find_terms(text))):
+        pieces = _match_operator(part)
         if pieces is None:
             raise SelectorError(f"invalid selector: '{text}'; can't understand '{part}'")
         field, operator, value = pieces.groups()
-        term = FieldTerm(field, _unescaped(value), operator == "!=")
+        term = FieldRequirement(field, _unescaped(value), operator == "!=")
         if term.field or term.value:
             terms.append(term)
     return tuple(terms)
 
 
 #: Runs of anything but a comma, in which a backslash takes the next character along.
-_terms = re.compile(r"(?:[^,\\]|\\.?)+", re.DOTALL).findall
-_operator = re.compile(r"(.*?)(!=|==|=)(.*)", re.DOTALL).fullmatch
+_find_terms = re.compile(r"(?:[^,\\]|\\.?)+", re.DOTALL).findall
+_match_operator = re.compile(r"(.*?)(!=|==|=)(.*)", re.DOTALL).fullmatch
 _escape = re.compile(r"\\(.?)|[,=]", re.DOTALL)
 
 
@@ -104,7 +104,7 @@ def _unescaped(value: str) -> str:
 # How the value of a field is found
 
 
-def _at(value: Any, path: tuple[str, ...]) -> Any:  # noqa: ANN401 - any JSON
+def _value_at(value: Any, path: tuple[str, ...]) -> Any:  # noqa: ANN401 - any JSON
     for name in path:
         if not isinstance(value, dict):
             return None
@@ -112,84 +112,89 @@ def _at(value: Any, path: tuple[str, ...]) -> Any:  # noqa: ANN401 - any JSON
     return value
 
 
-def _path(text: str, unset: str = "") -> Getter:
+def _path_getter(text: str, unset: str = "") -> Getter:
     """Return the getter of a plain field; `unset` is Go's zero value of its type."""
     path = tuple(text.split("."))
 
     def get(value: KubeObject) -> str:
-        field = _at(value, path)
+        field = _value_at(value, path)
         return unset if field is None else field if isinstance(field, str) else go_value(field)
 
     return get
 
 
-def _either(*paths: str) -> Getter:
+def _first_set_getter(*paths: str) -> Getter:
     """Return the getter of the first of several fields that is set."""
-    getters = [_path(path) for path in paths]
+    getters = [_path_getter(path) for path in paths]
     return lambda value: next(filter(None, (get(value) for get in getters)), "")
 
 
 def _pod_ip(pod: KubeObject) -> str:
     """The first of a pod's addresses, which is what `status.podIP` shows."""
-    addresses = _at(pod, ("status", "podIPs"))
-    return (addresses[0].get("ip") or "") if addresses else _at(pod, ("status", "podIP")) or ""
+    addresses = _value_at(pod, ("status", "podIPs"))
+    return (addresses[0].get("ip") or "") if addresses else _value_at(pod, ("status", "podIP")) or ""
 
 
-def _plain(*paths: str) -> dict[str, Getter]:
-    return {path: _path(path) for path in paths}
+def _metadata_getters(*paths: str) -> dict[str, Getter]:
+    return {path: _path_getter(path) for path in paths}
 
 
-_NAMED: dict[str, Getter] = {NAME: lambda value: value["metadata"].get("name", "")}
-_NAMESPACED: dict[str, Getter] = {**_NAMED, NAMESPACE: lambda value: value["metadata"].get("namespace", "")}
-
-_REGARDING = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
-_EVENT = {
-    **_NAMESPACED,
-    "reason": _path("reason"),
-    "type": _path("type"),
+_NAME_FIELDS: dict[str, Getter] = {NAME: lambda value: value["metadata"].get("name", "")}
+_NAMESPACED_FIELDS: dict[str, Getter] = {
+    **_NAME_FIELDS,
+    NAMESPACE: lambda value: value["metadata"].get("namespace", ""),
 }
-_REPORTER = _either("reportingComponent", "reportingController")
+
+_REGARDING_FIELDS = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
+_EVENT_FIELDS = {
+    **_NAMESPACED_FIELDS,
+    "reason": _path_getter("reason"),
+    "type": _path_getter("type"),
+}
+_reporter = _first_set_getter("reportingComponent", "reportingController")
 #: An event is stored in the words of the core group or of events.k8s.io, and may be asked for in either.
-_INVOLVED = {part: _either(f"involvedObject.{part}", f"regarding.{part}") for part in _REGARDING}
+_INVOLVED_OBJECT_FIELDS = {
+    part: _first_set_getter(f"involvedObject.{part}", f"regarding.{part}") for part in _REGARDING_FIELDS
+}
 
 #: The selectable fields of the kinds that have any beside name and namespace, or not even both of these.
 _FIELDS: dict[str, dict[str, Getter]] = {
     "pods": {
-        **_NAMESPACED,
-        **_plain("spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName"),
-        **_plain("status.phase", "status.nominatedNodeName"),
-        "spec.host": _path("spec.nodeName"),
-        "spec.hostNetwork": _path("spec.hostNetwork", unset="false"),
+        **_NAMESPACED_FIELDS,
+        **_metadata_getters("spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName"),
+        **_metadata_getters("status.phase", "status.nominatedNodeName"),
+        "spec.host": _path_getter("spec.nodeName"),
+        "spec.hostNetwork": _path_getter("spec.hostNetwork", unset="false"),
         "status.podIP": _pod_ip,
         # The real server accepts the name but has no value for it.
         "status.podIPs": lambda _: "",
     },
-    "nodes": {**_NAMED, "spec.unschedulable": _path("spec.unschedulable", unset="false")},
-    "namespaces": {**_NAMED, **_plain("status.phase")},
-    "secrets": {**_NAMESPACED, **_plain("type")},
-    "services": {**_NAMESPACED, **_plain("spec.clusterIP", "spec.type")},
-    "replicationcontrollers": {**_NAMESPACED, "status.replicas": _path("status.replicas", unset="0")},
-    "jobs.batch": {**_NAMESPACED, "status.successful": _path("status.succeeded", unset="0")},
+    "nodes": {**_NAME_FIELDS, "spec.unschedulable": _path_getter("spec.unschedulable", unset="false")},
+    "namespaces": {**_NAME_FIELDS, **_metadata_getters("status.phase")},
+    "secrets": {**_NAMESPACED_FIELDS, **_metadata_getters("type")},
+    "services": {**_NAMESPACED_FIELDS, **_metadata_getters("spec.clusterIP", "spec.type")},
+    "replicationcontrollers": {**_NAMESPACED_FIELDS, "status.replicas": _path_getter("status.replicas", unset="0")},
+    "jobs.batch": {**_NAMESPACED_FIELDS, "status.successful": _path_getter("status.succeeded", unset="0")},
     "events": {
-        **_EVENT,
-        **{f"involvedObject.{part}": get for part, get in _INVOLVED.items()},
-        "reportingComponent": _REPORTER,
-        "source": _either(
+        **_EVENT_FIELDS,
+        **{f"involvedObject.{part}": get for part, get in _INVOLVED_OBJECT_FIELDS.items()},
+        "reportingComponent": _reporter,
+        "source": _first_set_getter(
             "source.component", "deprecatedSource.component", "reportingComponent", "reportingController"
         ),
     },
     "events.events.k8s.io": {
-        **_EVENT,
-        **{f"regarding.{part}": get for part, get in _INVOLVED.items()},
-        "reportingController": _REPORTER,
+        **_EVENT_FIELDS,
+        **{f"regarding.{part}": get for part, get in _INVOLVED_OBJECT_FIELDS.items()},
+        "reportingController": _reporter,
     },
-    "certificatesigningrequests.certificates.k8s.io": {**_NAMED, **_plain("spec.signerName")},
-    "clustertrustbundles.certificates.k8s.io": {**_NAMED, **_plain("spec.signerName")},
+    "certificatesigningrequests.certificates.k8s.io": {**_NAME_FIELDS, **_metadata_getters("spec.signerName")},
+    "clustertrustbundles.certificates.k8s.io": {**_NAME_FIELDS, **_metadata_getters("spec.signerName")},
     "podcertificaterequests.certificates.k8s.io": {
-        **_NAMED,
-        **_plain("spec.signerName", "spec.podName", "spec.nodeName"),
+        **_NAME_FIELDS,
+        **_metadata_getters("spec.signerName", "spec.podName", "spec.nodeName"),
     },
-    "resourceslices.resource.k8s.io": {**_NAMED, **_plain("spec.nodeName", "spec.driver")},
+    "resourceslices.resource.k8s.io": {**_NAME_FIELDS, **_metadata_getters("spec.nodeName", "spec.driver")},
 }
 
 EVERYTHING = FieldSelector((), {})
@@ -197,12 +202,12 @@ EVERYTHING = FieldSelector((), {})
 
 def _fields_of(resource: Resource) -> dict[str, Getter]:
     if not resource.custom:
-        return _FIELDS.get(resource.group_resource, _NAMESPACED)
+        return _FIELDS.get(resource.group_resource, _NAMESPACED_FIELDS)
     paths = [path.removeprefix(".") for path in resource.selectable_fields]
-    return {**(_NAMESPACED if resource.namespaced else _NAMED), **_plain(*paths)}
+    return {**(_NAMESPACED_FIELDS if resource.namespaced else _NAME_FIELDS), **_metadata_getters(*paths)}
 
 
-def _refusal(field: str, resource: Resource) -> str:
+def _unsupported_field_message(field: str, resource: Resource) -> str:
     """Say that `field` cannot be selected by; the words differ from kind to kind."""
     if resource.group_resource == "jobs.batch":
         return f"field label {go_quote(field)} not supported for Job"

@@ -20,27 +20,27 @@ class Request(msgspec.Struct):
     query: dict[str, list[str]]
     headers: dict[str, str]
     body: bytes = b""
-    #: Whether others wait who must not be held up by something `Laborious`.
-    in_haste: bool = False
-    #: What was made of the body beforehand, if anything was: see `Laborious`.
-    reading: Any = None
+    #: Whether others wait who must not be held up by something `NeedsWorkerThread`.
+    may_defer: bool = False
+    #: What was made of the body beforehand, if anything was: see `NeedsWorkerThread`.
+    parsed_body: Any = None
     #: What others have answered on the way: see `requests.outside`.
-    answers: dict[Hashable, Any] = {}
+    webhook_responses: dict[Hashable, Any] = {}
 
-    def first(self, name: str, default: str = "") -> str:
+    def query_value(self, name: str, default: str = "") -> str:
         """Return the first value of a query parameter."""
         values = self.query.get(name)
         return values[0] if values else default
 
-    def flag(self, name: str) -> bool:
+    def query_flag(self, name: str) -> bool:
         """Return whether a boolean query parameter is on: if it is there, and neither false nor 0.
 
         Kubernetes: apimachinery/pkg/runtime/conversion.go, Convert_Slice_string_To_bool.
         """
-        return name in self.query and self.first(name).lower() not in ("false", "0")
+        return name in self.query and self.query_value(name).lower() not in ("false", "0")
 
 
-class Laborious(Exception):
+class NeedsWorkerThread(Exception):
     """What a request in haste asks for takes long: let `work` be done apart, which touches nothing but the request.
 
     Then ask again.
@@ -80,17 +80,17 @@ class Stream(Protocol):
     content_type: str
     headers: tuple[tuple[str, str], ...]
     #: Called, if anybody wants to know, when it has stopped.
-    when_stopped: Callable[[], None] | None
+    on_stopped: Callable[[], None] | None
 
     @property
-    def held_bytes(self) -> int:
+    def buffered_bytes(self) -> int:
         """About how much memory is kept for this reader alone until it has read on."""
 
     def start(self, sink: Sink) -> None:
         """Begin to write into `sink`."""
 
     @property
-    def is_behind(self) -> bool:
+    def has_pending_data(self) -> bool:
         """Whether there is more to write at once, as far as the sink is writable."""
 
     def resume(self) -> None:

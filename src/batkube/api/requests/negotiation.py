@@ -10,13 +10,13 @@ import msgspec
 
 from batkube.api.requests.messages import JSON
 from batkube.api.requests.statuses import Failure
-from batkube.kernel.remembering import remembered
+from batkube.kernel.memo import memoized
 
 YAML = "application/yaml"
 PROTOBUF = "application/vnd.kubernetes.protobuf"
-STREAMED = (JSON + ";stream=watch", PROTOBUF + ";stream=watch")
-BUILT_IN = (JSON, YAML, PROTOBUF)
-CUSTOM = (JSON, YAML)
+STREAM_MEDIA_TYPES = (JSON + ";stream=watch", PROTOBUF + ";stream=watch")
+BUILT_IN_MEDIA_TYPES = (JSON, YAML, PROTOBUF)
+CUSTOM_MEDIA_TYPES = (JSON, YAML)
 
 TABLE = "Table"
 PARTIAL = "PartialObjectMetadata"
@@ -28,7 +28,7 @@ _TRANSFORMS = {
 }
 
 
-class Form(msgspec.Struct, frozen=True):
+class ResponseForm(msgspec.Struct, frozen=True):
     """How an answer is written."""
 
     media_type: str = JSON
@@ -39,17 +39,17 @@ class Form(msgspec.Struct, frozen=True):
     pretty: bool = False
 
 
-PLAIN = Form()
+PLAIN_FORM = ResponseForm()
 
 
 class _Clause(msgspec.Struct):
-    main: str
-    sub: str
+    main_type: str
+    subtype: str
     quality: float
     parameters: dict[str, str]
 
 
-def _clauses(accept: str) -> list[_Clause]:
+def _parse_accept(accept: str) -> list[_Clause]:
     """Return the clauses of an Accept header, best first (bitbucket.org/ww/goautoneg: quality, then order)."""
     clauses = []
     for text in accept.split(","):
@@ -80,7 +80,7 @@ def check_accepts(accept: str, produced: tuple[str, ...]) -> None:
         raise Failure(406, "NotAcceptable", message, {})
 
 
-def _form(clause: _Clause, media_type: str, transforms: bool, tables: bool) -> Form | None:
+def _form_of_clause(clause: _Clause, media_type: str, transforms: bool, tables: bool) -> ResponseForm | None:
     """Return the form that `clause` asks for in `media_type`, or None when it cannot be served."""
     parameters = clause.parameters
     wanted = parameters.get("as", "")
@@ -91,41 +91,43 @@ def _form(clause: _Clause, media_type: str, transforms: bool, tables: bool) -> F
             return None
         if wanted == TABLE and (media_type == PROTOBUF or not tables):
             return None
-        return Form(media_type, wanted, version, parameters.get("pretty") == "1")
-    return Form(media_type, pretty=parameters.get("pretty") == "1")
+        return ResponseForm(media_type, wanted, version, parameters.get("pretty") == "1")
+    return ResponseForm(media_type, pretty=parameters.get("pretty") == "1")
 
 
-@remembered(1024)
+@memoized(1024)
 def negotiate(
     accept: str,
-    offered: tuple[str, ...] = BUILT_IN,
+    offered: tuple[str, ...] = BUILT_IN_MEDIA_TYPES,
     streams: bool = False,
     tables: bool = True,
     transforms: bool = True,
     routed: bool = True,
-) -> Form:
+) -> ResponseForm:
     """Return the form of the answer; raises the 406 of the real server when there is none."""
     if not accept:
-        return PLAIN
+        return PLAIN_FORM
     if routed:
         check_accepts(
             accept,
-            (*offered, *(kind for kind in STREAMED if kind.partition(";")[0] in offered)) if streams else offered,
+            (*offered, *(kind for kind in STREAM_MEDIA_TYPES if kind.partition(";")[0] in offered))
+            if streams
+            else offered,
         )
-    for clause in _clauses(accept):
+    for clause in _parse_accept(accept):
         for media_type in offered:
             main, _, sub = media_type.partition("/")
-            if clause.main in ("*", main) and clause.sub in ("*", sub):
-                form = _form(clause, media_type, transforms, tables)
+            if clause.main_type in ("*", main) and clause.subtype in ("*", sub):
+                form = _form_of_clause(clause, media_type, transforms, tables)
                 if form is not None:
                     return form
     raise Failure(406, "NotAcceptable", "only the following media types are accepted: " + ", ".join(offered))
 
 
-def negotiate_failure(accept: str) -> Form:
+def negotiate_failure(accept: str) -> ResponseForm:
     """Return the form of a failure's Status: what was asked for if that can be had, JSON otherwise."""
     try:
         form = negotiate(accept)
     except Failure:
-        return PLAIN
-    return Form(form.media_type)
+        return PLAIN_FORM
+    return ResponseForm(form.media_type)

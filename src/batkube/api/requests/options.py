@@ -9,7 +9,13 @@ from typing import Any
 
 import msgspec
 
-from batkube.api.requests.field_selectors import EVERYTHING, NAME, FieldSelector, parse_fields, select_fields
+from batkube.api.requests.field_selectors import (
+    EVERYTHING,
+    NAME,
+    FieldSelector,
+    parse_field_requirements,
+    parse_selector_for,
+)
 from batkube.api.requests.messages import Request
 from batkube.api.requests.statuses import Failure, bad_request
 from batkube.api.validation import field_errors as errors
@@ -17,7 +23,7 @@ from batkube.api.validation.field_errors import FieldError, go_quote
 from batkube.api.validation.names import path_segment
 from batkube.cluster.kinds import Resource
 from batkube.cluster.selectors import LabelSelector, SelectorError, parse_labels
-from batkube.kernel.numbers import int_of
+from batkube.kernel.text.numbers import parse_int
 
 _INT64 = 1 << 63
 
@@ -31,25 +37,25 @@ def invalid_options(kind: str, problems: list[FieldError]) -> Failure:
     return Failure(422, "Invalid", f'{kind}.meta.k8s.io "" is invalid: {text}', details)
 
 
-def parse_version(text: str) -> int:
+def parse_resource_version(text: str) -> int:
     """Read a resourceVersion; the ValueError carries the words of the real server."""
     if text in ("", "0"):
         return 0
     if not (text.isascii() and text.isdigit()):
-        raise _bad_version(text, "invalid syntax")
-    number = int(text) if len(text) < 20 else int_of(text)
+        raise _invalid_version(text, "invalid syntax")
+    number = int(text) if len(text) < 20 else parse_int(text)
     if number is None or number >= 1 << 64:
-        raise _bad_version(text, "value out of range")
+        raise _invalid_version(text, "value out of range")
     return number
 
 
-def _bad_version(text: str, problem: str) -> ValueError:
+def _invalid_version(text: str, problem: str) -> ValueError:
     quoted = go_quote(text)
     return ValueError(f"resourceVersion: Invalid value: {quoted}: strconv.ParseUint: parsing {quoted}: {problem}")
 
 
-def _integer(request: Request, name: str) -> int | None:
-    text = request.first(name)
+def _integer_parameter(request: Request, name: str) -> int | None:
+    text = request.query_value(name)
     if text == "":
         if name in request.query:
             raise bad_request('strconv.ParseInt: parsing "": invalid syntax')
@@ -57,7 +63,7 @@ def _integer(request: Request, name: str) -> int | None:
     digits = text[1:] if text[0] in "+-" else text
     if not (digits.isascii() and digits.isdigit()):
         raise bad_request(f"strconv.ParseInt: parsing {go_quote(text)}: invalid syntax")
-    number = int_of(text)
+    number = parse_int(text)
     if number is None or not -_INT64 <= number < _INT64:
         raise bad_request(f"strconv.ParseInt: parsing {go_quote(text)}: value out of range")
     return number
@@ -69,14 +75,14 @@ class ListOptions(msgspec.Struct):
     labels: LabelSelector
     fields: FieldSelector
     watch: bool
-    version: str
-    version_match: str
+    resource_version: str
+    resource_version_match: str
     limit: int
     continue_token: str
-    timeout: int | None
+    timeout_s: int | None
     bookmarks: bool
     #: None when not given.
-    initial_events: bool | None
+    send_initial_events: bool | None
 
 
 def list_options(request: Request, resource: Resource, watch: bool) -> ListOptions:
@@ -85,30 +91,30 @@ def list_options(request: Request, resource: Resource, watch: bool) -> ListOptio
     Problems come in the order of the real server: the numbers, the grammar of the selectors, options that do not go
     together, and last whether the fields can be selected by.
     """
-    timeout = _integer(request, "timeoutSeconds")
-    limit = _integer(request, "limit")
-    field_text = request.first("fieldSelector")
-    with _refusing_selectors():
-        labels = parse_labels(request.first("labelSelector"))
-        parse_fields(field_text)
+    timeout = _integer_parameter(request, "timeoutSeconds")
+    limit = _integer_parameter(request, "limit")
+    field_text = request.query_value("fieldSelector")
+    with _reject_invalid_selectors():
+        labels = parse_labels(request.query_value("labelSelector"))
+        parse_field_requirements(field_text)
     options = ListOptions(
         labels,
         EVERYTHING,
         watch,
-        request.first("resourceVersion"),
-        request.first("resourceVersionMatch"),
+        request.query_value("resourceVersion"),
+        request.query_value("resourceVersionMatch"),
         max(limit or 0, 0),
-        request.first("continue"),
+        request.query_value("continue"),
         timeout,
-        request.flag("allowWatchBookmarks"),
-        request.flag("sendInitialEvents") if "sendInitialEvents" in request.query else None,
+        request.query_flag("allowWatchBookmarks"),
+        request.query_flag("sendInitialEvents") if "sendInitialEvents" in request.query else None,
     )
-    problems = _judge_watch(options) if watch else _judge_list(options)
+    problems = _validate_watch(options) if watch else _validate_list(options)
     if problems:
         raise invalid_options("ListOptions", problems)
     if field_text:
-        with _refusing_selectors():
-            options.fields = select_fields(field_text, resource)
+        with _reject_invalid_selectors():
+            options.fields = parse_selector_for(field_text, resource)
     return options
 
 
@@ -120,10 +126,10 @@ def selected_name(request: Request) -> str:
     if "fieldSelector" not in request.query:
         return ""
     try:
-        _integer(request, "timeoutSeconds")
-        _integer(request, "limit")
-        parse_labels(request.first("labelSelector"))
-        terms = parse_fields(request.first("fieldSelector"))
+        _integer_parameter(request, "timeoutSeconds")
+        _integer_parameter(request, "limit")
+        parse_labels(request.query_value("labelSelector"))
+        terms = parse_field_requirements(request.query_value("fieldSelector"))
     except (Failure, SelectorError):
         return ""
     name = next((term.value for term in terms if term.field == NAME and not term.negated), "")
@@ -131,60 +137,70 @@ def selected_name(request: Request) -> str:
 
 
 @contextlib.contextmanager
-def _refusing_selectors() -> Iterator[None]:
+def _reject_invalid_selectors() -> Iterator[None]:
     try:
         yield
     except SelectorError as problem:
         raise bad_request(str(problem)) from problem
 
 
-_MATCH = "resourceVersionMatch"
+_VERSION_MATCH = "resourceVersionMatch"
 
 
-def _judge_list(options: ListOptions) -> list[FieldError]:
+def _validate_list(options: ListOptions) -> list[FieldError]:
     """Judge as apimachinery's ValidateListOptions does for a list."""
-    match, problems = options.version_match, []
+    match, problems = options.resource_version_match, []
     if match:
-        if not options.version:
-            problems.append(errors.forbidden(_MATCH, f"{_MATCH} is forbidden unless resourceVersion is provided"))
+        if not options.resource_version:
+            problems.append(
+                errors.forbidden(_VERSION_MATCH, f"{_VERSION_MATCH} is forbidden unless resourceVersion is provided")
+            )
         if options.continue_token:
-            problems.append(errors.forbidden(_MATCH, f"{_MATCH} is forbidden when continue is provided"))
+            problems.append(
+                errors.forbidden(_VERSION_MATCH, f"{_VERSION_MATCH} is forbidden when continue is provided")
+            )
         if match not in ("Exact", "NotOlderThan"):
             allowed = '"Exact", "NotOlderThan", ""'
             text = f"Unsupported value: {go_quote(match)}: supported values: {allowed}"
-            problems.append(FieldError("FieldValueNotSupported", _MATCH, text))
-        if match == "Exact" and options.version == "0":
-            problems.append(errors.forbidden(_MATCH, f'{_MATCH} "exact" is forbidden for resourceVersion "0"'))
-    if options.initial_events is not None:
+            problems.append(FieldError("FieldValueNotSupported", _VERSION_MATCH, text))
+        if match == "Exact" and options.resource_version == "0":
+            problems.append(
+                errors.forbidden(_VERSION_MATCH, f'{_VERSION_MATCH} "exact" is forbidden for resourceVersion "0"')
+            )
+    if options.send_initial_events is not None:
         problems.append(errors.forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"))
     return problems
 
 
-def _judge_watch(options: ListOptions) -> list[FieldError]:
+def _validate_watch(options: ListOptions) -> list[FieldError]:
     """Judge as apimachinery's validateWatchOptions."""
-    match, problems = options.version_match, []
-    if options.initial_events is not None:
+    match, problems = options.resource_version_match, []
+    if options.send_initial_events is not None:
         if match != "NotOlderThan":
-            problems.append(errors.forbidden(_MATCH, f"sendInitialEvents requires setting {_MATCH} to NotOlderThan"))
+            problems.append(
+                errors.forbidden(_VERSION_MATCH, f"sendInitialEvents requires setting {_VERSION_MATCH} to NotOlderThan")
+            )
     elif match:
         problems.append(
-            errors.forbidden(_MATCH, f"{_MATCH} is forbidden for watch unless sendInitialEvents is provided")
+            errors.forbidden(
+                _VERSION_MATCH, f"{_VERSION_MATCH} is forbidden for watch unless sendInitialEvents is provided"
+            )
         )
     if match and match != "NotOlderThan":
-        problems.append(errors.not_supported(_MATCH, match, ["NotOlderThan"]))
+        problems.append(errors.not_supported(_VERSION_MATCH, match, ["NotOlderThan"]))
     # From no version or any, a watch sends what there is: as if NotOlderThan were said (SetListOptionsDefaults).
-    is_said = match or (options.initial_events is None and options.version in ("", "0"))
+    is_said = match or (options.send_initial_events is None and options.resource_version in ("", "0"))
     if is_said and options.continue_token:
-        problems.append(errors.forbidden(_MATCH, f"{_MATCH} is forbidden when continue is provided"))
+        problems.append(errors.forbidden(_VERSION_MATCH, f"{_VERSION_MATCH} is forbidden when continue is provided"))
     return problems
 
 
 _GO_DURATION = re.compile(r"[-+]?(0|(\d+(\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h))+")
 
 
-def check_timeout(request: Request) -> None:
+def validate_timeout(request: Request) -> None:
     """Refuse a malformed `timeout`, which otherwise says nothing here: answers never take long."""
-    text = request.first("timeout")
+    text = request.query_value("timeout")
     if text and not _GO_DURATION.fullmatch(text):
         known = re.fullmatch(r"[-+]?\d+(\.\d*)?", text)
         problem = (
@@ -197,43 +213,43 @@ class WriteOptions(msgspec.Struct):
     """How a create, update or patch is done."""
 
     dry_run: bool
-    manager: str
-    validation: str
+    field_manager: str
+    field_validation: str
     force: bool | None
     #: What the client itself has said of the two before, by name.
-    own_words: dict[str, str] = {}
+    explicit_fields: dict[str, str] = {}
 
-    def document(self, kind: str) -> dict[str, Any]:
+    def as_object(self, kind: str) -> dict[str, Any]:
         """Return the options as clients write them, `kind` being `CreateOptions` or another of its like."""
         document: dict[str, Any] = {"kind": kind, "apiVersion": "meta.k8s.io/v1"}
         if self.dry_run:
             document["dryRun"] = ["All"]
         if self.force is not None:
             document["force"] = self.force
-        return {**document, **self.own_words}
+        return {**document, **self.explicit_fields}
 
 
-_PRINTABLE_LIMIT = 128
+_MAX_MANAGER_BYTES = 128
 
 
 def write_options(request: Request, kind: str) -> WriteOptions:
     """Read and judge CreateOptions, UpdateOptions or PatchOptions (`kind`)."""
-    agent = request.headers.get("user-agent", "").partition("/")[0][:_PRINTABLE_LIMIT]
+    agent = request.headers.get("user-agent", "").partition("/")[0][:_MAX_MANAGER_BYTES]
     is_apply = kind == "PatchOptions" and request.headers.get("content-type", "").startswith("application/apply-patch")
     if not request.query and not is_apply:
         return WriteOptions(False, agent, "Warn", None)
     problems: list[FieldError] = []
-    force = request.flag("force") if "force" in request.query else None
-    manager = request.first("fieldManager")
+    force = request.query_flag("force") if "force" in request.query else None
+    manager = request.query_value("fieldManager")
     if kind == "PatchOptions":
         if is_apply:
             if not manager:
                 problems.append(errors.required("fieldManager", "is required for apply patch"))
         elif force is not None:
             problems.append(errors.forbidden("force", "may not be specified for non-apply patch"))
-    problems.extend(_judge_manager(manager))
-    problems.extend(_judge_dry_run(request.query.get("dryRun", [])))
-    validation = request.first("fieldValidation")
+    problems.extend(_validate_manager(manager))
+    problems.extend(_validate_dry_run(request.query.get("dryRun", [])))
+    validation = request.query_value("fieldValidation")
     if validation not in ("", "Ignore", "Warn", "Strict"):
         text = f'Unsupported value: {go_quote(validation)}: supported values: "", "Ignore", "Strict", "Warn"'
         problems.append(FieldError("FieldValueNotSupported", "fieldValidation", text))
@@ -249,10 +265,10 @@ def write_options(request: Request, kind: str) -> WriteOptions:
     )
 
 
-def _judge_manager(manager: str) -> list[FieldError]:
+def _validate_manager(manager: str) -> list[FieldError]:
     problems = []
-    if len(manager.encode()) > _PRINTABLE_LIMIT:
-        problems.append(errors.too_long("fieldManager", _PRINTABLE_LIMIT))
+    if len(manager.encode()) > _MAX_MANAGER_BYTES:
+        problems.append(errors.too_long("fieldManager", _MAX_MANAGER_BYTES))
     for number, char in enumerate(manager):
         if not char.isprintable():
             problems.append(
@@ -267,27 +283,27 @@ def _go_rune(char: str) -> str:
     return f"U+{ord(char):04X}" + (f" '{char}'" if char.isprintable() else "")
 
 
-def _judge_dry_run(values: list[str]) -> list[FieldError]:
+def _validate_dry_run(values: list[str]) -> list[FieldError]:
     if any(value != "All" for value in values):
-        return [errors.not_among("dryRun", values, ["All"])]
+        return [errors.not_supported_in_order("dryRun", values, ["All"])]
     return []
 
 
 class DeleteOptions(msgspec.Struct):
     """How a deletion is done."""
 
-    grace: int | None = None
+    grace_period_s: int | None = None
     uid: str | None = None
-    version: str | None = None
+    resource_version: str | None = None
     propagation: str | None = None
     orphan: bool | None = None
     dry_run: bool = False
 
-    def document(self) -> dict[str, Any]:
+    def as_object(self) -> dict[str, Any]:
         """Return the options as clients write them."""
-        preconditions = {"uid": self.uid, "resourceVersion": self.version}
+        preconditions = {"uid": self.uid, "resourceVersion": self.resource_version}
         parts = {
-            "gracePeriodSeconds": self.grace,
+            "gracePeriodSeconds": self.grace_period_s,
             "preconditions": {name: text for name, text in preconditions.items() if text is not None} or None,
             "orphanDependents": self.orphan,
             "propagationPolicy": self.propagation,
@@ -300,21 +316,21 @@ class DeleteOptions(msgspec.Struct):
 def delete_options(request: Request, body: dict[str, Any] | None) -> DeleteOptions:
     """Read DeleteOptions from the body if there is one, from the query otherwise, and judge them."""
     if body is not None:
-        options = _options_in(body)
+        options = _decode_options(body)
         dry = list(body.get("dryRun") or [])
     else:
         options = DeleteOptions(
-            _integer(request, "gracePeriodSeconds"),
-            request.first("uid") or None,
-            request.first("resourceVersion") or None,
-            request.first("propagationPolicy") if "propagationPolicy" in request.query else None,
-            request.flag("orphanDependents") if "orphanDependents" in request.query else None,
+            _integer_parameter(request, "gracePeriodSeconds"),
+            request.query_value("uid") or None,
+            request.query_value("resourceVersion") or None,
+            request.query_value("propagationPolicy") if "propagationPolicy" in request.query else None,
+            request.query_flag("orphanDependents") if "orphanDependents" in request.query else None,
         )
         dry = request.query.get("dryRun", [])
-    return _judged(options, dry)
+    return _validated(options, dry)
 
 
-def _judged(options: DeleteOptions, dry: list[str]) -> DeleteOptions:
+def _validated(options: DeleteOptions, dry: list[str]) -> DeleteOptions:
     problems = []
     if options.propagation and options.orphan is not None:
         detail = "orphanDependents and deletionPropagation cannot be both set"
@@ -323,7 +339,7 @@ def _judged(options: DeleteOptions, dry: list[str]) -> DeleteOptions:
         allowed = '"Foreground", "Background", "Orphan", "nil"'
         text = f"Unsupported value: {go_quote(options.propagation)}: supported values: {allowed}"
         problems.append(FieldError("FieldValueNotSupported", "propagationPolicy", text))
-    problems.extend(_judge_dry_run(dry))
+    problems.extend(_validate_dry_run(dry))
     if problems:
         raise invalid_options("DeleteOptions", problems)
     options.dry_run = bool(dry)
@@ -333,10 +349,10 @@ def _judged(options: DeleteOptions, dry: list[str]) -> DeleteOptions:
 def eviction_options(eviction: dict[str, Any]) -> DeleteOptions:
     """Return the options that come with an eviction, and judge them."""
     body = eviction.get("deleteOptions") or {}
-    return _judged(_options_in(body), list(body.get("dryRun") or []))
+    return _validated(_decode_options(body), list(body.get("dryRun") or []))
 
 
-def _options_in(body: dict[str, Any]) -> DeleteOptions:
+def _decode_options(body: dict[str, Any]) -> DeleteOptions:
     """Return the options in a body, not judged."""
     conditions = body.get("preconditions") or {}
     return DeleteOptions(

@@ -11,10 +11,10 @@ import msgspec
 from batkube.api.requests.messages import Request
 from batkube.cluster.store import Key
 
-_VERBS = {"POST": "create", "GET": "get", "HEAD": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+_VERB_OF_METHOD = {"POST": "create", "GET": "get", "HEAD": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 
 #: Sub-resources of a namespace, which are not resources within it.
-_OF_NAMESPACE = ("status", "finalize")
+_NAMESPACE_SUBRESOURCES = ("status", "finalize")
 
 
 class Route(msgspec.Struct):
@@ -31,11 +31,11 @@ class Route(msgspec.Struct):
     name: str = ""
     subresource: str = ""
     #: More segments than an object and its sub-resource have.
-    rest: tuple[str, ...] = ()
+    extra_segments: tuple[str, ...] = ()
     #: Whether the path has `namespaces/NAME/` before the resource.
     namespaced: bool = False
     #: Whether it is a list or watch by its query, whose field selector may name the one object that it is about.
-    selects: bool = False
+    uses_field_selector: bool = False
 
     @property
     def key(self) -> Key:
@@ -43,16 +43,16 @@ class Route(msgspec.Struct):
         return Key(f"{self.namespace}/{self.name}" if self.namespace else self.name)
 
 
-def _segments(path: str) -> list[str]:
+def _path_segments(path: str) -> list[str]:
     trimmed = path.strip("/")
     return trimmed.split("/") if trimmed else []
 
 
-def route_of(request: Request) -> Route:
+def parse_route(request: Request) -> Route:
     """Read the path, method and the query parameters that change the verb."""
     path, method = request.path, request.method
-    verb = _VERBS.get(method, "")
-    parts = _segments(path)
+    verb = _VERB_OF_METHOD.get(method, "")
+    parts = _path_segments(path)
     if not parts or parts[0] not in ("api", "apis") or len(parts) < (3 if parts[0] == "api" else 4):
         return Route(path, method.lower())
     if parts[0] == "api":
@@ -66,7 +66,7 @@ def route_of(request: Request) -> Route:
         parts = parts[1:]
     if parts[0] == "namespaces" and len(parts) > 1:
         route.namespace = parts[1]
-        if len(parts) > 2 and parts[2] not in _OF_NAMESPACE:
+        if len(parts) > 2 and parts[2] not in _NAMESPACE_SUBRESOURCES:
             route.namespaced = True
             parts = parts[2:]
     route.resource = parts[0]
@@ -74,19 +74,19 @@ def route_of(request: Request) -> Route:
         route.name = parts[1]
     if len(parts) > 2:
         route.subresource = parts[2]
-        route.rest = tuple(parts[3:])
+        route.extra_segments = tuple(parts[3:])
     if route.resource == "namespaces" and not route.namespaced:
         route.namespace = ""
-    _collection_verbs(route, request)
+    _set_collection_verb(route, request)
     return route
 
 
-def _collection_verbs(route: Route, request: Request) -> None:
+def _set_collection_verb(route: Route, request: Request) -> None:
     """A get of no name is a list or watch, a delete of no name deletes a collection."""
     if route.name:
         return
     if route.verb == "get":
-        route.verb = "watch" if request.flag("watch") else "list"
-        route.selects = True
+        route.verb = "watch" if request.query_flag("watch") else "list"
+        route.uses_field_selector = True
     elif route.verb == "delete":
         route.verb = "deletecollection"

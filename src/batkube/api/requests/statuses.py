@@ -51,7 +51,7 @@ class Failure(Exception):
         return value
 
 
-def _of(resource: Resource, name: str = "") -> dict[str, Any]:
+def _resource_details(resource: Resource, name: str = "") -> dict[str, Any]:
     """Return the details that name an object by its resource."""
     details: dict[str, Any] = {"name": name} if name else {}
     if resource.group:
@@ -66,34 +66,37 @@ def bad_request(message: str) -> Failure:
 
 def not_found(resource: Resource, name: str) -> Failure:
     """There is no such object."""
-    return Failure(404, "NotFound", f'{resource.group_resource} "{name}" not found', _of(resource, name))
+    return Failure(404, "NotFound", f'{resource.group_resource} "{name}" not found', _resource_details(resource, name))
 
 
 def already_exists(resource: Resource, name: str, *, going: bool = False) -> Failure:
     """There is such an object already, or still: it is `going`."""
     message = f'{resource.group_resource} "{name}" already exists'
     return Failure(
-        409, "AlreadyExists", f"object is being deleted: {message}" if going else message, _of(resource, name)
+        409,
+        "AlreadyExists",
+        f"object is being deleted: {message}" if going else message,
+        _resource_details(resource, name),
     )
 
 
 def name_taken(resource: Resource, name: str) -> Failure:
     """There is an object of the name that was generated, or could have been."""
     problem = "already exists, the server was not able to generate a unique name for the object"
-    details = {**_of(resource, name), "retryAfterSeconds": 1}
+    details = {**_resource_details(resource, name), "retryAfterSeconds": 1}
     return Failure(409, "AlreadyExists", f'{resource.group_resource} "{name}" {problem}', details)
 
 
 def conflict(resource: Resource, name: str, problem: str) -> Failure:
     """The object changed meanwhile, or a precondition does not hold."""
     message = f'Operation cannot be fulfilled on {resource.group_resource} "{name}": {problem}'
-    return Failure(409, "Conflict", message, _of(resource, name))
+    return Failure(409, "Conflict", message, _resource_details(resource, name))
 
 
 def forbidden(resource: Resource, name: str, problem: str) -> Failure:
     """Admission or authorization refuses."""
     what = f'{resource.group_resource} "{name}"' if name else resource.group_resource
-    return Failure(403, "Forbidden", f"{what} is forbidden: {problem}", _of(resource, name))
+    return Failure(403, "Forbidden", f"{what} is forbidden: {problem}", _resource_details(resource, name))
 
 
 def invalid(resource: Resource, name: str, errors: Sequence[FieldError], *, by_resource: bool = False) -> Failure:

@@ -20,15 +20,17 @@ class User(msgspec.Struct, frozen=True):
     is_master: bool = False
 
 
-def user_in(name: str, uid: str, groups: tuple[str, ...], extra: dict[str, tuple[str, ...]] | None = None) -> User:
+def user_in_groups(
+    name: str, uid: str, groups: tuple[str, ...], extra: dict[str, tuple[str, ...]] | None = None
+) -> User:
     """Return a user of exactly these groups."""
     return User(name, uid, groups, extra or {}, MASTERS in groups)
 
 
-ANONYMOUS = user_in("system:anonymous", "", ("system:unauthenticated",))
+ANONYMOUS = user_in_groups("system:anonymous", "", ("system:unauthenticated",))
 
 
-def authenticated(
+def authenticated_user(
     name: str, uid: str, groups: tuple[str, ...], extra: dict[str, tuple[str, ...]] | None = None
 ) -> User:
     """Return a user who has shown who it is, and so belongs to one group more, unless it says that it has not.
@@ -36,4 +38,4 @@ def authenticated(
     Kubernetes: apiserver/pkg/authentication/group/authenticated_group_adder.go.
     """
     is_told = name == ANONYMOUS.name or AUTHENTICATED in groups or ANONYMOUS.groups[0] in groups
-    return user_in(name, uid, groups if is_told else (*groups, AUTHENTICATED), extra)
+    return user_in_groups(name, uid, groups if is_told else (*groups, AUTHENTICATED), extra)

@@ -9,27 +9,27 @@ import re
 from collections.abc import Iterable
 
 #: So many characters may all warnings have together; beyond that, each of them is cut.
-_TOGETHER = 4096
-_EACH = 256
-_is_unfit = re.compile("[\x00-\x1f\x7f-\x9f]").search
+_MAX_TOTAL_LENGTH = 4096
+_MAX_TRUNCATED_LENGTH = 256
+_find_unprintable = re.compile("[\x00-\x1f\x7f-\x9f]").search
 
 
 def warning_headers(texts: Iterable[str]) -> tuple[tuple[str, str], ...]:
     """Return the `Warning` headers (RFC 7234, code 299) for some warnings."""
     distinct = [text for text in dict.fromkeys(texts) if text]
-    if sum(map(len, distinct)) > _TOGETHER:
-        distinct = _cut(distinct)
-    return tuple(("Warning", f"299 - {_quoted(text)}") for text in distinct if not _is_unfit(text))
+    if sum(map(len, distinct)) > _MAX_TOTAL_LENGTH:
+        distinct = _truncate(distinct)
+    return tuple(("Warning", f"299 - {_quoted(text)}") for text in distinct if not _find_unprintable(text))
 
 
-def _cut(texts: list[str]) -> list[str]:
+def _truncate(texts: list[str]) -> list[str]:
     """Return the beginnings of the first warnings: all up to the one that was too much, then as many as fit."""
     kept: list[str] = []
     whole = cut = 0
     for text in texts:
-        if whole > _TOGETHER and cut >= _TOGETHER:
+        if whole > _MAX_TOTAL_LENGTH and cut >= _MAX_TOTAL_LENGTH:
             break
-        kept.append(text[:_EACH])
+        kept.append(text[:_MAX_TRUNCATED_LENGTH])
         whole += len(text)
         cut += len(kept[-1])
     return kept

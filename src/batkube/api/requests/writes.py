@@ -37,7 +37,7 @@ class Write(msgspec.Struct):
     #: Warnings for the client, sent as headers.
     warnings: list[str] = []
     #: The name in the path, "" if the object was posted: what rights to create or to escalate can be limited to.
-    path_name: str = ""
+    name_in_path: str = ""
     #: The uid of a new object; drawn if empty.
     uid: str = ""
 
@@ -47,7 +47,7 @@ class Write(msgspec.Struct):
         return key_of(self.namespace, self.name)
 
 
-class Deleting(msgspec.Struct, frozen=True):
+class DeletionContext(msgspec.Struct, frozen=True):
     """By whom an object is deleted, and when."""
 
     now: Instant
@@ -71,7 +71,7 @@ class Behaviour(Protocol):
     def default(self, resource: Resource, value: KubeObject) -> None:
         """Fill in what was left out."""
 
-    def store_form(self, write: Write, value: KubeObject) -> KubeObject:
+    def to_storage_version(self, write: Write, value: KubeObject) -> KubeObject:
         """Convert from the version of the request to the stored one."""
 
     def admit(self, write: Write, value: KubeObject, old: KubeObject | None) -> None:

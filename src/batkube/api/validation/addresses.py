@@ -9,13 +9,13 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Sequence
 
-from batkube.api.validation.names import Verdict
+from batkube.api.validation.names import ErrorMessages
 from batkube.api.validation.problems import Problems
-from batkube.kernel.numbers import int_of
-from batkube.kernel.remembering import remembered
+from batkube.kernel.memo import memoized
+from batkube.kernel.text.numbers import parse_int
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
-Range = ipaddress.IPv4Network | ipaddress.IPv6Network
+AddressRange = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 _NOT_AN_ADDRESS = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
 _NOT_A_RANGE = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
@@ -23,7 +23,7 @@ _NOT_A_RANGE = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
 _MAPPED_BITS = 96
 
 
-@remembered(4096)
+@memoized(4096)
 def parse_ip(text: str) -> Address | None:
     """Return the address, or None if it is none (Kubernetes: ParseIPSloppy)."""
     if ":" in text:
@@ -35,20 +35,20 @@ def parse_ip(text: str) -> Address | None:
             return None
         return address.ipv4_mapped or address
     parts = text.split(".")
-    numbers = [int_of(part) if part.isascii() and part.isdigit() else None for part in parts]
+    numbers = [parse_int(part) if part.isascii() and part.isdigit() else None for part in parts]
     if len(parts) != 4 or not all(number is not None and number < 256 for number in numbers):
         return None
     return ipaddress.IPv4Address(".".join(map(str, numbers)))
 
 
-@remembered(1024)
-def parse_cidr(text: str) -> Range | None:
+@memoized(1024)
+def parse_cidr(text: str) -> AddressRange | None:
     """Return the range of addresses, or None if it is none (Kubernetes: ParseCIDRSloppy)."""
     head, slash, length = text.partition("/")
     address = parse_ip(head)
     if not slash or address is None or not (length.isascii() and length.isdigit()):
         return None
-    bits = int_of(length)
+    bits = parse_int(length)
     if bits is None:
         return None
     if ":" in head and address.version == 4:
@@ -86,12 +86,12 @@ def check_strict_ip(text: str, path: str, problems: Problems) -> None:
     if address is None:
         problems.invalid(path, text, _NOT_AN_ADDRESS)
         return
-    problems.all_invalid(path, text, _unclean_ip(text))
-    if not _unclean_ip(text) and text != str(address):
+    problems.all_invalid(path, text, _non_canonical_ip(text))
+    if not _non_canonical_ip(text) and text != str(address):
         problems.invalid(path, text, f'must be in canonical form ("{address}")')
 
 
-def _unclean_ip(text: str) -> Verdict:
+def _non_canonical_ip(text: str) -> ErrorMessages:
     if ":" in text:
         return ("must not be an IPv4-mapped IPv6 address",) if not is_ipv6(text) else ()
     return ("must not have leading 0s",) if text != str(parse_ip(text)) else ()
@@ -124,14 +124,14 @@ def check_one_per_family(texts: Sequence[str], value: object, path: str, noun: s
     """Check that there is at most one address (or range) of each family."""
     if len(texts) < 2:
         return
-    wrong = _unreadable(texts, noun)
+    wrong = _parse_message(texts, noun)
     if wrong:
         problems.internal(path, wrong)
     if wrong or len(texts) > 2 or not is_dual_stack(texts):
         problems.invalid(path, value, f"may specify no more than one {noun} for each IP family")
 
 
-def _unreadable(texts: Sequence[str], noun: str) -> str:
+def _parse_message(texts: Sequence[str], noun: str) -> str:
     """Return what the real server says of the first address (or range) that keeps it from comparing families."""
     for index, text in enumerate(texts):
         if noun == "IP" and parse_ip(text) is None:

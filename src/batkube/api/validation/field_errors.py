@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from batkube.kernel.go_text import go_quote as go_quote
+from batkube.kernel.text.go_format import go_quote as go_quote
 
 
 class FieldError(msgspec.Struct, frozen=True):
@@ -60,10 +60,10 @@ def type_invalid(field: str, value: object, detail: str) -> FieldError:
 
 def not_supported(field: str, value: object, supported: Iterable[str]) -> FieldError:
     """The value is none of those allowed, which are listed sorted, as the real server mostly does."""
-    return not_among(field, value, sorted(supported))
+    return not_supported_in_order(field, value, sorted(supported))
 
 
-def not_among(field: str, value: object, supported: Iterable[str]) -> FieldError:
+def not_supported_in_order(field: str, value: object, supported: Iterable[str]) -> FieldError:
     """The value is none of those allowed, which are listed in the order given."""
     allowed = ", ".join(go_quote(word) for word in supported)
     return FieldError(

@@ -30,16 +30,16 @@ class _Row(NamedTuple):
 
 
 @functools.cache
-def _table() -> dict[str, str]:
+def _go_types() -> dict[str, str]:
     text = resources.files(__package__).joinpath("go_types.json").read_text(encoding="utf-8")
     table: dict[str, str] = json.loads(text)
     return table
 
 
 @functools.cache
-def _rows(name: str) -> tuple[_Row, ...]:
+def _struct_rows(name: str) -> tuple[_Row, ...]:
     rows = []
-    for line in _table()[name].split("; "):
+    for line in _go_types()[name].split("; "):
         go_name, path, kind = line.split(" ", 2)
         rows.append(_Row(go_name.rstrip("?"), go_name.endswith("?"), tuple(path.split(".")), kind))
     return tuple(rows)
@@ -47,7 +47,7 @@ def _rows(name: str) -> tuple[_Row, ...]:
 
 def go_struct(kind: str, value: object) -> Verbatim:
     """Return a value of the API as the real server quotes it, a struct of the Go type `kind`."""
-    return Verbatim(json.dumps(_inside(kind, value), ensure_ascii=False, separators=(",", ":")).translate(GO_ESCAPES))
+    return Verbatim(json.dumps(_convert(kind, value), ensure_ascii=False, separators=(",", ":")).translate(GO_ESCAPES))
 
 
 def go_difference(kind: str, old: object, new: object) -> str:
@@ -57,36 +57,36 @@ def go_difference(kind: str, old: object, new: object) -> str:
 
 
 def _lines(kind: str, value: object) -> list[str]:
-    text = json.dumps(_inside(kind, value), ensure_ascii=False, indent=1).translate(GO_ESCAPES)
+    text = json.dumps(_convert(kind, value), ensure_ascii=False, indent=1).translate(GO_ESCAPES)
     return [f"{line}\n" for line in text.split("\n")]
 
 
-def _inside(kind: str, value: Any) -> Any:  # noqa: ANN401 - any JSON
+def _convert(kind: str, value: Any) -> Any:  # noqa: ANN401 - any JSON
     """Return `value` with the names, the order and the zeros of the Go type."""
     if kind.startswith("*"):
-        return None if value is None else _inside(kind[1:], value)
+        return None if value is None else _convert(kind[1:], value)
     if kind.startswith("[]"):
-        return None if value is None else [_inside(kind[2:], item) for item in value]
+        return None if value is None else [_convert(kind[2:], item) for item in value]
     if kind.startswith("map "):
-        return None if value is None else {key: _inside(kind[4:], value[key]) for key in sorted(value)}
+        return None if value is None else {key: _convert(kind[4:], value[key]) for key in sorted(value)}
     if kind in ("any", "bytes"):
         return value
     if value is None and kind in _ZEROS:
         return _ZEROS[kind]
     if kind in _NUMBERS:
         return value or 0
-    return value if kind in _ZEROS else _struct(kind, value or {})
+    return value if kind in _ZEROS else _convert_struct(kind, value or {})
 
 
-def _struct(kind: str, value: Mapping[str, Any]) -> dict[str, Any]:
+def _convert_struct(kind: str, value: Mapping[str, Any]) -> dict[str, Any]:
     if kind == "core.PodSpec":
         value = _with_moved_fields(value)
     out: dict[str, Any] = {}
-    for row in _rows(kind):
+    for row in _struct_rows(kind):
         part_value: Any = value
         for part in row.api_path:
             part_value = part_value.get(part) if part_value else None
-        inside = _inside(row.type, part_value)
+        inside = _convert(row.type, part_value)
         left_out = row.optional and (inside is None if row.type.startswith("*") else not inside)
         if not left_out:
             out[row.go_name] = inside

@@ -12,6 +12,7 @@ from typing import Any
 from batkube.api.validation.go_values import go_struct
 from batkube.api.validation.names import (
     NameRule,
+    byte_length,
     condition_reason,
     dns_label,
     dns_subdomain,
@@ -19,15 +20,14 @@ from batkube.api.validation.names import (
     label_value,
     path_segment,
     qualified_name,
-    size,
 )
 from batkube.api.validation.problems import IMMUTABLE, Problems
 
 _ANNOTATIONS_LIMIT = 256 * 1024
 _ORPHAN, _FOREGROUND = "orphan", "foregroundDeletion"
 _STANDARD_FINALIZERS = frozenset({"kubernetes", _ORPHAN, _FOREGROUND})
-_FIXED = ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
-_MAPS = ("labels", "annotations", "ownerReferences")
+_IMMUTABLE_FIELDS = ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
+_MAP_FIELDS = ("labels", "annotations", "ownerReferences")
 _OPERATIONS = frozenset({"Apply", "Update"})
 
 
@@ -38,7 +38,7 @@ def check_metadata(
     check_name(meta, rule, problems, path)
     _check_namespace(meta.get("namespace"), namespaced, path, problems)
     problems.not_negative(f"{path}.generation", meta.get("generation", 0))
-    _check_maps(meta, path, problems)
+    _check_map_fields(meta, path, problems)
     if finalizers := meta.get("finalizers"):
         _check_finalizers(finalizers, f"{path}.finalizers", problems)
     if entries := meta.get("managedFields"):
@@ -71,17 +71,17 @@ def check_metadata_update(
 
     That an update names a version is the registry's to ask: the stored object does not hold its own.
     """
-    if new is problems.approved:
+    if new is problems.validated_metadata:
         return
-    _check_changes(new, old, problems, path)
+    _check_immutable_fields(new, old, problems, path)
     # What was stored was found good then; most updates leave it.
-    if any(new.get(field) != old.get(field) for field in _MAPS):
-        _check_maps(new, path, problems)
+    if any(new.get(field) != old.get(field) for field in _MAP_FIELDS):
+        _check_map_fields(new, path, problems)
     if (entries := new.get("managedFields")) and entries != old.get("managedFields"):
         check_managed_fields(entries, f"{path}.managedFields", problems)
 
 
-def _check_changes(new: Mapping[str, Any], old: Mapping[str, Any], problems: Problems, path: str) -> None:
+def _check_immutable_fields(new: Mapping[str, Any], old: Mapping[str, Any], problems: Problems, path: str) -> None:
     if "deletionTimestamp" in old:
         added = sorted(set(new.get("finalizers", ())).difference(old.get("finalizers", ())))
         if added:
@@ -93,9 +93,9 @@ def _check_changes(new: Mapping[str, Any], old: Mapping[str, Any], problems: Pro
             )
     if (generation := new.get("generation", 0)) < old.get("generation", 0):
         problems.invalid(f"{path}.generation", generation, "must not be decremented")
-    for field in _FIXED:
+    for field in _IMMUTABLE_FIELDS:
         if (value := new.get(field)) != old.get(field):
-            problems.invalid(f"{path}.{field}", value if value is not None else _zero(field), IMMUTABLE)
+            problems.invalid(f"{path}.{field}", value if value is not None else _go_zero_text(field), IMMUTABLE)
 
 
 def check_built_in_metadata_update(
@@ -106,7 +106,7 @@ def check_built_in_metadata_update(
     check_kube_finalizers(new.get("finalizers", ()), f"{path}.finalizers", problems)
 
 
-def check_common(new: Mapping[str, Any], old: Mapping[str, Any], namespaced: bool, problems: Problems) -> None:
+def check_common_update(new: Mapping[str, Any], old: Mapping[str, Any], namespaced: bool, problems: Problems) -> None:
     """Check what the server checks of every update before the rules of the kind (rest.validateCommonFields).
 
     Those check the metadata once more, and what is wrong is told twice; what is good need not be looked at twice.
@@ -115,12 +115,12 @@ def check_common(new: Mapping[str, Any], old: Mapping[str, Any], namespaced: boo
     if problems:
         check_metadata_update(new, old, problems)
         return
-    _check_changes(new, old, problems, "metadata")
+    _check_immutable_fields(new, old, problems, "metadata")
     if not problems:
-        problems.approved = new
+        problems.validated_metadata = new
 
 
-def _zero(field: str) -> str | None:
+def _go_zero_text(field: str) -> str | None:
     """Return how Go prints the missing value of a fixed field: texts are empty, times and numbers null."""
     return "" if field in ("name", "namespace", "uid") else None
 
@@ -135,7 +135,7 @@ def _check_namespace(namespace: str | None, namespaced: bool, path: str, problem
         problems.all_invalid(f"{path}.namespace", namespace, wrong)
 
 
-def _check_maps(meta: Mapping[str, Any], path: str, problems: Problems) -> None:
+def _check_map_fields(meta: Mapping[str, Any], path: str, problems: Problems) -> None:
     if labels := meta.get("labels"):
         check_labels(labels, f"{path}.labels", problems)
     if annotations := meta.get("annotations"):
@@ -165,7 +165,7 @@ def check_annotations(annotations: Mapping[str, str], path: str, problems: Probl
     for key, value in annotations.items():
         if wrong := qualified_name(key.lower()):
             problems.all_invalid(path, key, wrong)
-        total += size(key) + size(value)
+        total += byte_length(key) + byte_length(value)
     if total > _ANNOTATIONS_LIMIT:
         problems.too_long(path, _ANNOTATIONS_LIMIT)
 
@@ -224,13 +224,13 @@ def check_managed_fields(entries: Sequence[Mapping[str, Any]], path: str, proble
             problems.invalid(f"{path}[{index}].fieldsType", kind, "must be `FieldsV1`")
         if manager := entry.get("manager"):
             check_field_manager(manager, f"{path}[{index}].manager", problems)
-        if size(entry.get("subresource", "")) > 256:
+        if byte_length(entry.get("subresource", "")) > 256:
             problems.too_long(f"{path}[{index}].subresource", 256)
 
 
 def check_field_manager(manager: str, path: str, problems: Problems) -> None:
     """Check the name of a field manager: printable and not too long."""
-    if size(manager) > 128:
+    if byte_length(manager) > 128:
         problems.too_long(path, 128)
     if not manager.isprintable():
         position = 0
@@ -238,7 +238,7 @@ def check_field_manager(manager: str, path: str, problems: Problems) -> None:
             if not char.isprintable():
                 code_point = f"U+{ord(char):04X}"
                 problems.invalid(path, manager, f"invalid character {code_point} (at position {position})")
-            position += size(char)
+            position += byte_length(char)
 
 
 def check_selector(selector: Mapping[str, Any] | None, path: str, problems: Problems, any_value: bool = False) -> None:
@@ -292,9 +292,9 @@ def check_conditions(conditions: Sequence[Mapping[str, Any]], path: str, problem
             problems.required(f"{at}.reason")
         else:
             problems.all_invalid(f"{at}.reason", reason, condition_reason(reason))
-            if size(reason) > 1024:
+            if byte_length(reason) > 1024:
                 problems.too_long(f"{at}.reason", 1024)
-        if size(condition.get("message", "")) > 32 * 1024:
+        if byte_length(condition.get("message", "")) > 32 * 1024:
             problems.too_long(f"{at}.message", 32 * 1024)
 
 

@@ -9,23 +9,23 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from batkube.kernel.label_syntax import (
+from batkube.kernel.text.label_syntax import (
     DNS_LABEL,
     DNS_SUBDOMAIN,
-    NON_EMPTY,
-    explained,
+    EMPTY_ERROR,
+    check_text,
     is_subdomain,
-    judged,
-    remembered,
+    memoized,
+    regex_error,
 )
-from batkube.kernel.label_syntax import Verdict as Verdict
-from batkube.kernel.label_syntax import at_most as at_most
-from batkube.kernel.label_syntax import dns_subdomain as dns_subdomain
-from batkube.kernel.label_syntax import label_value as label_value
-from batkube.kernel.label_syntax import qualified_name as qualified_name
-from batkube.kernel.label_syntax import size as size
+from batkube.kernel.text.label_syntax import ErrorMessages as ErrorMessages
+from batkube.kernel.text.label_syntax import byte_length as byte_length
+from batkube.kernel.text.label_syntax import dns_subdomain as dns_subdomain
+from batkube.kernel.text.label_syntax import label_value as label_value
+from batkube.kernel.text.label_syntax import max_length_error as max_length_error
+from batkube.kernel.text.label_syntax import qualified_name as qualified_name
 
-NameRule = Callable[[str, bool], Verdict]
+NameRule = Callable[[str, bool], ErrorMessages]
 """A rule for metadata.name, and with True for metadata.generateName, to which characters will be added."""
 
 _LOOSE_LABEL = "_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
@@ -47,7 +47,7 @@ _is_identifier = re.compile(_IDENTIFIER).fullmatch
 _is_percent = re.compile(_PERCENT).fullmatch
 _is_header = re.compile(_HEADER).fullmatch
 _is_config_key = re.compile(_CONFIG_KEY).fullmatch
-_is_port_text = re.compile("[-a-z0-9]+").fullmatch
+_is_port_name = re.compile("[-a-z0-9]+").fullmatch
 _has_letter = re.compile("[a-z]").search
 _is_http_path = re.compile(_HTTP_PATH).fullmatch
 _is_condition_reason = re.compile(_CONDITION_REASON).fullmatch
@@ -55,26 +55,26 @@ _is_condition_reason = re.compile(_CONDITION_REASON).fullmatch
 _NO_DOT_DOT = "must not start with '..'"
 
 
-def between(low: int, high: int) -> str:
+def inclusive_range_message(low: int, high: int) -> str:
     """Say that a number is out of range."""
     return f"must be between {low} and {high}, inclusive"
 
 
-_BAD_LABEL = explained(
+_BAD_LABEL = regex_error(
     "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with "
     "an alphanumeric character",
     DNS_LABEL,
     "my-name",
     "123-abc",
 )
-_BAD_LOOSE_SUBDOMAIN = explained(
+_BAD_LOOSE_SUBDOMAIN = regex_error(
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', and "
     "must start "
     "and end with an alphanumeric character",
     _LOOSE_SUBDOMAIN,
     "example.com",
 )
-_BAD_LABEL_1035 = explained(
+_BAD_LABEL_1035 = regex_error(
     "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic "
     "character, and "
     "end with an alphanumeric character",
@@ -82,14 +82,14 @@ _BAD_LABEL_1035 = explained(
     "my-name",
     "abc-123",
 )
-_BAD_WILDCARD = explained(
+_BAD_WILDCARD = regex_error(
     "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist "
     "of lower "
     "case alphanumeric characters, '-' or '.' and end with an alphanumeric character",
     _WILDCARD,
     "*.example.com",
 )
-_BAD_IDENTIFIER = explained(
+_BAD_IDENTIFIER = regex_error(
     "a valid C identifier must start with alphabetic character or '_', followed by a string of alphanumeric characters "
     "or '_'",
     _IDENTIFIER,
@@ -97,18 +97,20 @@ _BAD_IDENTIFIER = explained(
     "MY_NAME",
     "MyName",
 )
-_BAD_PERCENT = explained(
+_BAD_PERCENT = regex_error(
     "a valid percent string must be a numeric string followed by an ending '%'", _PERCENT, "1%", "93%"
 )
-_BAD_HEADER = explained("a valid HTTP header must consist of alphanumeric characters or '-'", _HEADER, "X-Header-Name")
-_BAD_CONFIG_KEY = explained(
+_BAD_HEADER = regex_error(
+    "a valid HTTP header must consist of alphanumeric characters or '-'", _HEADER, "X-Header-Name"
+)
+_BAD_CONFIG_KEY = regex_error(
     "a valid config key must consist of alphanumeric characters, '-', '_' or '.'",
     _CONFIG_KEY,
     "key.name",
     "KEY_NAME",
     "key-name",
 )
-_BAD_CONDITION_REASON = explained(
+_BAD_CONDITION_REASON = regex_error(
     "a condition reason must start with alphabetic character, optionally followed by a string of alphanumeric "
     "characters "
     "or '_,:', and must end with an alphanumeric character or '_'",
@@ -122,58 +124,58 @@ _BAD_CONDITION_REASON = explained(
 _BAD_VARIABLE = "a valid environment variable name must consist only of printable ASCII characters other than '='"
 
 
-@remembered
-def dns_label(text: str) -> Verdict:
+@memoized
+def dns_label(text: str) -> ErrorMessages:
     """A lowercase RFC 1123 label."""
     bad = "must not contain dots" if is_subdomain(text) else _BAD_LABEL
-    return judged(text, 63, bool(_is_label(text)), bad)
+    return check_text(text, 63, bool(_is_label(text)), bad)
 
 
-@remembered
-def dns_subdomain_with_underscores(text: str) -> Verdict:
+@memoized
+def dns_subdomain_with_underscores(text: str) -> ErrorMessages:
     """A subdomain as search paths of resolvers have them."""
-    return judged(text, 253, bool(_is_loose_subdomain(text)), _BAD_LOOSE_SUBDOMAIN)
+    return check_text(text, 253, bool(_is_loose_subdomain(text)), _BAD_LOOSE_SUBDOMAIN)
 
 
-@remembered
-def dns_1035_label(text: str) -> Verdict:
+@memoized
+def dns_1035_label(text: str) -> ErrorMessages:
     """A label that starts with a letter, as names of services do."""
-    return judged(text, 63, bool(_is_label_1035(text)), _BAD_LABEL_1035)
+    return check_text(text, 63, bool(_is_label_1035(text)), _BAD_LABEL_1035)
 
 
-@remembered
-def wildcard_subdomain(text: str) -> Verdict:
+@memoized
+def wildcard_subdomain(text: str) -> ErrorMessages:
     """A subdomain after `*.`."""
-    return judged(text, 253, bool(_is_wildcard(text)), _BAD_WILDCARD)
+    return check_text(text, 253, bool(_is_wildcard(text)), _BAD_WILDCARD)
 
 
-@remembered
-def config_key(text: str) -> Verdict:
+@memoized
+def config_key(text: str) -> ErrorMessages:
     """A key of a ConfigMap or Secret, which becomes the name of a file."""
-    return judged(text, 253, bool(_is_config_key(text)), _BAD_CONFIG_KEY) + _changes_directory(text)
+    return check_text(text, 253, bool(_is_config_key(text)), _BAD_CONFIG_KEY) + _parent_directory_problems(text)
 
 
-def _changes_directory(text: str) -> Verdict:
+def _parent_directory_problems(text: str) -> ErrorMessages:
     if text in (".", ".."):
         return (f"must not be '{text}'",)
     return (_NO_DOT_DOT,) if text.startswith("..") else ()
 
 
-@remembered
-def environment_variable(text: str) -> Verdict:
+@memoized
+def environment_variable(text: str) -> ErrorMessages:
     """The name of an environment variable (relaxed rules, general since v1.34)."""
     if not text:
-        return (f"environment variable name {NON_EMPTY}",)
+        return (f"environment variable name {EMPTY_ERROR}",)
     return () if all(" " <= char <= "~" and char != "=" for char in text) else (_BAD_VARIABLE,)
 
 
-@remembered
-def port_name(text: str) -> Verdict:
+@memoized
+def port_name(text: str) -> ErrorMessages:
     """The name of a port (RFC 6335)."""
     wrong = []
-    if size(text) > 15:
-        wrong.append(at_most(15))
-    if not _is_port_text(text):
+    if byte_length(text) > 15:
+        wrong.append(max_length_error(15))
+    if not _is_port_name(text):
         wrong.append("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")
     if not _has_letter(text):
         wrong.append("must contain at least one letter (a-z)")
@@ -184,42 +186,42 @@ def port_name(text: str) -> Verdict:
     return tuple(wrong)
 
 
-def c_identifier(text: str) -> Verdict:
+def c_identifier(text: str) -> ErrorMessages:
     """An identifier as in C."""
     return () if _is_identifier(text) else (_BAD_IDENTIFIER,)
 
 
-def percentage(text: str) -> Verdict:
+def percentage(text: str) -> ErrorMessages:
     """Digits and a percent sign."""
     return () if _is_percent(text) else (_BAD_PERCENT,)
 
 
-def http_header(text: str) -> Verdict:
+def http_header(text: str) -> ErrorMessages:
     """The name of an HTTP header."""
     return () if _is_header(text) else (_BAD_HEADER,)
 
 
-def http_path(text: str) -> Verdict:
+def http_path(text: str) -> ErrorMessages:
     """The path of a domain-prefixed path, such as a finalizer or a signer has."""
-    return () if _is_http_path(text) else (explained("Invalid path", _HTTP_PATH),)
+    return () if _is_http_path(text) else (regex_error("Invalid path", _HTTP_PATH),)
 
 
-def condition_reason(text: str) -> Verdict:
+def condition_reason(text: str) -> ErrorMessages:
     """The reason of a metav1.Condition."""
     return () if _is_condition_reason(text) else (_BAD_CONDITION_REASON,)
 
 
-def port_number(port: int) -> Verdict:
+def port_number(port: int) -> ErrorMessages:
     """A port of TCP, UDP or SCTP."""
-    return () if 1 <= port <= 65535 else (between(1, 65535),)
+    return () if 1 <= port <= 65535 else (inclusive_range_message(1, 65535),)
 
 
-def user_or_group(number: int) -> Verdict:
+def user_or_group_id(number: int) -> ErrorMessages:
     """A user or group id."""
-    return () if 0 <= number <= 2**31 - 1 else (between(0, 2**31 - 1),)
+    return () if 0 <= number <= 2**31 - 1 else (inclusive_range_message(0, 2**31 - 1),)
 
 
-def path_segment(name: str, prefix: bool) -> Verdict:
+def path_segment(name: str, prefix: bool) -> ErrorMessages:
     """A name that can stand in a URL, which every name must (Kubernetes: path.ValidatePathSegmentName)."""
     if not prefix and name in (".", ".."):
         return (f"may not be '{name}'",)
@@ -228,21 +230,21 @@ def path_segment(name: str, prefix: bool) -> Verdict:
     return tuple(f"may not contain '{char}'" for char in "/%" if char in name)
 
 
-def _masked(name: str, prefix: bool) -> str:
+def _mask_trailing_dash(name: str, prefix: bool) -> str:
     """A prefix may end in a dash, since characters follow it (Kubernetes: maskTrailingDash)."""
     return name[:-2] + "a" if prefix and len(name) > 1 and name.endswith("-") else name
 
 
-def subdomain_name(name: str, prefix: bool) -> Verdict:
+def subdomain_name(name: str, prefix: bool) -> ErrorMessages:
     """The name rule of most kinds."""
-    return dns_subdomain(_masked(name, prefix))
+    return dns_subdomain(_mask_trailing_dash(name, prefix))
 
 
-def label_name(name: str, prefix: bool) -> Verdict:
+def label_name(name: str, prefix: bool) -> ErrorMessages:
     """The name rule of namespaces."""
-    return dns_label(_masked(name, prefix))
+    return dns_label(_mask_trailing_dash(name, prefix))
 
 
-def label_1035_name(name: str, prefix: bool) -> Verdict:
+def label_1035_name(name: str, prefix: bool) -> ErrorMessages:
     """The name rule of services."""
-    return dns_1035_label(_masked(name, prefix))
+    return dns_1035_label(_mask_trailing_dash(name, prefix))

@@ -19,7 +19,7 @@ POSITIVE = "must be greater than zero"
 IMMUTABLE = "field is immutable"
 
 
-def repeats(values: Sequence[str]) -> list[bool]:
+def mark_repeats(values: Sequence[str]) -> list[bool]:
     """Return for each of the values whether it was among those before it."""
     first = dict(zip(reversed(values), reversed(range(len(values))), strict=True))
     return [first[value] != index for index, value in enumerate(values)]
@@ -27,7 +27,7 @@ def repeats(values: Sequence[str]) -> list[bool]:
 
 #: How much is told of one object, in characters. The real server has no such limit; its answer to a large object with
 #: a fault in each part may be a hundred times as large.
-_TOLD_MAX = 4 * 1024 * 1024
+_CHARACTERS_MAX = 4 * 1024 * 1024
 
 
 class Problems(list[FieldError]):
@@ -37,12 +37,12 @@ class Problems(list[FieldError]):
         super().__init__()
         self._length = 0
         #: What was found good already, and need not be looked at again: metadata, which several checks ask for.
-        self.approved: object = None
+        self.validated_metadata: object = None
 
     @property
     def is_full(self) -> bool:
         """Whether enough has been told; what is added from here on is dropped."""
-        return self._length > _TOLD_MAX
+        return self._length > _CHARACTERS_MAX
 
     def append(self, problem: FieldError) -> None:
         """Add a problem, while there is room."""
@@ -68,7 +68,7 @@ class Problems(list[FieldError]):
 
     def not_supported(self, path: str, value: object, supported: Iterable[str]) -> None:
         """The value is none of those allowed, which are listed in the order given."""
-        self.append(field_errors.not_among(path, value, supported))
+        self.append(field_errors.not_supported_in_order(path, value, supported))
 
     def duplicate(self, path: str, value: object, detail: str = "") -> None:
         """The value is there twice in a list of unique values."""

@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Mapping, Sequence
 from typing import Any
 
-from batkube.api.validation.names import Verdict, dns_label, qualified_name
+from batkube.api.validation.names import ErrorMessages, dns_label, qualified_name
 from batkube.api.validation.problems import NOT_NEGATIVE, POSITIVE, Problems
+from batkube.kernel.memo import memoized
 from batkube.kernel.quantities import Quantity, parse_quantity
-from batkube.kernel.remembering import remembered
 
 HUGE_PAGES = "hugepages-"
 _REQUESTS_PREFIX = "requests."
 _CONTAINER_RESOURCES = frozenset({"cpu", "memory", "ephemeral-storage"})
-_COUNTED = frozenset(
+_COUNTED_RESOURCES = frozenset(
     [
         "pods",
         "resourcequotas",
@@ -29,7 +29,7 @@ _COUNTED = frozenset(
         "services.loadbalancers",
     ]
 )
-QUOTA_RESOURCES = _COUNTED | frozenset(
+QUOTA_RESOURCES = _COUNTED_RESOURCES | frozenset(
     [
         "cpu",
         "memory",
@@ -48,7 +48,7 @@ _STANDARD_RESOURCES = QUOTA_RESOURCES | {"storage"}
 NameCheck = Callable[[str, str, Problems], None]
 """Checks the name of a resource at a path."""
 
-quantity = remembered(4096)(parse_quantity)
+quantity = memoized(4096)(parse_quantity)
 
 
 def is_huge_pages(name: str) -> bool:
@@ -61,25 +61,25 @@ def is_standard_quota_resource(name: str) -> bool:
     return name in QUOTA_RESOURCES or name.startswith((HUGE_PAGES, _REQUESTS_PREFIX + HUGE_PAGES))
 
 
-def is_native(name: str) -> bool:
+def is_native_resource(name: str) -> bool:
     """Say whether a resource is Kubernetes' own."""
     return "/" not in name or "kubernetes.io/" in name
 
 
-def is_extended(name: str) -> bool:
+def is_extended_resource(name: str) -> bool:
     """Say whether a resource is somebody else's, which is counted in whole units and never overcommitted."""
-    if is_native(name) or name.startswith(_REQUESTS_PREFIX):
+    if is_native_resource(name) or name.startswith(_REQUESTS_PREFIX):
         return False
     return not qualified_name(_REQUESTS_PREFIX + name)
 
 
-def may_overcommit(name: str) -> bool:
+def is_overcommit_allowed(name: str) -> bool:
     """Say whether limits of the resource may exceed requests."""
-    return is_native(name) and not is_huge_pages(name)
+    return is_native_resource(name) and not is_huge_pages(name)
 
 
-@remembered(1024)
-def resource_name(name: str) -> Verdict:
+@memoized(1024)
+def resource_name(name: str) -> ErrorMessages:
     """A resource of Kubernetes, or a qualified name."""
     wrong = qualified_name(name)
     if wrong or "/" in name or name in _STANDARD_RESOURCES or is_standard_quota_resource(name):
@@ -87,20 +87,20 @@ def resource_name(name: str) -> Verdict:
     return ("must be a standard resource type or fully qualified",)
 
 
-@remembered(1024)
-def container_resource(name: str) -> Verdict:
+@memoized(1024)
+def container_resource(name: str) -> ErrorMessages:
     """A resource that a container may ask for."""
     wrong = resource_name(name)
     if "/" not in name:
         if name not in _CONTAINER_RESOURCES and not is_huge_pages(name):
             return (*wrong, "must be a standard resource for containers")
-    elif not is_native(name) and not is_extended(name):
+    elif not is_native_resource(name) and not is_extended_resource(name):
         return (*wrong, "doesn't follow extended resource name standard")
     return wrong
 
 
-@remembered(1024)
-def quota_resource(name: str) -> Verdict:
+@memoized(1024)
+def quota_resource(name: str) -> ErrorMessages:
     """A resource that a quota may limit."""
     wrong = resource_name(name)
     if "/" not in name and not is_standard_quota_resource(name):
@@ -108,23 +108,23 @@ def quota_resource(name: str) -> Verdict:
     return wrong
 
 
-@remembered(4096)
-def resource_amount(name: str, text: str | int) -> Verdict:
+@memoized(4096)
+def resource_quantity(name: str, text: str | int) -> ErrorMessages:
     """How much of a resource there may be: not less than nothing, and whole units of what is counted."""
     amount = quantity(text)
-    wrong: Verdict = () if amount.nanos >= 0 else (NOT_NEGATIVE,)
-    if (name in _COUNTED or is_extended(name)) and amount.milli_value % 1000:
+    wrong: ErrorMessages = () if amount.nanos >= 0 else (NOT_NEGATIVE,)
+    if (name in _COUNTED_RESOURCES or is_extended_resource(name)) and amount.milli_value % 1000:
         return (*wrong, "must be an integer")
     return wrong
 
 
-def check_amount(name: str, text: str | int, path: str, problems: Problems) -> None:
+def check_resource_quantity(name: str, text: str | int, path: str, problems: Problems) -> None:
     """Check how much of a resource is said to be there."""
-    if wrong := resource_amount(name, text):
+    if wrong := resource_quantity(name, text):
         problems.all_invalid(path, str(text), wrong)
 
 
-def check_positive(text: str | int, path: str, problems: Problems) -> bool:
+def check_positive_quantity(text: str | int, path: str, problems: Problems) -> bool:
     """Check that a quantity is more than nothing; return whether it is."""
     if quantity(text).nanos > 0:
         return True
@@ -132,7 +132,7 @@ def check_positive(text: str | int, path: str, problems: Problems) -> bool:
     return False
 
 
-def check_basic(text: str | int, path: str, problems: Problems) -> None:
+def check_whole_quantity(text: str | int, path: str, problems: Problems) -> None:
     """Check a quantity of which only whole units matter."""
     if (value := quantity(text).value) < 0:
         problems.invalid(path, value, "must be a valid resource quantity")
@@ -152,20 +152,20 @@ def check_pod_resource(name: str, path: str, problems: Problems) -> None:
         problems.not_supported(path, name, ("cpu", HUGE_PAGES, "memory"))
 
 
-def check_requirements(
+def check_resource_requirements(
     requirements: Mapping[str, Any], check_name: NameCheck, claims: Container[str], path: str, problems: Problems
 ) -> None:
     """Check what a container asks for and is limited to (Kubernetes: validateResourceRequirements)."""
     limits, requests = requirements.get("limits", {}), requirements.get("requests", {})
     has_compute = has_pages = False
     for name, text in limits.items():
-        _check_item(name, text, check_name, f"{path}.limits", problems)
-        has_pages |= _check_pages(name, text, f"{path}.limits", problems)
+        _check_resource(name, text, check_name, f"{path}.limits", problems)
+        has_pages |= _check_huge_pages(name, text, f"{path}.limits", problems)
         has_compute |= name in ("cpu", "memory")
     for name, text in requests.items():
-        _check_item(name, text, check_name, f"{path}.requests", problems)
+        _check_resource(name, text, check_name, f"{path}.requests", problems)
         _check_below_limit(name, text, limits, path, problems)
-        has_pages |= _check_pages(name, text, f"{path}.requests", problems)
+        has_pages |= _check_huge_pages(name, text, f"{path}.requests", problems)
         has_compute |= name in ("cpu", "memory")
     if has_pages and not has_compute:
         problems.forbidden(path, "HugePages require cpu or memory")
@@ -173,13 +173,13 @@ def check_requirements(
         _check_claims(references, claims, f"{path}.claims", problems)
 
 
-def _check_item(name: str, text: str, check_name: NameCheck, path: str, problems: Problems) -> None:
+def _check_resource(name: str, text: str, check_name: NameCheck, path: str, problems: Problems) -> None:
     check_name(name, f"{path}[{name}]", problems)
-    if wrong := resource_amount(name, text):
+    if wrong := resource_quantity(name, text):
         problems.all_invalid(f"{path}[{name}]", str(text), wrong)
 
 
-def _check_pages(name: str, text: str, path: str, problems: Problems) -> bool:
+def _check_huge_pages(name: str, text: str, path: str, problems: Problems) -> bool:
     if not is_huge_pages(name):
         return False
     if not _is_multiple(quantity(text), name.removeprefix(HUGE_PAGES)):
@@ -198,13 +198,13 @@ def _is_multiple(amount: Quantity, page: str) -> bool:
 def _check_below_limit(name: str, text: str, limits: Mapping[str, Any], path: str, problems: Problems) -> None:
     limit = limits.get(name)
     if limit is None:
-        if not may_overcommit(name):
+        if not is_overcommit_allowed(name):
             problems.required(f"{path}.limits", "Limit must be set for non overcommitable resources")
         return
     if text == limit:
         return
     request, allowed = quantity(text), quantity(limit)
-    if request != allowed and not may_overcommit(name):
+    if request != allowed and not is_overcommit_allowed(name):
         problems.invalid(f"{path}.requests", text, f"must be equal to {name} limit of {limit}")
     elif request > allowed:
         problems.invalid(f"{path}.requests", text, f"must be less than or equal to {name} limit of {limit}")

@@ -12,32 +12,32 @@ from batkube.api.validation.names import NameRule
 from batkube.api.validation.problems import Problems
 
 Object = Mapping[str, Any]
-Create = Callable[[Object, Problems], None]
-Update = Callable[[Object, Object, Problems], None]
+ValidateCreate = Callable[[Object, Problems], None]
+ValidateUpdate = Callable[[Object, Object, Problems], None]
 
 
-def metadata_update(new: Object, old: Object, problems: Problems) -> None:
+def validate_metadata_update(new: Object, old: Object, problems: Problems) -> None:
     """Check how the metadata changed and nothing else, which is all that many kinds check."""
     check_built_in_metadata_update(new["metadata"], old["metadata"], problems)
 
 
-def no_more(new: Object, old: Object, problems: Problems) -> None:
+def no_further_checks(new: Object, old: Object, problems: Problems) -> None:
     """Check nothing beyond what is checked of every update."""
 
 
-class Rules(msgspec.Struct, frozen=True):
+class ValidationRules(msgspec.Struct, frozen=True):
     """The checks of one kind, in Kubernetes the Validate functions of its registry strategy."""
 
-    create: Create
-    update: Update = metadata_update
-    status: Update = metadata_update
+    create: ValidateCreate
+    update: ValidateUpdate = validate_metadata_update
+    status: ValidateUpdate = validate_metadata_update
     #: Sub-resources with rules of their own.
-    subresources: dict[str, Update] = {}
+    subresources: dict[str, ValidateUpdate] = {}
     #: Whether `create` looks at the metadata, as that of nearly all kinds does.
     covers_metadata: bool = True
 
 
-def metadata_only(rule: NameRule, namespaced: bool) -> Create:
+def metadata_only(rule: NameRule, namespaced: bool) -> ValidateCreate:
     """Return the check of a kind of which only the metadata is looked at."""
 
     def check(value: Object, problems: Problems) -> None:
@@ -46,7 +46,7 @@ def metadata_only(rule: NameRule, namespaced: bool) -> Create:
     return check
 
 
-def with_metadata(rule: NameRule, namespaced: bool, check: Create) -> Create:
+def with_metadata(rule: NameRule, namespaced: bool, check: ValidateCreate) -> ValidateCreate:
     """Return the check of the metadata and then of the rest."""
 
     def both(value: Object, problems: Problems) -> None:
@@ -56,7 +56,7 @@ def with_metadata(rule: NameRule, namespaced: bool, check: Create) -> Create:
     return both
 
 
-def updated_then(check: Create) -> Update:
+def metadata_update_then(check: ValidateCreate) -> ValidateUpdate:
     """Return the check of how the metadata changed and then of the new object as if it were created."""
 
     def both(new: Object, old: Object, problems: Problems) -> None:
@@ -66,7 +66,7 @@ def updated_then(check: Create) -> Update:
     return both
 
 
-def rechecked(create: Create, update: Update) -> Update:
+def create_then_update(create: ValidateCreate, update: ValidateUpdate) -> ValidateUpdate:
     """Return the check of the new object as if it were created and then of how it changed."""
 
     def both(new: Object, old: Object, problems: Problems) -> None:

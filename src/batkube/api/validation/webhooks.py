@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from batkube.api.validation.names import dns_1035_label, dns_subdomain
-from batkube.api.validation.problems import Problems, repeats
+from batkube.api.validation.problems import Problems, mark_repeats
 
 _URL_FORM = "; desired format: https://host[/path]"
 
@@ -75,7 +75,7 @@ def check_review_versions(
     if not versions:
         problems.required(path, nothing)
         return
-    for index, (version, is_repeated) in enumerate(zip(versions, repeats(versions), strict=True)):
+    for index, (version, is_repeated) in enumerate(zip(versions, mark_repeats(versions), strict=True)):
         if is_repeated:
             problems.invalid(f"{path}[{index}]", version, "duplicate version")
         else:

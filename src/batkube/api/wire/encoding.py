@@ -18,26 +18,34 @@ from typing import Any
 
 import msgspec
 
-from batkube.api.wire.values import BODIES, ZEROS, Json
-from batkube.api.wire.varints import BYTES, FIXED64, VARINT, delimited, signed_varint, tag, varint
+from batkube.api.wire.values import BODY_WRITERS, ZERO_VALUES, Json
+from batkube.api.wire.varints import (
+    BYTES,
+    FIXED64,
+    VARINT,
+    encode_signed_varint,
+    encode_varint,
+    field_tag,
+    length_delimited,
+)
 from batkube.api.wire.wrapper_messages import wrapper_of
 from batkube.cluster.schemas import Field, Schema, Shape
 
-Write = Callable[[Json], bytes]
+WriteValue = Callable[[Json], bytes]
 """Returns a value as protobuf: with its tag, or the body of a message only."""
 
 _pack_double = struct.Struct("<d").pack
 #: The wire types of what is not delimited.
-WIRES = {Shape.INTEGER: VARINT, Shape.BOOLEAN: VARINT, Shape.NUMBER: FIXED64}
+WIRE_TYPES = {Shape.INTEGER: VARINT, Shape.BOOLEAN: VARINT, Shape.NUMBER: FIXED64}
 #: What writes nothing at all when it is empty.
 _COLLECTIONS = (Shape.LIST, Shape.MAP, Shape.BYTES)
 #: The shapes of parts that objects share.
-_SHARED = (Shape.LIST, Shape.MAP, Shape.STRUCT)
+_SHARED_SHAPES = (Shape.LIST, Shape.MAP, Shape.STRUCT)
 #: An object's metadata has its version, and so is a new value each time it is shown.
-_NEVER_SHARED = "metadata"
+_UNSHARED_FIELD = "metadata"
 #: How large a part may be that is kept, and all of them together, with what it takes to keep one: what many objects
 #: share is small.
-_LARGEST_PART, _ALL_PARTS, _KEEPING = 1 << 11, 1 << 21, 1 << 8
+_MAX_CACHED_PART_BYTES, _MAX_CACHE_BYTES, _CACHE_ENTRY_OVERHEAD = 1 << 11, 1 << 21, 1 << 8
 
 
 class MessageEncoder:
@@ -50,7 +58,7 @@ class MessageEncoder:
         #: What is written for each field, in order, when none is set; nothing before the first use.
         self._absent: list[bytes] = []
         #: The place of each field among those, and what writes it.
-        self._writers: dict[str, tuple[int, Write]] = {}
+        self._writers: dict[str, tuple[int, WriteValue]] = {}
         #: The names of messages whose fields JSON shows among those of this one.
         self._embedded: tuple[str, ...] = ()
 
@@ -72,14 +80,14 @@ class MessageEncoder:
         return b"".join(parts)
 
     def _compile(self) -> None:
-        fields = with_embedded(self._schema)
+        fields = protobuf_fields(self._schema)
         self._embedded = tuple(name for name in fields if name not in self._schema.fields)
         ordered = sorted(fields.items(), key=lambda item: item[1].number)
-        self._absent = [_absent(field) for _, field in ordered]
+        self._absent = [_unset_bytes(field) for _, field in ordered]
         self._writers = {name: (place, _field_writer(name, field)) for place, (name, field) in enumerate(ordered)}
 
 
-def message_encoder(schema: Schema) -> MessageEncoder:
+def message_encoder_of(schema: Schema) -> MessageEncoder:
     """Return what writes a struct; the same for the same schema."""
     if schema.to_wire is None:
         schema.to_wire = MessageEncoder(schema)
@@ -87,7 +95,7 @@ def message_encoder(schema: Schema) -> MessageEncoder:
     return encoder
 
 
-def with_embedded(schema: Schema) -> dict[str, Field]:
+def protobuf_fields(schema: Schema) -> dict[str, Field]:
     """Return the fields of a struct as protobuf has them: those of embedded structs within a message of their own.
 
     Such a message is called `<number>`, which is no name in JSON.
@@ -103,24 +111,28 @@ def with_embedded(schema: Schema) -> dict[str, Field]:
     return fields
 
 
-def _absent(field: Field) -> bytes:
+def _unset_bytes(field: Field) -> bytes:
     """Return what Go writes for a field that is not set: nothing for a pointer, else its zero value."""
     schema = field.schema
     if field.pointer or schema.shape in _COLLECTIONS:
         return b""
     if schema.shape in (Shape.TIME, Shape.MICRO_TIME, Shape.ANY):
-        return tag(field.number, BYTES) + b"\0"
-    return _writer(field.number, schema)({} if schema.shape is Shape.STRUCT else ZEROS[schema.shape])
+        return field_tag(field.number, BYTES) + b"\0"
+    return _value_writer(field.number, schema)({} if schema.shape is Shape.STRUCT else ZERO_VALUES[schema.shape])
 
 
-def _field_writer(name: str, field: Field) -> Write:
+def _field_writer(name: str, field: Field) -> WriteValue:
     """Return what writes a field of a message, and keeps what it wrote if objects may share that part."""
-    write = _writer(field.number, field.schema)
+    write = _value_writer(field.number, field.schema)
     embedded = name.startswith("<")
-    return write if embedded or name == _NEVER_SHARED or field.schema.shape not in _SHARED else _keeping(write)
+    return (
+        write
+        if embedded or name == _UNSHARED_FIELD or field.schema.shape not in _SHARED_SHAPES
+        else _cached_writer(write)
+    )
 
 
-class _KeptParts(dict[int, tuple[Json, bytes]]):
+class _EncodedPartCache(dict[int, tuple[Json, bytes]]):
     """What was written of parts lately, by field and identity; the parts are held, so that no other gets their id.
 
     For all fields together: there are a thousand, and what each kept of its own would stay for as long as it is not
@@ -131,46 +143,46 @@ class _KeptParts(dict[int, tuple[Json, bytes]]):
         super().__init__()
         self._size = 0
 
-    def keep(self, key: int, part: Json, data: bytes) -> None:
+    def add(self, key: int, part: Json, data: bytes) -> None:
         """Keep a part; when there are too many, forget the others: those that matter come again at once."""
-        self._size += len(data) + _KEEPING
-        if self._size > _ALL_PARTS:
+        self._size += len(data) + _CACHE_ENTRY_OVERHEAD
+        if self._size > _MAX_CACHE_BYTES:
             self.clear()
-            self._size = len(data) + _KEEPING
+            self._size = len(data) + _CACHE_ENTRY_OVERHEAD
         self[key] = part, data
 
 
-_kept_parts = _KeptParts()
+_encoded_parts = _EncodedPartCache()
 _field_numbers = itertools.count()
 
 
-def _keeping(write: Write) -> Write:
+def _cached_writer(write: WriteValue) -> WriteValue:
     """Return `write` with a memory of what it wrote."""
     field = next(_field_numbers) << 64  # no identity is as large
 
     def write_once(value: Json) -> bytes:
         key = field + id(value)
-        known = _kept_parts.get(key)
+        known = _encoded_parts.get(key)
         if known is not None:
             return known[1]
         data = write(value)
-        if len(data) <= _LARGEST_PART:
-            _kept_parts.keep(key, value, data)
+        if len(data) <= _MAX_CACHED_PART_BYTES:
+            _encoded_parts.add(key, value, data)
         return data
 
     return write_once
 
 
-def _writer(number: int, schema: Schema) -> Write:
+def _value_writer(number: int, schema: Schema) -> WriteValue:
     """Return what writes the field `number` of a message, or each of its elements."""
     shape = schema.shape
     if shape is Shape.LIST and wrapper_of(schema) is None:
         return _list_writer(number, schema)
     if shape is Shape.MAP:
         return _map_writer(number, schema)
-    prefix = tag(number, WIRES.get(shape, BYTES))
+    prefix = field_tag(number, WIRE_TYPES.get(shape, BYTES))
     if shape is Shape.INTEGER:
-        return lambda value: prefix + signed_varint(value)
+        return lambda value: prefix + encode_signed_varint(value)
     if shape is Shape.BOOLEAN:
         words = prefix + b"\0", prefix + b"\1"
         return lambda value: words[value]
@@ -178,34 +190,34 @@ def _writer(number: int, schema: Schema) -> Write:
         return lambda value: prefix + _pack_double(value)
     if shape is Shape.STRING:
         return _text_writer(prefix)
-    body = _body(schema)
-    return lambda value: delimited(prefix, body(value))
+    body = _body_writer(schema)
+    return lambda value: length_delimited(prefix, body(value))
 
 
-def _text_writer(prefix: bytes) -> Write:
+def _text_writer(prefix: bytes) -> WriteValue:
     def write(value: str) -> bytes:
         data = value.encode()
-        return prefix + varint(len(data)) + data
+        return prefix + encode_varint(len(data)) + data
 
     return write
 
 
-def _list_writer(number: int, schema: Schema) -> Write:
+def _list_writer(number: int, schema: Schema) -> WriteValue:
     assert schema.items is not None
-    write = _writer(number, schema.items)
+    write = _value_writer(number, schema.items)
     return lambda values: b"".join(map(write, values))
 
 
-def _map_writer(number: int, schema: Schema) -> Write:
+def _map_writer(number: int, schema: Schema) -> WriteValue:
     """Return what writes a map: a message for each entry, its key as field 1 and its value as field 2."""
     assert schema.items is not None
-    prefix, write_key, write_value = tag(number, BYTES), _text_writer(b"\x0a"), _writer(2, schema.items)
+    prefix, write_key, write_value = field_tag(number, BYTES), _text_writer(b"\x0a"), _value_writer(2, schema.items)
     # Go writes no value for nil bytes.
     nothing = b"" if schema.items.shape is Shape.BYTES else b"\x12\0"
 
     def write(pairs: Mapping[str, Json]) -> bytes:
         entries = [
-            delimited(prefix, write_key(key) + (nothing if value is None else write_value(value)))
+            length_delimited(prefix, write_key(key) + (nothing if value is None else write_value(value)))
             for key, value in sorted(pairs.items())
         ]
         return b"".join(entries)
@@ -213,12 +225,12 @@ def _map_writer(number: int, schema: Schema) -> Write:
     return write
 
 
-def _body(schema: Schema) -> Write:
+def _body_writer(schema: Schema) -> WriteValue:
     """Return what writes a value that is delimited, without its tag and length."""
     wrapper = wrapper_of(schema)
     if wrapper is not None:
-        encode, wrap = message_encoder(wrapper.schema), wrapper.wrap
+        encode, wrap = message_encoder_of(wrapper.schema), wrapper.wrap
         return lambda value: encode(wrap(value))
     if schema.shape is Shape.STRUCT:
-        return message_encoder(schema)
-    return BODIES[schema.shape]
+        return message_encoder_of(schema)
+    return BODY_WRITERS[schema.shape]

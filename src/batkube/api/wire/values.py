@@ -14,8 +14,17 @@ from typing import Any
 
 import msgspec
 
-from batkube.api.decoding.quantities import NotAQuantity, stored_quantity
-from batkube.api.wire.varints import BYTES, VARINT, EndsEarly, WireError, delimited, read_varint, signed_varint, skip
+from batkube.api.decoding.stored_quantities import InvalidQuantity, stored_quantity
+from batkube.api.wire.varints import (
+    BYTES,
+    VARINT,
+    UnexpectedEnd,
+    WireError,
+    encode_signed_varint,
+    length_delimited,
+    read_varint,
+    skip_field,
+)
 from batkube.cluster.schemas import Shape
 from batkube.kernel.instants import (
     EPOCH,
@@ -25,15 +34,15 @@ from batkube.kernel.instants import (
     rfc3339,
     rfc3339_micro,
 )
-from batkube.kernel.remembering import remembered
-from batkube.kernel.time_text import format_duration
+from batkube.kernel.memo import memoized
+from batkube.kernel.text.go_times import format_go_duration
 
 Json = Any
 """Any JSON value."""
 
 _EPOCH_SECONDS = int(EPOCH.timestamp())
 #: Year 1 to year 9999, which is what RFC 3339 can write.
-_FIRST_SECOND, _LAST_SECOND = -62135596800, 253402300799
+_MIN_SECOND, _MAX_SECOND = -62135596800, 253402300799
 
 #: A part of a duration as Go prints it.
 _DURATION_PART = re.compile(r"([0-9]+)\.?([0-9]*)(ns|µs|ms|s|m|h)")
@@ -54,122 +63,122 @@ def fields(data: bytes, start: int, end: int) -> Iterator[tuple[int, int | bytes
             yield number, data[position : position + length]
             position += length
         else:
-            position = skip(data, position, wire)
+            position = skip_field(data, position, wire)
     if position != end:
-        raise EndsEarly
+        raise UnexpectedEnd
 
 
-def signed(number: int, bits: int) -> int:
+def as_signed(number: int, bits: int) -> int:
     """Return the low `bits` of a varint as Go's int32 or int64."""
     number &= (1 << bits) - 1
     return number - (1 << bits) if number >> (bits - 1) else number
 
 
-def text_of(data: bytes) -> str:
+def go_text(data: bytes) -> str:
     """Return bytes as the text that Go would print: what is no UTF-8 is replaced."""
     return data.decode("utf-8", "replace")
 
 
-@remembered(4096)
-def quantity_body(value: str) -> bytes:
+@memoized(4096)
+def encode_quantity(value: str) -> bytes:
     """Return a quantity, which protobuf keeps as its text."""
-    return delimited(b"\x0a", str(value).encode())
+    return length_delimited(b"\x0a", str(value).encode())
 
 
-@remembered(4096)
-def _quantity(body: bytes) -> str:
+@memoized(4096)
+def _decode_quantity(body: bytes) -> str:
     text = dict(fields(body, 0, len(body))).get(1, b"")
     if not isinstance(text, bytes):
         raise WireError("proto: wrong wireType = 0 for field String_")
     try:
-        return stored_quantity(text_of(text)) if text else "0"
-    except NotAQuantity as problem:
+        return stored_quantity(go_text(text)) if text else "0"
+    except InvalidQuantity as problem:
         raise WireError(str(problem)) from None
 
 
-def int_or_string_body(value: int | str) -> bytes:
+def encode_int_or_string(value: int | str) -> bytes:
     """Return an IntOrString: its type, the number and the text, all three always written."""
     if isinstance(value, str):
-        return b"\x08\x01\x10\x00" + delimited(b"\x1a", value.encode())
-    return b"\x08\x00\x10" + signed_varint(value) + b"\x1a\x00"
+        return b"\x08\x01\x10\x00" + length_delimited(b"\x1a", value.encode())
+    return b"\x08\x00\x10" + encode_signed_varint(value) + b"\x1a\x00"
 
 
-def _int_or_string(body: bytes) -> int | str:
+def _decode_int_or_string(body: bytes) -> int | str:
     by_number = dict(fields(body, 0, len(body)))
     kind, text, number = by_number.get(1, 0), by_number.get(3, b""), by_number.get(2, 0)
     if kind == 0 and isinstance(number, int):
-        return signed(number, 32)
+        return as_signed(number, 32)
     if kind == 1 and isinstance(text, bytes):
-        return text_of(text)
+        return go_text(text)
     raise WireError(f"impossible IntOrString.Type {kind!r}")
 
 
-def time_body(timestamp: str | None) -> bytes:
+def encode_time(timestamp: str | None) -> bytes:
     """Return a Time: whole seconds since 1970; nothing at all for the zero time."""
-    return _time_body(timestamp, 1) if timestamp else b""
+    return _encode_instant(timestamp, 1) if timestamp else b""
 
 
-def micro_time_body(timestamp: str | None) -> bytes:
+def encode_micro_time(timestamp: str | None) -> bytes:
     """Return a MicroTime: seconds and nanoseconds, the latter in whole microseconds."""
-    return _time_body(timestamp, 1_000_000) if timestamp else b""
+    return _encode_instant(timestamp, 1_000_000) if timestamp else b""
 
 
-@remembered(4096)
-def _time_body(timestamp: str, precision: int) -> bytes:
+@memoized(4096)
+def _encode_instant(timestamp: str, precision: int) -> bytes:
     seconds, nanoseconds = divmod(instant_of(timestamp), NANOSECONDS_PER_SECOND)
     if precision == 1:
         nanoseconds = 0
-    return b"\x08" + signed_varint(seconds + _EPOCH_SECONDS) + b"\x10" + signed_varint(nanoseconds)
+    return b"\x08" + encode_signed_varint(seconds + _EPOCH_SECONDS) + b"\x10" + encode_signed_varint(nanoseconds)
 
 
-def _instant(body: bytes) -> Instant | None:
+def _decode_instant(body: bytes) -> Instant | None:
     by_number = dict(fields(body, 0, len(body)))
     seconds, nanoseconds = by_number.get(1, 0), by_number.get(2, 0)
     if not isinstance(seconds, int) or not isinstance(nanoseconds, int):
         raise WireError("proto: wrong wireType = 2 for field Seconds")
-    seconds, nanoseconds = signed(seconds, 64), signed(nanoseconds, 32)
-    if not _FIRST_SECOND <= seconds <= _LAST_SECOND or not 0 <= nanoseconds < NANOSECONDS_PER_SECOND:
+    seconds, nanoseconds = as_signed(seconds, 64), as_signed(nanoseconds, 32)
+    if not _MIN_SECOND <= seconds <= _MAX_SECOND or not 0 <= nanoseconds < NANOSECONDS_PER_SECOND:
         raise WireError("Time.MarshalJSON: year outside of range [0,9999]")
     # Go's zero time, the first second of year 1, is the time that is not set.
-    if seconds == _FIRST_SECOND and not nanoseconds:
+    if seconds == _MIN_SECOND and not nanoseconds:
         return None
     return Instant((seconds - _EPOCH_SECONDS) * NANOSECONDS_PER_SECOND + nanoseconds)
 
 
-@remembered(4096)
-def _time(body: bytes) -> str | None:
-    instant = _instant(body) if body else None
+@memoized(4096)
+def _decode_time(body: bytes) -> str | None:
+    instant = _decode_instant(body) if body else None
     return None if instant is None else rfc3339(instant)
 
 
-@remembered(4096)
-def _micro_time(body: bytes) -> str | None:
-    instant = _instant(body) if body else None
+@memoized(4096)
+def _decode_micro_time(body: bytes) -> str | None:
+    instant = _decode_instant(body) if body else None
     return None if instant is None else rfc3339_micro(instant)
 
 
-def duration_body(text: str) -> bytes:
+def encode_duration(text: str) -> bytes:
     """Return a Duration given in Go's notation, such as `1m30s`: its nanoseconds."""
     total = 0
     for whole, fraction, unit in _DURATION_PART.findall(text):
         total += int(whole) * _UNIT_NS[unit] + int(fraction or 0) * _UNIT_NS[unit] // 10 ** len(fraction)
-    return b"\x08" + signed_varint(-total if text.startswith("-") else total)
+    return b"\x08" + encode_signed_varint(-total if text.startswith("-") else total)
 
 
-def _duration(body: bytes) -> str:
+def _decode_duration(body: bytes) -> str:
     number = dict(fields(body, 0, len(body))).get(1, 0)
     if not isinstance(number, int):
         raise WireError("proto: wrong wireType = 2 for field Duration")
-    ns = signed(number, 64)
-    return "-" + format_duration(-ns) if ns < 0 else format_duration(ns)
+    ns = as_signed(number, 64)
+    return "-" + format_go_duration(-ns) if ns < 0 else format_go_duration(ns)
 
 
-def raw_body(value: Json) -> bytes:
+def encode_raw(value: Json) -> bytes:
     """Return free-form JSON (RawExtension, FieldsV1, JSON of apiextensions): its text as bytes."""
-    return b"" if value is None else delimited(b"\x0a", msgspec.json.encode(value))
+    return b"" if value is None else length_delimited(b"\x0a", msgspec.json.encode(value))
 
 
-def _raw(body: bytes) -> Json:
+def _decode_raw(body: bytes) -> Json:
     raw = dict(fields(body, 0, len(body))).get(1)
     if not isinstance(raw, bytes) or not raw:
         return None
@@ -179,37 +188,37 @@ def _raw(body: bytes) -> Json:
         raise WireError(str(problem)) from problem
 
 
-def bytes_of(value: str) -> bytes:
+def decode_base64(value: str) -> bytes:
     """Return what base64 in JSON stands for."""
     return base64.b64decode(value)
 
 
-def base64_of(data: bytes) -> str:
+def encode_base64(data: bytes) -> str:
     """Return bytes as base64."""
     return binascii.b2a_base64(data, newline=False).decode()
 
 
 #: How the body of each type is made from JSON, and JSON from it.
-BODIES: dict[Shape, Callable[[Json], bytes]] = {
-    Shape.QUANTITY: quantity_body,
-    Shape.INT_OR_STRING: int_or_string_body,
-    Shape.TIME: time_body,
-    Shape.MICRO_TIME: micro_time_body,
-    Shape.DURATION: duration_body,
-    Shape.ANY: raw_body,
-    Shape.BYTES: bytes_of,
+BODY_WRITERS: dict[Shape, Callable[[Json], bytes]] = {
+    Shape.QUANTITY: encode_quantity,
+    Shape.INT_OR_STRING: encode_int_or_string,
+    Shape.TIME: encode_time,
+    Shape.MICRO_TIME: encode_micro_time,
+    Shape.DURATION: encode_duration,
+    Shape.ANY: encode_raw,
+    Shape.BYTES: decode_base64,
 }
-READERS: dict[Shape, Callable[[bytes], Json]] = {
-    Shape.QUANTITY: _quantity,
-    Shape.INT_OR_STRING: _int_or_string,
-    Shape.TIME: _time,
-    Shape.MICRO_TIME: _micro_time,
-    Shape.DURATION: _duration,
-    Shape.ANY: _raw,
-    Shape.BYTES: base64_of,
+BODY_READERS: dict[Shape, Callable[[bytes], Json]] = {
+    Shape.QUANTITY: _decode_quantity,
+    Shape.INT_OR_STRING: _decode_int_or_string,
+    Shape.TIME: _decode_time,
+    Shape.MICRO_TIME: _decode_micro_time,
+    Shape.DURATION: _decode_duration,
+    Shape.ANY: _decode_raw,
+    Shape.BYTES: encode_base64,
 }
 #: What JSON shows where the value is missing and Go has no pointer that could be nil.
-ZEROS: dict[Shape, Json] = {
+ZERO_VALUES: dict[Shape, Json] = {
     Shape.STRING: "",
     Shape.INTEGER: 0,
     Shape.NUMBER: 0.0,

@@ -13,14 +13,14 @@ class WireError(ValueError):
     """The bytes are not a message of the expected type; the text is what Go says of them."""
 
 
-class EndsEarly(WireError):
+class UnexpectedEnd(WireError):
     """A field reaches beyond the end of its message."""
 
     def __init__(self) -> None:
         super().__init__("unexpected EOF")
 
 
-def _encoded(number: int) -> bytes:
+def _encode_varint(number: int) -> bytes:
     out = bytearray()
     while number > 0x7F:
         out.append(number & 0x7F | 0x80)
@@ -30,27 +30,27 @@ def _encoded(number: int) -> bytes:
 
 
 #: Most lengths and many values are small, and looked up.
-_SMALL = [_encoded(number) for number in range(1 << 11)]
+_SMALL_VARINTS = [_encode_varint(number) for number in range(1 << 11)]
 
 
-def varint(number: int) -> bytes:
+def encode_varint(number: int) -> bytes:
     """Return a number that is not negative."""
-    return _SMALL[number] if number < 1 << 11 else _encoded(number)
+    return _SMALL_VARINTS[number] if number < 1 << 11 else _encode_varint(number)
 
 
-def signed_varint(number: int) -> bytes:
+def encode_signed_varint(number: int) -> bytes:
     """Return a number of at most 64 bits; negative ones take ten bytes, as two's complement, int32 too."""
-    return varint(number & UINT64)
+    return encode_varint(number & UINT64)
 
 
-def tag(number: int, wire: int) -> bytes:
+def field_tag(number: int, wire: int) -> bytes:
     """Return what precedes the field `number`."""
-    return varint(number << 3 | wire)
+    return encode_varint(number << 3 | wire)
 
 
-def delimited(prefix: bytes, body: bytes) -> bytes:
+def length_delimited(prefix: bytes, body: bytes) -> bytes:
     """Return a field whose length is told: its tag, the length, the bytes."""
-    return prefix + varint(len(body)) + body
+    return prefix + encode_varint(len(body)) + body
 
 
 def read_varint(data: bytes, position: int) -> tuple[int, int]:
@@ -69,7 +69,7 @@ def read_varint(data: bytes, position: int) -> tuple[int, int]:
     raise WireError("proto: integer overflow")
 
 
-def skip(data: bytes, position: int, wire: int) -> int:
+def skip_field(data: bytes, position: int, wire: int) -> int:
     """Return where a field that nobody knows ends; groups, long out of use, may nest."""
     depth = 0
     while True:

@@ -28,55 +28,61 @@ def wrapper_of(schema: Schema) -> WrapperMessage | None:
     """Return what a schema is in protobuf, if not what it looks like."""
     if schema.shape is Shape.LIST and schema.go in _WRAPPED_LISTS:
         plain = Schema(Shape.LIST, items=schema.items)
-        return WrapperMessage(_struct(_field("items", 1, plain)), lambda value: {"items": value}, _items)
+        return WrapperMessage(
+            _schema_reference(_wrapper_field("items", 1, plain)), lambda value: {"items": value}, _unwrap_items
+        )
     if schema.shape is not Shape.ANY or schema.items is None:
         return None
-    either = _field("schema", 1, schema.items, pointer=True)
+    either = _wrapper_field("schema", 1, schema.items, pointer=True)
     match schema.name.removeprefix(_EXTENSIONS):
         case "JSONSchemaPropsOrBool":
-            allows = _field("allows", 1, Schema(Shape.BOOLEAN))
+            allows = _wrapper_field("allows", 1, Schema(Shape.BOOLEAN))
             return WrapperMessage(
-                _struct(allows, _field("schema", 2, schema.items, pointer=True)), _or_bool, _schema_or_allows
+                _schema_reference(allows, _wrapper_field("schema", 2, schema.items, pointer=True)),
+                _wrap_schema_or_bool,
+                _unwrap_schema_or_bool,
             )
         case "JSONSchemaPropsOrArray":
             return WrapperMessage(
-                _struct(either, _list("jSONSchemas", schema.items)), _or("jSONSchemas"), _list_or_schema
+                _schema_reference(either, _wrapped_list("jSONSchemas", schema.items)),
+                _wrap_schema_or("jSONSchemas"),
+                _unwrap_schema_or_list,
             )
         case "JSONSchemaPropsOrStringArray":
-            texts = _list("property", Schema(Shape.STRING))
-            return WrapperMessage(_struct(either, texts), _or("property"), _list_or_schema)
+            texts = _wrapped_list("property", Schema(Shape.STRING))
+            return WrapperMessage(_schema_reference(either, texts), _wrap_schema_or("property"), _unwrap_schema_or_list)
     return None
 
 
-def _field(name: str, number: int, schema: Schema, pointer: bool = False) -> Field:
+def _wrapper_field(name: str, number: int, schema: Schema, pointer: bool = False) -> Field:
     return Field(name, schema, pointer=pointer, number=number)
 
 
-def _list(name: str, items: Schema) -> Field:
-    return _field(name, 2, Schema(Shape.LIST, items=items))
+def _wrapped_list(name: str, items: Schema) -> Field:
+    return _wrapper_field(name, 2, Schema(Shape.LIST, items=items))
 
 
-def _struct(*fields: Field) -> Schema:
+def _schema_reference(*fields: Field) -> Schema:
     return Schema(Shape.STRUCT, fields={field.name: field for field in fields})
 
 
-def _items(value: dict[str, Any]) -> list[Any]:
+def _unwrap_items(value: dict[str, Any]) -> list[Any]:
     items: list[Any] = value.get("items", [])
     return items
 
 
-def _or_bool(value: bool | dict[str, Any]) -> dict[str, Any]:
+def _wrap_schema_or_bool(value: bool | dict[str, Any]) -> dict[str, Any]:
     return {"allows": value} if isinstance(value, bool) else {"allows": True, "schema": value}
 
 
-def _schema_or_allows(value: dict[str, Any]) -> bool | dict[str, Any]:
+def _unwrap_schema_or_bool(value: dict[str, Any]) -> bool | dict[str, Any]:
     schema: bool | dict[str, Any] = value.get("schema", value.get("allows", False))
     return schema
 
 
-def _or(name: str) -> Callable[[Any], dict[str, Any]]:
+def _wrap_schema_or(name: str) -> Callable[[Any], dict[str, Any]]:
     return lambda value: {name: value} if isinstance(value, list) else {"schema": value}
 
 
-def _list_or_schema(value: dict[str, Any]) -> list[Any] | dict[str, Any] | None:
+def _unwrap_schema_or_list(value: dict[str, Any]) -> list[Any] | dict[str, Any] | None:
     return value.get("jSONSchemas") or value.get("property") or value.get("schema")

@@ -8,9 +8,9 @@ from batkube.execution.scripts.state import Arguments, ScriptState
 def touch(state: ScriptState, arguments: Arguments, *, is_folder: bool = False) -> None:
     """Make files or folders."""
     state.status = 0
-    options = _letters(arguments)
+    options = _option_letters(arguments)
     if options - {"p"} or (options and not is_folder) or None in arguments:
-        state.doubt("mkdir" if is_folder else "touch")
+        state.mark_uncertain("mkdir" if is_folder else "touch")
     for path in _paths(arguments):
         if is_folder and not options and state.has_file(path):
             state.status = 1
@@ -18,28 +18,28 @@ def touch(state: ScriptState, arguments: Arguments, *, is_folder: bool = False) 
         parents = path.strip("/").split("/") if options else []
         for count in range(1, len(parents)):
             folder = "/" * path.startswith("/") + "/".join(parents[:count])
-            state.disk.write(folder, state.time, is_folder=True)
-        is_made = state.disk.write(path, state.time, is_folder=is_folder)
+            state.files.write(folder, state.time, is_folder=True)
+        is_made = state.files.write(path, state.time, is_folder=is_folder)
         if is_made is False:
             state.status = 1
         elif is_made is None and state.status == 0:
-            state.doubt("mkdir" if is_folder else "touch")
+            state.mark_uncertain("mkdir" if is_folder else "touch")
 
 
 def remove(state: ScriptState, arguments: Arguments) -> None:
     """Remove files, and folders where that is asked for."""
-    options = _letters(arguments)
+    options = _option_letters(arguments)
     state.status = 0
     if options - {"r", "R", "f"} or None in arguments:
-        state.doubt("rm")
+        state.mark_uncertain("rm")
     for path in _paths(arguments):
         there = True if options == {"r", "f"} else state.has_file(path)
         if there is None and "f" not in options:
-            state.doubt("rm")
+            state.mark_uncertain("rm")
         elif (not there and "f" not in options) or (not options & {"r", "R"} and state.has_file(path, folder=True)):
             state.status = 1
         elif there:
-            state.disk.remove(path, state.time)
+            state.files.remove(path, state.time)
 
 
 def read(state: ScriptState, arguments: Arguments, *, missing: int | None = 1) -> None:
@@ -47,14 +47,14 @@ def read(state: ScriptState, arguments: Arguments, *, missing: int | None = 1) -
     state.write(None)
     there = [state.has_file(path) and not state.has_file(path, folder=True) for path in _paths(arguments)]
     state.status = missing if False in there else 0
-    if None in (*there, *arguments, state.status) or _letters(arguments):
-        state.doubt("cat" if missing else "ls")
+    if None in (*there, *arguments, state.status) or _option_letters(arguments):
+        state.mark_uncertain("cat" if missing else "ls")
 
 
 def _paths(arguments: Arguments) -> list[str]:
     return [one for one in arguments if one is not None and not one.startswith("-")]
 
 
-def _letters(arguments: Arguments) -> set[str]:
+def _option_letters(arguments: Arguments) -> set[str]:
     """Return the letters of all options."""
     return {letter for one in arguments if one is not None and one.startswith("-") for letter in one[1:]}

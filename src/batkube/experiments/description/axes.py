@@ -12,17 +12,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from batkube.experiments.description.ranges import RANGE_WORDS, spread
+from batkube.experiments.description.ranges import RANGE_KEYS, expand_range
 from batkube.kernel.errors import InputError
-from batkube.kernel.spelling import check_names, nearest
+from batkube.kernel.text.suggestions import check_names, suggestion
 from batkube.scenarios.keys import KEYS
 
 #: The words of an axis that is more than a list or labels.
-_AXIS_WORDS = ("key", "values", *RANGE_WORDS)
+_AXIS_KEYS = ("key", "values", *RANGE_KEYS)
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
+class AxisValue:
     """One value of an axis."""
 
     label: str
@@ -35,7 +35,7 @@ class Axis:
     """One thing that varies; at least one value, labels all different."""
 
     name: str
-    values: tuple[Value, ...]
+    values: tuple[AxisValue, ...]
 
     @property
     def labels(self) -> list[str]:
@@ -60,8 +60,8 @@ class AxisReader:
 
     def read(self, content: object) -> Axis:
         """Return the axis. Raises InputError."""
-        if isinstance(content, Mapping) and any(word in content for word in _AXIS_WORDS):
-            check_names(content, _AXIS_WORDS, self._source, self._at, "a word of an axis")
+        if isinstance(content, Mapping) and any(word in content for word in _AXIS_KEYS):
+            check_names(content, _AXIS_KEYS, self._source, self._at, "a word of an axis")
             self._key = str(content.get("key", self._name))
             words = {word: value for word, value in content.items() if word != "key"}
             if "values" in words and len(words) > 1:
@@ -76,46 +76,46 @@ class AxisReader:
                 raise self._error(f"has the value {label!r} twice", "give each value its own label")
         return Axis(self._name, tuple(values))
 
-    def _values(self, content: object) -> Iterator[Value]:
+    def _values(self, content: object) -> Iterator[AxisValue]:
         if isinstance(content, Mapping):
             for label, settings in content.items():
-                yield self._labelled(label_of(label), settings)
+                yield self._labelled_value(label_of(label), settings)
             return
         if not isinstance(content, list | tuple):
             raise self._error(f"{content!r} is not a list of values", f"write [{content}]")
         for entry in content:
             if not isinstance(entry, Mapping):
-                yield self._plain(label_of(entry), entry)
-            elif any(word in entry for word in RANGE_WORDS):
+                yield self._plain_value(label_of(entry), entry)
+            elif any(word in entry for word in RANGE_KEYS):
                 yield from self._range(entry)
             else:
                 yield from self._values(entry)
 
-    def _range(self, words: Mapping[str, object]) -> Iterator[Value]:
-        check_names(words, RANGE_WORDS, self._source, self._at, "a word of a range")
+    def _range(self, words: Mapping[str, object]) -> Iterator[AxisValue]:
+        check_names(words, RANGE_KEYS, self._source, self._at, "a word of a range")
         try:
-            spread_out = spread(words)
+            spread_out = expand_range(words)
         except ValueError as error:
             raise self._error(str(error), "such as {from: 0ms, to: 50ms, step: 5ms}") from error
         for entry in spread_out:
-            yield self._plain(label_of(entry), entry)
+            yield self._plain_value(label_of(entry), entry)
 
-    def _labelled(self, label: str, settings: object) -> Value:
+    def _labelled_value(self, label: str, settings: object) -> AxisValue:
         if not isinstance(settings, Mapping):
-            return self._plain(label, settings)
+            return self._plain_value(label, settings)
         for key in settings:
             self._check_key(str(key), f"{self._at}.{label}.{key}")
-        return Value(label, {str(key): value for key, value in settings.items()})
+        return AxisValue(label, {str(key): value for key, value in settings.items()})
 
-    def _plain(self, label: str, value: object) -> Value:
+    def _plain_value(self, label: str, value: object) -> AxisValue:
         self._check_key(self._key, f"{self._at}.key" if self._key != self._name else self._at)
-        return Value(label, {self._key: value})
+        return AxisValue(label, {self._key: value})
 
     def _check_key(self, key: str, at: str) -> None:
         if key == "seed":
             raise InputError(self._source, at=at, problem="seeds are no axis", remedy="write seeds: 10, or a list")
         if key.split(".")[0] not in KEYS:
-            hint = nearest(key.split(".")[0], KEYS)
+            hint = suggestion(key.split(".")[0], KEYS)
             named = "" if key != self._name else ", which the axis could be named after; or name it with 'key'"
             raise InputError(self._source, at=at, problem=f"{key!r} is not a key of a scenario{named}", remedy=hint)
 

@@ -6,30 +6,30 @@ import functools
 import io
 from collections.abc import Iterable
 
-from batkube.cluster.resource_usage import ResourceUsage
-from batkube.outputs.files.schedule_csv import summary_of
-from batkube.outputs.files.streams import MachineStatesWriter
-from batkube.outputs.measures.number_columns import COMPLETED
+from batkube.cluster.nodes.resource_usage import ResourceUsage
+from batkube.outputs.measures.metric_columns import COMPLETED
+from batkube.outputs.writers.schedule_csv import summary_of
+from batkube.outputs.writers.streaming_csv import MachineStatesWriter
 
 #: What says which run a row is of; the axes stand after the first.
 RUN, SEED, REPEAT, STATE = "run", "seed", "repeat", "state"
 #: What schedule.csv holds more where time is paced (`pacing.tally`).
-PACED = ("cycles", "cycles_cut_short", "decisions", "late_decisions", "mean_lateness", "max_lateness")
+PACED_COLUMNS = ("cycles", "cycles_cut_short", "decisions", "late_decisions", "mean_lateness", "max_lateness")
 #: What it holds more of jobs of many pods, and of several schedulers that share a cluster (`simulation.record`).
-OF_PROGRAMS = ("nb_jobs_deadlocked", "nb_bindings_refused", "nb_pods_rejected")
+PROGRAM_COLUMNS = ("nb_jobs_deadlocked", "nb_bindings_refused", "nb_pods_rejected")
 #: How many pods were bound to a node without room for them: from schedule.csv where time is paced, which counts them
 #: under its own name, and else from the fidelity notes.
-OVERALLOCATIONS, COUNTED_WHEN_PACED = "overallocations", "over_allocations"
+OVERALLOCATIONS, PACED_OVERALLOCATIONS = "overallocations", "over_allocations"
 #: How often the scheduler did what no cluster allows, of any kind.
 VIOLATIONS = "nb_violations"
 #: The columns of timings.csv after the run, in order. They are real, so they are kept out of results.csv.
-TIMINGS = ("real_s", "cpu_s", "scheduler_cpu_s", "peak_memory_bytes", "virtual_per_real")
+TIMING_COLUMNS = ("real_s", "cpu_s", "scheduler_cpu_s", "peak_memory_bytes", "virtual_per_real")
 #: What reports add to each run: the digest of its journal.
 DIGEST = "digest"
 
 #: Columns of schedule.csv that are not taken over: there for Batsim's sake, or told otherwise.
-_SILENT = (
-    COUNTED_WHEN_PACED,
+_EXCLUDED_COLUMNS = (
+    PACED_OVERALLOCATIONS,
     "batsim_version",
     "consumed_joules",
     "nb_grouped_switches",
@@ -50,18 +50,26 @@ def measured_columns() -> tuple[str, ...]:
     empty = summary_of(
         (), states, usage, workload_outcomes=(), machine_count=0, whole_machines=True, job_count=0, version=""
     )
-    return results_among(empty)
+    return result_columns_among(empty)
 
 
-def results_among(names: Iterable[str]) -> tuple[str, ...]:
+def result_columns_among(names: Iterable[str]) -> tuple[str, ...]:
     """Return those of the columns of a schedule.csv that are results."""
-    return tuple(name for name in names if name not in _SILENT)
+    return tuple(name for name in names if name not in _EXCLUDED_COLUMNS)
 
 
 @functools.cache
 def number_columns() -> tuple[str, ...]:
     """Return the columns that hold a number of each run: what figures can show."""
-    return (*measured_columns(), *OF_PROGRAMS, *PACED, VIOLATIONS, OVERALLOCATIONS, *TIMINGS, COMPLETED)
+    return (
+        *measured_columns(),
+        *PROGRAM_COLUMNS,
+        *PACED_COLUMNS,
+        VIOLATIONS,
+        OVERALLOCATIONS,
+        *TIMING_COLUMNS,
+        COMPLETED,
+    )
 
 
 @functools.cache

@@ -38,7 +38,7 @@ class Condition:
         alternatives = values.join(self.values)
         return f"{self.column} {self.sign if self.sign in _OPERATORS else sign} {alternatives}"
 
-    def holds(self, cell: object) -> bool:
+    def matches(self, cell: object) -> bool:
         """Say whether a cell fulfils it; numbers are compared as numbers, and an empty cell fulfils nothing."""
         if self.sign in _OPERATORS:
             number = as_number(cell)
@@ -55,10 +55,10 @@ def read_conditions(content: object, source: Path, at: str) -> tuple[Condition, 
     return tuple(_condition(str(column), wanted, source, f"{at}.{column}") for column, wanted in content.items())
 
 
-def fulfilling(frame: pd.DataFrame, conditions: tuple[Condition, ...]) -> pd.DataFrame:
+def matching_rows(frame: pd.DataFrame, conditions: tuple[Condition, ...]) -> pd.DataFrame:
     """Return the rows that fulfil all conditions; the columns must be there."""
     for condition in conditions:
-        frame = frame[frame[condition.column].map(condition.holds).astype(bool)]
+        frame = frame[frame[condition.column].map(condition.matches).astype(bool)]
     return frame
 
 

@@ -15,9 +15,9 @@ from pathlib import Path
 from batkube.experiments.description.columns import SEED, number_columns, reserved_columns
 from batkube.experiments.description.conditions import Condition, as_number, read_conditions
 from batkube.kernel.errors import InputError
-from batkube.kernel.job_measures import UTILISATION_OF
-from batkube.kernel.spelling import check_names
-from batkube.outputs.measures.number_columns import JOB_COLUMNS, column_of, job_column_of
+from batkube.kernel.text.suggestions import check_names
+from batkube.outputs.job_statistics import UTILISATION_PREFIX
+from batkube.outputs.measures.metric_columns import JOB_COLUMNS, column_of, job_column_of
 
 
 class FigureKind(enum.StrEnum):
@@ -43,7 +43,7 @@ class Baseline:
 
 
 @dataclass(frozen=True, slots=True)
-class Published:
+class PublishedData:
     """Data of others, drawn next to ours: a CSV file with a row per run, or a jobs.csv per run."""
 
     label: str
@@ -75,7 +75,7 @@ class FigureSpec:
     log_y: bool = False
     where: tuple[Condition, ...] = ()
     baselines: tuple[Baseline, ...] = ()
-    published: tuple[Published, ...] = ()
+    published: tuple[PublishedData, ...] = ()
 
 
 #: The keys of an entry, and of the mappings inside it.
@@ -106,7 +106,7 @@ def _figure(entry: object, source: Path, at: str, axes: Mapping[str, Sequence[st
     if not x or not y:
         raise InputError(source, at=at, problem=f"says no {'x' if not x else 'y'}", remedy="name an axis or a column")
     check_names([x], (*axes, SEED, *number_columns()), source, f"{at}.x", "an axis or a column of numbers")
-    plain = [name for name in y if not name.startswith(UTILISATION_OF)]  # of whichever resource
+    plain = [name for name in y if not name.startswith(UTILISATION_PREFIX)]  # of whichever resource
     check_names(plain, number_columns(), source, f"{at}.y", "a column of numbers")
     check_names([by] if by else [], axes, source, f"{at}.by", "an axis of this experiment")
     check_names([facet] if facet else [], axes, source, f"{at}.facet", "an axis of this experiment")
@@ -116,7 +116,7 @@ def _figure(entry: object, source: Path, at: str, axes: Mapping[str, Sequence[st
     log = _text(values, "log", source, at)
     check_names([log] if log else [], ("x", "y", "xy"), source, f"{at}.log", "a choice of logarithmic axes")
     return FigureSpec(
-        title=_text(values, "title", source, at) or usual_title(x, y),
+        title=_text(values, "title", source, at) or default_title(x, y),
         kind=_kind(values, source, at, x in axes),
         x=x,
         y=y,
@@ -128,8 +128,8 @@ def _figure(entry: object, source: Path, at: str, axes: Mapping[str, Sequence[st
         where=where,
         baselines=_baselines(values.get("baselines"), y, axes.get(facet, ()), source, f"{at}.baselines"),
         published=tuple(
-            _published(one, y, axes.get(facet, ()), source, f"{at}.published{place}")
-            for one, place in _one_or_several(values.get("published"))
+            _published_data(one, y, axes.get(facet, ()), source, f"{at}.published{place}")
+            for one, place in _entries(values.get("published"))
         ),
     )
 
@@ -159,7 +159,7 @@ def distribution_title(name: str) -> str:
     return f"Distribution of {job_column_of(name).label}"
 
 
-def usual_title(x: str, y: Sequence[str]) -> str:
+def default_title(x: str, y: Sequence[str]) -> str:
     """Return what a figure is called that has no title."""
     words = f"{' and '.join(column_of(name).label for name in y)} by {column_of(x).label}"
     return words[0].upper() + words[1:]
@@ -176,21 +176,20 @@ def _baselines(content: object, y: Sequence[str], panels: Sequence[str], source:
     if isinstance(content, Mapping):
         content = [{"label": label, "value": value} for label, value in content.items()]
     entries = [
-        (_mapping(entry, _BASELINE_KEYS, source, f"{at}{place}"), f"{at}{place}")
-        for entry, place in _one_or_several(content)
+        (_mapping(entry, _BASELINE_KEYS, source, f"{at}{place}"), f"{at}{place}") for entry, place in _entries(content)
     ]
     made = []
     for values, place in entries:
         value = as_number(values.get("value"))
         if value is None:
             raise InputError(source, at=place, problem=f"{values.get('value')!r} is not a number")
-        column = _chosen_column(values, y, source, place)
+        column = _column_to_draw(values, y, source, place)
         facets = _facets(values, panels, source, place)
         made.append(Baseline(_text(values, "label", source, place) or "baseline", value, column, facets))
     return tuple(made)
 
 
-def _chosen_column(values: Mapping[str, object], y: Sequence[str], source: Path, at: str) -> str:
+def _column_to_draw(values: Mapping[str, object], y: Sequence[str], source: Path, at: str) -> str:
     column = _text(values, "y", source, at)
     if column in y or (not column and len(y) == 1):
         return column or y[0]
@@ -209,7 +208,7 @@ def _facets(values: Mapping[str, object], panels: Sequence[str], source: Path, a
     return facets
 
 
-def _published(entry: object, y: Sequence[str], panels: Sequence[str], source: Path, at: str) -> Published:
+def _published_data(entry: object, y: Sequence[str], panels: Sequence[str], source: Path, at: str) -> PublishedData:
     values = _mapping(entry, _PUBLISHED_KEYS, source, at)
     file, jobs = _text(values, "file", source, at), _text(values, "jobs", source, at)
     if bool(file) == bool(jobs):
@@ -218,12 +217,12 @@ def _published(entry: object, y: Sequence[str], panels: Sequence[str], source: P
         )
     theirs = values.get("y")
     if isinstance(theirs, Mapping):
-        columns = {_chosen_column({"y": ours}, y, source, f"{at}.y"): str(name) for ours, name in theirs.items()}
+        columns = {_column_to_draw({"y": ours}, y, source, f"{at}.y"): str(name) for ours, name in theirs.items()}
     elif theirs is None:
         columns = {name: name for name in y}
     else:
-        columns = {_chosen_column({}, y, source, f"{at}.y"): str(theirs)}
-    return Published(
+        columns = {_column_to_draw({}, y, source, f"{at}.y"): str(theirs)}
+    return PublishedData(
         label=_text(values, "label", source, at) or "published",
         file=file,
         jobs=jobs,
@@ -242,7 +241,7 @@ def _factor(values: Mapping[str, object], key: str, source: Path, at: str) -> fl
     return _UNITS[unit] if unit else 1.0
 
 
-def _one_or_several(content: object) -> list[tuple[object, str]]:
+def _entries(content: object) -> list[tuple[object, str]]:
     """Return each entry with its place in error messages; one mapping alone may stand for a list of it."""
     if content is None:
         return []

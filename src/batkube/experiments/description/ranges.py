@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 #: The words of a range; a mapping that holds one of them is a range.
-RANGE_WORDS = ("from", "to", "step", "digits")
+RANGE_KEYS = ("from", "to", "step", "digits")
 #: Nobody means a range with more values than this.
-_MOST_VALUES = 100_000
+_MAX_VALUES = 100_000
 
 _UNITS_S = {
     "ns": Decimal("1e-9"),
@@ -48,7 +48,7 @@ class _Amount:
         return self.number * _UNITS_S[self.unit] / _UNITS_S[unit]
 
 
-def spread(words: Mapping[str, object]) -> list[int | float | str]:
+def expand_range(words: Mapping[str, object]) -> list[int | float | str]:
     """Return the values of a range. Raises ValueError, saying what is wrong with it."""
     for needed in ("from", "to"):
         if needed not in words:
@@ -62,10 +62,10 @@ def spread(words: Mapping[str, object]) -> list[int | float | str]:
     if high < low:
         raise ValueError(f"ends at {words['to']}, before it starts at {words['from']}")
     numbers = _steps(low, high, step.in_unit(unit)) if step else _decades(low, high, _digits(words["digits"]))
-    return [_written(number, unit) for number in numbers]
+    return [_format_value(number, unit) for number in numbers]
 
 
-def in_seconds(label: str) -> Decimal | None:
+def label_in_seconds(label: str) -> Decimal | None:
     """Return how long a label with a unit is, whatever the unit; None if it tells no duration."""
     match = _LENGTH.fullmatch(label.strip())
     return Decimal(match[1]) * _UNITS_S[match[2]] if match else None
@@ -83,7 +83,7 @@ def _steps(low: Decimal, high: Decimal, step: Decimal) -> Iterator[Decimal]:
     if step <= 0:
         raise ValueError("the step of a range must be more than 0")
     count = int((high - low) / step) + 1
-    if count > _MOST_VALUES:
+    if count > _MAX_VALUES:
         raise ValueError(f"has {count:,} values; choose a larger step")
     return (low + number * step for number in range(count))
 
@@ -107,7 +107,7 @@ def _digits(value: object) -> list[Decimal]:
     return digits
 
 
-def _written(number: Decimal, unit: str) -> int | float | str:
+def _format_value(number: Decimal, unit: str) -> int | float | str:
     whole = number == number.to_integral_value()
     if unit:
         return f"{int(number) if whole else format(number.normalize(), 'f')}{unit}"

@@ -10,10 +10,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from batkube.experiments.figures.data import Chart, ChartPoint, Panel, Series
+from batkube.experiments.figures.chart_data import Chart, ChartPoint, Panel, Series
 from batkube.experiments.figures.marks import Mark
-from batkube.experiments.figures.numbers import mean_text
-from batkube.outputs.charts.axes import unit_factor, worded
+from batkube.experiments.figures.number_format import format_mean
+from batkube.outputs.charts.axes import single_line, unit_factor
 from batkube.outputs.measures.intervals import Sample
 from batkube.outputs.pages.colours import LIGHT
 
@@ -26,31 +26,31 @@ _LEAST_FOR_BOX = 5
 
 def bar_height_in(chart: Chart) -> float:
     """Return the height of a panel: each row has room for all its bars."""
-    return max(0.7, len(chart.x.categories) * (_depth(chart) * _BAR_IN + _GAP_IN))
+    return max(0.7, len(chart.x.categories) * (_bars_per_row(chart) * _BAR_IN + _GAP_IN))
 
 
 def draw_bars(axes: Axes, chart: Chart, panel: Panel, marks: dict[str, Mark]) -> None:
     """Draw a panel of a bar or box chart."""
-    share = _share(chart)
-    reach = _reach(panel, chart.kind)
+    share = _bar_share(chart)
+    reach = _axis_maximum(panel, chart.kind)
     if chart.log_y:
         axes.set_xscale("log")
-    for series, point, y in _places(chart, panel):
+    for series, point, y in _bar_positions(chart, panel):
         if chart.kind == "box":
-            _box(axes, point, y, share, marks[series.label])
+            _draw_box(axes, point, y, share, marks[series.label])
         else:
-            _bar(axes, point, y, share, marks[series.label])
+            _draw_bar(axes, point, y, share, marks[series.label])
     for level in panel.levels:
         mark = marks[level.label]
         axes.axvline(level.value, color=mark.colour, linestyle=mark.dashes, linewidth=1.3, zorder=4)
     names = chart.x.categories
-    axes.set_yticks(range(len(names)), [worded(name, 34) for name in names])
+    axes.set_yticks(range(len(names)), [single_line(name, 34) for name in names])
     axes.set_ylim(len(names) - 0.5, -0.5)
     axes.tick_params(axis="y", length=0)
     if not chart.log_y:
-        low = 0.0 if chart.kind == "bar" else _low(panel, reach)
+        low = 0.0 if chart.kind == "bar" else _axis_minimum(panel, reach)
         # Numbers stand beside bars, and need more of a narrow panel.
-        room = _room(axes, len(chart.rows[0])) if chart.kind == "bar" else 0.05
+        room = _label_margin(axes, len(chart.rows[0])) if chart.kind == "bar" else 0.05
         axes.set_xlim(low, reach + (reach - low) * room or 1.0)
     axes.grid(axis="x", color=LIGHT["rule"], linewidth=0.6)
 
@@ -59,9 +59,9 @@ def label_bars(axes: Axes, chart: Chart, panel: Panel, unit: str) -> None:
     """Write the means beside the bars of a panel, in the unit of its axis."""
     factor = unit_factor(unit) if panel.column.is_time else 1.0
     column = replace(panel.column, decimals=3) if factor > 1 else panel.column
-    for _, point, y in _places(chart, panel):
+    for _, point, y in _bar_positions(chart, panel):
         axes.annotate(
-            f"{mean_text(_in_unit(point.sample, factor), column)} {unit}",
+            f"{format_mean(_in_unit(point.sample, factor), column)} {unit}",
             (max(point.sample.mean, point.sample.high), y),
             (5, 0),
             textcoords="offset points",
@@ -80,21 +80,25 @@ def _in_unit(sample: Sample, factor: float) -> Sample:
     )
 
 
-def _places(chart: Chart, panel: Panel) -> Iterator[tuple[Series, ChartPoint, float]]:
+def _bar_positions(chart: Chart, panel: Panel) -> Iterator[tuple[Series, ChartPoint, float]]:
     """Yield every bar of a panel with where it stands."""
-    slots, depth = _slots(panel, chart), _depth(chart)
+    slots, depth = _slots(panel, chart), _bars_per_row(chart)
     for series in panel.series:
         for point in series.points:
             alone = series.is_published and series.label in chart.x.categories
-            yield series, point, point.x if alone else point.x + (slots[series.label] - (depth - 1) / 2) * _share(chart)
+            yield (
+                series,
+                point,
+                point.x if alone else point.x + (slots[series.label] - (depth - 1) / 2) * _bar_share(chart),
+            )
 
 
-def _share(chart: Chart) -> float:
+def _bar_share(chart: Chart) -> float:
     """Return how much of a row of names one bar takes."""
-    return _BAR_IN / (_depth(chart) * _BAR_IN + _GAP_IN)
+    return _BAR_IN / (_bars_per_row(chart) * _BAR_IN + _GAP_IN)
 
 
-def _room(axes: Axes, facets: int) -> float:
+def _label_margin(axes: Axes, facets: int) -> float:
     """Return how much longer than its longest bar the axis is: numbers stand beside bars, and fit in narrow panels."""
     figure = axes.figure
     assert isinstance(figure, Figure)
@@ -111,12 +115,12 @@ def _slots(panel: Panel, chart: Chart) -> dict[str, int]:
     return places | {series.label: 0 for series in panel.series if series.label not in places}
 
 
-def _depth(chart: Chart) -> int:
+def _bars_per_row(chart: Chart) -> int:
     """Return how many bars a row of names has room for."""
     return max((place + 1 for panel in chart.panels for place in _slots(panel, chart).values()), default=1)
 
 
-def _reach(panel: Panel, kind: str) -> float:
+def _axis_maximum(panel: Panel, kind: str) -> float:
     points = [point for series in panel.series for point in series.points]
     # Bars show means and intervals; single runs may lie far beyond.
     singles = [value for point in points for value in point.values] if kind == "box" else []
@@ -124,13 +128,13 @@ def _reach(panel: Panel, kind: str) -> float:
     return max([*ends, *singles, *(level.value for level in panel.levels)], default=1.0)
 
 
-def _low(panel: Panel, reach: float) -> float:
+def _axis_minimum(panel: Panel, reach: float) -> float:
     values = [value for series in panel.series for point in series.points for value in point.values]
     low = min([*values, *(level.value for level in panel.levels)], default=0.0)
     return 0.0 if 0 <= low < reach * 0.5 else low - max((reach - low) * 0.08, abs(reach) * 1e-3)
 
 
-def _bar(axes: Axes, point: ChartPoint, y: float, share: float, mark: Mark) -> None:
+def _draw_bar(axes: Axes, point: ChartPoint, y: float, share: float, mark: Mark) -> None:
     sample = point.sample
     axes.barh(y, sample.mean, share * 0.86, color=mark.colour, hatch=mark.hatch, edgecolor="white", lw=0, zorder=2)
     if sample.has_interval and sample.half:
@@ -140,7 +144,7 @@ def _bar(axes: Axes, point: ChartPoint, y: float, share: float, mark: Mark) -> N
         )
 
 
-def _box(axes: Axes, point: ChartPoint, y: float, share: float, mark: Mark) -> None:
+def _draw_box(axes: Axes, point: ChartPoint, y: float, share: float, mark: Mark) -> None:
     values = np.array(point.values)
     if len(values) >= _LEAST_FOR_BOX:
         low, middle, high = np.percentile(values, [25, 50, 75])

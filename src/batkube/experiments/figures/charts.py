@@ -5,77 +5,79 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from batkube.experiments.description.conditions import as_number, fulfilling
-from batkube.experiments.description.figures import FigureKind, FigureSpec, Published
-from batkube.experiments.figures.data import (
+from batkube.experiments.description.conditions import as_number, matching_rows
+from batkube.experiments.description.figures import FigureKind, FigureSpec, PublishedData
+from batkube.experiments.figures.chart_data import (
     AxisScale,
     Chart,
     ChartPoint,
     Level,
     Panel,
     Series,
-    amount,
+    chart_points,
     column_scale,
+    label_amount,
     observations,
-    points_of,
     sample_in,
     scale_of,
     values_in,
 )
 from batkube.experiments.figures.distributions import distribution_chart
-from batkube.experiments.figures.published import Rows, published_sample, published_values, read_published
-from batkube.experiments.results.comparable import standings_among
+from batkube.experiments.figures.published import PublishedRows, published_sample, published_values, read_published
+from batkube.experiments.results.comparability import comparability_of_sets
 from batkube.experiments.results.findings import Findings
 from batkube.kernel.errors import InputError
+from batkube.outputs.measures.comparisons.comparability import Comparability, not_comparable
 from batkube.outputs.measures.intervals import sample_of
-from batkube.outputs.measures.number_columns import COMPLETED, Column, column_of
-from batkube.outputs.measures.standings import Standing, unfair
+from batkube.outputs.measures.metric_columns import COMPLETED, MetricColumn, column_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
 #: What our own runs are called where nothing else tells them from the others.
-OURS = "this experiment"
+OWN_SERIES = "this experiment"
 
 
 def chart_of(spec: FigureSpec, findings: Findings) -> Chart | None:
     """Return the chart of one figure; None when no run has anything to draw. Raises InputError."""
-    charting = _Charting(spec, findings)
+    charting = _ChartBuilder(spec, findings)
     return charting.distribution() if spec.kind is FigureKind.CDF else charting.chart()
 
 
-class _Charting:
+class _ChartBuilder:
     """The making of one chart."""
 
     def __init__(self, spec: FigureSpec, findings: Findings) -> None:
         self._spec = spec
         self._findings = findings
         self._axes = findings.axes
-        self._frame = fulfilling(findings.frame, spec.where)
+        self._frame = matching_rows(findings.frame, spec.where)
         self._remarks: list[str] = []
         self._published = self._read_published()
         self._scale = self._x_scale() if spec.x else AxisScale("")
 
     def distribution(self) -> Chart | None:
-        marks = {label: standing.sign for label, standing in self._standings(self._spec.by).items()}
-        return distribution_chart(self._spec, self._findings, self._frame, marks, self._notes())
+        marks = {label: standing.sign for label, standing in self._comparability(self._spec.by).items()}
+        return distribution_chart(self._spec, self._findings, self._frame, marks, self._chart_remarks())
 
     def chart(self) -> Chart | None:
         spec = self._spec
-        facets = self._present(spec.facet) if spec.facet else [""]
+        facets = self._labels_with_runs(spec.facet) if spec.facet else [""]
         rows = tuple(tuple(self._panel(column_of(name), facet) for facet in facets) for name in spec.y)
         if not any(panel.series for row in rows for panel in row):
             return None
-        standings = self._standings(spec.x)
-        marked = tuple(standings.get(one, Standing.FAIR).marked(one) for one in self._scale.categories)
+        standings = self._comparability(spec.x)
+        marked = tuple(standings.get(one, Comparability.COMPARABLE).marked(one) for one in self._scale.categories)
         scale = replace(self._scale, categories=marked)
-        return Chart(spec.title, spec.kind, scale, rows, spec.log_y, spec.caption, (*self._notes(), *self._remarks))
+        return Chart(
+            spec.title, spec.kind, scale, rows, spec.log_y, spec.caption, (*self._chart_remarks(), *self._remarks)
+        )
 
-    def _standings(self, axis: str) -> dict[str, Standing]:
+    def _comparability(self, axis: str) -> dict[str, Comparability]:
         """Return which labels of an axis may be compared, where not all of them are alike in that."""
         if axis not in self._axes:
             return {}
-        there = self._present(axis)
+        there = self._labels_with_runs(axis)
         same = [*(name for name in self._axes if name != axis), "seed", "repeat"]
         runs: dict[str, dict[object, pd.Series[Any]]] = {label: {} for label in there}
         failures: dict[str, list[object]] = {label: [] for label in there}
@@ -85,10 +87,10 @@ class _Charting:
                 runs[row[axis]][key] = row
             else:
                 failures[row[axis]].append(key)
-        found = dict(zip(there, standings_among(list(runs.values()), list(failures.values())), strict=True))
+        found = dict(zip(there, comparability_of_sets(list(runs.values()), list(failures.values())), strict=True))
         return found if len(set(found.values())) > 1 else {}
 
-    def _present(self, axis: str) -> list[str]:
+    def _labels_with_runs(self, axis: str) -> list[str]:
         """Return the labels of an axis that any run to be drawn has, in the experiment's order."""
         there = self._frame[axis].tolist()
         return [label for label in self._axes[axis] if label in there]
@@ -101,7 +103,7 @@ class _Charting:
                 return column_scale(spec.x, is_log=spec.log_x)
             labels = [f"{value:g}" for value in sorted(self._frame[spec.x].dropna().unique())]
         else:
-            labels = self._present(spec.x)
+            labels = self._labels_with_runs(spec.x)
             if not in_categories:
                 scale = scale_of(spec.x, labels, is_log=spec.log_x)
                 if not scale.categories:
@@ -112,22 +114,22 @@ class _Charting:
     def _position(self, cell: object) -> float | None:
         """Return where on the x axis a cell is; None when it has no place there."""
         if not self._scale.categories:
-            return amount(str(cell))
+            return label_amount(str(cell))
         label = f"{cell:g}" if isinstance(cell, float) else str(cell)
         return float(self._scale.categories.index(label)) if label in self._scale.categories else None
 
-    def _panel(self, column: Column, facet: str) -> Panel:
+    def _panel(self, column: MetricColumn, facet: str) -> Panel:
         spec = self._spec
         frame = observations(self._frame, column, list(self._axes))
         if facet:
             frame = frame[frame[spec.facet] == facet]
         series: list[Series] = []
         levels: list[Level] = []
-        standings = self._standings(spec.by)
-        for label in self._present(spec.by) if spec.by else [""]:
+        standings = self._comparability(spec.by)
+        for label in self._labels_with_runs(spec.by) if spec.by else [""]:
             own = frame[frame[spec.by] == label] if spec.by else frame
-            name = _named(spec.by, label) or OURS
-            self._add(column, own, standings.get(label, Standing.FAIR).marked(name), series, levels)
+            name = _qualified_label(spec.by, label) or OWN_SERIES
+            self._add_series(column, own, standings.get(label, Comparability.COMPARABLE).marked(name), series, levels)
         for published, rows in self._published:
             if not published.facets or facet in published.facets:
                 self._add_published(column, published, rows, series, levels)
@@ -136,9 +138,11 @@ class _Charting:
             for one in spec.baselines
             if one.y == column.name and (not one.facets or facet in one.facets)
         ]
-        return self._on_paper(Panel(_named(spec.facet, facet), column, tuple(series), tuple(levels)))
+        return self._without_nonpositive(
+            Panel(_qualified_label(spec.facet, facet), column, tuple(series), tuple(levels))
+        )
 
-    def _on_paper(self, panel: Panel) -> Panel:
+    def _without_nonpositive(self, panel: Panel) -> Panel:
         """Return the panel without what has no place on a logarithmic axis, and remark it."""
         log_y, log_x = self._spec.log_y, self._scale.is_log
 
@@ -154,16 +158,18 @@ class _Charting:
             self._remarks.append(remark)
         return replace(panel, series=tuple(one for one in series if one.points), levels=levels)
 
-    def _add(self, column: Column, frame: pd.DataFrame, label: str, series: list[Series], levels: list[Level]) -> None:
+    def _add_series(
+        self, column: MetricColumn, frame: pd.DataFrame, label: str, series: list[Series], levels: list[Level]
+    ) -> None:
         """Add the points of one series of ours, and a level for each value of x that is no number."""
         positions = [self._position(cell) for cell in frame[self._spec.x]]
         placed = frame.iloc[[row for row, position in enumerate(positions) if position is not None]]
         known = [position for position in positions if position is not None]
-        points = _single_points(column, placed, known) if self._is_scatter else points_of(column, placed, known)
+        points = _single_points(column, placed, known) if self._is_scatter else chart_points(column, placed, known)
         if points:
             series.append(Series(label, points))
         if self._spec.x in self._axes and not self._scale.categories:
-            for odd in [one for one in self._present(self._spec.x) if amount(one) is None]:
+            for odd in [one for one in self._labels_with_runs(self._spec.x) if label_amount(one) is None]:
                 values = values_in(column, frame[frame[self._spec.x] == odd])
                 if values:
                     name = f"{label}, {odd}" if self._spec.by else odd
@@ -175,7 +181,12 @@ class _Charting:
         return self._spec.kind is FigureKind.SCATTER
 
     def _add_published(
-        self, column: Column, published: Published, rows: Rows, series: list[Series], levels: list[Level]
+        self,
+        column: MetricColumn,
+        published: PublishedData,
+        rows: PublishedRows,
+        series: list[Series],
+        levels: list[Level],
     ) -> None:
         values = published_values(published, rows.cells, column)
         pairs = [(row, value) for row, value in zip(rows.cells, values, strict=True) if value is not None]
@@ -197,7 +208,7 @@ class _Charting:
         if points:
             series.append(Series(published.label, points, is_published=True))
 
-    def _published_position(self, published: Published, row: dict[str, object]) -> float | None:
+    def _published_position(self, published: PublishedData, row: dict[str, object]) -> float | None:
         if not published.x:
             return self._position(published.label)
         if self._scale.categories:
@@ -205,10 +216,10 @@ class _Charting:
         number = as_number(row[published.x])
         return None if number is None else number * published.x_factor
 
-    def _read_published(self) -> list[tuple[Published, Rows]]:
+    def _read_published(self) -> list[tuple[PublishedData, PublishedRows]]:
         """Read what there is; what is missing is said in the figure rather than spoiling the whole report."""
         folder = self._findings.file.parent
-        tables: list[tuple[Published, Rows]] = []
+        tables: list[tuple[PublishedData, PublishedRows]] = []
         for one in self._spec.published:
             try:
                 rows = read_published(one, folder)
@@ -224,29 +235,29 @@ class _Charting:
                 )
         return tables
 
-    def _notes(self) -> list[str]:
+    def _chart_remarks(self) -> list[str]:
         """Return what the reader must know of the numbers."""
         spec, remarks = self._spec, []
         if spec.where:
             remarks.append(f"Runs where {' and '.join(str(each) for each in spec.where)}.")
         drawn = (spec.x, spec.by, spec.facet)
-        mixed = [axis for axis in self._axes if axis not in drawn and len(self._present(axis)) > 1]
+        mixed = [axis for axis in self._axes if axis not in drawn and len(self._labels_with_runs(axis)) > 1]
         if mixed and not self._is_scatter:
             remarks.append(f"Means are over all values of {' and '.join(mixed)}, which is more than chance.")
-        found = [one for axis in (spec.x, spec.by) for one in self._standings(axis).values()]
-        remarks += [f"{one.sign} {one.meaning}." for one in unfair(found)]
+        found = [one for axis in (spec.x, spec.by) for one in self._comparability(axis).values()]
+        remarks += [f"{one.sign} {one.meaning}." for one in not_comparable(found)]
         failed = int((self._frame["state"] != "done").sum())
         if failed and spec.y != (COMPLETED,):
             remarks.append(f"{failed:,} of {len(self._frame):,} runs failed and do not count.")
         return remarks
 
 
-def _named(axis: str, label: str) -> str:
+def _qualified_label(axis: str, label: str) -> str:
     """Return what to call a value of an axis where the axis' name does not stand beside it; numbers need the name."""
     tells_itself = not label[:1].isdecimal() and label not in ("true", "false", "none")
     return label if tells_itself else f"{axis.replace('_', ' ')} {label}"
 
 
-def _single_points(column: Column, frame: pd.DataFrame, positions: list[float]) -> tuple[ChartPoint, ...]:
+def _single_points(column: MetricColumn, frame: pd.DataFrame, positions: list[float]) -> tuple[ChartPoint, ...]:
     values = values_in(column, frame)
     return tuple(ChartPoint(x, sample_of([y]), (y,)) for x, y in zip(positions, values, strict=True))

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from batkube.experiments.description.figures import FigureKind, FigureSpec, distribution_title, usual_title
-from batkube.experiments.figures.data import scale_of
-from batkube.outputs.measures.number_columns import COMPLETED
+from batkube.experiments.description.figures import FigureKind, FigureSpec, default_title, distribution_title
+from batkube.experiments.figures.chart_data import scale_of
+from batkube.outputs.measures.metric_columns import COMPLETED
 
 #: More panels than this are no longer looked at.
 _MOST_FACETS = 6
-_SHOWN = ("makespan", "mean_waiting_time")
+_DEFAULT_COLUMNS = ("makespan", "mean_waiting_time")
 
 
 def default_figures(axes: Mapping[str, Sequence[str]], *, has_failures: bool = False) -> list[FigureSpec]:
@@ -28,25 +28,25 @@ def default_figures(axes: Mapping[str, Sequence[str]], *, has_failures: bool = F
 
 
 def _line(x: str, varied: Mapping[str, Sequence[str]]) -> FigureSpec:
-    by, facet = _others(x, varied)
-    return FigureSpec(usual_title(x, _SHOWN), FigureKind.LINE, x, _SHOWN, by, facet)
+    by, facet = _series_and_facets(x, varied)
+    return FigureSpec(default_title(x, _DEFAULT_COLUMNS), FigureKind.LINE, x, _DEFAULT_COLUMNS, by, facet)
 
 
 def _bars(varied: Mapping[str, Sequence[str]]) -> FigureSpec:
     x = "scheduler" if "scheduler" in varied else max(varied, key=lambda name: len(varied[name]))
-    facet, by = _others(x, varied)
+    facet, by = _series_and_facets(x, varied)
     if facet and len(varied[facet]) > _MOST_FACETS:
         facet, by = "", facet
-    return FigureSpec(usual_title(x, _SHOWN), FigureKind.BAR, x, _SHOWN, by, facet)
+    return FigureSpec(default_title(x, _DEFAULT_COLUMNS), FigureKind.BAR, x, _DEFAULT_COLUMNS, by, facet)
 
 
 def _distribution(name: str, varied: Mapping[str, Sequence[str]]) -> FigureSpec:
     """Return the distribution of a number of jobs: a curve for each scheduler, panels for what they work on."""
-    by, facet = _others("", varied)
+    by, facet = _series_and_facets("", varied)
     return FigureSpec(distribution_title(name), FigureKind.CDF, "", (name,), by, facet)
 
 
-def _others(x: str, varied: Mapping[str, Sequence[str]]) -> tuple[str, str]:
+def _series_and_facets(x: str, varied: Mapping[str, Sequence[str]]) -> tuple[str, str]:
     """Return the axes for series and panels: the scheduler makes series, what it works on makes panels."""
     others = [name for name in varied if name != x]
     others.sort(key=lambda name: (name != "scheduler", name in ("workload", "platform")))

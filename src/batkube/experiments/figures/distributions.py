@@ -13,35 +13,35 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from batkube.experiments.description.figures import FigureSpec
-from batkube.experiments.figures.data import AxisScale, Chart, ChartPoint, Panel, Series, without_copies
+from batkube.experiments.figures.chart_data import AxisScale, Chart, ChartPoint, Panel, Series, without_duplicates
 from batkube.experiments.results.findings import Findings
 from batkube.kernel.errors import InputError
 from batkube.outputs.measures.intervals import Sample, sample_of
+from batkube.outputs.measures.metric_columns import MetricColumn, job_column_of
 from batkube.outputs.measures.metrics import bounded_slowdowns, finished_jobs, jobs_in
-from batkube.outputs.measures.number_columns import Column, job_column_of
-from batkube.outputs.measures.occupation import Floats
+from batkube.outputs.measures.occupancy.stays import Floats
 from batkube.outputs.results import Results
 
 if TYPE_CHECKING:
     import pandas as pd
 
 #: Places at which the curves are looked at: finer than paper.
-_PLACES = 160
+_POSITION_COUNT = 160
 #: A quantity spread over more than this factor is drawn on a logarithmic axis, which spans at most the other factor.
-_WIDE, _WIDEST = 100, 1e6
-_SHARE = Column("share_of_jobs", "share of jobs with at most this", "%", decimals=1)
+_LOG_FROM_RATIO, _MAX_RATIO = 100, 1e6
+_SHARE = MetricColumn("share_of_jobs", "share of jobs with at most this", "%", decimals=1)
 
 
 def distribution_chart(
     spec: FigureSpec, findings: Findings, frame: pd.DataFrame, marks: Mapping[str, str], remarks: Sequence[str]
 ) -> Chart | None:
     """Return the curves of the runs in `frame`; None when no job of theirs finished."""
-    done = without_copies(frame[frame["state"] == "done"], list(findings.axes))
+    done = without_duplicates(frame[frame["state"] == "done"], list(findings.axes))
     values = {str(run): _values(findings, str(run), spec.y[0]) for run in done["run"]}
     pooled = np.concatenate([one for one in values.values() if len(one)] or [np.empty(0)])
     if not len(pooled):
         return None
-    places, is_log = _places(pooled)
+    places, is_log = _curve_positions(pooled)
     column = job_column_of(spec.y[0])
     facets = _labels(done, spec.facet, findings)
     rows = []
@@ -50,7 +50,7 @@ def distribution_chart(
         series = []
         for label in _labels(inside, spec.by, findings):
             own = inside[inside[spec.by] == label] if label else inside
-            curves = [_shares(values[str(run)], places) for run in own["run"] if len(values[str(run)])]
+            curves = [_cumulative_shares(values[str(run)], places) for run in own["run"] if len(values[str(run)])]
             if curves:
                 name = f"{label} {marks.get(label, '')}".strip()
                 series.append(Series(name or "all runs", _points(places, curves)))
@@ -76,18 +76,18 @@ def _values(findings: Findings, run: str, name: str) -> Floats:
     return np.sort(values)
 
 
-def _places(pooled: Floats) -> tuple[Floats, bool]:
+def _curve_positions(pooled: Floats) -> tuple[Floats, bool]:
     """Return where curves are looked at, ascending, and whether the axis is logarithmic."""
     high = float(pooled.max())
     positive = pooled[pooled > 0]
-    least = max(float(positive.min()), high / _WIDEST) if len(positive) else 0.0
-    if least and high > _WIDE * least:
-        return np.geomspace(least / 1.15, high, _PLACES), True
+    least = max(float(positive.min()), high / _MAX_RATIO) if len(positive) else 0.0
+    if least and high > _LOG_FROM_RATIO * least:
+        return np.geomspace(least / 1.15, high, _POSITION_COUNT), True
     low = float(pooled.min())
-    return np.linspace(low, high if high > low else low + 1.0, _PLACES), False
+    return np.linspace(low, high if high > low else low + 1.0, _POSITION_COUNT), False
 
 
-def _shares(ordered: Floats, places: Floats) -> Floats:
+def _cumulative_shares(ordered: Floats, places: Floats) -> Floats:
     shares: Floats = np.searchsorted(ordered, places, side="right") / len(ordered) * 100
     return shares
 

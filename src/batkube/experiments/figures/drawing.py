@@ -13,11 +13,11 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from batkube.experiments.figures.bars import bar_height_in, draw_bars, label_bars
-from batkube.experiments.figures.charts import OURS
-from batkube.experiments.figures.data import Chart, Panel
+from batkube.experiments.figures.chart_data import Chart, Panel
+from batkube.experiments.figures.charts import OWN_SERIES
 from batkube.experiments.figures.lines import draw_lines
 from batkube.experiments.figures.marks import Mark, marks_of
-from batkube.outputs.charts.axes import dress, worded
+from batkube.outputs.charts.axes import format_axis, single_line
 from batkube.outputs.charts.style import chart_style
 
 _WIDTH_IN = {1: 7.2, 2: 9.6, 3: 12.0}
@@ -26,7 +26,7 @@ _LINE_PANEL_IN = 2.55
 #: Panels narrower than this are not read in print.
 _LEAST_PANEL_IN = 2.3
 #: Panels whose values differ by no more than this factor are told in one unit.
-_ALIKE = 20
+_MAX_SCALE_RATIO = 20
 _TITLE_IN, _LEGEND_ROW_IN, _MARGIN_IN, _FACET_IN, _AXIS_IN = 0.36, 0.24, 0.12, 0.26, 0.5
 
 
@@ -67,9 +67,9 @@ def draw(chart: Chart, *, with_title: bool = True, width_in: float | None = None
                     _draw_panel(axes, chart, line[place], marks)
                 else:
                     axes.set_visible(False)
-        _dress_values(chart, [axes for axes in figure.axes if axes.get_visible()])
+        _format_value_axes(chart, [axes for axes in figure.axes if axes.get_visible()])
         if with_title:
-            figure.text(0.012, 1 - 0.1 / height, worded(chart.title, 90), fontsize=12, weight="bold", va="top")
+            figure.text(0.012, 1 - 0.1 / height, single_line(chart.title, 90), fontsize=12, weight="bold", va="top")
         if legend.handles:
             below = (_MARGIN_IN + (_TITLE_IN if with_title else 0.0) - 0.06) / height
             figure.legend(
@@ -92,12 +92,12 @@ def _draw_panel(axes: Axes, chart: Chart, panel: Panel, marks: dict[str, Mark]) 
     else:
         draw_lines(axes, chart, panel, marks)
     if panel.facet:
-        axes.set_title(worded(panel.facet), fontsize=9, weight="bold", loc="left")
+        axes.set_title(single_line(panel.facet), fontsize=9, weight="bold", loc="left")
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
 
 
-def _dress_values(chart: Chart, drawn: list[Axes]) -> None:
+def _format_value_axes(chart: Chart, drawn: list[Axes]) -> None:
     """Give the axes of values their ticks: panels of one column have one unit, unless their sizes are far apart."""
     across = chart.kind in ("bar", "box")
     facets = len(chart.rows[0])
@@ -106,9 +106,9 @@ def _dress_values(chart: Chart, drawn: list[Axes]) -> None:
         reaches = [sorted(axis.get_view_interval()) for axis in own]
         spans = [high - low for low, high in reaches]
         low, high = reaches[spans.index(max(spans))]
-        shared = (low, high) if max(spans) <= _ALIKE * min(spans) else None
+        shared = (low, high) if max(spans) <= _MAX_SCALE_RATIO * min(spans) else None
         for axis, panel in zip(own, row, strict=True):
-            unit = dress(
+            unit = format_axis(
                 axis,
                 panel.column.label,
                 panel.column.unit,
@@ -125,18 +125,18 @@ def _legend(chart: Chart, marks: dict[str, Mark], width_in: float) -> _Legend:
     series = [one.label for panel in chart.panels for one in panel.series]
     # What has its name beside it needs no other.
     labels = [label for label in chart.labels if label not in chart.x.categories]
-    if labels == [OURS]:
+    if labels == [OWN_SERIES]:
         labels = []
-    handles = [_handle(label, marks[label], chart.kind, label in series) for label in labels]
-    widest = max((len(worded(label)) for label in labels), default=1)
+    handles = [_legend_handle(label, marks[label], chart.kind, label in series) for label in labels]
+    widest = max((len(single_line(label)) for label in labels), default=1)
     columns = max(1, min(len(handles), int(width_in / (0.62 + 0.083 * widest))))
     # matplotlib fills columns first; people read rows.
     return _Legend([handle for column in range(columns) for handle in handles[column::columns]], columns)
 
 
-def _handle(label: str, mark: Mark, kind: str, is_series: bool) -> Artist:
+def _legend_handle(label: str, mark: Mark, kind: str, is_series: bool) -> Artist:
     if kind == "bar" and is_series:
-        return Patch(facecolor=mark.colour, hatch=mark.hatch, edgecolor="white", label=worded(label))
+        return Patch(facecolor=mark.colour, hatch=mark.hatch, edgecolor="white", label=single_line(label))
     return Line2D(
         [],
         [],
@@ -146,5 +146,5 @@ def _handle(label: str, mark: Mark, kind: str, is_series: bool) -> Artist:
         marker="" if kind == "cdf" else mark.marker,
         markersize=4.5,
         markerfacecolor="none" if mark.is_hollow else mark.colour,
-        label=worded(label),
+        label=single_line(label),
     )

@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 
 from batkube.experiments.description.figures import FigureSpec, read_figures
+from batkube.experiments.figures.chart_data import Chart
 from batkube.experiments.figures.charts import chart_of
-from batkube.experiments.figures.data import Chart
 from batkube.experiments.figures.defaults import default_figures
 from batkube.experiments.results.findings import Findings, read_findings
 from batkube.kernel.errors import InputError
@@ -19,7 +19,7 @@ FORMATS = ("svg", "png", "pdf", "pgf")
 def figure_specs(findings: Findings) -> list[FigureSpec]:
     """Return the figures of an experiment as asked for, or by default. Raises InputError."""
     specs = read_figures(findings.description.get("figures"), findings.file, findings.axes)
-    return specs or default_figures(findings.axes, has_failures=bool(findings.failed))
+    return specs or default_figures(findings.axes, has_failures=bool(findings.failed_runs))
 
 
 def charts_of(findings: Findings) -> tuple[list[Chart], list[str]]:
@@ -40,8 +40,8 @@ def save_figures(folder: Path, target: Path, kind: str = "svg", width_in: float 
     With a width they are for print: as wide as that, and without a title, which stands in the paper's caption.
     """
     from batkube.experiments.figures.drawing import draw
-    from batkube.outputs.charts.inline_svg import rendered
-    from batkube.outputs.files.products import write_product
+    from batkube.outputs.charts.inline_svg import render_figure
+    from batkube.outputs.files.derived_files import write_derived_file
 
     if kind not in FORMATS:
         raise InputError("--format", problem=f"{kind!r} is not one of {', '.join(FORMATS)}")
@@ -54,7 +54,7 @@ def save_figures(folder: Path, target: Path, kind: str = "svg", width_in: float 
     except OSError as error:
         raise InputError(target, problem=f"cannot be written: {error.strerror}") from error
     for chart, path in zip(charts, paths, strict=True):
-        write_product(path, rendered(draw(chart, with_title=width_in is None, width_in=width_in), kind))
+        write_derived_file(path, render_figure(draw(chart, with_title=width_in is None, width_in=width_in), kind))
     return paths
 
 

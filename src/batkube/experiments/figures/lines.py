@@ -6,9 +6,9 @@ import math
 
 from matplotlib.axes import Axes
 
-from batkube.experiments.figures.data import Chart, Panel, Series
+from batkube.experiments.figures.chart_data import Chart, Panel, Series
 from batkube.experiments.figures.marks import Mark
-from batkube.outputs.charts.axes import dress, worded
+from batkube.outputs.charts.axes import format_axis, single_line
 from batkube.outputs.pages.colours import LIGHT
 
 #: With more points than this, intervals become a band and markers small.
@@ -39,7 +39,7 @@ def draw_lines(axes: Axes, chart: Chart, panel: Panel, marks: dict[str, Mark]) -
         axes.axhline(level.value, color=mark.colour, linestyle=mark.dashes, linewidth=1.3, zorder=above, clip_on=False)
     axes.grid(axis="y", color=LIGHT["rule"], linewidth=0.6)
     _limit_y(axes, chart, panel)
-    _dress_x(axes, chart)
+    _format_x_axis(axes, chart)
 
 
 def _line(axes: Axes, series: Series, mark: Mark, *, is_curve: bool) -> None:
@@ -103,15 +103,15 @@ def _limit_y(axes: Axes, chart: Chart, panel: Panel) -> None:
     axes.set_ylim(low - margin, high + margin)
 
 
-def _dress_x(axes: Axes, chart: Chart) -> None:
+def _format_x_axis(axes: Axes, chart: Chart) -> None:
     names = chart.x.categories
     if not names:
         places = [point.x for panel in chart.panels for series in panel.series for point in series.points]
         most = _MOST_TICKS[min(len(chart.rows[0]), len(_MOST_TICKS)) - 1]
-        dress(axes.xaxis, chart.x.label, chart.x.unit, is_log=chart.x.is_log, most_ticks=most, preferred=places)
+        format_axis(axes.xaxis, chart.x.label, chart.x.unit, is_log=chart.x.is_log, most_ticks=most, preferred=places)
         return
-    labels = [worded(name, 28) for name in names]
+    labels = [single_line(name, 28) for name in names]
     slanted = sum(len(name) + 3 for name in labels) > _LETTERS_PER_PANEL / math.sqrt(max(1, len(chart.rows[0])))
     axes.set_xticks(range(len(names)), labels, rotation=30 if slanted else 0, ha="right" if slanted else "center")
     axes.set_xlim(-0.4, len(names) - 0.6)
-    axes.set_xlabel(worded(chart.x.label))
+    axes.set_xlabel(single_line(chart.x.label))

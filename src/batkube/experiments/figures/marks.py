@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from batkube.experiments.figures.data import Chart
+from batkube.experiments.figures.chart_data import Chart
 from batkube.outputs.pages.colours import LIGHT, SERIES
 
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "p")

@@ -10,7 +10,7 @@ import itertools
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from batkube.experiments.description.reading import Experiment
+from batkube.experiments.description.experiment_file import Experiment
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +26,11 @@ class Point:
     content: Mapping[str, object]
 
     @property
-    def names(self) -> dict[str, str]:
+    def coordinates(self) -> dict[str, str]:
         """What a rule may go by: the labels by axis, and the seed and the repeat."""
         return {**self.labels, "seed": str(self.seed), "repeat": str(self.repeat)}
 
-    def text(self) -> str:
+    def describe(self) -> str:
         """Return which point this is, for people."""
         return ", ".join([*(f"{name}={label}" for name, label in self.labels.items()), f"seed={self.seed}"])
 
@@ -41,7 +41,7 @@ def points(experiment: Experiment) -> Iterator[Point]:
         labels = {axis.name: value.label for axis, value in zip(experiment.axes, values, strict=True)}
         content = dict(experiment.base)
         for value in values:
-            content = with_settings(content, value.settings)
+            content = apply_settings(content, value.settings)
         for seed in experiment.seeds:
             for repeat in range(1, experiment.repeats + 1):
                 point = Point(labels, seed, repeat, {**content, "seed": seed})
@@ -49,14 +49,14 @@ def points(experiment: Experiment) -> Iterator[Point]:
                     yield point
 
 
-def with_settings(content: Mapping[str, object], settings: Mapping[str, object]) -> dict[str, object]:
+def apply_settings(content: Mapping[str, object], settings: Mapping[str, object]) -> dict[str, object]:
     """Return `content` with `settings` made in it; a dotted key sets one entry of a mapping and keeps the others."""
     changed = dict(content)
     for key, value in settings.items():
         outer, dot, inner = key.partition(".")
         if dot:
             held = changed.get(outer)
-            changed[outer] = with_settings(held if isinstance(held, Mapping) else {}, {inner: value})
+            changed[outer] = apply_settings(held if isinstance(held, Mapping) else {}, {inner: value})
         else:
             changed[key] = value
     return changed
@@ -64,5 +64,5 @@ def with_settings(content: Mapping[str, object], settings: Mapping[str, object])
 
 def matches(point: Point, rule: Mapping[str, Collection[str]]) -> bool:
     """Say whether a point has one of the labels that a rule lists, for each name in it."""
-    names = point.names
+    names = point.coordinates
     return all(names[name] in wanted for name, wanted in rule.items())

@@ -15,24 +15,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from batkube.execution.latencies import read_latencies
-from batkube.experiments.description.reading import Experiment
+from batkube.execution.latencies.delays import read_latencies
+from batkube.experiments.description.experiment_file import Experiment
 from batkube.experiments.plan.grid import Point, points
-from batkube.experiments.plan.parts import Part, in_part
+from batkube.experiments.plan.grid_selection import GridSelection, select_points
 from batkube.kernel.errors import InputError
 from batkube.outputs.files.manifest import fingerprint
-from batkube.platforms.reading import read_platform
-from batkube.policies.catalogue import load_policy
+from batkube.platforms.reader import read_platform
+from batkube.policies.registry.catalogue import load_policy
 from batkube.programs.program import Builder
 from batkube.scenarios.files import scenario_values
 from batkube.scenarios.keys import REQUIRED, make_scenario
-from batkube.scenarios.relocation import relocated
-from batkube.scenarios.scenario import POLICY_PREFIX, TIME_LIMIT, Scenario
+from batkube.scenarios.relocation import relocate
+from batkube.scenarios.scenario import POLICY_PREFIX, TIME_LIMIT_KEY, Scenario
 from batkube.schedulers.catalogue import Catalogue
-from batkube.simulation.input_files import files_of
-from batkube.workloads.rules_reading import read_rules
+from batkube.simulation.preparation.input_files import input_files_of
+from batkube.workloads.container_rules.reader import read_rules
 
-_Found = TypeVar("_Found")
+_RunResult = TypeVar("_RunResult")
 
 PolicyCheck = Callable[[str, Mapping[str, str]], object]
 """Raises InputError when there is no policy of that name that takes those arguments."""
@@ -70,7 +70,7 @@ def make_plan(
     experiment: Experiment,
     builder: Builder,
     limit: int | None = None,
-    only: Part | None = None,
+    only: GridSelection | None = None,
     policy_check: PolicyCheck = load_policy,
 ) -> Plan:
     """Return the runs of an experiment, or those of a part of it, the first `limit` of them if that is given.
@@ -79,10 +79,10 @@ def make_plan(
     A policy is tried out by `policy_check`.
     """
     planner = _Planner(experiment, builder, policy_check)
-    wanted = in_part(list(points(experiment)), only or {}, experiment)[:limit]
+    wanted = select_points(list(points(experiment)), only or {}, experiment)[:limit]
     if not wanted:
         raise InputError(experiment.source, at="exclude", problem="leaves no run", remedy="exclude less")
-    return Plan(experiment, [planner.planned(point) for point in wanted], planner.inputs)
+    return Plan(experiment, [planner.plan_run(point) for point in wanted], planner.inputs)
 
 
 class _Planner:
@@ -94,22 +94,22 @@ class _Planner:
         self._policy_check = policy_check
         self.inputs: dict[Path, str] = {}
         #: What was looked at, and what was found.
-        self._seen: dict[tuple[object, ...], Any] = {}
+        self._cache: dict[tuple[object, ...], Any] = {}
 
-    def planned(self, point: Point) -> PlannedRun:
+    def plan_run(self, point: Point) -> PlannedRun:
         scenario = self._scenario(point)
-        for path in (*scenario.input_files, *self._named_by_inputs(scenario)):
+        for path in (*scenario.input_files, *self._referenced_files(scenario)):
             self.inputs[path] = self._hash(path)
         self._check_parts(scenario)
         programs = self._programs(scenario) if scenario.is_outside else {}
         return PlannedRun(self._name(point, scenario, programs), point, scenario, programs)
 
-    def _once(self, what: str, which: tuple[object, ...], find: Callable[[], _Found]) -> _Found:
+    def _cached(self, what: str, which: tuple[object, ...], find: Callable[[], _RunResult]) -> _RunResult:
         """Return what `find` gives for `which`, calling it only the first time."""
         key = (what, *which)
-        if key not in self._seen:
-            self._seen[key] = find()
-        result: _Found = self._seen[key]
+        if key not in self._cache:
+            self._cache[key] = find()
+        result: _RunResult = self._cache[key]
         return result
 
     def _scenario(self, point: Point) -> Scenario:
@@ -124,65 +124,65 @@ class _Planner:
         except InputError as error:
             if error.source != str(source):
                 raise
-            place = f"the run {point.text()}"
+            place = f"the run {point.describe()}"
             at = f"{place}: {error.at}" if error.at else place
             raise InputError(source, at=at, problem=error.problem, remedy=error.remedy) from error
 
     def _check_parts(self, scenario: Scenario) -> None:
         """Refuse parts that no run could use; whether jobs and machines go together is for the run to say."""
-        self._once("platform", (scenario.platform,), lambda: read_platform(scenario.platform))
+        self._cached("platform", (scenario.platform,), lambda: read_platform(scenario.platform))
         latencies = scenario.latencies
         if latencies is not None:
-            self._once("latencies", (latencies,), lambda: read_latencies(latencies))
+            self._cached("latencies", (latencies,), lambda: read_latencies(latencies))
         rules = scenario.rules
         if rules is not None:
-            self._once("rules", (rules,), lambda: read_rules(rules))
+            self._cached("rules", (rules,), lambda: read_rules(rules))
         if not scenario.is_outside:
             name, arguments = scenario.scheduler.removeprefix(POLICY_PREFIX), scenario.scheduler_args
-            self._once("policy", (name, *arguments.items()), lambda: self._policy_check(name, arguments))
+            self._cached("policy", (name, *arguments.items()), lambda: self._policy_check(name, arguments))
 
     def _programs(self, scenario: Scenario) -> dict[str, Path]:
         """Return the programs of a scenario, which are checked with their configuration."""
-        from batkube.programs.choice import outside_programs
+        from batkube.programs.selection.external_programs import external_programs
 
         texts = (scenario.scheduler, *scenario.more_schedulers, "", *scenario.attach)
 
         def find() -> dict[str, Path]:
-            return {program.name: program.binary for program in outside_programs(scenario, build)}
+            return {program.name: program.binary for program in external_programs(scenario, build)}
 
         def build(name: str, catalogue: Catalogue) -> Path:
-            return self._once("build", (name, scenario.catalogue), lambda: self._builder(name, catalogue))
+            return self._cached("build", (name, scenario.catalogue), lambda: self._builder(name, catalogue))
 
-        return self._once("programs", (*texts, scenario.scheduler_config, scenario.catalogue), find)
+        return self._cached("programs", (*texts, scenario.scheduler_config, scenario.catalogue), find)
 
-    def _named_by_inputs(self, scenario: Scenario) -> list[Path]:
+    def _referenced_files(self, scenario: Scenario) -> list[Path]:
         """Return the files that a run reads and its scenario's own files or commands name."""
         own = set(scenario.input_files)
         parts = (scenario.workloads, scenario.events, scenario.scheduler_args, scenario.more_schedulers)
         key = (*map(str, parts), scenario.scheduler, *scenario.attach, scenario.controllers)
-        return self._once("named", key, lambda: [one.path for one in files_of(scenario) if one.path not in own])
+        return self._cached("named", key, lambda: [one.path for one in input_files_of(scenario) if one.path not in own])
 
     def _name(self, point: Point, scenario: Scenario, programs: Mapping[str, Path]) -> str:
         # Of a program that a dry run does not build, nothing is known.
         hashes = {name: self._hash(path) if path.exists() else "" for name, path in programs.items()}
         contents = {str(path): self.inputs[path] for path in scenario.input_files}
         contents |= {name: digest for name, digest in hashes.items() if "/" in name}
-        described = {key: value for key, value in scenario.describe().items() if key != TIME_LIMIT}
+        described = {key: value for key, value in scenario.describe().items() if key != TIME_LIMIT_KEY}
         decisive = {
-            "scenario": relocated(described, contents),
+            "scenario": relocate(described, contents),
             "programs": list(hashes.values()),
             "labels": dict(point.labels),
             "repeat": point.repeat,
         }
         # What the scenario does not say itself: the usage traces of a workload, the script that a command names.
-        others = [self.inputs[path] for path in self._named_by_inputs(scenario)]
+        others = [self.inputs[path] for path in self._referenced_files(scenario)]
         decisive |= {"named": others} if others else {}
         text = json.dumps(decisive, sort_keys=True, default=str)
         digest = hashlib.sha256(text.encode()).hexdigest()[:_HASH_LENGTH]
-        readable = self._readable(point)
+        readable = self._readable_name(point)
         return f"{readable}-{digest}" if readable else digest
 
-    def _readable(self, point: Point) -> str:
+    def _readable_name(self, point: Point) -> str:
         """Return what is special about the run, in characters that folders may have."""
         parts = [label.removeprefix(POLICY_PREFIX) for label in point.labels.values()]
         parts += [f"s{point.seed}"] if len(self._experiment.seeds) > 1 else []
@@ -190,7 +190,7 @@ class _Planner:
         return re.sub(r"[^A-Za-z0-9.=+_]+", "-", "-".join(parts)).strip("-.")[:_LABELS_LENGTH]
 
     def _hash(self, path: Path) -> str:
-        return self._once("hash", (path,), lambda: _hash_of(path))
+        return self._cached("hash", (path,), lambda: _hash_of(path))
 
 
 def _hash_of(path: Path) -> str:

@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from batkube.experiments.figures.numbers import mean_and_spread
-from batkube.experiments.report.grid_points import ALIKE, BEST
+from batkube.experiments.figures.number_format import format_mean_and_interval
+from batkube.experiments.report.grid_points import BEST, TIED
+from batkube.outputs.measures.comparisons.comparability import Comparability
 from batkube.outputs.measures.intervals import Sample
-from batkube.outputs.measures.number_columns import Column
-from batkube.outputs.measures.standings import Standing
+from batkube.outputs.measures.metric_columns import MetricColumn
+from batkube.outputs.pages.html_tables import Cell
 from batkube.outputs.pages.markup import element, join
-from batkube.outputs.pages.tables import Cell
 
 #: What a mark says.
 _MEANINGS = {
     BEST: "the best",
-    ALIKE: "no clear difference to the best",
-    **{standing.sign: standing.meaning or None for standing in Standing},
+    TIED: "no clear difference to the best",
+    **{standing.sign: standing.meaning or None for standing in Comparability},
 }
 
 
-def mean_cell(sample: Sample | None, column: Column, mark: str = "") -> Cell:
+def mean_cell(sample: Sample | None, column: MetricColumn, mark: str = "") -> Cell:
     """Return a cell with a mean, its interval, and its mark."""
     if sample is None:
         return Cell("–")
-    mean, spread = mean_and_spread(sample, column)
+    mean, spread = format_mean_and_interval(sample, column)
     content = join(
         (
             mean,
@@ -33,7 +33,7 @@ def mean_cell(sample: Sample | None, column: Column, mark: str = "") -> Cell:
     return Cell(content, sample.mean, "best" if mark == BEST else "")
 
 
-def value_cell(value: float, column: Column) -> Cell:
+def value_cell(value: float, column: MetricColumn) -> Cell:
     """Return a cell with the number of one run, as the tables of runs hold it."""
     if value != value:
         return Cell("–")

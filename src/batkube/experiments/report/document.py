@@ -6,15 +6,15 @@ from concurrent.futures import Executor
 from pathlib import Path
 
 from batkube.experiments.report.differences import differences_section
+from batkube.experiments.report.failures import failures_section, fidelity_section
 from batkube.experiments.report.figures import figures_section
-from batkube.experiments.report.gantts import begin_gantts
+from batkube.experiments.report.gantt_charts import start_gantts
 from batkube.experiments.report.results import results_section, runs_section
 from batkube.experiments.report.sources import method_section, sources_section
-from batkube.experiments.report.troubles import failures_section, fidelity_section
 from batkube.experiments.results.findings import Findings, read_findings
-from batkube.experiments.running.workers import Here
+from batkube.experiments.running.worker_pool import InlineExecutor
 from batkube.outputs.pages.markup import Markup, element
-from batkube.outputs.pages.page import Section, page, page_place, paragraph, write_page
+from batkube.outputs.pages.page import Section, default_page_path, paragraph, render_page, write_page
 
 
 def write_report(folder: Path, target: Path | None = None, executor: Executor | None = None) -> Path:
@@ -22,18 +22,18 @@ def write_report(folder: Path, target: Path | None = None, executor: Executor | 
 
     The Gantt charts are drawn by `executor`, or else here. The same folder gives the same bytes. Raises InputError.
     """
-    path = page_place(folder) if target is None else target
-    return write_page(path, report_page(read_findings(folder), executor or Here()))
+    path = default_page_path(folder) if target is None else target
+    return write_page(path, report_page(read_findings(folder), executor or InlineExecutor()))
 
 
-def prepare_report() -> None:
+def preload_libraries() -> None:
     """Import what drawing takes, best while others are at work."""
     import batkube.experiments.figures.drawing  # noqa: F401
 
 
 def report_page(findings: Findings, executor: Executor) -> str:
     """Return the report as HTML."""
-    gantts = begin_gantts(findings, executor)
+    gantts = start_gantts(findings, executor)
     sections: list[Section | None] = [
         failures_section(findings),
         results_section(findings),
@@ -45,14 +45,16 @@ def report_page(findings: Findings, executor: Executor) -> str:
         sources_section(findings),
         method_section(findings),
     ]
-    return page(findings.title, _lead(findings), [section for section in sections if section is not None])
+    return render_page(
+        findings.title, _introduction(findings), [section for section in sections if section is not None]
+    )
 
 
-def _lead(findings: Findings) -> list[Markup]:
+def _introduction(findings: Findings) -> list[Markup]:
     """Return what was asked, and how much of it is answered."""
     described = str(findings.description.get("description") or "").strip()
     total = int(findings.description.get("total") or len(findings.runs))
-    over, failed = len(findings.runs), len(findings.failed)
+    over, failed = len(findings.runs), len(findings.failed_runs)
     shape = " × ".join(
         [f"{name.replace('_', ' ')} ({len(labels)})" for name, labels in findings.axes.items()]
         + [

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from batkube.experiments.figures.data import Chart, Panel
+from batkube.experiments.figures.chart_data import Chart, Panel
 from batkube.experiments.figures.gallery import charts_of
 from batkube.experiments.report.cells import mean_cell
 from batkube.experiments.results.findings import Findings
-from batkube.outputs.charts.inline_svg import inline, rendered
+from batkube.outputs.charts.inline_svg import inline_svg, render_figure
+from batkube.outputs.pages.html_tables import Cell, Heading, html_table
 from batkube.outputs.pages.markup import Markup, element, join
-from batkube.outputs.pages.page import Section, fold, paragraph
-from batkube.outputs.pages.tables import Cell, Heading, table
+from batkube.outputs.pages.page import Section, collapsible, paragraph
 
 _KINDS = {
     "line": "Points are means, bars and bands their 95 % confidence intervals.",
@@ -37,8 +37,8 @@ def figures_section(findings: Findings) -> Section | None:
 def _figure(chart: Chart, number: int) -> Markup:
     from batkube.experiments.figures.drawing import draw
 
-    svg = rendered(draw(chart, with_title=False), "svg").decode()
-    drawing = inline(svg, prefix=f"chart{number}", title=chart.title, description=described(chart))
+    svg = render_figure(draw(chart, with_title=False), "svg").decode()
+    drawing = inline_svg(svg, prefix=f"chart{number}", title=chart.title, description=chart_description(chart))
     caption = " ".join(filter(None, (chart.caption, remark_on_counts(chart), *chart.remarks)))
     return join(
         (
@@ -49,12 +49,12 @@ def _figure(chart: Chart, number: int) -> Markup:
                 element("figcaption", caption),
                 class_="chart",
             ),
-            fold("The numbers", _numbers(chart)) if chart.kind not in ("scatter", "cdf") else None,
+            collapsible("The numbers", _numbers(chart)) if chart.kind not in ("scatter", "cdf") else None,
         )
     )
 
 
-def described(chart: Chart) -> str:
+def chart_description(chart: Chart) -> str:
     """Return the figure in words, for those who do not see it."""
     if chart.kind == "cdf":
         curves = ", ".join(label for label in chart.labels)
@@ -78,19 +78,19 @@ def described(chart: Chart) -> str:
 
 def remark_on_counts(chart: Chart) -> str:
     """Say what is drawn, and how many runs each point is of; the table below has each."""
-    own, others = _counts(chart, published=False), _counts(chart, published=True)
+    own, others = _run_counts(chart, published=False), _run_counts(chart, published=True)
     if chart.kind == "cdf" and own in ([], [1]):
         return "Curves are the share of finished jobs, of one run each."
     if chart.kind in ("line", "bar") and own in ([], [1]) and others in ([], [1]):
         return "Every value is of one run, so there are no intervals."
     sentences = [_KINDS[chart.kind]]
     if own and chart.kind != "scatter":
-        theirs = f", of published data n = {_spread(others)}" if others else ""
-        sentences.append(f"n = {_spread(own)} run{'s' * (own != [1])} each{theirs}.")
+        theirs = f", of published data n = {_count_range(others)}" if others else ""
+        sentences.append(f"n = {_count_range(own)} run{'s' * (own != [1])} each{theirs}.")
     return " ".join(sentences)
 
 
-def _counts(chart: Chart, *, published: bool) -> list[int]:
+def _run_counts(chart: Chart, *, published: bool) -> list[int]:
     counts = {
         point.sample.n
         for panel in chart.panels
@@ -101,7 +101,7 @@ def _counts(chart: Chart, *, published: bool) -> list[int]:
     return sorted(counts)
 
 
-def _spread(counts: Sequence[int]) -> str:
+def _count_range(counts: Sequence[int]) -> str:
     return str(counts[0]) if counts[0] == counts[-1] else f"{counts[0]} to {counts[-1]}"
 
 
@@ -112,7 +112,7 @@ def _numbers(chart: Chart) -> Markup:
     heads += [Heading("n", is_number=True), Heading("mean", is_number=True)]
     heads += [Heading("least", is_number=True), Heading("most", is_number=True)]
     rows = [row for panel in chart.panels for row in _rows(chart, panel, facets)]
-    return table(heads, rows)
+    return html_table(heads, rows)
 
 
 def _rows(chart: Chart, panel: Panel, facets: bool) -> list[list[Cell]]:

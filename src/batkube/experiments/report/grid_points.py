@@ -12,24 +12,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from batkube.experiments.figures.data import observations, sample_in, values_in, without_copies
-from batkube.experiments.results.comparable import Runs, standings_among
+from batkube.experiments.figures.chart_data import observations, sample_in, values_in, without_duplicates
+from batkube.experiments.results.comparability import RunsByKey, comparability_of_sets
 from batkube.experiments.results.findings import Findings
 from batkube.outputs.files.manifest import MANIFEST
+from batkube.outputs.measures.comparisons.comparability import Comparability
 from batkube.outputs.measures.intervals import Difference, Sample, difference_of, paired_difference_of
-from batkube.outputs.measures.number_columns import COMPLETED, Column
-from batkube.outputs.measures.standings import Standing
+from batkube.outputs.measures.metric_columns import COMPLETED, MetricColumn
 
 if TYPE_CHECKING:
     import pandas as pd
 
 #: The mark of the best mean, and of those without a clear difference to it.
-BEST, ALIKE = "★", "≈"
-OTHER_SEEDS = "Not all rows of one workload have the same seeds: their means are of different draws."
-"""What is said where `have_other_seeds`."""
+BEST, TIED = "★", "≈"
+DIFFERENT_SEEDS = "Not all rows of one workload have the same seeds: their means are of different draws."
+"""What is said where `have_different_seeds`."""
 
 #: Keys of a scenario that say what is to be done, and not how: with others the numbers answer another question.
-_TASK = ("workload", "platform", "resources", "latencies", "rules", "on-eviction", "on-failure", "events", "until")
+_TASK_KEYS = ("workload", "platform", "resources", "latencies", "rules", "on-eviction", "on-failure", "events", "until")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,25 +41,25 @@ class GridPoint:
     #: Seeds and repeats of the runs that failed.
     failures: Sequence[tuple[int, int]]
     #: Runs that are the same to the byte as an earlier one.
-    copies: int
+    duplicates: int
     #: What its runs were to do; only points with the same task can be better or worse than each other.
     task: str
     samples: Mapping[str, Sample]
     #: The runs that completed, by seed and repeat: digest and numbers.
-    done: Runs
+    completed: RunsByKey
 
     @property
     def count(self) -> int:
         """How many runs count."""
-        return self.runs - len(self.failures) - self.copies
+        return self.runs - len(self.failures) - self.duplicates
 
     @property
-    def count_told(self) -> str:
+    def count_text(self) -> str:
         """How many runs count, and of how many where not all do."""
         return f"{self.count}" if self.count == self.runs else f"{self.count} of {self.runs}"
 
 
-def grid_points(findings: Findings, columns: Sequence[Column]) -> list[GridPoint]:
+def grid_points(findings: Findings, columns: Sequence[MetricColumn]) -> list[GridPoint]:
     """Return the points of the grid that have runs, in its order."""
     frame, axes = findings.frame, list(findings.axes)
     if not axes:
@@ -70,7 +70,7 @@ def grid_points(findings: Findings, columns: Sequence[Column]) -> list[GridPoint
     return [_point(labels, rows, columns, findings) for labels, rows in groups]
 
 
-def by_task(points: Sequence[GridPoint]) -> list[list[int]]:
+def grouped_by_task(points: Sequence[GridPoint]) -> list[list[int]]:
     """Return the numbers of the points that can be compared with each other, group by group."""
     groups: dict[str, list[int]] = {}
     for number, point in enumerate(points):
@@ -78,40 +78,42 @@ def by_task(points: Sequence[GridPoint]) -> list[list[int]]:
     return list(groups.values())
 
 
-def standings_of(points: Sequence[GridPoint]) -> list[Standing]:
+def comparability_of_points(points: Sequence[GridPoint]) -> list[Comparability]:
     """Return which points may be called better or worse than others of the same task."""
-    found = [Standing.FAIR] * len(points)
-    for group in by_task(points):
-        done, failures = zip(*((points[number].done, points[number].failures) for number in group), strict=True)
-        for number, one in zip(group, standings_among(done, failures), strict=True):
+    found = [Comparability.COMPARABLE] * len(points)
+    for group in grouped_by_task(points):
+        done, failures = zip(*((points[number].completed, points[number].failures) for number in group), strict=True)
+        for number, one in zip(group, comparability_of_sets(done, failures), strict=True):
             found[number] = one
     return found
 
 
-def have_other_seeds(points: Sequence[GridPoint]) -> bool:
+def have_different_seeds(points: Sequence[GridPoint]) -> bool:
     """Say whether points that are compared are of different seeds: excluded ones, or some that are still to be run."""
-    fair = [one is Standing.FAIR for one in standings_of(points)]
-    groups = ([frozenset(points[number].done) for number in group if fair[number]] for group in by_task(points))
+    fair = [one is Comparability.COMPARABLE for one in comparability_of_points(points)]
+    groups = (
+        [frozenset(points[number].completed) for number in group if fair[number]] for group in grouped_by_task(points)
+    )
     return any(len(set(keys)) > 1 for keys in groups)
 
 
 def meaning_of_best(points: Sequence[GridPoint]) -> str:
     """Return what the mark of the best says among these points."""
-    return "the best mean for one workload and platform" if len(by_task(points)) > 1 else "the best mean"
+    return "the best mean for one workload and platform" if len(grouped_by_task(points)) > 1 else "the best mean"
 
 
-def difference_between(first: GridPoint, second: GridPoint, column: Column) -> Difference | None:
+def difference_between(first: GridPoint, second: GridPoint, column: MetricColumn) -> Difference | None:
     """Return how far the second point is from the first, in the column's unit: paired by seed where both have seeds.
 
     A pair that is identical to the byte with an earlier one is the same observation. None when nothing can be said,
     as of single runs.
     """
     pairs: dict[tuple[object, object], tuple[pd.Series[Any], pd.Series[Any]]] = {}
-    for key, one in first.done.items():
-        if (other := second.done.get(key)) is None:
+    for key, one in first.completed.items():
+        if (other := second.completed.get(key)) is None:
             continue
         digests = (one["digest"], other["digest"])
-        pairs.setdefault(digests if all(digests) and not column.is_measured else key, (one, other))
+        pairs.setdefault(digests if all(digests) and not column.is_real_time else key, (one, other))
     values = [[row[column.name] * column.factor for row in pair] for pair in pairs.values()]
     values = [pair for pair in values if all(value == value for value in pair)]
     if column.name != COMPLETED and len(values) > 1:
@@ -120,13 +122,13 @@ def difference_between(first: GridPoint, second: GridPoint, column: Column) -> D
     return None if samples[0] is None or samples[1] is None else difference_of(samples[0], samples[1])
 
 
-def best_of(points: Sequence[GridPoint], column: Column) -> list[str]:
+def marks_of_best(points: Sequence[GridPoint], column: MetricColumn) -> list[str]:
     """Return a mark for each point: ★ (the best), ≈ (no clear difference to it), that of its standing, or none.
 
     A scheduler that gives away what is not there, leaves jobs out or breaks down wins easily, so it takes no part.
     """
-    marks = [standing.sign if column.better else "" for standing in standings_of(points)]
-    for group in by_task(points) if column.better else ():
+    marks = [standing.sign if column.better else "" for standing in comparability_of_points(points)]
+    for group in grouped_by_task(points) if column.better else ():
         members = [number for number in group if column.name in points[number].samples and not marks[number]]
         means = [points[number].samples[column.name].mean for number in members]
         top = max(means, default=0.0) if column.better > 0 else min(means, default=0.0)
@@ -135,7 +137,7 @@ def best_of(points: Sequence[GridPoint], column: Column) -> list[str]:
         winner = points[members[means.index(top)]]
         for number, mean in zip(members, means, strict=True):
             difference = difference_between(winner, points[number], column)
-            marks[number] = BEST if mean == top else ALIKE if difference and not difference.is_clear else ""
+            marks[number] = BEST if mean == top else TIED if difference and not difference.is_clear else ""
     return marks
 
 
@@ -143,7 +145,9 @@ def _labels(axes: Sequence[str], key: Any) -> dict[str, str]:  # noqa: ANN401 - 
     return dict(zip(axes, (str(one) for one in (key if isinstance(key, tuple) else (key,))), strict=True))
 
 
-def _point(labels: Mapping[str, str], rows: pd.DataFrame, columns: Sequence[Column], findings: Findings) -> GridPoint:
+def _point(
+    labels: Mapping[str, str], rows: pd.DataFrame, columns: Sequence[MetricColumn], findings: Findings
+) -> GridPoint:
     axes, done = list(findings.axes), rows[rows["state"] == "done"]
     samples = {}
     for column in columns:
@@ -154,10 +158,10 @@ def _point(labels: Mapping[str, str], rows: pd.DataFrame, columns: Sequence[Colu
         labels=labels,
         runs=len(rows),
         failures=[_key(row) for _, row in rows[rows["state"] != "done"].iterrows()],
-        copies=len(done) - len(without_copies(done, axes)),
+        duplicates=len(done) - len(without_duplicates(done, axes)),
         task=_task(findings, str(rows["run"].iloc[0]), labels) if len(rows) else "",
         samples=samples,
-        done={_key(row): row for _, row in done.iterrows()},
+        completed={_key(row): row for _, row in done.iterrows()},
     )
 
 
@@ -172,4 +176,4 @@ def _task(findings: Findings, run: str, labels: Mapping[str, str]) -> str:
         scenario = json.loads((findings.run_folder(run) / MANIFEST).read_bytes())["scenario"]
     except (OSError, ValueError, KeyError, TypeError):
         scenario = labels
-    return json.dumps([scenario.get(key) for key in _TASK])
+    return json.dumps([scenario.get(key) for key in _TASK_KEYS])

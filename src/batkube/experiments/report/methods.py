@@ -6,14 +6,14 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from batkube.experiments.results.findings import Findings
-from batkube.experiments.running.folder import DESCRIPTION
+from batkube.experiments.running.folder import DESCRIPTION_FILE
 from batkube.kernel.errors import InputError
 from batkube.outputs.files.manifest import read_manifest
-from batkube.outputs.measures.run_files import RunFiles
+from batkube.outputs.measures.run_data.run_files import RunFiles
 from batkube.outputs.pages.markup import Markup
-from batkube.outputs.pages.page import fold, paragraph, verbatim
+from batkube.outputs.pages.page import collapsible, paragraph, verbatim
 from batkube.outputs.report.citation import reference
-from batkube.outputs.report.methods import RunTold, methods_text
+from batkube.outputs.report.methods import RunFacts, methods_text
 
 
 def methods_fold(findings: Findings) -> Markup | None:
@@ -21,18 +21,18 @@ def methods_fold(findings: Findings) -> Markup | None:
     folders = [findings.run_folder(str(run.get("run"))) for run in findings.runs]
     if not all(map(read_manifest, folders)):
         return None
-    runs, failed = told_runs(folders)
+    runs, failed = run_facts_in(folders)
     if not runs:
         return None
     text = methods_text(runs, failed)
-    return fold("For the methods section of a paper", paragraph(text), verbatim(reference()))
+    return collapsible("For the methods section of a paper", paragraph(text), verbatim(reference()))
 
 
-def told_runs(folders: Iterable[Path]) -> tuple[list[RunTold], int]:
+def run_facts_in(folders: Iterable[Path]) -> tuple[list[RunFacts], int]:
     """Return the runs in these folders, of runs or of whole experiments, and how many failed. Raises InputError."""
     runs, failed = [], 0
     for folder in folders:
-        is_experiment = (folder / DESCRIPTION).is_file()
+        is_experiment = (folder / DESCRIPTION_FILE).is_file()
         for place in sorted((folder / "runs").iterdir()) if is_experiment else [folder]:
             manifest = read_manifest(place)
             if not manifest and is_experiment:
@@ -44,5 +44,5 @@ def told_runs(folders: Iterable[Path]) -> tuple[list[RunTold], int]:
             if manifest.get("result") == "failed":
                 failed += 1
             else:
-                runs.append(RunTold(manifest, RunFiles(place).notes))
+                runs.append(RunFacts(manifest, RunFiles(place).notes))
     return runs, failed

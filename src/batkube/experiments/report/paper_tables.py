@@ -11,29 +11,29 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from batkube.experiments.description.columns import number_columns
-from batkube.experiments.figures.numbers import mean_and_spread
-from batkube.experiments.report.differences import ONE_SIGN, SURE, comparisons, differences_of, signs_of
+from batkube.experiments.figures.number_format import format_mean_and_interval
+from batkube.experiments.report.differences import SIGN_TEST, SIGNIFICANT, comparison_counts, differences_of, signs_of
 from batkube.experiments.report.grid_points import (
-    ALIKE,
     BEST,
-    OTHER_SEEDS,
-    best_of,
+    DIFFERENT_SEEDS,
+    TIED,
+    comparability_of_points,
     grid_points,
-    have_other_seeds,
+    have_different_seeds,
+    marks_of_best,
     meaning_of_best,
-    standings_of,
 )
 from batkube.experiments.report.results import columns_with_numbers
 from batkube.experiments.results.findings import Findings, read_findings
-from batkube.kernel.spelling import check_names
-from batkube.outputs.files.products import write_product
+from batkube.kernel.text.suggestions import check_names
+from batkube.outputs.files.derived_files import write_derived_file
+from batkube.outputs.measures.comparisons.comparability import not_comparable
 from batkube.outputs.measures.intervals import Sample
-from batkube.outputs.measures.number_columns import Column, column_of
-from batkube.outputs.measures.standings import unfair
-from batkube.outputs.pages.latex import SIGNS, escaped, explained, number, tabular
+from batkube.outputs.measures.metric_columns import MetricColumn, column_of
+from batkube.outputs.pages.latex import LATEX_SIGNS, escape, footnote, math_number, tabular
 
 #: Real times are of no interest in a paper's table of results, unless they are asked for.
-_UNASKED = ("real_s",)
+_EXCLUDED_COLUMNS = ("real_s",)
 #: Columns of differences.csv: in how many pairs it is lower, or higher, and how likely that is by chance; whether the
 #: interval leaves out 0, looked at by itself, and among all of its column.
 _PAIRS, _CLEAR = ("pairs", "lower", "higher", "sign_test_p"), ("is_clear", "is_clear_among_all")
@@ -45,7 +45,7 @@ def write_paper_tables(folder: Path, target: Path, names: Sequence[str] = ()) ->
     findings = read_findings(folder)
     known = (*number_columns(), *(name for name in findings.frame if str(name).startswith("utilisation_")))
     check_names(names, [str(name) for name in known], "--columns", "", "a column of numbers")
-    usual = [column for column in columns_with_numbers(findings) if column.name not in _UNASKED]
+    usual = [column for column in columns_with_numbers(findings) if column.name not in _EXCLUDED_COLUMNS]
     columns = [column_of(name) for name in names] or usual
     contents = {
         "results.tex": _results_latex(findings, columns),
@@ -56,56 +56,56 @@ def write_paper_tables(folder: Path, target: Path, names: Sequence[str] = ()) ->
     written = [target / name for name, text in contents.items() if text]
     for path in written:
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_product(path, contents[path.name].encode())
+        write_derived_file(path, contents[path.name].encode())
     return written
 
 
-def _heading(column: Column) -> str:
-    unit = f" ({escaped(column.unit)})" if column.unit else ""
-    return escaped(column.label) + unit
+def _heading(column: MetricColumn) -> str:
+    unit = f" ({escape(column.unit)})" if column.unit else ""
+    return escape(column.label) + unit
 
 
-def _mean(sample: Sample | None, column: Column, *, signs: str = "", plus: bool = False) -> str:
+def _mean(sample: Sample | None, column: MetricColumn, *, signs: str = "", plus: bool = False) -> str:
     """Return a mean and its interval as LaTeX, with signs that take no room, so that numbers stay in line."""
     if sample is None:
         return "--"
-    mean, spread = mean_and_spread(sample, column)
+    mean, spread = format_mean_and_interval(sample, column)
     mean = f"+{mean}" if plus and sample.mean > 0 else mean
-    words = " ".join("$\\pm$" if word == "±" else number(word) for word in spread.split())
+    words = " ".join("$\\pm$" if word == "±" else math_number(word) for word in spread.split())
     return (
-        number(mean)
+        math_number(mean)
         + (f" {words}" if words else "")
-        + (rf"\rlap{{{''.join(SIGNS[one] for one in signs)}}}" if signs else "")
+        + (rf"\rlap{{{''.join(LATEX_SIGNS[one] for one in signs)}}}" if signs else "")
     )
 
 
-def _results_latex(findings: Findings, columns: Sequence[Column]) -> str:
+def _results_latex(findings: Findings, columns: Sequence[MetricColumn]) -> str:
     points = grid_points(findings, columns)
-    best = {column.name: best_of(points, column) for column in columns}
+    best = {column.name: marks_of_best(points, column) for column in columns}
     axes = list(findings.axes)
-    heads = [*(escaped(axis.replace("_", " ")) for axis in axes), "$n$", *map(_heading, columns)]
+    heads = [*(escape(axis.replace("_", " ")) for axis in axes), "$n$", *map(_heading, columns)]
     rows = []
     for place, point in enumerate(points):
-        cells = [escaped(point.labels[axis]) for axis in axes]
-        cells.append(point.count_told)
+        cells = [escape(point.labels[axis]) for axis in axes]
+        cells.append(point.count_text)
         cells += [_mean(point.samples.get(column.name), column, signs=best[column.name][place]) for column in columns]
         rows.append(cells)
-    meanings = {BEST: meaning_of_best(points), ALIKE: "no clear difference to the best"}
-    meanings |= {one.sign: one.meaning for one in unfair(standings_of(points))}
+    meanings = {BEST: meaning_of_best(points), TIED: "no clear difference to the best"}
+    meanings |= {one.sign: one.meaning for one in not_comparable(comparability_of_points(points))}
     marks = [mark for of_column in best.values() for mark in of_column]
-    notes = [explained(sign, meaning) for sign, meaning in meanings.items() if sign in marks]
-    notes += [escaped(OTHER_SEEDS)] if have_other_seeds(points) else []
+    notes = [footnote(sign, meaning) for sign, meaning in meanings.items() if sign in marks]
+    notes += [escape(DIFFERENT_SEEDS)] if have_different_seeds(points) else []
     remark = "Means over n runs, with half the 95 % confidence interval (Student) where n is more than 1."
     return tabular(heads, rows, texts=len(axes), remark=remark, notes=notes)
 
 
-def _results_csv(findings: Findings, columns: Sequence[Column]) -> str:
+def _results_csv(findings: Findings, columns: Sequence[MetricColumn]) -> str:
     """Return a row per point and column, unrounded and in the units of results.csv."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow([*findings.axes, "column", "n", "mean", "sd", "low", "high", "standing"])
     points = grid_points(findings, columns)
-    for point, standing in zip(points, standings_of(points), strict=True):
+    for point, standing in zip(points, comparability_of_points(points), strict=True):
         for column in columns:
             sample = point.samples.get(column.name)
             if sample is not None:
@@ -120,17 +120,17 @@ def _results_csv(findings: Findings, columns: Sequence[Column]) -> str:
     return out.getvalue()
 
 
-def _differences_latex(findings: Findings, columns: Sequence[Column]) -> str:
+def _differences_latex(findings: Findings, columns: Sequence[MetricColumn]) -> str:
     chosen = [column for column in columns if column.better]
     found = differences_of(findings, chosen)
     if not found:
         return ""
     axes = list(findings.axes)
-    heads = [*(escaped(axis.replace("_", " ")) for axis in axes), "less", "pairs", *map(_heading, chosen)]
+    heads = [*(escape(axis.replace("_", " ")) for axis in axes), "less", "pairs", *map(_heading, chosen)]
     rows, marks = [], [""]
-    counts = comparisons(found)
+    counts = comparison_counts(found)
     for row in found:
-        cells = [*map(escaped, row.labels.values()), escaped(row.less), str(row.pairs or "--")]
+        cells = [*map(escape, row.labels.values()), escape(row.subtracted), str(row.pairs or "--")]
         for column, difference, count in zip(chosen, row.differences, counts, strict=True):
             if difference is None:
                 cells.append("--")
@@ -142,13 +142,15 @@ def _differences_latex(findings: Findings, columns: Sequence[Column]) -> str:
     remark = "Mean of the differences seed by seed, with half its 95 % confidence interval."
     notes = ["bold: the interval leaves out 0"]
     if max(counts) > 1:
-        notes.append(explained(SURE, f"also where all {max(counts)} of a column are to hold at once (Bonferroni)"))
-    if any(ONE_SIGN in signs for signs in marks):
-        notes.append(explained(ONE_SIGN, "pairs agree in which one is lower (exact sign test, p < 0.05)"))
+        notes.append(
+            footnote(SIGNIFICANT, f"also where all {max(counts)} of a column are to hold at once (Bonferroni)")
+        )
+    if any(SIGN_TEST in signs for signs in marks):
+        notes.append(footnote(SIGN_TEST, "pairs agree in which one is lower (exact sign test, p < 0.05)"))
     return tabular(heads, rows, texts=len(axes) + 1, remark=remark, notes=notes)
 
 
-def _differences_csv(findings: Findings, columns: Sequence[Column]) -> str:
+def _differences_csv(findings: Findings, columns: Sequence[MetricColumn]) -> str:
     chosen = [column for column in columns if column.better]
     rows = differences_of(findings, chosen)
     if not rows:
@@ -157,12 +159,12 @@ def _differences_csv(findings: Findings, columns: Sequence[Column]) -> str:
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow([*findings.axes, *_DIFFERENCE])
     for row in rows:
-        for column, difference, count in zip(chosen, row.differences, comparisons(rows), strict=True):
+        for column, difference, count in zip(chosen, row.differences, comparison_counts(rows), strict=True):
             if difference is not None:
                 ends = (difference.value, difference.value - difference.half, difference.value + difference.half)
                 numbers = [repr(one / column.factor) for one in ends]
                 counted = (difference.pairs, difference.lower, difference.higher, repr(difference.sign_p))
                 pairs = counted if difference.pairs else ("",) * len(_PAIRS)
                 clear = [int(difference.is_clear), int(difference.is_clear_among(count))]
-                writer.writerow([*row.labels.values(), row.less, column.name, *pairs, *numbers, *clear])
+                writer.writerow([*row.labels.values(), row.subtracted, column.name, *pairs, *numbers, *clear])
     return out.getvalue()

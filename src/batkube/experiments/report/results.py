@@ -5,31 +5,31 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from batkube.experiments.description.columns import TIMINGS
+from batkube.experiments.description.columns import TIMING_COLUMNS
 from batkube.experiments.report.cells import mean_cell, value_cell
 from batkube.experiments.report.grid_points import (
-    ALIKE,
     BEST,
-    OTHER_SEEDS,
+    DIFFERENT_SEEDS,
+    TIED,
     GridPoint,
-    best_of,
+    comparability_of_points,
     grid_points,
-    have_other_seeds,
+    have_different_seeds,
+    marks_of_best,
     meaning_of_best,
-    standings_of,
 )
-from batkube.experiments.report.windows import remark_on_windows
+from batkube.experiments.report.window_overlap import remark_on_windows
 from batkube.experiments.results.findings import Findings
-from batkube.outputs.measures.number_columns import MAIN, TROUBLES, Column, column_of
-from batkube.outputs.measures.standings import unfair
+from batkube.outputs.measures.comparisons.comparability import not_comparable
+from batkube.outputs.measures.metric_columns import FAILURE_COLUMNS, MAIN_COLUMNS, MetricColumn, column_of
+from batkube.outputs.pages.html_tables import Cell, Heading, html_table
 from batkube.outputs.pages.markup import join
-from batkube.outputs.pages.page import Section, fold, folded_if_long, paragraph
-from batkube.outputs.pages.tables import Cell, Heading, table
+from batkube.outputs.pages.page import Section, collapsible, collapsible_if_long, paragraph
 
 #: More points than this are for looking up, and figures for looking at.
 _FEW_POINTS = 60
 #: Columns that say nothing where they are 0 in every run.
-_DULL_AT_0 = (*TROUBLES, "nb_jobs_killed", "nb_evictions", "work_lost")
+_HIDDEN_WHEN_ZERO = (*FAILURE_COLUMNS, "nb_jobs_killed", "nb_evictions", "work_lost")
 
 
 def results_section(findings: Findings) -> Section:
@@ -37,35 +37,35 @@ def results_section(findings: Findings) -> Section:
     columns = columns_with_numbers(findings)
     points = grid_points(findings, columns)
     axes = list(findings.axes)
-    best = {column.name: best_of(points, column) for column in columns}
+    best = {column.name: marks_of_best(points, column) for column in columns}
     heads = [Heading(name.replace("_", " ")) for name in axes] or [Heading("")]
     heads.append(Heading("n", "runs", is_number=True))
     heads += [Heading(column.label, column.unit, is_number=True) for column in columns]
     rows: list[list[Cell | Any]] = []
     for number, point in enumerate(points):
         cells: list[Any] = [Cell(point.labels[name], kind="label") for name in axes] or ["all runs"]
-        cells.append(Cell(point.count_told, float(point.count)))
+        cells.append(Cell(point.count_text, float(point.count)))
         cells += [mean_cell(point.samples.get(column.name), column, best[column.name][number]) for column in columns]
         rows.append(cells)
-    means = folded_if_long(
-        f"All {len(rows):,} points of the grid", table(heads, rows), count=len(rows), few=_FEW_POINTS
+    means = collapsible_if_long(
+        f"All {len(rows):,} points of the grid", html_table(heads, rows), count=len(rows), few=_FEW_POINTS
     )
     legend = f"{_legend(points, columns)} {remark_on_windows(findings, points)}".strip()
     return Section("results", "Results", join((means, paragraph(legend, class_="note"))))
 
 
-def columns_with_numbers(findings: Findings) -> list[Column]:
+def columns_with_numbers(findings: Findings) -> list[MetricColumn]:
     """Return the main columns that say something: what is nought or full in every run does not."""
     frame = findings.frame
-    dull = dict.fromkeys(_DULL_AT_0, 0.0)
-    names = [name for name in MAIN if name in frame and frame[name].notna().any()]
+    dull = dict.fromkeys(_HIDDEN_WHEN_ZERO, 0.0)
+    names = [name for name in MAIN_COLUMNS if name in frame and frame[name].notna().any()]
     return [column_of(name) for name in names if name not in dull or not (frame[name].dropna() == dull[name]).all()]
 
 
 def runs_section(findings: Findings) -> Section:
     """Return the table of all runs, folded."""
     frame, axes = findings.frame, list(findings.axes)
-    columns = [column_of(name) for name in MAIN if name in frame]
+    columns = [column_of(name) for name in MAIN_COLUMNS if name in frame]
     heads = [Heading("run")] + [Heading(name.replace("_", " ")) for name in axes]
     heads += [Heading("seed", is_number=True), Heading("repeat", is_number=True), Heading("state")]
     heads += [Heading(column.label, column.unit, is_number=True) for column in columns] + [Heading("digest")]
@@ -77,30 +77,29 @@ def runs_section(findings: Findings) -> Section:
         cells += [value_cell(record[column.name], column) for column in columns]
         cells.append(Cell(str(record["digest"])[:12] or "–", kind="mono"))
         rows.append(cells)
-    same = _remark_on_copies(findings)
-    content = join((paragraph(same) if same else None, fold(f"All {len(rows):,} runs", table(heads, rows))))
+    same = _remark_on_duplicates(findings)
+    content = join((paragraph(same) if same else None, collapsible(f"All {len(rows):,} runs", html_table(heads, rows))))
     return Section("runs", "Every run", content)
 
 
-def _legend(points: Sequence[GridPoint], columns: Sequence[Column]) -> str:
+def _legend(points: Sequence[GridPoint], columns: Sequence[MetricColumn]) -> str:
     sentences = [
         "Means over n runs ± half the 95 % confidence interval (Student's t). One run has no interval.",
-        f"{BEST} {meaning_of_best(points)}, {ALIKE} no clear difference to it (the interval of the difference holds "
-        "0).",
+        f"{BEST} {meaning_of_best(points)}, {TIED} no clear difference to it (the interval of the difference holds 0).",
     ]
-    sentences += [f"{one.sign} {one.meaning}." for one in unfair(standings_of(points))]
-    if have_other_seeds(points):
-        sentences.append(OTHER_SEEDS)
-    if any(point.copies for point in points):
+    sentences += [f"{one.sign} {one.meaning}." for one in not_comparable(comparability_of_points(points))]
+    if have_different_seeds(points):
+        sentences.append(DIFFERENT_SEEDS)
+    if any(point.duplicates for point in points):
         sentences.append(
             "Runs that are identical to the byte are one observation and count once: there the seed changes nothing."
         )
-    if any(column.name in TIMINGS for column in columns):
+    if any(column.name in TIMING_COLUMNS for column in columns):
         sentences.append("Real time and speed are measured on the machine that ran this, every run counts.")
     return " ".join(sentences)
 
 
-def _remark_on_copies(findings: Findings) -> str:
+def _remark_on_duplicates(findings: Findings) -> str:
     """Say of repeats whether they were identical, as they are in a deterministic run."""
     frame = findings.frame[findings.frame["state"] == "done"]
     again = frame.groupby([*findings.axes, "seed"], sort=False)["digest"]

@@ -7,14 +7,14 @@ import json
 import shlex
 from typing import Any
 
-from batkube.experiments.figures.data import without_copies
+from batkube.experiments.figures.chart_data import without_duplicates
 from batkube.experiments.report.methods import methods_fold
 from batkube.experiments.report.results import columns_with_numbers
 from batkube.experiments.results.findings import Findings
-from batkube.outputs.measures.explanations import explanations
+from batkube.outputs.measures.explanations import column_explanations
 from batkube.outputs.pages.markup import element, join
-from batkube.outputs.pages.page import Section, definitions, fold, paragraph, verbatim
-from batkube.outputs.report.notes import inputs_table, programs_table
+from batkube.outputs.pages.page import Section, collapsible, definition_list, paragraph, verbatim
+from batkube.outputs.report.run_details import inputs_table, programs_table
 
 
 def sources_section(findings: Findings) -> Section:
@@ -22,7 +22,7 @@ def sources_section(findings: Findings) -> Section:
     described = findings.description
     programs = _programs(findings)
     inputs = [(str(path), str(digest)) for path, digest in (described.get("inputs") or {}).items()]
-    parts = [definitions(_facts(findings))]
+    parts = [definition_list(_experiment_facts(findings))]
     command = described.get("command") or []
     if command:
         line = command if isinstance(command, str) else shlex.join(str(word) for word in command)
@@ -35,7 +35,7 @@ def sources_section(findings: Findings) -> Section:
     base = described.get("base")
     if base:
         text = json.dumps(base, indent=2, ensure_ascii=False)
-        parts.append(fold("The scenario that all runs have in common", verbatim(text)))
+        parts.append(collapsible("The scenario that all runs have in common", verbatim(text)))
     methods = methods_fold(findings)
     if methods is not None:
         parts.append(methods)
@@ -44,9 +44,9 @@ def sources_section(findings: Findings) -> Section:
 
 def method_section(findings: Findings) -> Section:
     """Return how the numbers are computed."""
-    counted = len(without_copies(findings.frame[findings.frame["state"] == "done"], list(findings.axes)))
+    counted = len(without_duplicates(findings.frame[findings.frame["state"] == "done"], list(findings.axes)))
     parts = [
-        paragraph(" ".join(explanations(column.name for column in columns_with_numbers(findings)))),
+        paragraph(" ".join(column_explanations(column.name for column in columns_with_numbers(findings)))),
         paragraph(
             "The interval of a mean is m ± t·s/√n: s is the standard deviation of the n runs (divided by n − 1), t the "
             "97.5 % quantile of Student's distribution with n − 1 degrees of freedom (12.71 for two runs, 2.78 for "
@@ -76,7 +76,7 @@ def method_section(findings: Findings) -> Section:
     return Section("method", "How the numbers are computed", join(parts))
 
 
-def _facts(findings: Findings) -> list[tuple[str, Any]]:
+def _experiment_facts(findings: Findings) -> list[tuple[str, Any]]:
     described = findings.description
     seeds = [int(seed) for seed in described.get("seeds") or ()]
     digests = sorted(f"{run.get('run')}={run.get('digest')}" for run in findings.runs)

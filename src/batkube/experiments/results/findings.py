@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from batkube.experiments.description.columns import DIGEST, RUN, STATE, number_columns
-from batkube.experiments.results.reading import read_description
-from batkube.experiments.running.folder import RESULTS, TIMES, RunState, run_folder
-from batkube.outputs.measures.number_columns import COMPLETED
-from batkube.outputs.measures.tables import read_table
+from batkube.experiments.results.result_files import read_description
+from batkube.experiments.running.folder import RESULTS_FILE, TIMINGS_FILE, RunState, run_folder
+from batkube.outputs.measures.metric_columns import COMPLETED
+from batkube.outputs.measures.run_data.text_table import read_table
 from batkube.outputs.results import Results
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Findings:
         return list(self.description.get("runs") or ())
 
     @property
-    def failed(self) -> list[dict[str, Any]]:
+    def failed_runs(self) -> list[dict[str, Any]]:
         """The runs that failed."""
         return [run for run in self.runs if run.get("state") == RunState.FAILED]
 
@@ -59,9 +59,9 @@ class Findings:
         """A row per run: run, axes (text), seed, repeat, state, and every number there is, NaN where unknown."""
         import pandas as pd
 
-        frame = self._read(RESULTS)
-        if (self.folder / TIMES).is_file():
-            frame = frame.merge(self._read(TIMES), on=RUN, how="left", validate="one_to_one")
+        frame = self._read(RESULTS_FILE)
+        if (self.folder / TIMINGS_FILE).is_file():
+            frame = frame.merge(self._read(TIMINGS_FILE), on=RUN, how="left", validate="one_to_one")
         digests = {str(run.get("run")): str(run.get("digest") or "") for run in self.runs}
         frame[DIGEST] = pd.Series([digests.get(run, "") for run in frame[RUN]], dtype=object)
         frame[COMPLETED] = (frame[STATE] == RunState.DONE).astype("float64")

@@ -10,19 +10,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from batkube.experiments.plan.own_code import own_code
-from batkube.experiments.running.parcels import Delivery, Parcel, perform_parcel
-from batkube.experiments.running.workers import WorkerProcess
+from batkube.experiments.plan.code_digest import code_digest
+from batkube.experiments.running.run_bundles import BundleResult, RunBundle, run_bundle
+from batkube.experiments.running.worker_pool import WorkerProcess
 
 #: Real seconds after which a process of ours on a worker ends that nobody has given a run.
-_IDLE_S = 60
+_IDLE_TIMEOUT_S = 60
 
 
-class OtherCode(Exception):
+class CodeMismatch(Exception):
     """A run came to a machine on which Batkube is another one."""
 
 
-class _Pool:
+class _ProcessPool:
     """The processes of ours on one worker of Dask's that do the runs of one experiment.
 
     They are kept for a while, since starting one takes longer than a small run, and ended when the experiment is over;
@@ -36,13 +36,13 @@ class _Pool:
 
     def call(self, message: bytes) -> object:
         """Return the result of a call, made in one of the processes."""
-        process = self._taken()
+        process = self._acquire()
         try:
             return process.call(message)
         finally:
-            self._give_back(process)
+            self._release(process)
 
-    def _taken(self) -> WorkerProcess:
+    def _acquire(self) -> WorkerProcess:
         with self._lock:
             process, timer = self._idle.popitem() if self._idle else (WorkerProcess(), None)
             self._busy.add(process)
@@ -50,8 +50,8 @@ class _Pool:
             timer.cancel()
         return process
 
-    def _give_back(self, process: WorkerProcess) -> None:
-        timer = threading.Timer(_IDLE_S, self._retire, [process])
+    def _release(self, process: WorkerProcess) -> None:
+        timer = threading.Timer(_IDLE_TIMEOUT_S, self._stop_if_idle, [process])
         timer.daemon = True
         with self._lock:
             if process in self._busy:
@@ -59,13 +59,13 @@ class _Pool:
                 self._idle[process] = timer
                 timer.start()
 
-    def _retire(self, process: WorkerProcess) -> None:
+    def _stop_if_idle(self, process: WorkerProcess) -> None:
         with self._lock:
             is_idle = self._idle.pop(process, None) is not None
         if is_idle:
             process.stop()
 
-    def end(self) -> None:
+    def close(self) -> None:
         """End the processes, and the calls they are at."""
         with self._lock:
             idle, busy = dict(self._idle), set(self._busy)
@@ -79,35 +79,35 @@ class _Pool:
 
 
 #: By the experiment.
-_pools: dict[str, _Pool] = {}
+_pools: dict[str, _ProcessPool] = {}
 
 
-def held(content: bytes) -> bytes:
+def file_content(content: bytes) -> bytes:
     """Return the content of a file: a task that Dask can do again wherever it is needed."""
     return content
 
 
-def perform_there(experiment: str, parcel: Parcel, contents: Sequence[bytes]) -> Delivery:
+def run_on_worker(experiment: str, parcel: RunBundle, contents: Sequence[bytes]) -> BundleResult:
     """Do a run on this worker of Dask's, in a process of ours."""
     from distributed import get_worker
 
-    if own_code() != parcel.code:
-        raise OtherCode
+    if code_digest() != parcel.code_digest:
+        raise CodeMismatch
     # Dask removes the folder of a worker that died, and so what it was at.
     folder = tempfile.mkdtemp(prefix="batkube-run-", dir=get_worker().local_directory)
-    message = pickle.dumps((perform_parcel, (parcel, contents, Path(folder)), {}))
+    message = pickle.dumps((run_bundle, (parcel, contents, Path(folder)), {}))
     try:
-        delivery = _pools.setdefault(experiment, _Pool()).call(message)
+        delivery = _pools.setdefault(experiment, _ProcessPool()).call(message)
     finally:
         shutil.rmtree(folder, ignore_errors=True)  # of a run that crashed
-    assert isinstance(delivery, Delivery)
+    assert isinstance(delivery, BundleResult)
     return delivery
 
 
-def end_processes(experiment: str) -> None:
+def stop_processes(experiment: str) -> None:
     """End our processes on this worker that do runs of an experiment."""
     if (pool := _pools.pop(experiment, None)) is not None:
-        pool.end()
+        pool.close()
 
 
 #: The cluster of this process, where it was started by `local_cluster`.

@@ -25,16 +25,27 @@ from pathlib import Path
 from typing import IO, Any
 
 from batkube.kernel.errors import InputError
-from batkube.kernel.locks import open_lock
-from batkube.outputs.files.folder import OutputFolder, refuse_link, refuse_others_files, refuse_unwritable, run_listing
-from batkube.outputs.files.manifest import MANIFEST, listing_in, read_manifest
-from batkube.outputs.files.partials import sweep
+from batkube.kernel.files.locks import open_lock_file
+from batkube.outputs.files.folder import (
+    OutputFolder,
+    check_not_link,
+    check_only_run_files,
+    check_writable,
+    file_list_of_run,
+)
+from batkube.outputs.files.manifest import MANIFEST, file_list_in, read_manifest
+from batkube.outputs.files.partial_folder import remove_abandoned
 from batkube.version import __version__
 
 #: The files that are written when runs are over, beside the folders of the runs themselves.
-DESCRIPTION, RESULTS, TIMES, PARQUET = "experiment.json", "results.csv", "timings.csv", "results.parquet"
+DESCRIPTION_FILE, RESULTS_FILE, TIMINGS_FILE, PARQUET_FILE = (
+    "experiment.json",
+    "results.csv",
+    "timings.csv",
+    "results.parquet",
+)
 #: What marks the description as ours: which version wrote it.
-MARK = "batkube"
+VERSION_KEY = "batkube"
 #: Locked while an experiment is run into the folder; the first file that is there.
 _LOCK = ".lock"
 
@@ -47,7 +58,7 @@ class RunState(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class FinishedRun:
     """A run that is over, with what its manifest says of it; a run that left no folder has only a failure."""
 
     state: RunState
@@ -67,12 +78,12 @@ class ExperimentFolder:
         """Raises InputError when `path` is there and is not the folder of an experiment."""
         self.path = path
         #: The runs that were found to be over.
-        self._ended: dict[str, Ended] = {}
+        self._ended: dict[str, FinishedRun] = {}
         if path.exists() and not path.is_dir():
             raise InputError(path, problem="is a file, not a folder", remedy="choose another --out")
         if not path.exists():
-            refuse_unwritable(path)
-        if path.is_dir() and not (self._is_new or MARK in self._description):
+            check_writable(path)
+        if path.is_dir() and not (self._is_new or VERSION_KEY in self._description):
             problem = "exists and is not the folder of an experiment"
             raise InputError(path, problem=problem, remedy="choose another --out")
 
@@ -86,7 +97,7 @@ class ExperimentFolder:
     def _description(self) -> dict[str, Any]:
         """What experiment.json holds; nothing when there is none that can be read."""
         try:
-            content = json.loads((self.path / DESCRIPTION).read_bytes())
+            content = json.loads((self.path / DESCRIPTION_FILE).read_bytes())
         except (OSError, ValueError, RecursionError):
             return {}
         return content if isinstance(content, dict) else {}
@@ -102,35 +113,35 @@ class ExperimentFolder:
         return run_folder(self.path, name)
 
     @contextlib.contextmanager
-    def held(self) -> Iterator[None]:
+    def locked(self) -> Iterator[None]:
         """Make the folder, keep other experiments out of it, and throw away what a killed one left half-written."""
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            lock = open_lock(self.path / _LOCK)
+            lock = open_lock_file(self.path / _LOCK)
             (self.path / "runs").mkdir(exist_ok=True)
         except OSError as error:
             problem = f"cannot be written: {error.strerror or error}"
             raise InputError(self.path, problem=problem, remedy="choose another --out") from error
         with lock:
             _lock(lock, self.path)
-            sweep(self.path / "runs")
+            remove_abandoned(self.path / "runs")
             yield
 
-    def ended(self, name: str) -> Ended | None:
+    def finished_run(self, name: str) -> FinishedRun | None:
         """Return how a run ended; None if it has not."""
         if name not in self._ended:
-            end = self._look(name)
+            end = self._read_finished_run(name)
             if end is None:
                 return None
             self._ended[name] = end
         return self._ended[name]
 
-    def _look(self, name: str) -> Ended | None:
+    def _read_finished_run(self, name: str) -> FinishedRun | None:
         manifest = read_manifest(self.run_folder(name))
         if not manifest:
             return None
         completed = manifest.get("result") == "completed"
-        return Ended(
+        return FinishedRun(
             RunState.DONE if completed else RunState.FAILED,
             None if completed else str(manifest.get("failure") or "failed"),
             manifest.get("digest"),
@@ -138,16 +149,16 @@ class ExperimentFolder:
             manifest.get("real"),
         )
 
-    def set_damaged_aside(self, names: Iterable[str]) -> Iterator[str]:
+    def move_damaged_aside(self, names: Iterable[str]) -> Iterator[str]:
         """Move away the runs that are not what was written, so that they are done again; yield what to tell of each."""
         for name in names:
             folder = self.run_folder(name)
-            damage = _damage(folder) if os.path.lexists(folder) else ""
+            damage = _describe_damage(folder) if os.path.lexists(folder) else ""
             if damage:
                 self._ended.pop(name, None)
-                yield f"damaged: {folder}: {damage}; it is kept as {self._set_aside(folder)}, and run again"
+                yield f"damaged: {folder}: {damage}; it is kept as {self._move_aside(folder)}, and run again"
 
-    def _set_aside(self, folder: Path) -> Path:
+    def _move_aside(self, folder: Path) -> Path:
         aside = self.path / "set-aside"
         aside.mkdir(exist_ok=True)
         places = (aside / f"{folder.name}{'' if n == 1 else f'-{n}'}" for n in count(1))
@@ -155,14 +166,14 @@ class ExperimentFolder:
 
     def record_failure(self, name: str, message: str) -> None:
         """Keep why a run failed; where the run left a folder, its manifest says it."""
-        if self.ended(name) is None:
+        if self.finished_run(name) is None:
             folder = OutputFolder(self.run_folder(name))
             with folder.writing():
-                folder.seal({MARK: __version__, "result": "failed", "failure": message.rstrip()})
+                folder.seal({VERSION_KEY: __version__, "result": "failed", "failure": message.rstrip()})
 
     @property
-    def codes(self) -> list[str]:
-        """Which code of ours the runs here were done with, the last one last (`own_code`)."""
+    def code_digests(self) -> list[str]:
+        """Which code of ours the runs here were done with, the last one last (`code_digest`)."""
         codes = self._description.get("code")
         return codes if isinstance(codes, list) else []
 
@@ -171,18 +182,18 @@ class ExperimentFolder:
         """Whether no run is over here, be it of this experiment or of another."""
         return not any(map(read_manifest, self._runs))
 
-    def clear(self) -> None:
+    def remove_all_runs(self) -> None:
         """Remove all runs, whichever experiment they are of."""
-        self.forget(folder.name for folder in self._runs if read_manifest(folder))
+        self.remove_runs(folder.name for folder in self._runs if read_manifest(folder))
 
-    def forget(self, names: Iterable[str]) -> None:
+    def remove_runs(self, names: Iterable[str]) -> None:
         """Remove runs, so that they can be run anew. Raises InputError if one holds more than it wrote: all stay."""
         folders = [self.run_folder(name) for name in names]
         for path in (self.path, self.path / "runs", *folders):
-            refuse_link(path)
-        listings = {folder: run_listing(folder) for folder in folders}
+            check_not_link(path)
+        listings = {folder: file_list_of_run(folder) for folder in folders}
         for folder, listing in listings.items():
-            refuse_others_files(folder, listing)
+            check_only_run_files(folder, listing)
         for folder, listing in listings.items():
             self._ended.pop(folder.name, None)
             listing.remove(folder)
@@ -193,9 +204,9 @@ def run_folder(experiment: Path, name: str) -> Path:
     return experiment / "runs" / name
 
 
-def _damage(folder: Path) -> str:
+def _describe_damage(folder: Path) -> str:
     """Say what is wrong with the files of a run; nothing if they are what it wrote."""
-    listing = listing_in(read_manifest(folder))
+    listing = file_list_in(read_manifest(folder))
     if listing is None:
         return f"{MANIFEST} is missing, or is not what the run wrote"
     damaged = listing.damaged(folder)

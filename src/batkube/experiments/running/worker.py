@@ -22,14 +22,14 @@ def serve(descriptor: int) -> None:
     result any more, and the process ends at once, with the programs it has started.
     """
     faulthandler.enable(all_threads=False)
-    signal.signal(signal.SIGTERM, lambda _number, _frame: _end())
+    signal.signal(signal.SIGTERM, lambda _number, _frame: _exit_now())
     connection: Connection[Any, Any] = Connection(descriptor)
     calls: queue.SimpleQueue[bytes] = queue.SimpleQueue()
-    threading.Thread(target=_listen, args=(connection, calls), daemon=True).start()
+    threading.Thread(target=_read_calls, args=(connection, calls), daemon=True).start()
     _import_all()
     while True:
         message = calls.get()
-        _forget_output()
+        _truncate_output()
         try:
             function, arguments, keywords = pickle.loads(message)
             answer = pickle.dumps((True, function(*arguments, **keywords)))
@@ -39,7 +39,7 @@ def serve(descriptor: int) -> None:
         connection.send_bytes(answer)
 
 
-def _forget_output() -> None:
+def _truncate_output() -> None:
     """Empty the file that we print to: only what the present call prints may be asked for."""
     with contextlib.suppress(OSError):
         os.ftruncate(1, 0)
@@ -53,13 +53,13 @@ def _import_all() -> None:
     gc.freeze()
 
 
-def _listen(connection: Connection[Any, Any], calls: queue.SimpleQueue[bytes]) -> None:
+def _read_calls(connection: Connection[Any, Any], calls: queue.SimpleQueue[bytes]) -> None:
     with contextlib.suppress(EOFError, OSError):
         while True:
             calls.put(connection.recv_bytes())
-    _end()
+    _exit_now()
 
 
-def _end() -> NoReturn:
+def _exit_now() -> NoReturn:
     """End this process at once; the programs it has started end with it (`timing.orphans`)."""
     os._exit(1)

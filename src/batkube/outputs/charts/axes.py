@@ -13,7 +13,7 @@ from batkube.outputs.charts.time_axis import time_axis
 from batkube.outputs.pages.markup import displayable
 
 #: From this length on, times are told in minutes and more.
-_LONG_S = 180
+_MINUTES_FROM_S = 180
 _UNIT_S = {"µs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 #: Where a logarithmic axis of times has its ticks, as far as there are several: a factor of five to ten apart.
 _ROUND_TIMES_S = (
@@ -21,10 +21,10 @@ _ROUND_TIMES_S = (
     *(60.0, 600.0, 3600.0, 18000.0, 86400.0, 864000.0, 8640000.0, 86400000.0),
 )
 #: Ticks may stand at the points themselves when there are so few, and none closer than this part of the axis.
-_FEW, _CLOSEST = 9, 0.07
+_MAX_PREFERRED_TICKS, _MIN_TICK_SPACING = 9, 0.07
 
 
-def dress(
+def format_axis(
     axis: Axis,
     label: str,
     unit: str,
@@ -42,13 +42,13 @@ def dress(
     """
     low, high = sorted(axis.get_view_interval())
     if is_log:
-        _dress_log(axis, low, high, unit, most_ticks)
-        axis.set_label_text(worded(label) if unit in ("", "s") else f"{worded(label)} ({unit})")
+        _format_log_axis(axis, low, high, unit, most_ticks)
+        axis.set_label_text(single_line(label) if unit in ("", "s") else f"{single_line(label)} ({unit})")
         return unit
     unit = _time_unit(*(reach or (low, high))) if unit == "s" else unit
     unit_s = _UNIT_S.get(unit, 1.0)
     places = sorted(dict.fromkeys(preferred))
-    if 1 < len(places) <= _FEW and _apart(places, (high - low) * _CLOSEST):
+    if 1 < len(places) <= _MAX_PREFERRED_TICKS and _are_spaced(places, (high - low) * _MIN_TICK_SPACING):
         axis.set_major_locator(FixedLocator(places))
     elif unit in ("min", "h", "d") and unit == _time_unit(low, high):
         axis.set_major_locator(FixedLocator(list(time_axis(low, high, most_ticks=most_ticks + 1).ticks_s)))
@@ -57,8 +57,8 @@ def dress(
         axis.set_major_locator(
             FixedLocator([tick * unit_s for tick in regular.tick_values(low / unit_s, high / unit_s)])
         )
-    axis.set_major_formatter(FuncFormatter(lambda value, _: _plain(value / unit_s)))
-    axis.set_label_text(f"{worded(label)} ({unit})" if unit else worded(label))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: _format_number(value / unit_s)))
+    axis.set_label_text(f"{single_line(label)} ({unit})" if unit else single_line(label))
     return unit
 
 
@@ -67,27 +67,27 @@ def unit_factor(unit: str) -> float:
     return _UNIT_S.get(unit, 1.0)
 
 
-def worded(text: str, most: int = 48) -> str:
+def single_line(text: str, most: int = 48) -> str:
     """Return a user's text as a figure can show it: on one line, and not too long."""
-    return short(displayable(" ".join(text.split())), most)
+    return shorten(displayable(" ".join(text.split())), most)
 
 
-def short(name: str, most: int = 20) -> str:
+def shorten(name: str, most: int = 20) -> str:
     """Return a name cut to at most so many characters."""
     return name if len(name) <= most else f"{name[: most - 1]}…"
 
 
 def _time_unit(low: float, high: float) -> str:
-    if high - low >= _LONG_S:
+    if high - low >= _MINUTES_FROM_S:
         return time_axis(low, high).unit
     return "ms" if max(abs(low), abs(high)) < 1 else "s"
 
 
-def _apart(places: Sequence[float], least: float) -> bool:
+def _are_spaced(places: Sequence[float], least: float) -> bool:
     return all(after - before >= least for before, after in pairwise(places))
 
 
-def _dress_log(axis: Axis, low: float, high: float, unit: str, most_ticks: int) -> None:
+def _format_log_axis(axis: Axis, low: float, high: float, unit: str, most_ticks: int) -> None:
     places = [place for place in _ROUND_TIMES_S if low <= place <= high] if unit == "s" else []
     decades = math.log10(high / low) if low > 0 else 3.0
     if len(places) > 2:
@@ -97,17 +97,19 @@ def _dress_log(axis: Axis, low: float, high: float, unit: str, most_ticks: int) 
         axis.set_major_locator(LogLocator(subs=subs, numticks=most_ticks))
     axis.set_minor_locator(NullLocator())
     axis.set_minor_formatter(NullFormatter())
-    axis.set_major_formatter(FuncFormatter(lambda value, _: _time(value) if unit == "s" else _plain(value)))
+    axis.set_major_formatter(
+        FuncFormatter(lambda value, _: _format_time(value) if unit == "s" else _format_number(value))
+    )
 
 
-def _time(value: float) -> str:
+def _format_time(value: float) -> str:
     """Return a time on an axis that may reach from nanoseconds to years, in the largest unit that divides it."""
     for unit, unit_s in reversed(_UNIT_S.items()):
         if value >= unit_s * 0.9995 and (unit_s <= 1 or value % unit_s == 0):
-            return f"{_plain(value / unit_s)} {unit}"
-    return f"{_plain(value * 1e9)} ns"
+            return f"{_format_number(value / unit_s)} {unit}"
+    return f"{_format_number(value * 1e9)} ns"
 
 
-def _plain(value: float) -> str:
+def _format_number(value: float) -> str:
     rounded = float(f"{value:.10g}")
     return f"{rounded:,.10g}" if abs(rounded) < 1e12 else f"{rounded:.3g}"

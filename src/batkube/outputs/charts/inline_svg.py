@@ -23,7 +23,7 @@ _PNG_DPI = 200
 _FONTS = "'DejaVu Sans', Verdana, 'Bitstream Vera Sans', 'Segoe UI', Arial, sans-serif"
 
 #: What a LaTeX document does not set without further packages, in commands that it does.
-_IN_TEX = {
+_TEX_SYMBOLS = {
     "✗": r"\ensuremath{\dagger}",
     "τ": r"\ensuremath{\tau}",
     "−": r"\ensuremath{-}",
@@ -38,7 +38,7 @@ _COLOURS = {value.lower(): name for name, value in LIGHT.items() if name not in 
 _COLOUR = re.compile("|".join(_COLOURS), re.IGNORECASE)
 
 
-def rendered(figure: Figure, kind: str, *, dpi: int = _PNG_DPI) -> bytes:
+def render_figure(figure: Figure, kind: str, *, dpi: int = _PNG_DPI) -> bytes:
     """Return the figure as `svg`, `png`, `pdf` or `pgf`. Neither a date nor a version is in it: same data, same bytes.
 
     `dpi` is that of a PNG, and of what is a bitmap inside the others.
@@ -55,20 +55,20 @@ def rendered(figure: Figure, kind: str, *, dpi: int = _PNG_DPI) -> bytes:
     buffer = io.BytesIO()
     with chart_style():
         if kind == "pgf":
-            return _pgf(figure)
+            return _render_pgf(figure)
         metadata: dict[str, None] = dict.fromkeys(unsaid)
         figure.savefig(buffer, format=kind, dpi=dpi, metadata=metadata, transparent=kind == "svg")
     return buffer.getvalue()
 
 
-def _pgf(figure: Figure) -> bytes:
+def _render_pgf(figure: Figure) -> bytes:
     import matplotlib
 
     program = next((name for name in ("pdflatex", "xelatex", "lualatex") if shutil.which(name)), None)
     if program is None:
         remedy = "install one (Debian: texlive-latex-recommended, texlive-pictures), or choose pdf"
         raise InputError("pgf", problem="needs a LaTeX to measure its text, and there is none", remedy=remedy)
-    declared = "".join(rf"\DeclareUnicodeCharacter{{{ord(one):04X}}}{{{tex}}}" for one, tex in _IN_TEX.items())
+    declared = "".join(rf"\DeclareUnicodeCharacter{{{ord(one):04X}}}{{{tex}}}" for one, tex in _TEX_SYMBOLS.items())
     preamble = declared if program == "pdflatex" else ""
     matplotlib.rcParams.update({"pgf.texsystem": program, "pgf.rcfonts": False, "pgf.preamble": preamble})
     buffer = io.BytesIO()
@@ -83,10 +83,10 @@ def _pgf(figure: Figure) -> bytes:
     # Underscores in labels are letters, as with the package that matplotlib measures with.
     letters = r"\begingroup\catcode`\_=\active\def_{\textunderscore{}}%"
     drawing = f"{letters}\n{drawing[drawing.index(chr(92) + 'begingroup') :].rstrip()}\\endgroup\n"
-    return "".join(_IN_TEX.get(one, one) for one in drawing).encode()
+    return "".join(_TEX_SYMBOLS.get(one, one) for one in drawing).encode()
 
 
-def inline(svg: str, *, prefix: str, title: str, description: str = "", recolour: bool = True) -> Markup:
+def inline_svg(svg: str, *, prefix: str, title: str, description: str = "", recolour: bool = True) -> Markup:
     """Return an SVG file's drawing for a page; `prefix` must be its own within the page.
 
     `recolour` makes the colours of `colours.py` follow the reader's setting; a drawing on white paper keeps its own.

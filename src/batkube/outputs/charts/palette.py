@@ -19,7 +19,7 @@ import pandas as pd
 COLOURINGS = ("job", "user", "profile", "state")
 
 FILLS = ("#77AADD", "#EE8866", "#EEDD88", "#FFAABB", "#99DDFF", "#44BB99", "#BBCC33", "#AAAA00")
-OTHERS = "#CCCCCC"
+OTHERS_FILL = "#CCCCCC"
 #: What tells the fills apart in print without colours, in the order of FILLS; all others have none. Lines alone: LaTeX
 #: takes minutes for a chart with dots.
 HATCHES = ("", "\\\\\\", "++", "\\\\\\", "----", "||||", "||||", "----")
@@ -31,8 +31,8 @@ class LegendEntry(NamedTuple):
     """What a fill stands for; `alarming` when its boxes have a dark outline. The hatch is "" where there is none."""
 
     fill: str
-    words: str
-    alarming: bool = False
+    label: str
+    is_failure: bool = False
     hatch: str = ""
 
 
@@ -51,16 +51,16 @@ class Colouring:
 #: Final states have colours and words of their own, whichever of them a run has.
 STATES = {
     "COMPLETED_SUCCESSFULLY": LegendEntry("#77AADD", "succeeded"),
-    "COMPLETED_FAILED": LegendEntry("#EE8866", "failed", alarming=True, hatch="/////"),
-    "COMPLETED_WALLTIME_REACHED": LegendEntry("#EEDD88", "reached its walltime", alarming=True, hatch="-----"),
-    "COMPLETED_KILLED": LegendEntry("#FFAABB", "killed", alarming=True, hatch="+++++"),
+    "COMPLETED_FAILED": LegendEntry("#EE8866", "failed", is_failure=True, hatch="/////"),
+    "COMPLETED_WALLTIME_REACHED": LegendEntry("#EEDD88", "reached its walltime", is_failure=True, hatch="-----"),
+    "COMPLETED_KILLED": LegendEntry("#FFAABB", "killed", is_failure=True, hatch="+++++"),
     "REJECTED": LegendEntry("#DDDDDD", "rejected"),
-    "SERVICE": LegendEntry(OTHERS, "of no job"),
+    "SERVICE": LegendEntry(OTHERS_FILL, "of no job"),
 }
 
 
 #: What alarms stands out by: no other hatch is one of these.
-ALARM_HATCHES = frozenset(entry.hatch for entry in STATES.values() if entry.alarming)
+FAILURE_HATCHES = frozenset(entry.hatch for entry in STATES.values() if entry.is_failure)
 
 
 def lightness(fill: str) -> float:
@@ -80,10 +80,10 @@ def colour_jobs(jobs: pd.DataFrame, by: str, *, for_print: bool = False) -> Colo
         states = jobs["final_state"].tolist()
         legend = [entry for state, entry in STATES.items() if state in states and state != "REJECTED"]
         if any(state not in STATES for state in states):
-            legend.append(LegendEntry(OTHERS, "other", alarming=True))
-        fills = [STATES[state].fill if state in STATES else OTHERS for state in states]
+            legend.append(LegendEntry(OTHERS_FILL, "other", is_failure=True))
+        fills = [STATES[state].fill if state in STATES else OTHERS_FILL for state in states]
         return Colouring(fills, legend, [STATES[state].hatch if state in STATES else "" for state in states])
-    return _by_category(jobs[by].tolist(), by, hatched=for_print)
+    return _colour_categories(jobs[by].tolist(), by, hatched=for_print)
 
 
 def _fill_of_id(job_id: str) -> str:
@@ -93,22 +93,22 @@ def _fill_of_id(job_id: str) -> str:
     return FILLS[index % len(FILLS)]
 
 
-def _by_category(categories: Sequence[str], kind: str, *, hatched: bool) -> Colouring:
+def _colour_categories(categories: Sequence[str], kind: str, *, hatched: bool) -> Colouring:
     """The categories with most jobs get a colour each, in natural order of their names; the rest share grey."""
     counts: dict[str, int] = {}
     for category in categories:
         counts[category] = counts.get(category, 0) + 1
     largest = sorted(counts, key=lambda category: (-counts[category], category))[: len(FILLS)]
     hatches = HATCHES if hatched else ("",) * len(FILLS)
-    others = LegendEntry(OTHERS, f"{len(counts) - len(largest)} other {kind}s")
+    others = LegendEntry(OTHERS_FILL, f"{len(counts) - len(largest)} other {kind}s")
     entries = {
         category: LegendEntry(fill, category or f"(no {kind})", hatch=hatch)
-        for category, fill, hatch in zip(sorted(largest, key=_natural), FILLS, hatches, strict=False)
+        for category, fill, hatch in zip(sorted(largest, key=_natural_sort_key), FILLS, hatches, strict=False)
     }
     looks = [entries.get(category, others) for category in categories]
     legend = [*entries.values(), others] if len(counts) > len(entries) else list(entries.values())
     return Colouring([look.fill for look in looks], legend, [look.hatch for look in looks] if hatched else [])
 
 
-def _natural(text: str) -> list[tuple[int, int, str]]:
+def _natural_sort_key(text: str) -> list[tuple[int, int, str]]:
     return [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in re.split(r"(\d+)", text) if part]

@@ -30,7 +30,7 @@ _STYLE = {
     "path.simplify": True,
 }
 #: Beyond the house style: text stays text, and a `$` in it is one.
-_WITH_TEXT = {"svg.fonttype": "none", "pdf.fonttype": 42, "font.size": 9.0, "text.parse_math": False}
+_TEXT_AS_TEXT = {"svg.fonttype": "none", "pdf.fonttype": 42, "font.size": 9.0, "text.parse_math": False}
 
 
 @contextmanager
@@ -48,5 +48,5 @@ def house_style() -> Iterator[None]:
 def chart_style() -> Iterator[None]:
     """Draw as the house does, whatever the user's matplotlibrc says, with text that stays text."""
     with house_style():
-        matplotlib.rcParams.update(_WITH_TEXT)  # type: ignore[arg-type]
+        matplotlib.rcParams.update(_TEXT_AS_TEXT)  # type: ignore[arg-type]
         yield

@@ -15,9 +15,9 @@ from itertools import count
 from pathlib import Path
 
 from batkube.kernel.errors import InputError
-from batkube.outputs.files.listing import Listing
-from batkube.outputs.files.manifest import MANIFEST, listing_in, read_manifest, write_manifest
-from batkube.outputs.files.partials import Partial, sweep
+from batkube.outputs.files.file_list import FileList
+from batkube.outputs.files.manifest import MANIFEST, file_list_in, read_manifest, write_manifest
+from batkube.outputs.files.partial_folder import PartialFolder, remove_abandoned
 
 #: So many names of what is in the way are told.
 _SHOWN_NAMES = 5
@@ -28,16 +28,16 @@ class OutputFolder:
 
     def __init__(self, path: Path, *, force: bool = False) -> None:
         """A link to a folder stands for that folder. Raises InputError when nothing may be written there."""
-        _refuse_dangling(path)
+        _check_not_dangling(path)
         #: The link that was given, if it was one; nothing is removed behind it.
         self._link = path if path.is_symlink() else None
         #: Where the run will be found. As given, so that messages show what the user typed, unless that is a link.
         self.path = path.resolve() if self._link or path.name in ("", "..") else path
         self._force = force
         self._check()
-        refuse_unwritable(self.path)
+        check_writable(self.path)
         #: Where it is written until then.
-        self._partial: Partial | None = None
+        self._partial: PartialFolder | None = None
 
     def _check(self) -> None:
         if not os.path.lexists(self.path):
@@ -52,34 +52,34 @@ class OutputFolder:
             )
         if not any(self.path.iterdir()):
             return
-        listing = run_listing(self.path)
+        listing = file_list_of_run(self.path)
         if not self._force:
             raise InputError(
                 self.path, problem="exists already", remedy="choose another --out, or add --force to replace it"
             )
-        refuse_link(self._link or self.path)
-        refuse_others_files(self.path, listing)
+        check_not_link(self._link or self.path)
+        check_only_run_files(self.path, listing)
 
     def file(self, name: str) -> Path:
         """Return the path at which to write the output called `name`, inside `writing`."""
-        return self._writing.file(name)
+        return self._open_partial.file(name)
 
     def seal(self, manifest: Mapping[str, object], *, living: Collection[str] = ()) -> None:
         """Write the manifest, once all else is written; files called `living` may still change in the folder."""
         self.file(MANIFEST)
-        write_manifest(self._writing.new, manifest, living=living)
+        write_manifest(self._open_partial.new, manifest, living=living)
 
     @property
-    def _writing(self) -> Partial:
+    def _open_partial(self) -> PartialFolder:
         assert self._partial is not None, "files are written inside `with folder.writing()`"
         return self._partial
 
-    def keep_completed_run(self) -> None:
+    def protect_completed_run(self) -> None:
         """Turn to `DIR.failed` when DIR holds a run that completed: one that failed never takes its place."""
-        if not _replaceable_by_failed(self.path):
+        if not _is_replaceable_by_failed_run(self.path):
             name = self.path.name
             candidates = (self.path.with_name(f"{name}.failed{'' if n == 1 else f'-{n}'}") for n in count(1))
-            self.path = next(filter(_replaceable_by_failed, candidates))
+            self.path = next(filter(_is_replaceable_by_failed_run, candidates))
             self._force = True
 
     @contextlib.contextmanager
@@ -91,19 +91,19 @@ class OutputFolder:
         """
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            sweep(self.path.parent)
-            self._partial = Partial.beside(self.path)
+            remove_abandoned(self.path.parent)
+            self._partial = PartialFolder.create_beside(self.path)
         except OSError as error:
             raise self._unwritable(error) from error
         try:
             yield
             # Somebody may have put something there while the run went on.
             self._check()
-            self._partial.put_in_place(self.path)
+            self._partial.move_into_place(self.path)
         except OSError as error:
             raise self._unwritable(error) from error
         finally:
-            self._partial.clear(self.path)
+            self._partial.clean_up(self.path)
 
     def _unwritable(self, error: OSError) -> InputError:
         return InputError(
@@ -113,13 +113,13 @@ class OutputFolder:
         )
 
 
-def run_listing(folder: Path) -> Listing:
+def file_list_of_run(folder: Path) -> FileList:
     """Return which files the run in `folder` wrote. Raises InputError when that is not known."""
     manifest = read_manifest(folder)
     if not manifest:
         problem = "exists and is not the output of a run, so it is not replaced even with --force"
         raise InputError(folder, problem=problem, remedy="choose another --out")
-    listing = listing_in(manifest)
+    listing = file_list_in(manifest)
     if listing is None:
         raise InputError(
             folder / MANIFEST,
@@ -129,19 +129,19 @@ def run_listing(folder: Path) -> Listing:
     return listing
 
 
-def refuse_others_files(folder: Path, listing: Listing) -> None:
+def check_only_run_files(folder: Path, listing: FileList) -> None:
     """Raise InputError when more would be lost with the run in `folder` than what it wrote."""
     remedy = "move that away, or choose another --out"
-    if strangers := listing.strangers(folder):
+    if strangers := listing.unlisted(folder):
         raise InputError(
-            folder, problem=f"holds what no run wrote, so it is not removed: {_some(strangers)}", remedy=remedy
+            folder, problem=f"holds what no run wrote, so it is not removed: {_first_names(strangers)}", remedy=remedy
         )
-    if altered := listing.altered(folder):
-        problem = f"holds what was changed since the run wrote it, so it is not removed: {_some(altered)}"
+    if altered := listing.modified(folder):
+        problem = f"holds what was changed since the run wrote it, so it is not removed: {_first_names(altered)}"
         raise InputError(folder, problem=problem, remedy=remedy)
 
 
-def refuse_link(path: Path) -> None:
+def check_not_link(path: Path) -> None:
     """Raise InputError when something would be removed behind a link."""
     if path.is_symlink():
         raise InputError(
@@ -151,12 +151,12 @@ def refuse_link(path: Path) -> None:
         )
 
 
-def _some(names: Sequence[str]) -> str:
+def _first_names(names: Sequence[str]) -> str:
     more = len(names) - _SHOWN_NAMES
     return ", ".join(names[:_SHOWN_NAMES]) + (f" and {more:,} more" if more > 0 else "")
 
 
-def refuse_unwritable(path: Path) -> None:
+def check_writable(path: Path) -> None:
     """Raise InputError when a folder cannot be made at `path`, as far as that can be known without trying."""
     nearest = next(parent for parent in path.absolute().parents if parent.exists())
     problem = ""
@@ -168,7 +168,7 @@ def refuse_unwritable(path: Path) -> None:
         raise InputError(path, problem=problem, remedy="choose an --out on a disk that is writable and has room")
 
 
-def _refuse_dangling(path: Path) -> None:
+def _check_not_dangling(path: Path) -> None:
     if path.is_symlink() and not path.exists():
         raise InputError(
             path,
@@ -177,7 +177,7 @@ def _refuse_dangling(path: Path) -> None:
         )
 
 
-def _replaceable_by_failed(path: Path) -> bool:
+def _is_replaceable_by_failed_run(path: Path) -> bool:
     """Say whether nothing is lost when a failed run takes this place: nothing is there, or another failed run."""
     if not os.path.lexists(path):
         return True
@@ -186,7 +186,7 @@ def _replaceable_by_failed(path: Path) -> bool:
     if not any(path.iterdir()):
         return True
     try:
-        refuse_others_files(path, run_listing(path))
+        check_only_run_files(path, file_list_of_run(path))
     except InputError:
         return False
     return read_manifest(path).get("result") == "failed"

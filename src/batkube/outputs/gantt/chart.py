@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from batkube.kernel.errors import InputError
-from batkube.outputs.files.products import write_product
+from batkube.outputs.files.derived_files import write_derived_file
 from batkube.outputs.measures.measured_run import MeasuredRun
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from batkube.outputs.gantt.picture import Picture
+    from batkube.outputs.gantt.model import GanttModel
     from batkube.outputs.gantt.stepper import Stepper
 
 Window = tuple[float | None, float | None]
@@ -46,12 +46,12 @@ def draw_gantt(
     Against another run, colours tell which jobs begin earlier or later than there. With a width it is for print: so
     wide, without a title unless one is given, and nothing in it needs colours to be told apart.
     """
-    from batkube.outputs.gantt.picture import picture_of
+    from batkube.outputs.gantt.model import gantt_model_of
 
-    picture = picture_of(
+    picture = gantt_model_of(
         results, title=title, color_by=color_by, window=window, against=against, for_print=width_in is not None
     )
-    with _quiet():
+    with _silence_matplotlib():
         from batkube.outputs.gantt.figure import build
     return build(picture, width_in)
 
@@ -67,7 +67,7 @@ def save_gantt(
     width_in: float | None = None,
 ) -> None:
     """Write the chart of a run to `path`, whose ending says how. The same run gives the same bytes."""
-    from batkube.outputs.gantt.picture import picture_of
+    from batkube.outputs.gantt.model import gantt_model_of
 
     target = Path(path)
     kind = target.suffix.lower()
@@ -77,38 +77,38 @@ def save_gantt(
     if kind == ".html" and width_in is not None:
         problem = "is for print, and a page is as wide as its window"
         raise InputError("--width", problem=problem, remedy="leave it out, or write a .pdf")
-    picture = picture_of(
+    picture = gantt_model_of(
         results, title=title, color_by=color_by, window=window, against=against, for_print=width_in is not None
     )
     if kind == ".pgf":
-        _check_vectors(target, picture)
-    content = _page(picture) if kind == ".html" else _rendered(picture, kind.removeprefix("."), width_in)
-    write_product(target, content)
+        _check_pgf_size(target, picture)
+    content = _html_page(picture) if kind == ".html" else _render(picture, kind.removeprefix("."), width_in)
+    write_derived_file(target, content)
 
 
 def stepper_of(results: MeasuredRun, *, title: str | None = None, color_by: str = "job") -> Stepper:
     """Return the chart of a run with a slider for the time, from one instant to the next."""
-    from batkube.outputs.gantt.picture import picture_of
+    from batkube.outputs.gantt.model import gantt_model_of
 
-    picture = picture_of(results, title=title, color_by=color_by, window=None)
-    with _quiet():
+    picture = gantt_model_of(results, title=title, color_by=color_by, window=None)
+    with _silence_matplotlib():
         from batkube.outputs.gantt.stepper import Stepper
-    return Stepper(picture, _rendered(picture, "svg").decode())
+    return Stepper(picture, _render(picture, "svg").decode())
 
 
 def gantt_svg(results: MeasuredRun, *, title: str | None = None, color_by: str = "job") -> str:
     """Return the chart of a run as an SVG element to be put into a page, with the jobs' stories under the pointer."""
-    from batkube.outputs.gantt.picture import picture_of
+    from batkube.outputs.gantt.model import gantt_model_of
 
-    picture = picture_of(results, title=title, color_by=color_by, window=None)
-    with _quiet():
-        from batkube.outputs.gantt.page import with_stories
-    return with_stories(picture, _rendered(picture, "svg").decode())
+    picture = gantt_model_of(results, title=title, color_by=color_by, window=None)
+    with _silence_matplotlib():
+        from batkube.outputs.gantt.html_page import with_hover_texts
+    return with_hover_texts(picture, _render(picture, "svg").decode())
 
 
-def _check_vectors(target: Path, picture: Picture) -> None:
+def _check_pgf_size(target: Path, picture: GanttModel) -> None:
     """Refuse PGF of what is drawn as a bitmap: that would be a second file, at a place only LaTeX's author knows."""
-    from batkube.outputs.gantt.picture import MOST_VECTOR_BOXES
+    from batkube.outputs.gantt.model import MOST_VECTOR_BOXES
 
     count = max(len(picture.boxes), len(picture.absences))
     if count > MOST_VECTOR_BOXES:
@@ -116,15 +116,15 @@ def _check_vectors(target: Path, picture: Picture) -> None:
         raise InputError(target, problem=problem, remedy="write a .pdf, or a part of the run: --from, --to")
 
 
-def _rendered(picture: Picture, kind: str, width_in: float | None = None) -> bytes:
-    with _quiet():
-        from batkube.outputs.charts.inline_svg import rendered
+def _render(picture: GanttModel, kind: str, width_in: float | None = None) -> bytes:
+    with _silence_matplotlib():
+        from batkube.outputs.charts.inline_svg import render_figure
         from batkube.outputs.charts.style import house_style
         from batkube.outputs.gantt.figure import build
     bitmap_dpi = _BITMAP_DPI if width_in is None else _PRINT_DPI
     figure = build(picture, width_in)
     if kind in ("pdf", "pgf"):
-        return rendered(figure, kind, dpi=bitmap_dpi)
+        return render_figure(figure, kind, dpi=bitmap_dpi)
     buffer = io.BytesIO()
     with house_style():
         # Neither a date nor a program version: the same run must give the same bytes.
@@ -137,14 +137,14 @@ def _rendered(picture: Picture, kind: str, width_in: float | None = None) -> byt
     return buffer.getvalue()
 
 
-def _page(picture: Picture) -> bytes:
-    with _quiet():
-        from batkube.outputs.gantt.page import page
-    return page(picture, _rendered(picture, "svg").decode()).encode()
+def _html_page(picture: GanttModel) -> bytes:
+    with _silence_matplotlib():
+        from batkube.outputs.gantt.html_page import gantt_page
+    return gantt_page(picture, _render(picture, "svg").decode()).encode()
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def _silence_matplotlib() -> Iterator[None]:
     """Keep matplotlib's remarks to itself while it is imported."""
     logger = logging.getLogger("matplotlib")
     level = logger.level

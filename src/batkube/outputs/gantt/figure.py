@@ -16,24 +16,24 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
-from batkube.outputs.charts.axes import short
-from batkube.outputs.charts.shown import ShownFigure
+from batkube.outputs.charts.axes import shorten
+from batkube.outputs.charts.notebook_figure import NotebookFigure
 from batkube.outputs.charts.style import house_style
 from batkube.outputs.charts.time_axis import time_axis
 from batkube.outputs.gantt.layout import Layout, layout_of
-from batkube.outputs.gantt.picture import Picture
+from batkube.outputs.gantt.model import GanttModel
 from batkube.outputs.gantt.rows import (
-    ALARM,
-    ALARM_HATCH,
-    AWAY,
-    AWAY_HATCH,
-    AWAY_LINES,
-    CALM,
-    LOST,
+    ABSENT_FILL,
+    ABSENT_HATCH,
+    ABSENT_LINES,
+    FAILURE_COLOUR,
+    FAILURE_HATCH,
+    LOST_COLOUR,
     LOST_HATCH,
+    OUTLINE_COLOUR,
     draw_rows,
 )
-from batkube.outputs.measures.occupation import Floats
+from batkube.outputs.measures.occupancy.stays import Floats
 from batkube.outputs.pages.colours import LIGHT
 
 #: The most steps a curve of the lower panel shows; more are averaged.
@@ -41,7 +41,7 @@ MOST_STEPS = 1_000
 
 _DPI = 160
 #: How the curves of the run are drawn that another one is drawn against.
-_OTHER = (0, (2.2, 1.2))
+_REFERENCE_DASHES = (0, (2.2, 1.2))
 _UTILISATION, _QUEUE = "#33669A", "#B4442E"
 #: The same curves in print, where one is pale and the other dark: a reader may have no colours.
 _PALE, _DARK = "#8FB3D6", "#7A2414"
@@ -56,11 +56,11 @@ class ChartArea(NamedTuple):
     height: float
 
 
-def build(picture: Picture, width_in: float | None = None) -> Figure:
+def build(picture: GanttModel, width_in: float | None = None) -> Figure:
     """Return the chart of a picture; `width_in` is how wide it is in print."""
     with house_style():
         layout = _layout(picture, width_in)
-        figure = ShownFigure(figsize=(layout.page_width, layout.height), dpi=_DPI, facecolor="white")
+        figure = NotebookFigure(figsize=(layout.page_width, layout.height), dpi=_DPI, facecolor="white")
 
         def axes(above_in: float, height_in: float) -> Axes:
             across, bottom = layout.page_width, layout.height - above_in - height_in
@@ -71,13 +71,13 @@ def build(picture: Picture, width_in: float | None = None) -> Figure:
         panel = axes(layout.panel_top, layout.panel_height)
         draw_rows(rows, picture, width_in=layout.width, height_in=layout.rows_height)
         _draw_panel(panel, picture, *((_UTILISATION, _QUEUE) if width_in is None else (_PALE, _DARK)))
-        _draw_time(rows, panel, picture, layout.most_ticks)
+        _draw_time(rows, panel, picture, layout.max_ticks)
         figure.align_ylabels([rows, panel])
-        _draw_words(figure, picture, layout)
+        _draw_header(figure, picture, layout)
     return figure
 
 
-def box_outlines_pt(picture: Picture) -> Floats:
+def box_outlines_pt(picture: GanttModel) -> Floats:
     """Return (x, y, width, height) of each box in the SVG's own units: points from the page's upper left corner."""
     layout, boxes = _layout(picture), picture.boxes
     second_pt = layout.width * 72 / (picture.end_s - picture.start_s)
@@ -93,7 +93,7 @@ def box_outlines_pt(picture: Picture) -> Floats:
     )
 
 
-def chart_area(picture: Picture) -> ChartArea:
+def chart_area(picture: GanttModel) -> ChartArea:
     """Return where on the page machines and curves are drawn."""
     layout = _layout(picture)
     return ChartArea(
@@ -104,11 +104,11 @@ def chart_area(picture: Picture) -> ChartArea:
     )
 
 
-def _layout(picture: Picture, width_in: float | None = None) -> Layout:
+def _layout(picture: GanttModel, width_in: float | None = None) -> Layout:
     return layout_of(picture, [str(patch.get_label()) for patch in _legend_patches(picture)], width_in)
 
 
-def _draw_words(figure: Figure, picture: Picture, layout: Layout) -> None:
+def _draw_header(figure: Figure, picture: GanttModel, layout: Layout) -> None:
     left, height = layout.left / layout.page_width, layout.height
     figure.text(left, 1 - 0.20 / height, picture.title, fontsize=12, weight="bold", va="top", parse_math=False)
     figure.text(left, 1 - 0.46 / height, picture.subtitle, fontsize=8, color="#555555", va="top", parse_math=False)
@@ -127,7 +127,7 @@ def _draw_words(figure: Figure, picture: Picture, layout: Layout) -> None:
         )
 
 
-def _draw_panel(axes: Axes, picture: Picture, load_colour: str, queue_colour: str) -> None:
+def _draw_panel(axes: Axes, picture: GanttModel, load_colour: str, queue_colour: str) -> None:
     axes.set_xlim(picture.start_s, picture.end_s)
     load = picture.utilisation.within(picture.start_s, picture.end_s, most=MOST_STEPS)
     axes.fill_between(load.times, load.values, step="post", color=load_colour, alpha=0.22, linewidth=0)
@@ -135,12 +135,16 @@ def _draw_panel(axes: Axes, picture: Picture, load_colour: str, queue_colour: st
     queue = picture.queue.within(picture.start_s, picture.end_s, most=MOST_STEPS)
     most_waiting = float(queue.values.max())
     right = axes.twinx()
-    if picture.other is not None:
+    if picture.reference is not None:
         # Drawn first, and broken: the run itself is what is looked at.
-        there = picture.other.utilisation.within(picture.start_s, picture.end_s, most=MOST_STEPS)
-        axes.step(there.times, there.values, where="post", color=load_colour, linewidth=0.7, linestyle=_OTHER)
-        waiting = picture.other.queue.within(picture.start_s, picture.end_s, most=MOST_STEPS)
-        right.step(waiting.times, waiting.values, where="post", color=queue_colour, linewidth=0.8, linestyle=_OTHER)
+        there = picture.reference.utilisation.within(picture.start_s, picture.end_s, most=MOST_STEPS)
+        axes.step(
+            there.times, there.values, where="post", color=load_colour, linewidth=0.7, linestyle=_REFERENCE_DASHES
+        )
+        waiting = picture.reference.queue.within(picture.start_s, picture.end_s, most=MOST_STEPS)
+        right.step(
+            waiting.times, waiting.values, where="post", color=queue_colour, linewidth=0.8, linestyle=_REFERENCE_DASHES
+        )
         most_waiting = max(most_waiting, float(waiting.values.max()))
     axes.set_ylim(0, max(1.0, float(load.values.max())) * 1.06)
     axes.set_yticks([0, 0.5, 1], ["0", "50 %", "100 %"], fontsize=7)
@@ -154,7 +158,7 @@ def _draw_panel(axes: Axes, picture: Picture, load_colour: str, queue_colour: st
     right.spines["top"].set_visible(False)
 
 
-def _draw_time(rows: Axes, panel: Axes, picture: Picture, most_ticks: int) -> None:
+def _draw_time(rows: Axes, panel: Axes, picture: GanttModel, most_ticks: int) -> None:
     axis = time_axis(picture.start_s, picture.end_s, most_ticks=most_ticks)
     for axes in (rows, panel):
         axes.set_xticks(axis.ticks_s, axis.labels)
@@ -163,25 +167,25 @@ def _draw_time(rows: Axes, panel: Axes, picture: Picture, most_ticks: int) -> No
     panel.set_xlabel(f"time ({axis.unit})")
 
 
-def _legend_patches(picture: Picture) -> list[Artist]:
+def _legend_patches(picture: GanttModel) -> list[Artist]:
     def patch(fill: str, words: str, edge: str | None = None, hatch: str | None = None) -> Patch:
-        return Patch(facecolor=fill, edgecolor=edge, hatch=hatch, label=short(words, 36))
+        return Patch(facecolor=fill, edgecolor=edge, hatch=hatch, label=shorten(words, 36))
 
     entries = picture.colouring.legend
     patches: list[Artist] = [
-        patch(entry.fill, entry.words, ALARM, entry.hatch or ALARM_HATCH)
-        if entry.alarming
-        else patch(entry.fill, entry.words, CALM if entry.hatch else None, entry.hatch or None)
+        patch(entry.fill, entry.label, FAILURE_COLOUR, entry.hatch or FAILURE_HATCH)
+        if entry.is_failure
+        else patch(entry.fill, entry.label, OUTLINE_COLOUR if entry.hatch else None, entry.hatch or None)
         for entry in entries
     ]
-    has_alarm = any(entry.alarming for entry in entries)
-    if not has_alarm and (picture.alarming & ~picture.boxes.lost).any():
-        patches.append(patch("white", "failed, killed or over its walltime", ALARM, ALARM_HATCH))
+    has_alarm = any(entry.is_failure for entry in entries)
+    if not has_alarm and (picture.is_failure & ~picture.boxes.lost).any():
+        patches.append(patch("white", "failed, killed or over its walltime", FAILURE_COLOUR, FAILURE_HATCH))
     if picture.boxes.lost.any():
-        patches.append(patch("white", "evicted or lost, run again", LOST, LOST_HATCH))
-    if picture.other is not None:
-        words = short(f"against {picture.other.name} (below: broken lines)", 44)
-        patches.append(Line2D([], [], color=LIGHT["ink"], linewidth=0.8, linestyle=_OTHER, label=words))
+        patches.append(patch("white", "evicted or lost, run again", LOST_COLOUR, LOST_HATCH))
+    if picture.reference is not None:
+        words = shorten(f"against {picture.reference.name} (below: broken lines)", 44)
+        patches.append(Line2D([], [], color=LIGHT["ink"], linewidth=0.8, linestyle=_REFERENCE_DASHES, label=words))
     if picture.absences:
-        patches.append(patch(AWAY, "machine not available", AWAY_LINES, AWAY_HATCH))
+        patches.append(patch(ABSENT_FILL, "machine not available", ABSENT_LINES, ABSENT_HATCH))
     return patches

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from batkube.outputs.measures.occupation import Bools, Floats, Ints, Stays
+from batkube.outputs.measures.occupancy.stays import Bools, Floats, Ints, Stays
 
 #: Work without a cpu request is drawn as a fiftieth of its machine, so that it can be seen.
 _LEAST_SHARE = 50
@@ -31,7 +31,7 @@ class Span(NamedTuple):
     milli: int
 
 
-class Piece(NamedTuple):
+class LanePiece(NamedTuple):
     """Part of a span: rows from `top` to `bottom`, as shares of the machine's row counted from its top."""
 
     span: int
@@ -54,7 +54,7 @@ class Boxes:
     def __len__(self) -> int:
         return len(self.job)
 
-    def within(self, start: float, end: float) -> Boxes:
+    def clipped_to(self, start: float, end: float) -> Boxes:
         """Return what shows between two times, cut at both."""
         kept = (self.left <= end) & (self.right >= start)
         return Boxes(
@@ -80,7 +80,7 @@ def boxes_of(stays: Stays, *, ignored_s: float = 0.0) -> Boxes:
     ]
     spans_by_machine: dict[int, list[int]] = {}
     for stay in np.flatnonzero(~alone).tolist():
-        for first, last, is_shared in _cut(int(stays.first[stay]), int(stays.last[stay]), shared):
+        for first, last, is_shared in _split_by_sharing(int(stays.first[stay]), int(stays.last[stay]), shared):
             if is_shared:
                 spans_by_machine.setdefault(first, []).append(stay)
             else:
@@ -88,20 +88,20 @@ def boxes_of(stays: Stays, *, ignored_s: float = 0.0) -> Boxes:
     for machine in sorted(spans_by_machine):
         members = spans_by_machine[machine]
         capacity = int(stays.capacity[machine])
-        spans = [_span(stays, stay, capacity) for stay in members]
+        spans = [_span_of_stay(stays, stay, capacity) for stay in members]
         for span, top, bottom in assign_lanes(spans, capacity, ignored_s=ignored_s):
             rows.append((members[span], machine + top, machine + bottom))
     return _boxes(stays, rows)
 
 
-def assign_lanes(spans: Sequence[Span], capacity: int, *, ignored_s: float = 0.0) -> list[Piece]:
+def assign_lanes(spans: Sequence[Span], capacity: int, *, ignored_s: float = 0.0) -> list[LanePiece]:
     """Return pieces for all spans on one machine of `capacity` millicores; no two overlap in both time and height.
 
     Spans that overlap in time by at most `ignored_s` count as one after the other.
     """
-    pieces: list[Piece] = []
-    for stretch in _busy_stretches(spans, ignored_s):
-        height = max(capacity, _peak(spans, stretch, ignored_s))
+    pieces: list[LanePiece] = []
+    for stretch in _overlapping_groups(spans, ignored_s):
+        height = max(capacity, _peak_milli(spans, stretch, ignored_s))
         #: (end, first, last) of the lanes taken at the moment looked at.
         taken: list[tuple[float, int, int]] = []
         for number in stretch:
@@ -110,11 +110,11 @@ def assign_lanes(spans: Sequence[Span], capacity: int, *, ignored_s: float = 0.0
             # Only a span of hardly any length can find the row full: it is drawn over the others' first lanes.
             for first, last in _free_lanes(taken, span.milli, height) or [(0, min(span.milli, height))]:
                 taken.append((span.end, first, last))
-                pieces.append(Piece(number, first / height, last / height))
+                pieces.append(LanePiece(number, first / height, last / height))
     return pieces
 
 
-def _busy_stretches(spans: Sequence[Span], ignored_s: float) -> Iterator[list[int]]:
+def _overlapping_groups(spans: Sequence[Span], ignored_s: float) -> Iterator[list[int]]:
     """Yield the numbers of spans that hang together in time, each group in order of start."""
     group: list[int] = []
     reached = float("-inf")
@@ -128,7 +128,7 @@ def _busy_stretches(spans: Sequence[Span], ignored_s: float) -> Iterator[list[in
         yield group
 
 
-def _peak(spans: Sequence[Span], stretch: Sequence[int], ignored_s: float) -> int:
+def _peak_milli(spans: Sequence[Span], stretch: Sequence[int], ignored_s: float) -> int:
     changes: list[tuple[float, int, int]] = []
     for number in stretch:
         span = spans[number]
@@ -175,7 +175,7 @@ def _shared_machines(stays: Stays, ignored_s: float) -> Bools:
     return shared
 
 
-def _cut(first: int, last: int, shared: Bools) -> Iterator[tuple[int, int, bool]]:
+def _split_by_sharing(first: int, last: int, shared: Bools) -> Iterator[tuple[int, int, bool]]:
     """Yield the machines first…last as shared ones, each by itself, and the longest runs of others."""
     begin = first
     for machine in range(first, last + 1):
@@ -188,7 +188,7 @@ def _cut(first: int, last: int, shared: Bools) -> Iterator[tuple[int, int, bool]
         yield begin, last, False
 
 
-def _span(stays: Stays, stay: int, capacity: int) -> Span:
+def _span_of_stay(stays: Stays, stay: int, capacity: int) -> Span:
     milli = max(int(stays.milli[stay]), capacity // _LEAST_SHARE, 1)
     return Span(float(stays.start[stay]), float(stays.end[stay]), milli)
 

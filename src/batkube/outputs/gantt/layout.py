@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from batkube.outputs.gantt.groups import row_names
-from batkube.outputs.gantt.picture import Picture
+from batkube.outputs.gantt.machine_labels import row_names
+from batkube.outputs.gantt.model import GanttModel
 
 
 @dataclass(frozen=True, slots=True)
-class _Measures:
+class _Sizes:
     """The sizes that differ between a screen and print, in inches."""
 
     right: float
@@ -19,19 +19,19 @@ class _Measures:
     legend_row: float
     #: Of a machine's row, and of all rows at least and at most.
     row: float
-    rows_least: float
-    rows_most: float
+    rows_min: float
+    rows_max: float
     #: The same of machines that pods share, whose rows have lanes.
     shared_row: float
-    shared_least: float
+    shared_min: float
     #: Beside the rows: for the axis' own words, and for each character of a name.
     margin: float
     character: float
 
 
 _SCREEN_IN = 12.0
-_SCREEN = _Measures(0.68, 1.05, 0.14, 0.52, 0.34, 0.27, 1.4, 7.6, 0.8, 3.4, 0.55, 0.065)
-_PRINT = _Measures(0.45, 0.62, 0.09, 0.40, 0.17, 0.16, 0.8, 4.2, 0.5, 1.6, 0.26, 0.058)
+_SCREEN = _Sizes(0.68, 1.05, 0.14, 0.52, 0.34, 0.27, 1.4, 7.6, 0.8, 3.4, 0.55, 0.065)
+_PRINT = _Sizes(0.45, 0.62, 0.09, 0.40, 0.17, 0.16, 0.8, 4.2, 0.5, 1.6, 0.26, 0.058)
 _HEADER_IN, _NO_HEADER_IN = 0.72, 0.07
 
 
@@ -63,17 +63,17 @@ class Layout:
         return self.panel_top + self.panel_height + self.axis + self.legend_row * self.legend_rows
 
     @property
-    def most_ticks(self) -> int:
+    def max_ticks(self) -> int:
         """How many ticks of time have room beside one another."""
         return 11 if self.page_width >= _SCREEN_IN else max(4, int(self.page_width * 1.6))
 
 
-def layout_of(picture: Picture, legend_words: list[str], width_in: float | None) -> Layout:
+def layout_of(picture: GanttModel, legend_words: list[str], width_in: float | None) -> Layout:
     """Return the layout of a picture whose legend says `legend_words`; `width_in` is how wide it is in print."""
     sizes = _SCREEN if width_in is None else _PRINT
     page_width = width_in or _SCREEN_IN
-    row, least = (sizes.shared_row, sizes.shared_least) if picture.has_lanes else (sizes.row, sizes.rows_least)
-    rows_height = min(max(len(picture.machine_names) * row, least), sizes.rows_most)
+    row, least = (sizes.shared_row, sizes.shared_min) if picture.has_lanes else (sizes.row, sizes.rows_min)
+    rows_height = min(max(len(picture.machine_names) * row, least), sizes.rows_max)
     names = row_names(picture.machine_names, rows_height).names
     left = sizes.margin + sizes.character * max(len(name) for _, name in names)
     columns = _legend_columns(legend_words, page_width) if width_in else len(legend_words)

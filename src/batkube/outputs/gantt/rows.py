@@ -12,23 +12,23 @@ from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_rgba, to_rgba_array
 from matplotlib.patheffects import withStroke
 
-from batkube.outputs.charts.palette import ALARM_HATCHES, lightness
-from batkube.outputs.gantt.groups import row_names
+from batkube.outputs.charts.palette import FAILURE_HATCHES, lightness
 from batkube.outputs.gantt.lanes import Boxes
-from batkube.outputs.gantt.picture import MOST_VECTOR_BOXES, Picture
-from batkube.outputs.measures.occupation import Bools, Floats
+from batkube.outputs.gantt.machine_labels import row_names
+from batkube.outputs.gantt.model import MOST_VECTOR_BOXES, GanttModel
+from batkube.outputs.measures.occupancy.stays import Bools, Floats
 from batkube.outputs.pages.colours import LIGHT
 
-ALARM, ALARM_HATCH = "#882255", "/////"
-LOST, LOST_HATCH = "#777777", "xxxx"
-AWAY, AWAY_LINES, AWAY_HATCH = "#EEEEEE", "#BBBBBB", "\\\\\\\\"
+FAILURE_COLOUR, FAILURE_HATCH = "#882255", "/////"
+LOST_COLOUR, LOST_HATCH = "#777777", "xxxx"
+ABSENT_FILL, ABSENT_LINES, ABSENT_HATCH = "#EEEEEE", "#BBBBBB", "\\\\\\\\"
 #: The lines of boxes that are hatched to be told apart, not to alarm.
-CALM = "#666666"
+OUTLINE_COLOUR = "#666666"
 #: Words on what is darker than this are white: there both have about the same contrast.
 _DARK = 0.45
 
 
-def draw_rows(axes: Axes, picture: Picture, *, width_in: float, height_in: float) -> None:
+def draw_rows(axes: Axes, picture: GanttModel, *, width_in: float, height_in: float) -> None:
     """Draw the machines' rows with the boxes and their labels into `axes`, which are as large as told."""
     count = len(picture.machine_names)
     axes.set_xlim(picture.start_s, picture.end_s)
@@ -41,7 +41,7 @@ def draw_rows(axes: Axes, picture: Picture, *, width_in: float, height_in: float
         _draw_labels(axes, picture, row_pt, point_s)
     rows = row_names(picture.machine_names, height_in)
     axes.set_yticks([place for place, _ in rows.names], [name for _, name in rows.names], fontsize=7)
-    axes.tick_params(axis="y", length=0 if rows.is_complete or rows.borders else 2.5)
+    axes.tick_params(axis="y", length=0 if rows.names_every_machine or rows.borders else 2.5)
     if rows.borders:
         axes.hlines(rows.borders, picture.start_s, picture.end_s, colors="white", linewidth=1.6, zorder=3.5)
         axes.hlines(rows.borders, picture.start_s, picture.end_s, colors=LIGHT["ink"], linewidth=0.6, zorder=3.6)
@@ -52,19 +52,21 @@ def draw_rows(axes: Axes, picture: Picture, *, width_in: float, height_in: float
     axes.set_ylabel("machine")
 
 
-def _draw_absences(axes: Axes, picture: Picture) -> None:
+def _draw_absences(axes: Axes, picture: GanttModel) -> None:
     """Draw behind the boxes when machines took no work."""
     corners = [
         ((one.start, one.machine), (one.start, one.machine + 1), (one.end, one.machine + 1), (one.end, one.machine))
         for one in picture.absences
     ]
     if corners:
-        grey = PolyCollection(corners, facecolors=AWAY, edgecolors=AWAY_LINES, linewidths=0, hatch=AWAY_HATCH, zorder=1)
+        grey = PolyCollection(
+            corners, facecolors=ABSENT_FILL, edgecolors=ABSENT_LINES, linewidths=0, hatch=ABSENT_HATCH, zorder=1
+        )
         grey.set_rasterized(len(corners) > MOST_VECTOR_BOXES)
         axes.add_collection(grey, autolim=False)
 
 
-def _draw_boxes(axes: Axes, picture: Picture, row_pt: float, point_s: float) -> None:
+def _draw_boxes(axes: Axes, picture: GanttModel, row_pt: float, point_s: float) -> None:
     boxes = picture.boxes
     dense = len(boxes) > MOST_VECTOR_BOXES
     inset = min(0.06, 0.9 / row_pt) if row_pt >= 4 else 0.0
@@ -73,11 +75,11 @@ def _draw_boxes(axes: Axes, picture: Picture, row_pt: float, point_s: float) -> 
     edges = fills.copy() if dense else np.broadcast_to(to_rgba("white"), fills.shape).copy()
     # Dense: a hairline of the box's own colour keeps even the shortest job visible; an outline needs some room.
     roomy = (boxes.right - boxes.left > 3 * point_s) | (not dense)
-    alarming = picture.alarming & ~boxes.lost
+    alarming = picture.is_failure & ~boxes.lost
     hatches = _hatches(picture, alarming)
-    edges[(hatches != "") & roomy] = to_rgba(CALM)
-    edges[alarming & roomy] = to_rgba(ALARM)
-    edges[boxes.lost & roomy] = to_rgba(LOST)
+    edges[(hatches != "") & roomy] = to_rgba(OUTLINE_COLOUR)
+    edges[alarming & roomy] = to_rgba(FAILURE_COLOUR)
+    edges[boxes.lost & roomy] = to_rgba(LOST_COLOUR)
     for is_alarm, hatch in sorted(set(zip(alarming.tolist(), hatches.tolist(), strict=True))):
         chosen = (alarming == is_alarm) & (hatches == hatch)
         collection = PolyCollection(
@@ -93,11 +95,11 @@ def _draw_boxes(axes: Axes, picture: Picture, row_pt: float, point_s: float) -> 
         axes.add_collection(collection, autolim=False)
 
 
-def _hatches(picture: Picture, alarming: Bools) -> np.ndarray[tuple[int], np.dtype[np.str_]]:
+def _hatches(picture: GanttModel, alarming: Bools) -> np.ndarray[tuple[int], np.dtype[np.str_]]:
     """Return each box's hatch, "" for none: what was lost and what alarms stands out from what tells users apart."""
     own = picture.colouring.hatches or [""] * len(picture.subjects)
     hatches = np.array(own, dtype="<U8")[picture.boxes.job]
-    hatches[alarming & ~np.isin(hatches, sorted(ALARM_HATCHES))] = ALARM_HATCH
+    hatches[alarming & ~np.isin(hatches, sorted(FAILURE_HATCHES))] = FAILURE_HATCH
     hatches[picture.boxes.lost] = LOST_HATCH
     return hatches
 
@@ -111,10 +113,10 @@ def _corners(boxes: Boxes, inset: float) -> Floats:
     return np.stack((x, y), axis=2)
 
 
-def _draw_labels(axes: Axes, picture: Picture, row_pt: float, point_s: float) -> None:
+def _draw_labels(axes: Axes, picture: GanttModel, row_pt: float, point_s: float) -> None:
     """Write each job's id into its boxes where it fits, judging by the average width of the font's characters."""
     boxes, names = picture.boxes, picture.subjects["job_id"].tolist()
-    hatched = _hatches(picture, picture.alarming & ~boxes.lost) != ""
+    hatched = _hatches(picture, picture.is_failure & ~boxes.lost) != ""
     for box in range(len(boxes)):
         text = names[boxes.job[box]]
         wide_pt = (boxes.right[box] - boxes.left[box]) / point_s
@@ -129,7 +131,7 @@ def _draw_labels(axes: Axes, picture: Picture, row_pt: float, point_s: float) ->
                 fontsize=size,
                 ha="center",
                 va="center_baseline",
-                color=_ink_on(fill),
+                color=_text_colour_on(fill),
                 clip_on=True,
                 zorder=3,
                 parse_math=False,
@@ -138,6 +140,6 @@ def _draw_labels(axes: Axes, picture: Picture, row_pt: float, point_s: float) ->
                 label.set_path_effects([withStroke(linewidth=2.5, foreground=fill)])
 
 
-def _ink_on(fill: str) -> str:
+def _text_colour_on(fill: str) -> str:
     """Return the colour for words on a fill: dark, or white where that is easier to read."""
     return LIGHT["ink"] if lightness(fill) > _DARK else "white"

@@ -12,16 +12,16 @@ from pathlib import Path
 
 import numpy as np
 
-from batkube.kernel.instants import human, seconds
-from batkube.outputs.files.products import write_product
+from batkube.kernel.instants import human_duration, seconds
+from batkube.outputs.files.derived_files import write_derived_file
 from batkube.outputs.gantt.figure import chart_area
-from batkube.outputs.gantt.page import with_stories
-from batkube.outputs.gantt.picture import Picture
-from batkube.outputs.measures.occupation import Floats
-from batkube.outputs.pages.page import content_policy
+from batkube.outputs.gantt.html_page import with_hover_texts
+from batkube.outputs.gantt.model import GanttModel
+from batkube.outputs.measures.occupancy.stays import Floats
+from batkube.outputs.pages.page import content_security_policy
 
 #: More instants than this are too many for a slider; then they are evenly spread.
-MOST_INSTANTS = 2_000
+MAX_STEPS = 2_000
 
 _SCRIPT = """
 const steps = JSON.parse(document.getElementById("steps").textContent);
@@ -82,13 +82,13 @@ svg .hover rect {{ fill: transparent; }}
 class Stepper:
     """The page; a notebook shows it, and `save` writes it."""
 
-    def __init__(self, picture: Picture, svg: str) -> None:
+    def __init__(self, picture: GanttModel, svg: str) -> None:
         area, instants = chart_area(picture), _instants(picture)
         steps = {"left": area.left, "width": area.width, "instants": instants}
         self.html = _PAGE.format(
-            policy=content_policy(_SCRIPT),
+            policy=content_security_policy(_SCRIPT),
             title=escape(picture.title),
-            svg=with_stories(picture, svg),
+            svg=with_hover_texts(picture, svg),
             last=len(instants) - 1,
             top=area.top,
             height=area.height,
@@ -99,7 +99,7 @@ class Stepper:
 
     def save(self, path: str | Path) -> Path:
         """Write the page, and return where it is."""
-        write_product(Path(path), self.html.encode())
+        write_derived_file(Path(path), self.html.encode())
         return Path(path)
 
     def _repr_html_(self) -> str:
@@ -108,24 +108,24 @@ class Stepper:
         return f'<iframe sandbox="allow-scripts" style="{style}" srcdoc="{escape(self.html)}"></iframe>'
 
 
-def _instants(picture: Picture) -> list[tuple[float, str]]:
+def _instants(picture: GanttModel) -> list[tuple[float, str]]:
     """Return the instants at which anything changes: how far along each is, and what to say of it."""
-    moments = _moments(picture)
+    moments = _step_times(picture)
     waiting, busy = picture.queue.at(moments), picture.utilisation.at(moments)
     length = picture.end_s - picture.start_s
     return [
         (
             round((moment - picture.start_s) / length, 6),
-            f"{moment:,.1f} s ({human(seconds(moment))}): {int(jobs):,} jobs waiting, utilisation {share:.1%}",
+            f"{moment:,.1f} s ({human_duration(seconds(moment))}): {int(jobs):,} jobs waiting, utilisation {share:.1%}",
         )
         for moment, jobs, share in zip(moments.tolist(), waiting.tolist(), busy.tolist(), strict=True)
     ]
 
 
-def _moments(picture: Picture) -> Floats:
+def _step_times(picture: GanttModel) -> Floats:
     """Return when boxes begin and end, or evenly spread instants where these are too many."""
     changes = np.union1d(picture.boxes.left, picture.boxes.right)
     inside = changes[(changes > picture.start_s) & (changes < picture.end_s)]
-    if len(inside) > MOST_INSTANTS:
-        return np.linspace(picture.start_s, picture.end_s, MOST_INSTANTS)
+    if len(inside) > MAX_STEPS:
+        return np.linspace(picture.start_s, picture.end_s, MAX_STEPS)
     return np.concatenate(([picture.start_s], inside, [picture.end_s]))

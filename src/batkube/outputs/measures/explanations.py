@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from batkube.kernel.job_measures import BOUND_S, NARROW, SHORT_S, UTILISATION_OF
+from batkube.outputs.job_statistics import BOUND_S, NARROW, SHORT_S, UTILISATION_PREFIX
 
 #: Words that columns have in their names, and what is then to be said; the first that fits a column is its own.
 _SENTENCES = {
@@ -14,7 +14,7 @@ _SENTENCES = {
     "bounded_slowdown": "A job's bounded slowdown is max(1, (wait + run time) / max(run time, τ)), "
     f"with τ = {BOUND_S:g} s.",
     "slowdown": "A job's slowdown is (wait + run time) / run time.",
-    UTILISATION_OF: "The utilisation of a resource is the share that pods held of what all nodes offered of it.",
+    UTILISATION_PREFIX: "The utilisation of a resource is the share that pods held of what all nodes offered of it.",
     "utilisation": "Utilisation is the share of machines, or of cpu where jobs share machines, that pods held of the "
     "nodes that existed; attempts that were lost and tried again do not count.",
     "fairness_by_user": "Fairness by user is Jain's index of the users' mean bounded slowdowns: 1 where all fared "
@@ -28,7 +28,7 @@ _WINDOW = (
 )
 
 
-def explanations(columns: Iterable[str]) -> list[str]:
+def column_explanations(columns: Iterable[str]) -> list[str]:
     """Return what is to be said of these columns, each sentence once."""
     found = [next((sentence for part, sentence in _SENTENCES.items() if part in column), "") for column in columns]
     told = list(dict.fromkeys(filter(None, found)))

@@ -28,10 +28,10 @@ from functools import lru_cache
 #: How sure the intervals are. Changing it changes every figure and report.
 CONFIDENCE = 0.95
 
-_SMALLEST = 1e-300
+_TINY = 1e-300
 _PRECISION = 1e-16
 _MOST_TERMS = 100_000
-_MANY = 1e6
+_NORMAL_FROM = 1e6
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Difference:
     value: float
     half: float
     #: Student's, or Welch and Satterthwaite's degrees of freedom; infinite when neither sample varies.
-    freedom: float
+    degrees_of_freedom: float
     #: How many pairs it is of, 0 of samples that are not paired; and in how many the second is lower, and higher.
     pairs: int = 0
     lower: int = 0
@@ -90,7 +90,7 @@ class Difference:
         return min(1.0, 2 * extreme / (1 << unlike))
 
     @property
-    def has_one_sign(self) -> bool:
+    def passes_sign_test(self) -> bool:
         """True when so many pairs agree that chance alone rarely makes it so."""
         return self.sign_p < 1 - CONFIDENCE
 
@@ -101,7 +101,11 @@ class Difference:
         clear that are looked at one by one.
         """
         sure = 1 - (1 - CONFIDENCE) / (2 * comparisons)
-        widening = 1.0 if comparisons == 1 else student_quantile(self.freedom, sure) / student_quantile(self.freedom)
+        widening = (
+            1.0
+            if comparisons == 1
+            else student_quantile(self.degrees_of_freedom, sure) / student_quantile(self.degrees_of_freedom)
+        )
         return abs(self.value) > self.half * widening
 
 
@@ -174,21 +178,21 @@ def student_quantile(freedom: float, probability: float = (1 + CONFIDENCE) / 2) 
     """
     if not freedom > 0 or not 0.5 <= probability < 1:
         raise ValueError(f"no quantile of Student's distribution: freedom {freedom}, probability {probability}")
-    if freedom > _MANY:
+    if freedom > _NORMAL_FROM:
         # So close to the normal distribution that one term of their distance is enough (Abramowitz, Stegun 26.7.5),
         # and more exact than differences of large logarithms.
         normal = statistics.NormalDist().inv_cdf(probability)
         return normal + (normal**3 + normal) / (4 * freedom)
     tail = 2 * (1 - probability)
     low, high = 0.0, 1.0
-    while _outside(high, freedom) > tail:
+    while _two_sided_tail(high, freedom) > tail:
         low, high = high, high * 2
     while (middle := (low + high) / 2) not in (low, high):
-        low, high = (middle, high) if _outside(middle, freedom) > tail else (low, middle)
+        low, high = (middle, high) if _two_sided_tail(middle, freedom) > tail else (low, middle)
     return high
 
 
-def _outside(t: float, freedom: float) -> float:
+def _two_sided_tail(t: float, freedom: float) -> float:
     """Return the probability of being farther than t from 0, on either side."""
     return _incomplete_beta(freedom / (freedom + t * t), freedom / 2, 0.5)
 
@@ -221,4 +225,4 @@ def _beta_fraction(x: float, a: float, b: float) -> float:
 
 
 def _away_from_zero(value: float) -> float:
-    return value if abs(value) > _SMALLEST else _SMALLEST
+    return value if abs(value) > _TINY else _TINY

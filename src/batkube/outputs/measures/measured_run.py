@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from batkube.kernel.errors import InputError
 from batkube.kernel.instants import NANOSECONDS_PER_SECOND
-from batkube.kernel.windows import NO_TRIM, TRIM_WORDS, Trim, Window, parse_trim, window_of
-from batkube.outputs.measures.run_files import RunFiles
+from batkube.kernel.measured_window import NO_TRIM, TRIM_FORMATS, Trim, Window, parse_trim, window_of
+from batkube.outputs.measures.run_data.run_files import RunFiles
 
 if TYPE_CHECKING:
     from batkube.outputs.measures.metrics import Metrics
@@ -39,7 +39,7 @@ class MeasuredRun(RunFiles):
         try:
             return parse_trim(str(text)) if text else NO_TRIM
         except ValueError as error:
-            raise InputError(f"--{key}", problem=str(error), remedy=f"write {TRIM_WORDS}") from error
+            raise InputError(f"--{key}", problem=str(error), remedy=f"write {TRIM_FORMATS}") from error
 
     @cached_property
     def metrics(self) -> Metrics:

@@ -14,10 +14,10 @@ import numpy as np
 import pandas as pd
 
 from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Instant, as_float_s, seconds
-from batkube.kernel.job_measures import BOUND_S, UTILISATION_OF, MeasuredJob, measures_of
-from batkube.kernel.windows import Window
-from batkube.outputs.measures.occupation import Floats, busy_of, executions_of, offered_between
-from batkube.outputs.measures.run_files import RunFiles
+from batkube.kernel.measured_window import Window
+from batkube.outputs.job_statistics import BOUND_S, UTILISATION_PREFIX, MeasuredJob, job_statistics_of
+from batkube.outputs.measures.occupancy.stays import Floats, busy_periods_of, capacity_between, executions_of
+from batkube.outputs.measures.run_data.run_files import RunFiles
 
 #: How far a number with six decimals may be from the same computed otherwise.
 _ROUNDING = 1e-6
@@ -66,7 +66,7 @@ def metrics_of(results: RunFiles, window: Window) -> Metrics:
     slowdowns = _slowdowns(done)
     makespan = last_finish_s(jobs)
     begin, end = window_s(window, makespan)
-    measures = measures_of(measured_jobs(done))
+    measures = job_statistics_of(measured_jobs(done))
     evictions = int(jobs["evictions"].fillna(0).sum())
     lost = float(jobs["work_lost"].sum()) if jobs["work_lost"].notna().any() else None
     share = utilisation(results, window)
@@ -135,7 +135,9 @@ def bounded_slowdowns(done: pd.DataFrame) -> Floats:
 def jobs_in(window: Window, jobs: pd.DataFrame) -> pd.DataFrame:
     """Return the jobs that were submitted in the window."""
     submits = (jobs["submission_time"] * NANOSECONDS_PER_SECOND).round()
-    return jobs[(submits >= window.begin) & (submits <= (math.inf if window.last is None else window.last))]
+    return jobs[
+        (submits >= window.begin) & (submits <= (math.inf if window.last_submit is None else window.last_submit))
+    ]
 
 
 def last_finish_s(jobs: pd.DataFrame) -> float | None:
@@ -146,7 +148,7 @@ def last_finish_s(jobs: pd.DataFrame) -> float | None:
 
 def window_s(window: Window, makespan_s: float | None) -> tuple[float, float]:
     """Return from when to when machines count, in seconds."""
-    return as_float_s(window.begin), as_float_s(window.until(Instant(seconds(makespan_s or 0.0))))
+    return as_float_s(window.begin), as_float_s(window.usage_end(Instant(seconds(makespan_s or 0.0))))
 
 
 def utilisation(results: RunFiles, window: Window) -> float | None:
@@ -155,7 +157,7 @@ def utilisation(results: RunFiles, window: Window) -> float | None:
     schedule.csv has it for the run's own window. jobs.csv has it for any window if no pods but those of finished jobs
     held anything, which it shows by giving the same for the run's own; otherwise it is unknown.
     """
-    begin, end = _bounds_s(results, window)
+    begin, end = _measured_range_s(results, window)
     stated = results.schedule.get("mean_utilisation")
     if not isinstance(stated, float):
         return _utilisation_of_jobs(results, begin, end)
@@ -175,16 +177,16 @@ def _utilisation_of_jobs(results: RunFiles, begin: float, end: float) -> float |
     stays = executions_of(results)
     if stays.unplaced or not len(done):
         return None
-    offered = offered_between(results, begin, end)
+    offered = capacity_between(results, begin, end)
     if not results.shares_machines:
-        return busy_of(stays, sharing=False).amount_between(begin, end) / offered if offered > 0 else 0.0
+        return busy_periods_of(stays, sharing=False).amount_between(begin, end) / offered if offered > 0 else 0.0
     # From the jobs and not from their stays, which spread a job's cpu over its machines in whole millicores.
     cores = done["requested_number_of_resources"].fillna(1) * done["cpu"].fillna(0)
     inside = done["finish_time"].clip(upper=end) - done["starting_time"].clip(lower=begin)
     return float((cores * inside.clip(lower=0)).sum() * 1000 / offered) if offered > 0 else 0.0
 
 
-def _bounds_s(results: RunFiles, window: Window) -> tuple[float, float]:
+def _measured_range_s(results: RunFiles, window: Window) -> tuple[float, float]:
     """Return from when to when machines count; where no job ended, as long as the run says."""
     makespan = last_finish_s(results.jobs)
     begin, end = window_s(window, makespan)
@@ -207,9 +209,9 @@ def measured_jobs(done: pd.DataFrame) -> list[MeasuredJob]:
 def _resource_shares(results: RunFiles, window: Window) -> dict[str, float | None]:
     """Return each resource's utilisation, which schedule.csv has for the run's own window and no other."""
     cells = {str(name): value for name, value in results.schedule.items()}
-    shares = {name: value for name, value in cells.items() if name.startswith(UTILISATION_OF)}
+    shares = {name: value for name, value in cells.items() if name.startswith(UTILISATION_PREFIX)}
     own = results.schedule.get("measured_from"), results.schedule.get("measured_until")
-    same = _bounds_s(results, window) == own
+    same = _measured_range_s(results, window) == own
     return {name: value if same and isinstance(value, float) else None for name, value in shares.items()}
 
 

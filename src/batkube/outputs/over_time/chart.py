@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from batkube.kernel.errors import InputError
-from batkube.outputs.files.products import write_product
+from batkube.outputs.files.derived_files import write_derived_file
 from batkube.outputs.measures.measured_run import MeasuredRun
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from batkube.outputs.over_time.kinds import ChartKind
+    from batkube.outputs.over_time.chart_kinds import ChartKind
 
 _ENDINGS = (".svg", ".pdf", ".pgf", ".png")
 
@@ -52,7 +52,7 @@ def save_chart(
     if path.suffix.lower() not in _ENDINGS:
         problem, remedy = "its ending names no kind of picture", f"end it in one of {', '.join(_ENDINGS)}"
         raise InputError(path, problem=problem, remedy=remedy)
-    from batkube.outputs.charts.inline_svg import rendered
+    from batkube.outputs.charts.inline_svg import render_figure
 
     figure = draw_chart(kind, runs, title=title, window=window, width_in=width_in)
-    write_product(path, rendered(figure, path.suffix.lower().removeprefix(".")))
+    write_derived_file(path, render_figure(figure, path.suffix.lower().removeprefix(".")))

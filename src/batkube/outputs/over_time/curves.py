@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from batkube.kernel.errors import InputError
-from batkube.outputs.measures.absences import absences_of
 from batkube.outputs.measures.measured_run import MeasuredRun
-from batkube.outputs.measures.occupation import busy_of, capacity_of, horizon_s, stays_of
-from batkube.outputs.measures.timelines import StepFunction, queue_of, steps_of
-from batkube.outputs.over_time.kinds import ChartKind
+from batkube.outputs.measures.occupancy.absences import absences_of
+from batkube.outputs.measures.occupancy.stays import busy_periods_of, capacity_of, horizon_s, stays_of
+from batkube.outputs.measures.occupancy.step_functions import StepFunction, cumulative_steps, queue_length
+from batkube.outputs.over_time.chart_kinds import ChartKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +60,8 @@ def panels_of(kind: ChartKind, runs: Sequence[MeasuredRun]) -> list[CurvePanel]:
             CurvePanel(unit, [ChartCurve(_FREE, _free(run))], title=title, is_stacked=True, top=top)
             for run, title, top in zip(runs, titles, tops, strict=True)
         ]
-    jobs = CurvePanel("jobs waiting", [ChartCurve(run.name, queue_of(run)) for run in runs])
-    asked = [ChartCurve(run.name, _asked(run)) for run in runs]
+    jobs = CurvePanel("jobs waiting", [ChartCurve(run.name, queue_length(run)) for run in runs])
+    asked = [ChartCurve(run.name, _requested(run)) for run in runs]
     return [jobs, CurvePanel(f"{_unit(runs)} asked for", asked)]
 
 
@@ -85,22 +85,22 @@ def _states(run: MeasuredRun, *, named: bool) -> CurvePanel:
 def _free(run: MeasuredRun) -> StepFunction:
     """Return what is neither in use nor on a machine that takes no work, in machines or cores."""
     capacity = capacity_of(run)
-    busy = busy_of(stays_of(run), sharing=run.shares_machines)
+    busy = busy_periods_of(stays_of(run), sharing=run.shares_machines)
     end = horizon_s(run.jobs)
     changes = [(0.0, float(capacity.sum()))]
     changes += [(one.start, -float(capacity[one.machine])) for one in absences_of(run)]
     changes += [(min(one.end, end), float(capacity[one.machine])) for one in absences_of(run)]
     times = np.concatenate(([at for at, _ in changes], busy.start, busy.end))
     amounts = np.concatenate(([amount for _, amount in changes], -busy.milli, busy.milli)) / 1000
-    steps = steps_of(times, amounts)
+    steps = cumulative_steps(times, amounts)
     # On a machine that is not available work may go on: what it uses was counted off twice.
     return StepFunction(steps.times, np.maximum(steps.values, 0.0))
 
 
-def _asked(run: MeasuredRun) -> StepFunction:
+def _requested(run: MeasuredRun) -> StepFunction:
     """Return what the waiting jobs ask for together, in machines or cores."""
     sizes = run.jobs["requested_number_of_resources"].fillna(1).astype(float)
-    return queue_of(run, sizes * run.jobs["cpu"].fillna(0) if run.shares_machines else sizes)
+    return queue_length(run, sizes * run.jobs["cpu"].fillna(0) if run.shares_machines else sizes)
 
 
 def _unit(runs: Sequence[MeasuredRun]) -> str:

@@ -11,11 +11,11 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import MaxNLocator
 
-from batkube.outputs.charts.axes import short
-from batkube.outputs.charts.shown import ShownFigure
+from batkube.outputs.charts.axes import shorten
+from batkube.outputs.charts.notebook_figure import NotebookFigure
 from batkube.outputs.charts.style import chart_style
 from batkube.outputs.charts.time_axis import time_axis
-from batkube.outputs.measures.timelines import StepFunction
+from batkube.outputs.measures.occupancy.step_functions import StepFunction
 from batkube.outputs.over_time.curves import CurvePanel
 from batkube.outputs.pages.colours import LIGHT, SERIES
 
@@ -42,12 +42,12 @@ def draw_panels(
     """Return panels below one another over the same stretch of time."""
     width = width_in or _WIDTH_IN
     labels = list(dict.fromkeys(curve.label for panel in panels for curve in panel.curves))
-    legend_rows = -(-len(labels) // _columns(labels, width)) if len(labels) > 1 else 0
+    legend_rows = -(-len(labels) // _legend_columns(labels, width)) if len(labels) > 1 else 0
     top = (_TITLE_IN if title else 0.06) + _LEGEND_IN * legend_rows
     height = top + _PANEL_IN * len(panels) + _AXIS_IN
     with chart_style():
         layout = ConstrainedLayoutEngine(rect=(0, 0, 1, 1 - top / height), h_pad=0.05, w_pad=0.05)
-        figure = ShownFigure(figsize=(width, height), dpi=160, facecolor="white", layout=layout)
+        figure = NotebookFigure(figsize=(width, height), dpi=160, facecolor="white", layout=layout)
         grid: list[Axes] = list(figure.subplots(len(panels), 1, squeeze=False, sharex=True)[:, 0])
         for axes, panel in zip(grid, panels, strict=True):
             axes.set_xlim(start_s, end_s)
@@ -58,14 +58,14 @@ def draw_panels(
         grid[-1].set_xlabel(f"time ({axis.unit})")
         figure.align_ylabels(grid)
         if title:
-            figure.text(0.012, 1 - 0.08 / height, short(title, 80), fontsize=11, weight="bold", va="top")
+            figure.text(0.012, 1 - 0.08 / height, shorten(title, 80), fontsize=11, weight="bold", va="top")
         if legend_rows:
             _legend(figure, grid, labels, width, (_TITLE_IN if title else 0.06) / height)
     return figure
 
 
-def _columns(labels: Sequence[str], width: float) -> int:
-    widest = max(len(short(label)) for label in labels)
+def _legend_columns(labels: Sequence[str], width: float) -> int:
+    widest = max(len(shorten(label)) for label in labels)
     return max(1, min(len(labels), int(width / (0.6 + 0.085 * widest))))
 
 
@@ -75,10 +75,10 @@ def _legend(figure: Figure, grid: Sequence[Axes], labels: Sequence[str], width: 
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
             handles.setdefault(label, handle)
     figure.legend(
-        handles=[handles[short(label)] for label in labels],
+        handles=[handles[shorten(label)] for label in labels],
         loc="upper left",
         bbox_to_anchor=(0.0, 1 - above),
-        ncols=_columns(labels, width),
+        ncols=_legend_columns(labels, width),
         frameon=False,
         fontsize=8,
         handlelength=2.6,
@@ -88,7 +88,7 @@ def _legend(figure: Figure, grid: Sequence[Axes], labels: Sequence[str], width: 
 
 def _draw(axes: Axes, panel: CurvePanel, curves: Sequence[StepFunction], labels: Sequence[str]) -> None:
     if panel.is_stacked:
-        _stack(axes, panel, curves)
+        _draw_stacked(axes, panel, curves)
     else:
         for curve, steps in zip(panel.curves, curves, strict=True):
             number = labels.index(curve.label)
@@ -99,7 +99,7 @@ def _draw(axes: Axes, panel: CurvePanel, curves: Sequence[StepFunction], labels:
                 color=SERIES[number % len(SERIES)],
                 linestyle=_DASHES[number % len(_DASHES)],
                 linewidth=1.1,
-                label=short(curve.label),
+                label=shorten(curve.label),
             )
     reach = max([panel.top or 0.0, 1.0, *(float(steps.values.max()) for steps in curves)])
     axes.set_ylim(0, reach if panel.is_stacked else reach * 1.05)
@@ -108,12 +108,12 @@ def _draw(axes: Axes, panel: CurvePanel, curves: Sequence[StepFunction], labels:
     if not panel.is_stacked:
         axes.grid(axis="both", color=LIGHT["rule"], linewidth=0.6)
     if panel.title:
-        axes.set_title(short(panel.title, 60), fontsize=9, weight="bold", loc="left")
+        axes.set_title(shorten(panel.title, 60), fontsize=9, weight="bold", loc="left")
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
 
 
-def _stack(axes: Axes, panel: CurvePanel, steps: Sequence[StepFunction]) -> None:
+def _draw_stacked(axes: Axes, panel: CurvePanel, steps: Sequence[StepFunction]) -> None:
     """Draw curves on top of one another; all change at the same instants."""
     low = np.zeros(len(steps[0].times))
     for curve, one in zip(panel.curves, steps, strict=True):

@@ -35,7 +35,7 @@ _SPECIAL = {
     "−": "$-$",
 }
 #: Marks of tables, as they stand after what they mark.
-SIGNS = {
+LATEX_SIGNS = {
     "": "",
     "*": "$^*$",
     "★": r"$^\star$",
@@ -49,22 +49,22 @@ _CHARACTERS = re.compile("|".join(re.escape(character) for character in _SPECIAL
 _NUMBER = re.compile(r"([+-]?)(\d[\d,]*(?:\.\d+)?)")
 
 
-def escaped(text: str) -> str:
+def escape(text: str) -> str:
     """Return a text as LaTeX shows it; what the usual encodings lack becomes a question mark."""
     plain = "".join(one if one in _SPECIAL or ord(one) < 0x180 else "?" for one in text)
     return _CHARACTERS.sub(lambda match: _SPECIAL[match[0]], plain)
 
 
-def explained(sign: str, meaning: str) -> str:
+def footnote(sign: str, meaning: str) -> str:
     """Return the line below a table that says what a sign means."""
-    return f"{SIGNS[sign]} {escaped(meaning)}"
+    return f"{LATEX_SIGNS[sign]} {escape(meaning)}"
 
 
-def number(text: str) -> str:
+def math_number(text: str) -> str:
     r"""Return a number as mathematics: `1,234.5` is `$1\,234.5$`; any other text as it is."""
     match = _NUMBER.fullmatch(text)
     if match is None:
-        return escaped(text)
+        return escape(text)
     return f"${match[1]}{match[2].replace(',', chr(92) + ',')}$"
 
 

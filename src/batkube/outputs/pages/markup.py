@@ -36,7 +36,7 @@ def element(name: str, /, *children: Child, **attributes: str | int | bool | Non
 
 def join(children: Iterable[Child], separator: str = "") -> Markup:
     """Return the children one after the other."""
-    return Markup(separator.join(_text(child) for child in children if child is not None))
+    return Markup(separator.join(_escaped_text(child) for child in children if child is not None))
 
 
 def trusted(text: str) -> Markup:
@@ -44,7 +44,7 @@ def trusted(text: str) -> Markup:
     return Markup(text)
 
 
-def _text(child: Child) -> str:
+def _escaped_text(child: Child) -> str:
     return str(child) if isinstance(child, Markup) else displayable(escape(str(child), quote=False))
 
 

@@ -15,7 +15,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from batkube.kernel.errors import InputError
-from batkube.outputs.files.products import write_product
+from batkube.outputs.files.derived_files import write_derived_file
 from batkube.outputs.pages.colours import DARK, LIGHT
 from batkube.outputs.pages.markup import Child, Markup, element, join, trusted
 
@@ -33,14 +33,14 @@ class Section:
     content: Markup
 
 
-def page(title: str, lead: Sequence[Child], sections: Sequence[Section]) -> str:
+def render_page(title: str, lead: Sequence[Child], sections: Sequence[Section]) -> str:
     """Return the whole page: the title, what to know first, and the sections with a list of them."""
-    style = _resource("page.css").replace("/*light*/", _variables(LIGHT)).replace("/*dark*/", _variables(DARK))
+    style = _resource("page.css").replace("/*light*/", _css_variables(LIGHT)).replace("/*dark*/", _css_variables(DARK))
     script = _resource("page.js")
     head = element(
         "head",
         element("meta", charset="utf-8"),
-        element("meta", http_equiv="Content-Security-Policy", content=content_policy(script)),
+        element("meta", http_equiv="Content-Security-Policy", content=content_security_policy(script)),
         trusted(_GENERATOR),
         element("meta", name="viewport", content="width=device-width, initial-scale=1"),
         element("meta", name="color-scheme", content="light dark"),
@@ -60,11 +60,11 @@ def page(title: str, lead: Sequence[Child], sections: Sequence[Section]) -> str:
 
 def write_page(path: Path, content: str) -> Path:
     """Write a page; it takes the place of an older one when it is complete."""
-    write_product(path, content.encode())
+    write_derived_file(path, content.encode())
     return path
 
 
-def page_place(folder: Path) -> Path:
+def default_page_path(folder: Path) -> Path:
     """Return where the page of a folder goes that nobody has named. Raises InputError if there is somebody else's."""
     path = folder / "report.html"
     if path.is_file() and _GENERATOR.encode() not in path.read_bytes()[:_HEAD_BYTES]:
@@ -77,14 +77,14 @@ def paragraph(*children: Child, class_: str | None = None) -> Markup:
     return element("p", *children, class_=class_)
 
 
-def fold(summary: Child, *children: Child, is_open: bool = False, class_: str | None = None) -> Markup:
+def collapsible(summary: Child, *children: Child, is_open: bool = False, class_: str | None = None) -> Markup:
     """Return something that is shown when its summary is clicked, also without a script."""
     return element("details", element("summary", summary), *children, open=is_open, class_=class_)
 
 
-def folded_if_long(summary: Child, content: Markup, *, count: int, few: int) -> Markup:
+def collapsible_if_long(summary: Child, content: Markup, *, count: int, few: int) -> Markup:
     """Return what is short as it is, and what is long behind its summary."""
-    return content if count <= few else fold(summary, content)
+    return content if count <= few else collapsible(summary, content)
 
 
 def verbatim(text: str) -> Markup:
@@ -92,7 +92,7 @@ def verbatim(text: str) -> Markup:
     return element("pre", text, tabindex=0)
 
 
-def definitions(pairs: Sequence[tuple[Child, Child]]) -> Markup:
+def definition_list(pairs: Sequence[tuple[Child, Child]]) -> Markup:
     """Return names and what they are."""
     return element("dl", *(join((element("dt", name), element("dd", value))) for name, value in pairs))
 
@@ -102,14 +102,14 @@ def _section(section: Section) -> Markup:
     return element("section", heading, section.content, id=section.anchor, aria_labelledby=f"{section.anchor}-title")
 
 
-def content_policy(script: str = "") -> str:
+def content_security_policy(script: str = "") -> str:
     """Return the policy of a page that asks the network for nothing, and runs this script and no other."""
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     scripts = f"; script-src 'sha256-{digest}'" if script else ""
     return f"default-src 'none'; style-src 'unsafe-inline'; img-src data:{scripts}"
 
 
-def _variables(colours: dict[str, str]) -> str:
+def _css_variables(colours: dict[str, str]) -> str:
     return " ".join(f"--{name}: {value};" for name, value in colours.items())
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from batkube.kernel.documents import read_yaml
-from batkube.outputs.pages.latex import escaped
+from batkube.kernel.files.yaml_reader import read_yaml
+from batkube.outputs.pages.latex import escape
 from batkube.version import __version__
 
 #: The key of the BibTeX entry, which the methods paragraph cites.
@@ -34,8 +34,8 @@ def bibtex() -> str:
     """Return the reference as a BibTeX entry."""
     cited = citation()
     fields = {
-        "author": f"{{{escaped(_authors(cited))}}}",
-        "title": f"{{{escaped(cited['title'])}}}",
+        "author": f"{{{escape(_authors(cited))}}}",
+        "title": f"{{{escape(cited['title'])}}}",
         "version": __version__,
         "license": cited["license"],
         "url": cited.get("url"),

@@ -12,7 +12,7 @@ import numpy as np
 from batkube.outputs.charts.style import chart_style
 from batkube.outputs.measures.measured_run import MeasuredRun
 from batkube.outputs.measures.metrics import bounded_slowdowns, finished_jobs
-from batkube.outputs.measures.occupation import Floats
+from batkube.outputs.measures.occupancy.stays import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,7 +22,7 @@ _SIZE_IN = (9.6, 2.9)
 #: Curves of more jobs are thinned to so many steps, which is finer than paper.
 _MOST_STEPS = 1_000
 #: A quantity spread over more than this factor is drawn on a logarithmic axis, which spans at most the other factor.
-_WIDE, _WIDEST = 100, 1e6
+_LOG_FROM_RATIO, _MAX_RATIO = 100, 1e6
 
 
 def draw_distributions(results: MeasuredRun) -> Figure | None:
@@ -44,7 +44,7 @@ def draw_distributions(results: MeasuredRun) -> Figure | None:
 
 
 def _draw(axes: Axes, values: Floats, label: str, unit: str, colour: str) -> None:
-    from batkube.outputs.charts.axes import dress
+    from batkube.outputs.charts.axes import format_axis
     from batkube.outputs.pages.colours import LIGHT
 
     ordered = np.sort(values)
@@ -52,7 +52,7 @@ def _draw(axes: Axes, values: Floats, label: str, unit: str, colour: str) -> Non
     if len(ordered) > _MOST_STEPS:
         chosen = np.unique(np.linspace(0, len(ordered) - 1, _MOST_STEPS).round().astype(np.int64))
         ordered, shares = ordered[chosen], shares[chosen]
-    begin, end, is_log = _reach(ordered)
+    begin, end, is_log = _axis_range(ordered)
     if is_log:
         axes.set_xscale("log")
     axes.set_xlim(begin, end)
@@ -69,15 +69,15 @@ def _draw(axes: Axes, values: Floats, label: str, unit: str, colour: str) -> Non
     axes.grid(axis="both", color=LIGHT["rule"], linewidth=0.6)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
-    dress(axes.xaxis, label, unit, is_log=is_log, most_ticks=6)
+    format_axis(axes.xaxis, label, unit, is_log=is_log, most_ticks=6)
 
 
-def _reach(ordered: Floats) -> tuple[float, float, bool]:
+def _axis_range(ordered: Floats) -> tuple[float, float, bool]:
     """Return where the axis of some sorted values begins and ends, and whether it is logarithmic."""
     low, high = float(ordered[0]), float(ordered[-1])
     positive = ordered[ordered > 0]
-    least = max(float(positive[0]), high / _WIDEST) if len(positive) else 0.0
-    if least and high > _WIDE * least:
+    least = max(float(positive[0]), high / _MAX_RATIO) if len(positive) else 0.0
+    if least and high > _LOG_FROM_RATIO * least:
         return least / 1.15, high * 1.15, True
     margin = (high - low) * 0.04 or max(abs(high) * 0.05, 0.5)
     return low - margin, high + margin, False

@@ -6,21 +6,21 @@ from pathlib import Path
 from typing import Any
 
 from batkube.kernel.errors import InputError
-from batkube.kernel.instants import human, seconds
-from batkube.outputs.charts.inline_svg import inline, rendered
+from batkube.kernel.instants import human_duration, seconds
+from batkube.outputs.charts.inline_svg import inline_svg, render_figure
 from batkube.outputs.charts.palette import STATES
-from batkube.outputs.measures.comparison import metric_rows
+from batkube.outputs.measures.comparisons.run_comparison import metric_rows
 from batkube.outputs.measures.measured_run import MeasuredRun
 from batkube.outputs.measures.metrics import Metrics, users_table
+from batkube.outputs.pages.html_tables import Cell, Heading, html_table
 from batkube.outputs.pages.markup import Markup, element, join
-from batkube.outputs.pages.page import Section, folded_if_long, page, paragraph, write_page
-from batkube.outputs.pages.tables import Cell, Heading, table
-from batkube.outputs.report.beliefs import beliefs_section
+from batkube.outputs.pages.page import Section, collapsible_if_long, paragraph, render_page, write_page
+from batkube.outputs.report.audit import audit_section
 from batkube.outputs.report.distributions import draw_distributions
 from batkube.outputs.report.gangs import gangs_section
 from batkube.outputs.report.gantt import gantt_figure
-from batkube.outputs.report.notes import notes_table
 from batkube.outputs.report.pods import pods_section
+from batkube.outputs.report.run_details import notes_table
 from batkube.outputs.report.schedulers import schedulers_section
 from batkube.outputs.report.sources import sources_section
 
@@ -42,20 +42,24 @@ def run_report(results: MeasuredRun, *, title: str | None = None) -> str:
         schedulers_section(results),
         gangs_section(results),
         pods_section(results),
-        beliefs_section(results),
+        audit_section(results),
         _fidelity_section(results),
         sources_section(results),
     ]
-    return page(title or results.name, _lead(results), [section for section in sections if section is not None])
+    return render_page(
+        title or results.name, _introduction(results), [section for section in sections if section is not None]
+    )
 
 
 def run_summary(results: MeasuredRun) -> Markup:
     """Return the few numbers of a run as a part of somebody else's page, a notebook's."""
-    facts = [element("tr", element("th", label), element("td", value)) for label, value in _facts(results.metrics)]
-    return element("div", *_lead(results), element("table", element("tbody", *facts)))
+    facts = [
+        element("tr", element("th", label), element("td", value)) for label, value in _key_figures(results.metrics)
+    ]
+    return element("div", *_introduction(results), element("table", element("tbody", *facts)))
 
 
-def _lead(results: MeasuredRun) -> list[Markup]:
+def _introduction(results: MeasuredRun) -> list[Markup]:
     metrics, count = results.metrics, results.machine_count
     who = f"{results.scheduler}: " if results.scheduler else ""
     lead = [paragraph(f"{who}{metrics.jobs:,} jobs on {count:,} machine{'s' * (count != 1)}.", class_="told")]
@@ -81,23 +85,25 @@ def _results_section(results: MeasuredRun) -> Section:
         if row.value is not None
     ]
     note = "Means and percentiles are over the jobs that started and ended. What the files cannot tell is left out."
-    content = join((_headline(metrics), table(heads, rows, sortable=False), paragraph(note, class_="note")))
+    content = join(
+        (_key_figures_table(metrics), html_table(heads, rows, sortable=False), paragraph(note, class_="note"))
+    )
     return Section("results", "Results", content)
 
 
 def _metric_name(name: str) -> str:
     """Return what to call a metric; final states as the charts say them."""
     state = STATES.get(name.strip().upper())
-    return f"jobs that {state.words}" if state else name.strip()
+    return f"jobs that {state.label}" if state else name.strip()
 
 
-def _headline(metrics: Metrics) -> Markup:
+def _key_figures_table(metrics: Metrics) -> Markup:
     """Return the few numbers that everybody looks for first."""
-    items = [element("li", element("b", value), element("span", label)) for label, value in _facts(metrics)]
+    items = [element("li", element("b", value), element("span", label)) for label, value in _key_figures(metrics)]
     return element("ul", *items, class_="headline")
 
 
-def _facts(metrics: Metrics) -> list[tuple[str, str]]:
+def _key_figures(metrics: Metrics) -> list[tuple[str, str]]:
     """Return these numbers as a person says them, each with its name."""
     facts = [("jobs finished", f"{metrics.finished:,} of {metrics.jobs:,}")]
     for label, value in (
@@ -106,7 +112,7 @@ def _facts(metrics: Metrics) -> list[tuple[str, str]]:
         ("longest wait", metrics.wait_s_max),
     ):
         if value is not None:
-            facts.append((label, human(seconds(value))))
+            facts.append((label, human_duration(seconds(value))))
     if metrics.slowdown_mean is not None:
         facts.append(("mean slowdown", f"{metrics.slowdown_mean:,.2f}"))
     if metrics.utilisation is not None:
@@ -127,11 +133,11 @@ def _distributions_section(results: MeasuredRun) -> Section | None:
     if figure is None:
         return None
     count = results.metrics.finished
-    drawing = inline(
-        rendered(figure, "svg").decode(),
+    drawing = inline_svg(
+        render_figure(figure, "svg").decode(),
         prefix="chart1",
         title="Distribution of wait and bounded slowdown",
-        description=_described(results.metrics),
+        description=_distribution_text(results.metrics),
     )
     caption = (
         f"Over {count:,} finished jobs. Bounded slowdown is turnaround over run time, which counts as 10 s at least."
@@ -145,7 +151,7 @@ def _distributions_section(results: MeasuredRun) -> Section | None:
     return Section("distributions", "How jobs fared", content)
 
 
-def _described(metrics: Metrics) -> str:
+def _distribution_text(metrics: Metrics) -> str:
     sentences = [
         f"{label} {value:,.6g} s"
         for label, value in (
@@ -175,8 +181,8 @@ def _users_section(results: MeasuredRun) -> Section | None:
         rows.append(cells)
     more = len(users) - len(largest)
     note = paragraph(f"{more:,} users with fewer jobs are left out.", class_="note") if more else None
-    content = join((table(heads, rows), note))
-    folded = folded_if_long(f"{len(users):,} users", content, count=len(rows), few=_FEW_USERS)
+    content = join((html_table(heads, rows), note))
+    folded = collapsible_if_long(f"{len(users):,} users", content, count=len(rows), few=_FEW_USERS)
     return Section("users", "Users", folded)
 
 

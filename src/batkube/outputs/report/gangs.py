@@ -7,14 +7,14 @@ from typing import Any
 
 import pandas as pd
 
-from batkube.kernel.instants import human, seconds
+from batkube.kernel.instants import human_duration, seconds
 from batkube.outputs.measures.measured_run import MeasuredRun
+from batkube.outputs.pages.html_tables import Cell, Heading, html_table
 from batkube.outputs.pages.markup import Markup, element, join
 from batkube.outputs.pages.page import Section, paragraph
-from batkube.outputs.pages.tables import Cell, Heading, table
 
 #: The largest job of each class but the last.
-_CLASSES = (1, 4, 16, 64, 256)
+_SIZE_CLASSES = (1, 4, 16, 64, 256)
 _MOST_ROWS = 10
 
 
@@ -24,7 +24,7 @@ def gangs_section(results: MeasuredRun) -> Section | None:
     if "member_wait" not in jobs.columns:
         return None
     forms = ", ".join(sorted(form for form in jobs["submitted_as"].unique() if form))
-    lead = paragraph(f"Jobs were submitted as {forms or 'pods'}. {_stuck(results)}")
+    lead = paragraph(f"Jobs were submitted as {forms or 'pods'}. {_deadlock_text(results)}")
     waiting = jobs[jobs["member_wait"] > 0].sort_values("member_wait", ascending=False, kind="stable")
     parts: list[Markup | None] = [lead, _by_size(jobs)]
     if len(waiting):
@@ -32,7 +32,7 @@ def gangs_section(results: MeasuredRun) -> Section | None:
     return Section("gangs", "Jobs of many pods", join(parts))
 
 
-def _stuck(results: MeasuredRun) -> str:
+def _deadlock_text(results: MeasuredRun) -> str:
     count = int(float(results.schedule.get("nb_jobs_deadlocked", 0)))
     return f"{count:,} of them were in a deadlock." if count else "None was in a deadlock."
 
@@ -40,7 +40,7 @@ def _stuck(results: MeasuredRun) -> str:
 def _by_size(jobs: pd.DataFrame) -> Markup:
     heads = [Heading("pods"), Heading("jobs", is_number=True), Heading("mean wait", "s", is_number=True)]
     heads += [Heading("mean wait for members", "s", is_number=True), Heading("evictions", is_number=True)]
-    bounds = [0, *_CLASSES, float("inf")]
+    bounds = [0, *_SIZE_CLASSES, float("inf")]
     lines: list[list[Any]] = []
     for smallest, largest in itertools.pairwise(bounds):
         sizes = jobs["requested_number_of_resources"]
@@ -51,7 +51,7 @@ def _by_size(jobs: pd.DataFrame) -> Markup:
             means = [_number(float(rows[column].mean())) for column in ("waiting_time", "member_wait")]
             evictions = float(rows["evictions"].sum())
             lines.append([name, Cell(f"{len(rows):,}", len(rows)), *means, Cell(f"{evictions:,.0f}", evictions)])
-    return table(heads, lines, sortable=False)
+    return html_table(heads, lines, sortable=False)
 
 
 def _number(value: float) -> Cell:
@@ -68,10 +68,10 @@ def _longest(waiting: pd.DataFrame) -> Markup:
             [
                 f"{job['workload_name']}!{job['job_id']}",
                 Cell(f"{job['requested_number_of_resources']:,.0f}", float(job["requested_number_of_resources"])),
-                Cell(human(seconds(held)), held),
-                "–" if wait != wait else human(seconds(wait)),
+                Cell(human_duration(seconds(held)), held),
+                "–" if wait != wait else human_duration(seconds(wait)),
             ]
         )
     rest = len(waiting) - len(lines)
     note = paragraph(f"{rest:,} more did for a shorter time; jobs.csv has all.", class_="note") if rest else None
-    return join((table(heads, lines), note))
+    return join((html_table(heads, lines), note))

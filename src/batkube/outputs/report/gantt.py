@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from batkube.outputs.charts.inline_svg import inline
+from batkube.outputs.charts.inline_svg import inline_svg
 from batkube.outputs.gantt.chart import gantt_svg
 from batkube.outputs.measures.measured_run import MeasuredRun
 from batkube.outputs.pages.markup import Markup, element
@@ -10,7 +10,7 @@ from batkube.outputs.pages.markup import Markup, element
 
 def gantt_figure(results: MeasuredRun, *, prefix: str, title: str | None = None) -> Markup:
     """Return the chart on its own white sheet, whose colours mean jobs and not the page's. Raises InputError."""
-    drawing = inline(
+    drawing = inline_svg(
         gantt_svg(results, title=title),
         prefix=prefix,
         title=f"Gantt chart: {title or results.name}",

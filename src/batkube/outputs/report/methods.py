@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from batkube.kernel.fidelity import Severity
-from batkube.kernel.instants import human, seconds
-from batkube.outputs.pages.latex import escaped
+from batkube.kernel.instants import human_duration, seconds
+from batkube.outputs.pages.latex import escape
 from batkube.outputs.report.citation import KEY
 
 #: Stands in a sentence where Batkube is cited.
-_CITED = "\N{REFERENCE MARK}"
+_CITATION_MARK = "\N{REFERENCE MARK}"
 _CODE = re.compile("`([^`]*)`")
 #: So much of a hash tells a file from all others.
 _HASH_CHARACTERS = 12
@@ -31,7 +31,7 @@ _POLICY, _MIB = "policy:", 2**20
 
 
 @dataclass(frozen=True, slots=True)
-class RunTold:
+class RunFacts:
     """A run as its files tell it."""
 
     manifest: Mapping[str, Any]
@@ -44,41 +44,41 @@ class RunTold:
         return scenario
 
 
-def methods_text(runs: Sequence[RunTold], failed: int = 0) -> str:
+def methods_text(runs: Sequence[RunFacts], failed: int = 0) -> str:
     """Return the paragraph as plain text; `failed` runs more have no results."""
-    text = " ".join(_sentences(runs, failed)).replace(_CITED, "")
+    text = " ".join(_sentences(runs, failed)).replace(_CITATION_MARK, "")
     return _CODE.sub(lambda match: match[1], text)
 
 
-def methods_latex(runs: Sequence[RunTold], failed: int = 0) -> str:
+def methods_latex(runs: Sequence[RunFacts], failed: int = 0) -> str:
     r"""Return the paragraph as LaTeX, with `\cite{batkube}` in it: a sentence a line."""
     return "\n".join(_latex(sentence) for sentence in _sentences(runs, failed))
 
 
 def _latex(sentence: str) -> str:
     parts = _CODE.split(sentence)
-    texts = [rf"\texttt{{{escaped(part)}}}" if number % 2 else _prose(part) for number, part in enumerate(parts)]
+    texts = [rf"\texttt{{{escape(part)}}}" if number % 2 else _prose(part) for number, part in enumerate(parts)]
     return "".join(texts)
 
 
 def _prose(text: str) -> str:
-    return rf"~\cite{{{KEY}}}".join(escaped(part) for part in text.split(_CITED))
+    return rf"~\cite{{{KEY}}}".join(escape(part) for part in text.split(_CITATION_MARK))
 
 
-def _sentences(runs: Sequence[RunTold], failed: int) -> Iterator[str]:
-    versions = _listed(sorted({str(run.manifest["batkube"]) for run in runs}))
-    pythons = _listed(sorted({str((run.manifest.get("real") or {}).get("python", "?")) for run in runs}))
+def _sentences(runs: Sequence[RunFacts], failed: int) -> Iterator[str]:
+    versions = _enumerated(sorted({str(run.manifest["batkube"]) for run in runs}))
+    pythons = _enumerated(sorted({str((run.manifest.get("real") or {}).get("python", "?")) for run in runs}))
     what = {1: "The run was", 2: "Both runs were"}.get(len(runs), f"All {len(runs):,} runs were")
-    yield f"{what} simulated with Batkube {versions}{_CITED} (Python {pythons})."
+    yield f"{what} simulated with Batkube {versions}{_CITATION_MARK} (Python {pythons})."
     if failed:
         yield f"{failed:,} more run{'s' * (failed != 1)} failed and {'has' if failed == 1 else 'have'} no results."
     copies = len(runs) - len({_observation(run) for run in runs})
     if copies:
         yield f"{copies:,} of them equal{'s' * (copies == 1)} another to the byte and count{'s' * (copies == 1)} once."
-    yield from _said("The scheduler was {}.", "The schedulers were {}.", runs, _scheduler)
-    yield from _said("The workload was {}.", "The workloads were {}.", runs, _workload)
-    yield from _drawn_jobs(runs)
-    yield from _said("The cluster had {}.", "The clusters had {}.", runs, _platform)
+    yield from _common_or_each("The scheduler was {}.", "The schedulers were {}.", runs, _scheduler)
+    yield from _common_or_each("The workload was {}.", "The workloads were {}.", runs, _workload)
+    yield from _generated_job_counts(runs)
+    yield from _common_or_each("The cluster had {}.", "The clusters had {}.", runs, _platform)
     yield from _resources(runs)
     yield f"{_seeds(runs)}."
     yield from _options(runs)
@@ -86,7 +86,7 @@ def _sentences(runs: Sequence[RunTold], failed: int) -> Iterator[str]:
     yield from _notes(runs)
 
 
-def _observation(run: RunTold) -> tuple[str, str]:
+def _observation(run: RunFacts) -> tuple[str, str]:
     """Return what runs have in common that count once: another seed at most, and all results.
 
     Two schedulers that decide alike are two observations, one of each.
@@ -95,16 +95,16 @@ def _observation(run: RunTold) -> tuple[str, str]:
     return json.dumps(scenario, sort_keys=True, default=str), str(run.manifest.get("digest"))
 
 
-def _said(one: str, several: str, runs: Sequence[RunTold], tell: Callable[[RunTold], str]) -> Iterator[str]:
+def _common_or_each(one: str, several: str, runs: Sequence[RunFacts], tell: Callable[[RunFacts], str]) -> Iterator[str]:
     """Yield a sentence about what runs have: the same, or different things; nothing if there is nothing to say."""
     texts = list(dict.fromkeys(text for run in runs if (text := tell(run))))
     if len(texts) == 1:
         yield one.format(texts[0])
     elif texts:
-        yield several.format(_listed(texts))
+        yield several.format(_enumerated(texts))
 
 
-def _listed(texts: Sequence[str], parting: str = ", ") -> str:
+def _enumerated(texts: Sequence[str], parting: str = ", ") -> str:
     if len(texts) > _MOST_NAMES:
         texts = [*texts[:_MOST_NAMES], f"{len(texts) - _MOST_NAMES:,} more"]
     if len(texts) < 2:
@@ -113,26 +113,26 @@ def _listed(texts: Sequence[str], parting: str = ", ") -> str:
     return f"{parting.join(texts[:-1])}{end}and {texts[-1]}"
 
 
-def _hash_of(run: RunTold, path: object) -> str:
+def _hash_of(run: RunFacts, path: object) -> str:
     """Return the beginning of an input's hash in brackets, as far as the manifest has it."""
     plain = str(Path(str(path)))
     hashes = {str(Path(entry["path"])): entry["sha256"] for entry in run.manifest.get("inputs") or ()}
     return f" (SHA-256 `{hashes[plain][:_HASH_CHARACTERS]}`)" if plain in hashes else ""
 
 
-def _scheduler(run: RunTold) -> str:
+def _scheduler(run: RunFacts) -> str:
     scenario = run.scenario
     schedulers = scenario["scheduler"] if isinstance(scenario["scheduler"], list) else [scenario["scheduler"]]
     builds = {str(program.get("name")): program for program in run.manifest.get("programs") or ()}
-    text = _listed([_one_scheduler(str(one), builds, run) for one in schedulers])
+    text = _enumerated([_one_scheduler(str(one), builds, run) for one in schedulers])
     if scenario.get("scheduler-config"):
         path = str(scenario["scheduler-config"])
         text += f" with the configuration `{Path(path).name}`{_hash_of(run, path)}"
     arguments = [f"`{name}={value}`" for name, value in (scenario.get("scheduler-args") or {}).items()]
-    return f"{text} with {_listed(arguments)}" if arguments else text
+    return f"{text} with {_enumerated(arguments)}" if arguments else text
 
 
-def _one_scheduler(text: str, builds: Mapping[str, Mapping[str, Any]], run: RunTold) -> str:
+def _one_scheduler(text: str, builds: Mapping[str, Mapping[str, Any]], run: RunFacts) -> str:
     if text.startswith(_POLICY):
         name = text.removeprefix(_POLICY)
         path, colon, kind = name.rpartition(":")
@@ -149,20 +149,20 @@ def _one_scheduler(text: str, builds: Mapping[str, Mapping[str, Any]], run: RunT
     return f"the real program `{title}` on the virtual clock{version} (SHA-256 `{sha256}`)"
 
 
-def _workload(run: RunTold) -> str:
+def _workload(run: RunFacts) -> str:
     sources = _sources(run)
     jobs = run.manifest.get("jobs")
     is_counted = isinstance(jobs, int) and not any(isinstance(source, Mapping) for source in sources)
-    text = _listed([_one_workload(source, run) for source in sources])
+    text = _enumerated([_one_workload(source, run) for source in sources])
     return f"{text} with {jobs:,} job{'s' * (jobs != 1)}" if is_counted else text
 
 
-def _sources(run: RunTold) -> list[object]:
+def _sources(run: RunFacts) -> list[object]:
     sources = run.scenario["workload"]
     return sources if isinstance(sources, list) else [sources]
 
 
-def _drawn_jobs(runs: Sequence[RunTold]) -> Iterator[str]:
+def _generated_job_counts(runs: Sequence[RunFacts]) -> Iterator[str]:
     """Say how many jobs were drawn, where nobody had said how many it should be."""
     counts = [
         int(run.manifest.get("jobs") or 0)
@@ -175,23 +175,23 @@ def _drawn_jobs(runs: Sequence[RunTold]) -> Iterator[str]:
         yield f"It had {least:,} job{'s' * (least != 1)}." if least == most else f"It had {least:,} to {most:,} jobs."
 
 
-def _one_workload(source: object, run: RunTold) -> str:
+def _one_workload(source: object, run: RunFacts) -> str:
     if not isinstance(source, Mapping):
         return f"`{Path(str(source)).name}`{_hash_of(run, source)}"
     words = {str(key): value for key, value in source.items()}
     seed = "its own seed" if "seed" in words and words["seed"] != "${seed}" else "the run's seed"
     trace, kind, overlap = words.pop("resample", None), words.pop("generate", None), words.pop("overlap", True)
     if trace is None:
-        return f"a synthetic workload of the model `{kind}`{_beside(words)}, drawn by {seed}"
+        return f"a synthetic workload of the model `{kind}`{_recipe_options(words)}, drawn by {seed}"
     file = f"`{Path(str(trace)).name}`{_hash_of(run, trace)}"
     if window := words.pop("window", None):
         apart = "" if overlap else " such that no two overlap"
-        return f"a window of {_amount(window)} of {file}{_beside(words)}, drawn by {seed}{apart}"
+        return f"a window of {_amount(window)} of {file}{_recipe_options(words)}, drawn by {seed}{apart}"
     blocks, length = words.pop("blocks", None), words.pop("length", None)
-    return f"{length} of {file}{_beside(words)} in blocks of {blocks}, drawn by {seed} with replacement"
+    return f"{length} of {file}{_recipe_options(words)} in blocks of {blocks}, drawn by {seed} with replacement"
 
 
-def _beside(words: Mapping[str, object]) -> str:
+def _recipe_options(words: Mapping[str, object]) -> str:
     """Return in brackets what else a recipe says."""
     options = [f"{key} {value}" for key, value in words.items() if value != "${seed}"]
     parting = "; " if any("," in option for option in options) else ", "
@@ -204,13 +204,13 @@ def _amount(text: object) -> str:
     return f"{words} of the jobs" if words.endswith("%") else words
 
 
-def _platform(run: RunTold) -> str:
+def _platform(run: RunFacts) -> str:
     machines = (run.manifest.get("platform") or {}).get("machines") or ()
     kinds = Counter(_machine(machine) for machine in machines)
     groups = [f"{count:,} machine{'s' * (count != 1)} of {kind}" for kind, count in kinds.items()]
     file = _hash_of(run, run.scenario["platform"])
     source = f", as in `{Path(str(run.scenario['platform'])).name}`{file}" if file else ""
-    return f"{_listed(groups)}{source}"
+    return f"{_enumerated(groups)}{source}"
 
 
 def _machine(machine: Mapping[str, Any]) -> str:
@@ -222,10 +222,10 @@ def _machine(machine: Mapping[str, Any]) -> str:
     texts += [
         f"{amount:,} {name}" for name, amount in capacity.items() if "/" in name and not name.startswith("batkube")
     ]
-    return _listed(texts)
+    return _enumerated(texts)
 
 
-def _resources(runs: Sequence[RunTold]) -> Iterator[str]:
+def _resources(runs: Sequence[RunFacts]) -> Iterator[str]:
     models = {str(run.manifest.get("resources")) for run in runs}
     words = {"machines": "Jobs took whole machines.", "requests": "Jobs shared machines by their requests."}
     if len(models) == 1 and (model := models.pop()) in words:
@@ -234,36 +234,38 @@ def _resources(runs: Sequence[RunTold]) -> Iterator[str]:
         yield "In some runs jobs took whole machines, and in others they shared them by their requests."
 
 
-def _seeds(runs: Sequence[RunTold]) -> str:
+def _seeds(runs: Sequence[RunFacts]) -> str:
     seeds = sorted({int(run.manifest.get("seed") or 0) for run in runs})
     if len(seeds) == 1:
         return f"The seed of all random streams was {seeds[0]}"
     whole = seeds == list(range(seeds[0], seeds[-1] + 1))
-    text = f"{seeds[0]} to {seeds[-1]}" if whole and len(seeds) > 2 else _listed([str(seed) for seed in seeds])
+    text = f"{seeds[0]} to {seeds[-1]}" if whole and len(seeds) > 2 else _enumerated([str(seed) for seed in seeds])
     return f"The seeds of the random streams were {text}"
 
 
-def _options(runs: Sequence[RunTold]) -> Iterator[str]:
+def _options(runs: Sequence[RunFacts]) -> Iterator[str]:
     """Say first which options all runs had, then of each other one how many had it: it may be what made them differ."""
     of_each = [_options_of(run) for run in runs]
     having = Counter(text for texts in of_each for text in texts)
     if common := "; ".join(text for text, count in having.items() if count == len(runs)):
         yield f"{common[:1].upper()}{common[1:]}."
-    others = [f"{text} ({_share(count, runs)})" for text, count in having.items() if count < len(runs)]
+    others = [f"{text} ({_share_of_runs(count, runs)})" for text, count in having.items() if count < len(runs)]
     if others:
-        yield f"Runs differed in their options: {_listed(others, '; ')}."
+        yield f"Runs differed in their options: {_enumerated(others, '; ')}."
 
 
-def _share(count: int, runs: Sequence[RunTold]) -> str:
+def _share_of_runs(count: int, runs: Sequence[RunFacts]) -> str:
     return f"in {count:,} of {len(runs):,} runs"
 
 
-def _options_of(run: RunTold) -> list[str]:
+def _options_of(run: RunFacts) -> list[str]:
     """Say what of the model is not as it is unless said."""
     scenario = run.scenario
-    texts = [words.format(scenario[key]) for key, (default, words) in _WORDS.items() if scenario.get(key) != default]
+    texts = [
+        words.format(scenario[key]) for key, (default, words) in _OPTION_PHRASES.items() if scenario.get(key) != default
+    ]
     latencies = run.manifest.get("latencies") or {}
-    steps = _listed([f"{step} `{text}`" for step, text in latencies.items()])
+    steps = _enumerated([f"{step} `{text}`" for step, text in latencies.items()])
     file = scenario.get("latencies")
     texts.insert(
         0,
@@ -274,19 +276,19 @@ def _options_of(run: RunTold) -> list[str]:
     if scenario.get("events"):
         texts.append(f"events as in the scenario happened to nodes and objects{_hash_of(run, scenario['events'])}")
     if scenario.get("until"):
-        texts.append(f"runs ended after {human(seconds(scenario['until']))}")
+        texts.append(f"runs ended after {human_duration(seconds(scenario['until']))}")
     trims = [
         f"the {words} {_amount(scenario[key])}"
         for key, words in (("warm-up", "first"), ("cool-down", "last"))
         if scenario.get(key)
     ]
     if trims:
-        texts.append(f"means leave out {_listed(trims)}")
+        texts.append(f"means leave out {_enumerated(trims)}")
     return texts
 
 
 #: Keys of a scenario with what they are unless said, and what to say otherwise.
-_WORDS: dict[str, tuple[object, str]] = {
+_OPTION_PHRASES: dict[str, tuple[object, str]] = {
     "time": ("exact", "time went on by `{}`"),
     "decision-cost": ("zero", "decisions cost `{}`"),
     "on-eviction": ("resubmit", "evicted jobs were not tried again"),
@@ -299,8 +301,8 @@ _WORDS: dict[str, tuple[object, str]] = {
 }
 
 
-def _repeatable(runs: Sequence[RunTold]) -> Iterator[str]:
-    def is_repeatable(run: RunTold) -> bool:
+def _repeatable(runs: Sequence[RunFacts]) -> Iterator[str]:
+    def is_repeatable(run: RunFacts) -> bool:
         scenario = run.scenario
         return (
             scenario.get("time") == "exact"
@@ -316,7 +318,7 @@ def _repeatable(runs: Sequence[RunTold]) -> Iterator[str]:
         yield "Repeated, the runs give the same results to the byte; their digests are in their manifests."
 
 
-def _notes(runs: Sequence[RunTold]) -> Iterator[str]:
+def _notes(runs: Sequence[RunFacts]) -> Iterator[str]:
     """Yield what the runs' notes say, violations first: a reader must not take the results for more than they are."""
     counts: Counter[tuple[str, str, str]] = Counter()
     touched: Counter[tuple[str, str, str]] = Counter()
@@ -333,10 +335,10 @@ def _notes(runs: Sequence[RunTold]) -> Iterator[str]:
         (Severity.WARNING, "To be kept in mind"),
     ):
         texts = [
-            f"{subject}: {message} ({counts[key]:,}×{f' {_share(touched[key], runs)}' if len(runs) > 1 else ''})"
+            f"{subject}: {message} ({counts[key]:,}×{f' {_share_of_runs(touched[key], runs)}' if len(runs) > 1 else ''})"
             for key in counts
             for level, subject, message in [key]
             if level == severity
         ]
         if texts:
-            yield f"{lead}: {_listed(texts, '; ')}."
+            yield f"{lead}: {_enumerated(texts, '; ')}."

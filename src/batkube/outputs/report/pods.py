@@ -8,9 +8,9 @@ from typing import Any
 import pandas as pd
 
 from batkube.outputs.measures.measured_run import MeasuredRun
+from batkube.outputs.pages.html_tables import Cell, Heading, html_table
 from batkube.outputs.pages.markup import Markup, element, join
 from batkube.outputs.pages.page import Section, paragraph
-from batkube.outputs.pages.tables import Cell, Heading, table
 
 _MOST_ROWS = 30
 _EXAMPLES = 3
@@ -80,4 +80,4 @@ def _by_reason(pods: pd.DataFrame) -> Markup:
         )
     left = len(groups) - len(lines)
     note = paragraph(f"{left:,} rarer reasons are left out; pods.csv has all.", class_="note") if left else None
-    return join((table(heads, lines), note))
+    return join((html_table(heads, lines), note))

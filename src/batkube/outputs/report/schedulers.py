@@ -6,8 +6,8 @@ import csv
 from typing import Any
 
 from batkube.outputs.measures.measured_run import MeasuredRun
+from batkube.outputs.pages.html_tables import Cell, Heading, html_table
 from batkube.outputs.pages.page import Section
-from batkube.outputs.pages.tables import Cell, Heading, table
 
 _COUNTS = {
     "jobs": "jobs",
@@ -31,4 +31,4 @@ def schedulers_section(results: MeasuredRun) -> Section | None:
             counts = [Cell(f"{int(row[name]):,}", float(row[name])) for name in _COUNTS]
             wait = row["mean_waiting_time"]
             lines.append([row["scheduler"], *counts, Cell(f"{float(wait):,.2f}", float(wait)) if wait else Cell("–")])
-    return Section("schedulers", "Schedulers", table(heads, lines))
+    return Section("schedulers", "Schedulers", html_table(heads, lines))

@@ -8,10 +8,10 @@ from typing import Any
 
 from batkube.outputs.measures.measured_run import MeasuredRun
 from batkube.outputs.pages.markup import Child, element, join
-from batkube.outputs.pages.page import Section, definitions, fold, paragraph, verbatim
+from batkube.outputs.pages.page import Section, collapsible, definition_list, paragraph, verbatim
 from batkube.outputs.report.citation import reference
-from batkube.outputs.report.methods import RunTold, methods_text
-from batkube.outputs.report.notes import inputs_table, programs_table
+from batkube.outputs.report.methods import RunFacts, methods_text
+from batkube.outputs.report.run_details import inputs_table, programs_table
 
 
 def sources_section(results: MeasuredRun) -> Section:
@@ -20,7 +20,7 @@ def sources_section(results: MeasuredRun) -> Section:
     if not manifest:
         remark = paragraph("No manifest.json lies beside the jobs, so nothing is known of how they were run.")
         return Section("sources", "What was run", remark)
-    parts = [definitions(_facts(manifest))]
+    parts = [definition_list(_manifest_facts(manifest))]
     command = [str(word) for word in manifest.get("command") or ()]
     if command:
         parts += [element("h3", "To repeat it"), verbatim(shlex.join(command))]
@@ -32,14 +32,16 @@ def sources_section(results: MeasuredRun) -> Section:
         parts += [element("h3", "Input files"), inputs_table(inputs)]
     if manifest.get("scenario"):
         text = json.dumps(manifest["scenario"], indent=2, ensure_ascii=False)
-        parts.append(fold("The whole scenario", verbatim(text)))
+        parts.append(collapsible("The whole scenario", verbatim(text)))
     if (manifest.get("scenario") or {}).get("workload"):
-        told = RunTold(manifest, results.notes)
-        parts.append(fold("For the methods section of a paper", paragraph(methods_text([told])), verbatim(reference())))
+        told = RunFacts(manifest, results.notes)
+        parts.append(
+            collapsible("For the methods section of a paper", paragraph(methods_text([told])), verbatim(reference()))
+        )
     return Section("sources", "What was run", join(parts))
 
 
-def _facts(manifest: dict[str, Any]) -> list[tuple[Child, Child]]:
+def _manifest_facts(manifest: dict[str, Any]) -> list[tuple[Child, Child]]:
     real = manifest.get("real") or {}
     facts: list[tuple[Child, Child]] = [
         ("Batkube", str(manifest.get("batkube", "–"))),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from batkube.api.printing.ages import age
-from batkube.api.printing.texts import UNSET, go_selector
+from batkube.api.printing.cell_texts import UNSET, format_go_selector
 from batkube.cluster.store import KubeObject
 from batkube.kernel.instants import Instant
 
@@ -39,5 +39,5 @@ def policy_binding_cells(value: KubeObject, now: Instant) -> list[Any]:
     if parameter.get("name"):
         text = f"{parameter.get('namespace') or '*'}/{parameter['name']}"
     elif parameter.get("selector") is not None:
-        text = go_selector(parameter["selector"])
+        text = format_go_selector(parameter["selector"])
     return [value["metadata"].get("name", ""), spec.get("policyName", ""), text, age(value, now)]

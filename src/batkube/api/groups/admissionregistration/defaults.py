@@ -4,54 +4,54 @@ from __future__ import annotations
 
 from typing import Any
 
-from batkube.api.groups.filling import Defaults, fill_absent, struct, structs
+from batkube.api.groups.kind_model.defaults import Defaults, ensure_struct, fill_absent, list_items
 
 _WEBHOOK: Defaults = {"failurePolicy": "Fail", "matchPolicy": "Equivalent", "timeoutSeconds": 10}
 
 
-def fill_validating_webhooks(obj: dict[str, Any]) -> None:
+def set_validating_webhook_defaults(obj: dict[str, Any]) -> None:
     """Let a webhook match every object where it does not say which, and refuse a write when it cannot be asked."""
-    for webhook in structs(obj, "webhooks"):
+    for webhook in list_items(obj, "webhooks"):
         fill_absent(webhook, _WEBHOOK)
-        _selectors(webhook)
+        _set_selector_defaults(webhook)
         service = (webhook.get("clientConfig") or {}).get("service")
         if service is not None:
             fill_absent(service, {"port": 443})
-        _rules(webhook, "rules")
+        _set_rule_defaults(webhook, "rules")
 
 
-def fill_mutating_webhooks(obj: dict[str, Any]) -> None:
+def set_mutating_webhook_defaults(obj: dict[str, Any]) -> None:
     """Fill what a validating webhook has; a mutating one is not called again after others changed the object."""
-    fill_validating_webhooks(obj)
-    for webhook in structs(obj, "webhooks"):
+    set_validating_webhook_defaults(obj)
+    for webhook in list_items(obj, "webhooks"):
         fill_absent(webhook, {"reinvocationPolicy": "Never"})
 
 
-def fill_admission_policy(obj: dict[str, Any]) -> None:
+def set_admission_policy_defaults(obj: dict[str, Any]) -> None:
     """A policy that cannot be evaluated refuses the request, unless it says that such failures are to be ignored."""
-    spec = struct(obj, "spec")
+    spec = ensure_struct(obj, "spec")
     fill_absent(spec, {"failurePolicy": "Fail"})
-    _match_resources(spec.get("matchConstraints"))
+    _set_match_resources_defaults(spec.get("matchConstraints"))
 
 
-def fill_admission_policy_binding(obj: dict[str, Any]) -> None:
+def set_admission_policy_binding_defaults(obj: dict[str, Any]) -> None:
     """A binding matches equivalent versions of a resource, in all scopes, unless it says otherwise."""
-    _match_resources((obj.get("spec") or {}).get("matchResources"))
+    _set_match_resources_defaults((obj.get("spec") or {}).get("matchResources"))
 
 
-def _match_resources(match: dict[str, Any] | None) -> None:
+def _set_match_resources_defaults(match: dict[str, Any] | None) -> None:
     if match is not None:
         fill_absent(match, {"matchPolicy": "Equivalent"})
-        _selectors(match)
-        _rules(match, "resourceRules", "excludeResourceRules")
+        _set_selector_defaults(match)
+        _set_rule_defaults(match, "resourceRules", "excludeResourceRules")
 
 
-def _selectors(holder: dict[str, Any]) -> None:
-    struct(holder, "namespaceSelector")
-    struct(holder, "objectSelector")
+def _set_selector_defaults(holder: dict[str, Any]) -> None:
+    ensure_struct(holder, "namespaceSelector")
+    ensure_struct(holder, "objectSelector")
 
 
-def _rules(holder: dict[str, Any], *names: str) -> None:
+def _set_rule_defaults(holder: dict[str, Any], *names: str) -> None:
     for name in names:
-        for rule in structs(holder, name):
+        for rule in list_items(holder, name):
             fill_absent(rule, {"scope": "*"})

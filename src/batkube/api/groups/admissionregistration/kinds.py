@@ -11,8 +11,8 @@ from batkube.api.groups.admissionregistration import (
     policy_validation,
     validation,
 )
-from batkube.api.groups.kind import Kind
-from batkube.api.groups.strategy import FAR_APART, SPEC, counted
+from batkube.api.groups.kind_model.kind import Kind
+from batkube.api.groups.kind_model.strategy import PROTECTED_FIELDS_AND_METADATA, SPEC, with_generation
 
 #: The versions in which mutating policies may be served.
 _OFF_BY_DEFAULT = ("v1alpha1", "v1beta1")
@@ -20,38 +20,38 @@ _OFF_BY_DEFAULT = ("v1alpha1", "v1beta1")
 #: What is special about each kind, by its name in the store.
 KINDS: Mapping[str, Kind] = {
     "mutatingadmissionpolicies.admissionregistration.k8s.io": Kind(
-        defaults=dict.fromkeys(_OFF_BY_DEFAULT, defaults.fill_admission_policy),
-        strategy=counted(SPEC, unconditional=False),
+        defaults=dict.fromkeys(_OFF_BY_DEFAULT, defaults.set_admission_policy_defaults),
+        strategy=with_generation(SPEC, unconditional=False),
         rules=mutating_policy_validation.MUTATING_ADMISSION_POLICY_RULES,
         cells=columns.mutating_policy_cells,
     ),
     "mutatingadmissionpolicybindings.admissionregistration.k8s.io": Kind(
-        defaults=dict.fromkeys(_OFF_BY_DEFAULT, defaults.fill_admission_policy_binding),
-        strategy=counted(SPEC, unconditional=False),
+        defaults=dict.fromkeys(_OFF_BY_DEFAULT, defaults.set_admission_policy_binding_defaults),
+        strategy=with_generation(SPEC, unconditional=False),
         rules=mutating_policy_validation.MUTATING_ADMISSION_POLICY_BINDING_RULES,
         cells=columns.policy_binding_cells,
     ),
     "mutatingwebhookconfigurations.admissionregistration.k8s.io": Kind(
-        defaults={"v1": defaults.fill_mutating_webhooks},
-        strategy=counted(("webhooks",), unconditional=False),
+        defaults={"v1": defaults.set_mutating_webhook_defaults},
+        strategy=with_generation(("webhooks",), unconditional=False),
         rules=validation.WEBHOOK_RULES,
         cells=columns.webhook_cells,
     ),
     "validatingadmissionpolicies.admissionregistration.k8s.io": Kind(
-        defaults={"v1": defaults.fill_admission_policy},
-        strategy=counted(SPEC, keeps=FAR_APART, unconditional=False),
+        defaults={"v1": defaults.set_admission_policy_defaults},
+        strategy=with_generation(SPEC, keeps=PROTECTED_FIELDS_AND_METADATA, unconditional=False),
         rules=policy_validation.VALIDATING_ADMISSION_POLICY_RULES,
         cells=columns.validating_policy_cells,
     ),
     "validatingadmissionpolicybindings.admissionregistration.k8s.io": Kind(
-        defaults={"v1": defaults.fill_admission_policy_binding},
-        strategy=counted(SPEC, unconditional=False),
+        defaults={"v1": defaults.set_admission_policy_binding_defaults},
+        strategy=with_generation(SPEC, unconditional=False),
         rules=policy_validation.VALIDATING_ADMISSION_POLICY_BINDING_RULES,
         cells=columns.policy_binding_cells,
     ),
     "validatingwebhookconfigurations.admissionregistration.k8s.io": Kind(
-        defaults={"v1": defaults.fill_validating_webhooks},
-        strategy=counted(("webhooks",), unconditional=False),
+        defaults={"v1": defaults.set_validating_webhook_defaults},
+        strategy=with_generation(("webhooks",), unconditional=False),
         rules=validation.WEBHOOK_RULES,
         cells=columns.webhook_cells,
     ),

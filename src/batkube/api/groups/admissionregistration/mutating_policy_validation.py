@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from batkube.api.cel.checking import Scope
-from batkube.api.groups.admissionregistration.policy_validation import check_binding, check_chosen, check_policy
+from batkube.api.cel.checker import Scope
+from batkube.api.groups.admissionregistration.policy_validation import (
+    check_binding,
+    check_policy,
+    check_required_choice,
+)
 from batkube.api.groups.admissionregistration.validation import REINVOCATION_POLICIES
-from batkube.api.groups.expressions import check_expression
+from batkube.api.groups.kind_model.cel_expressions import check_expression
 from batkube.api.validation.problems import Problems
-from batkube.api.validation.rules import Object, Rules
+from batkube.api.validation.rules import Object, ValidationRules
 
 #: There is nothing to change in what is deleted.
 _OPERATIONS = ("*", "CONNECT", "CREATE", "UPDATE")
@@ -18,18 +22,20 @@ _OPERATIONS = ("*", "CONNECT", "CREATE", "UPDATE")
 _PATCHES = {"ApplyConfiguration": ("applyConfiguration", "Object"), "JSONPatch": ("jsonPatch", "list(JSONPatch)")}
 
 
-def _policy(new: Object, problems: Problems, old: Object | None = None) -> None:
+def _validate_policy(new: Object, problems: Problems, old: Object | None = None) -> None:
     known, spec = check_policy(new, old, problems, _OPERATIONS), new.get("spec", {})
     if not spec.get("mutations"):
         problems.required("spec.mutations", "mutations must contain at least one item")
     for index, mutation in enumerate(spec.get("mutations") or ()):
         _check_mutation(mutation, known, f"spec.mutations[{index}]", problems)
-    check_chosen(spec.get("reinvocationPolicy") or None, REINVOCATION_POLICIES, "spec.reinvocationPolicy", problems)
+    check_required_choice(
+        spec.get("reinvocationPolicy") or None, REINVOCATION_POLICIES, "spec.reinvocationPolicy", problems
+    )
 
 
 def _check_mutation(mutation: Mapping[str, Any], known: Scope, path: str, problems: Problems) -> None:
     kind = mutation.get("patchType") or None
-    check_chosen(kind, sorted(_PATCHES), f"{path}.patchType", problems)
+    check_required_choice(kind, sorted(_PATCHES), f"{path}.patchType", problems)
     if kind not in _PATCHES:
         return
     field, result = _PATCHES[kind]
@@ -46,17 +52,17 @@ def _check_mutation(mutation: Mapping[str, Any], known: Scope, path: str, proble
             problems.invalid(f"{path}.{other}", f"{{{other}}}", detail)
 
 
-def _update_policy(new: Object, old: Object, problems: Problems) -> None:
-    _policy(new, problems, old)
+def _validate_policy_update(new: Object, old: Object, problems: Problems) -> None:
+    _validate_policy(new, problems, old)
 
 
-def _binding(value: Object, problems: Problems) -> None:
+def _validate_binding(value: Object, problems: Problems) -> None:
     check_binding(value, problems, _OPERATIONS)
 
 
-def _update_binding(new: Object, old: Object, problems: Problems) -> None:
-    _binding(new, problems)
+def _validate_binding_update(new: Object, old: Object, problems: Problems) -> None:
+    _validate_binding(new, problems)
 
 
-MUTATING_ADMISSION_POLICY_RULES = Rules(_policy, _update_policy)
-MUTATING_ADMISSION_POLICY_BINDING_RULES = Rules(_binding, _update_binding)
+MUTATING_ADMISSION_POLICY_RULES = ValidationRules(_validate_policy, _validate_policy_update)
+MUTATING_ADMISSION_POLICY_BINDING_RULES = ValidationRules(_validate_binding, _validate_binding_update)

@@ -6,27 +6,27 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from batkube.api.cel.checking import Scope
+from batkube.api.cel.checker import Scope
 from batkube.api.cel.types import DYN, CelType
-from batkube.api.groups.admissionregistration.scope import with_parameters, with_variables
+from batkube.api.groups.admissionregistration.scope import scope_with_parameters, scope_with_variables
 from batkube.api.groups.admissionregistration.validation import (
     FAILURE_POLICIES,
     MATCH_POLICIES,
     check_match_conditions,
     check_rule,
 )
-from batkube.api.groups.expressions import check_expression
+from batkube.api.groups.kind_model.cel_expressions import check_expression
 from batkube.api.validation.metadata import check_conditions, check_metadata, check_selector
 from batkube.api.validation.names import (
+    byte_length,
     dns_1035_label,
     dns_subdomain,
     path_segment,
     qualified_name,
-    size,
     subdomain_name,
 )
-from batkube.api.validation.problems import Problems, repeats
-from batkube.api.validation.rules import Object, Rules
+from batkube.api.validation.problems import Problems, mark_repeats
+from batkube.api.validation.rules import Object, ValidationRules
 
 _REASONS = ("Forbidden", "Invalid", "RequestEntityTooLarge")
 _ACTIONS = ("Audit", "Deny", "Warn")
@@ -56,10 +56,10 @@ _RESERVED = frozenset(
     ]
 )
 _is_identifier = re.compile("[_a-zA-Z][_a-zA-Z0-9]*").fullmatch
-_NOTHING_TO_DO = "validations or auditAnnotations must contain at least one item"
+_NO_VALIDATIONS = "validations or auditAnnotations must contain at least one item"
 
 
-def check_chosen(value: str | None, allowed: Sequence[str], path: str, problems: Problems) -> None:
+def check_required_choice(value: str | None, allowed: Sequence[str], path: str, problems: Problems) -> None:
     """Object to a choice that is not given, or none of those allowed."""
     if value is None:
         problems.required(path)
@@ -93,7 +93,7 @@ def check_match_resources(
     match: Mapping[str, Any], path: str, problems: Problems, operations: Sequence[str] = ()
 ) -> None:
     """Check which requests a policy or binding is about; `operations`: those that it may be about, if not all."""
-    check_chosen(match.get("matchPolicy"), MATCH_POLICIES, f"{path}.matchPolicy", problems)
+    check_required_choice(match.get("matchPolicy"), MATCH_POLICIES, f"{path}.matchPolicy", problems)
     for field in ("namespaceSelector", "objectSelector"):
         if match.get(field) is None:
             problems.required(f"{path}.{field}")
@@ -102,7 +102,7 @@ def check_match_resources(
     for field in ("resourceRules", "excludeResourceRules"):
         for index, rule in enumerate(match.get(field) or ()):
             at, names = f"{path}.{field}[{index}]", rule.get("resourceNames") or []
-            for number, (name, is_repeated) in enumerate(zip(names, repeats(names), strict=True)):
+            for number, (name, is_repeated) in enumerate(zip(names, mark_repeats(names), strict=True)):
                 problems.all_invalid(f"{at}.resourceNames[{number}]", name, path_segment(name, False))
                 if is_repeated:
                     problems.duplicate(f"{at}.resourceNames[{number}]", name)
@@ -120,8 +120,8 @@ def check_policy(new: Object, old: Object | None, problems: Problems, operations
     """
     check_metadata(new["metadata"], subdomain_name, False, problems)
     spec, before = new.get("spec", {}), None if old is None else old.get("spec", {})
-    check_chosen(spec.get("failurePolicy"), FAILURE_POLICIES, "spec.failurePolicy", problems)
-    known = with_parameters(spec.get("paramKind") is not None)
+    check_required_choice(spec.get("failurePolicy"), FAILURE_POLICIES, "spec.failurePolicy", problems)
+    known = scope_with_parameters(spec.get("paramKind") is not None)
     if (kind := spec.get("paramKind")) is not None:
         check_param_kind(kind, "spec.paramKind", problems)
     if (match := spec.get("matchConstraints")) is None:
@@ -135,24 +135,24 @@ def check_policy(new: Object, old: Object | None, problems: Problems, operations
     return _check_variables(spec, known, problems)
 
 
-def _policy(new: Object, problems: Problems, old: Object | None = None) -> None:
+def _validate_policy(new: Object, problems: Problems, old: Object | None = None) -> None:
     known, spec = check_policy(new, old, problems), new.get("spec", {})
     checks, notes = spec.get("validations") or (), spec.get("auditAnnotations") or []
     if not checks and not notes:
-        problems.required("spec.validations", _NOTHING_TO_DO)
-        problems.required("spec.auditAnnotations", _NOTHING_TO_DO)
+        problems.required("spec.validations", _NO_VALIDATIONS)
+        problems.required("spec.auditAnnotations", _NO_VALIDATIONS)
     for index, check in enumerate(checks):
         _check_validation(check, known, f"spec.validations[{index}]", problems)
-    _check_annotations(notes, new["metadata"].get("name", ""), known, problems)
+    _check_audit_annotations(notes, new["metadata"].get("name", ""), known, problems)
 
 
 def _check_variables(spec: Mapping[str, Any], known: Scope, problems: Problems) -> Scope:
     """Check the variables of a policy, each of which may use those before it; return the scope with all of them."""
     types: dict[str, CelType] = {}
     for index, variable in enumerate(spec.get("variables") or ()):
-        kind = _check_variable(variable, with_variables(known, dict(types)), f"spec.variables[{index}]", problems)
+        kind = _check_variable(variable, scope_with_variables(known, dict(types)), f"spec.variables[{index}]", problems)
         types[variable.get("name", "")] = kind
-    return with_variables(known, types)
+    return scope_with_variables(known, types)
 
 
 def _check_variable(variable: Mapping[str, Any], known: Scope, path: str, problems: Problems) -> CelType:
@@ -185,7 +185,7 @@ def _check_validation(check: Mapping[str, Any], known: Scope, path: str, problem
         problems.not_supported(f"{path}.reason", reason, _REASONS)
 
 
-def _check_annotations(notes: Sequence[Mapping[str, Any]], policy: str, known: Scope, problems: Problems) -> None:
+def _check_audit_annotations(notes: Sequence[Mapping[str, Any]], policy: str, known: Scope, problems: Problems) -> None:
     if len(notes) > 20:
         problems.invalid("spec.auditAnnotations", list(notes), "must not have more than 20 auditAnnotations")
     seen: set[str] = set()
@@ -197,7 +197,7 @@ def _check_annotations(notes: Sequence[Mapping[str, Any]], policy: str, known: S
             problems.invalid(f"{path}.key", key, "requires metadata.name be non-empty")
         if not text.strip():
             problems.required(f"{path}.valueExpression", "valueExpression is not specified")
-        elif size(text.strip()) > 5 * 1024:
+        elif byte_length(text.strip()) > 5 * 1024:
             problems.required(f"{path}.valueExpression", "must not exceed 5120 bytes in length")
         else:
             check_expression(text.strip(), known, f"{path}.valueExpression", problems, "string", "null_type")
@@ -206,11 +206,11 @@ def _check_annotations(notes: Sequence[Mapping[str, Any]], policy: str, known: S
         seen.add(key)
 
 
-def _update_policy(new: Object, old: Object, problems: Problems) -> None:
-    _policy(new, problems, old)
+def _validate_policy_update(new: Object, old: Object, problems: Problems) -> None:
+    _validate_policy(new, problems, old)
 
 
-def _policy_status(new: Object, old: Object, problems: Problems) -> None:
+def _validate_policy_status_update(new: Object, old: Object, problems: Problems) -> None:
     status = new.get("status", {})
     warnings = (status.get("typeChecking") or {}).get("expressionWarnings") or ()
     for index, warning in enumerate(warnings):
@@ -235,7 +235,7 @@ def check_binding(value: Object, problems: Problems, operations: Sequence[str] =
         check_match_resources(match, "spec.matchResources", problems, operations)
 
 
-def _binding(value: Object, problems: Problems) -> None:
+def _validate_binding(value: Object, problems: Problems) -> None:
     check_binding(value, problems)
     _check_actions(value.get("spec", {}).get("validationActions") or [], problems)
 
@@ -255,12 +255,12 @@ def check_param_reference(reference: Mapping[str, Any], path: str, problems: Pro
     if not name and selector is None:
         problems.required(path, "one of name or selector must be specified")
     action = reference.get("parameterNotFoundAction") or None
-    check_chosen(action, ("Deny", "Allow"), f"{path}.parameterNotFoundAction", problems)
+    check_required_choice(action, ("Deny", "Allow"), f"{path}.parameterNotFoundAction", problems)
 
 
 def _check_actions(actions: list[str], problems: Problems) -> None:
     path = "spec.validationActions"
-    for index, (action, is_repeated) in enumerate(zip(actions, repeats(actions), strict=True)):
+    for index, (action, is_repeated) in enumerate(zip(actions, mark_repeats(actions), strict=True)):
         if action not in _ACTIONS:
             problems.not_supported(f"{path}[{index}]", action, _ACTIONS)
         if is_repeated:
@@ -272,9 +272,11 @@ def _check_actions(actions: list[str], problems: Problems) -> None:
         problems.required(path, "at least one validation action is required")
 
 
-def _update_binding(new: Object, old: Object, problems: Problems) -> None:
-    _binding(new, problems)
+def _validate_binding_update(new: Object, old: Object, problems: Problems) -> None:
+    _validate_binding(new, problems)
 
 
-VALIDATING_ADMISSION_POLICY_RULES = Rules(_policy, _update_policy, _policy_status)
-VALIDATING_ADMISSION_POLICY_BINDING_RULES = Rules(_binding, _update_binding)
+VALIDATING_ADMISSION_POLICY_RULES = ValidationRules(
+    _validate_policy, _validate_policy_update, _validate_policy_status_update
+)
+VALIDATING_ADMISSION_POLICY_BINDING_RULES = ValidationRules(_validate_binding, _validate_binding_update)

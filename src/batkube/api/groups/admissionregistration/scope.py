@@ -8,20 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from batkube.api.cel.checking import Scope
-from batkube.api.cel.types import BEYOND, BOOL, DYN, INT, TEXT, CelType, list_of, map_of
+from batkube.api.cel.checker import Scope
+from batkube.api.cel.types import AUTHORIZER, BOOL, DYN, INT, TEXT, CelType, list_type, map_type
 
-_TEXTS = list_of(TEXT)
+_STRING_LIST = list_type(TEXT)
 _TIME = CelType("timestamp")
 
 
-def _of_texts(name: str, fields: Iterable[str]) -> CelType:
+def _string_fields_type(name: str, fields: Iterable[str]) -> CelType:
     return CelType(f"kubernetes.{name}", fields=dict.fromkeys(fields, TEXT))
 
 
-_KIND = _of_texts("GroupVersionKind", ("group", "version", "kind"))
-_RESOURCE = _of_texts("GroupVersionResource", ("group", "version", "resource"))
-_USER = {"username": TEXT, "uid": TEXT, "groups": _TEXTS, "extra": map_of(_TEXTS)}
+_KIND = _string_fields_type("GroupVersionKind", ("group", "version", "kind"))
+_RESOURCE = _string_fields_type("GroupVersionResource", ("group", "version", "resource"))
+_USER = {"username": TEXT, "uid": TEXT, "groups": _STRING_LIST, "extra": map_type(_STRING_LIST)}
 _REQUEST: dict[str, CelType] = {
     **dict.fromkeys(("kind", "requestKind"), _KIND),
     **dict.fromkeys(("resource", "requestResource"), _RESOURCE),
@@ -36,31 +36,31 @@ _CONDITION: dict[str, CelType] = {
 }
 _METADATA: dict[str, CelType] = {
     **dict.fromkeys(("name", "generateName", "namespace", "UID", "resourceVersion"), TEXT),
-    **dict.fromkeys(("labels", "annotations"), map_of(TEXT)),
+    **dict.fromkeys(("labels", "annotations"), map_type(TEXT)),
     **dict.fromkeys(("creationTimestamp", "deletionTimestamp"), _TIME),
     **dict.fromkeys(("deletionGracePeriodSeconds", "generation"), INT),
-    "finalizers": _TEXTS,
+    "finalizers": _STRING_LIST,
 }
-_STATUS = {"conditions": list_of(CelType("kubernetes.NamespaceCondition", fields=_CONDITION)), "phase": TEXT}
+_STATUS = {"conditions": list_type(CelType("kubernetes.NamespaceCondition", fields=_CONDITION)), "phase": TEXT}
 _NAMESPACE = {
     "metadata": CelType("kubernetes.NamespaceMetadata", fields=_METADATA),
-    "spec": CelType("kubernetes.NamespaceSpec", fields={"finalizers": _TEXTS}),
+    "spec": CelType("kubernetes.NamespaceSpec", fields={"finalizers": _STRING_LIST}),
     "status": CelType("kubernetes.NamespaceStatus", fields=_STATUS),
 }
 
-SCOPE: Scope = {
+REQUEST_SCOPE: Scope = {
     **dict.fromkeys(("object", "oldObject"), DYN),
-    "authorizer": CelType(BEYOND),
+    "authorizer": CelType(AUTHORIZER),
     "request": CelType("kubernetes.AdmissionRequest", fields=_REQUEST),
     "namespaceObject": CelType("kubernetes.Namespace", fields=_NAMESPACE),
 }
 
 
-def with_parameters(has_kind: bool) -> Scope:
+def scope_with_parameters(has_kind: bool) -> Scope:
     """Return the scope of a policy, which has parameters if it names their kind."""
-    return {**SCOPE, "params": DYN} if has_kind else SCOPE
+    return {**REQUEST_SCOPE, "params": DYN} if has_kind else REQUEST_SCOPE
 
 
-def with_variables(scope: Scope, types: dict[str, CelType]) -> Scope:
+def scope_with_variables(scope: Scope, types: dict[str, CelType]) -> Scope:
     """Return a scope with variables of these types."""
     return {**scope, "variables": CelType("kubernetes.variables", fields=types)}

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from batkube.api.cel.checking import Scope
-from batkube.api.groups.admissionregistration.scope import SCOPE
-from batkube.api.groups.expressions import check_expression
+from batkube.api.cel.checker import Scope
+from batkube.api.groups.admissionregistration.scope import REQUEST_SCOPE
+from batkube.api.groups.kind_model.cel_expressions import check_expression
 from batkube.api.validation.metadata import check_metadata, check_selector
 from batkube.api.validation.names import dns_subdomain, qualified_name, subdomain_name
 from batkube.api.validation.problems import Problems
-from batkube.api.validation.rules import Object, Rules, no_more
+from batkube.api.validation.rules import Object, ValidationRules, no_further_checks
 from batkube.api.validation.webhooks import check_review_versions, check_webhook_client
 
 FAILURE_POLICIES = ("Fail", "Ignore")
@@ -132,10 +132,10 @@ def _check_hook(hook: Mapping[str, Any], path: str, problems: Problems, *, condi
     check_choice(hook.get("reinvocationPolicy"), REINVOCATION_POLICIES, f"{path}.reinvocationPolicy", problems)
     check_webhook_client(hook.get("clientConfig") or {}, f"{path}.clientConfig", problems)
     if conditions:
-        check_match_conditions(hook.get("matchConditions") or (), SCOPE, f"{path}.matchConditions", problems)
+        check_match_conditions(hook.get("matchConditions") or (), REQUEST_SCOPE, f"{path}.matchConditions", problems)
 
 
-def _check_configuration(value: Object, problems: Problems, *, conditions: bool = True) -> None:
+def _validate_webhooks(value: Object, problems: Problems, *, conditions: bool = True) -> None:
     check_metadata(value["metadata"], subdomain_name, False, problems)
     names: set[str] = set()
     for index, hook in enumerate(value.get("webhooks") or ()):
@@ -149,9 +149,9 @@ def _check_configuration(value: Object, problems: Problems, *, conditions: bool 
             names.add(name)
 
 
-def _update(new: Object, old: Object, problems: Problems) -> None:
+def _validate_webhooks_update(new: Object, old: Object, problems: Problems) -> None:
     conditions = [[hook.get("matchConditions") for hook in one.get("webhooks") or ()] for one in (new, old)]
-    _check_configuration(new, problems, conditions=conditions[0] != conditions[1])
+    _validate_webhooks(new, problems, conditions=conditions[0] != conditions[1])
 
 
-WEBHOOK_RULES = Rules(_check_configuration, _update, no_more)
+WEBHOOK_RULES = ValidationRules(_validate_webhooks, _validate_webhooks_update, no_further_checks)

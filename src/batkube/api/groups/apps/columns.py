@@ -6,7 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from batkube.api.printing.ages import age
-from batkube.api.printing.texts import NONE, container_cells, labels, selector, selector_or_none
+from batkube.api.printing.cell_texts import (
+    NONE,
+    container_cells,
+    format_labels,
+    format_selector,
+    format_selector_or_none,
+)
 from batkube.cluster.store import KubeObject
 from batkube.kernel.instants import Instant
 
@@ -21,19 +27,19 @@ def deployment_cells(value: KubeObject, now: Instant) -> list[Any]:
         status.get("availableReplicas", 0),
         age(value, now),
         *container_cells(spec.get("template")),
-        selector(spec.get("selector")),
+        format_selector(spec.get("selector")),
     ]
 
 
 def replica_set_cells(value: KubeObject, now: Instant) -> list[Any]:
     """Return the cells of a ReplicaSet."""
     spec = value.get("spec", {})
-    return [*_replica_cells(value, now), selector_or_none(spec.get("selector"))]
+    return [*_replica_cells(value, now), format_selector_or_none(spec.get("selector"))]
 
 
 def replication_controller_cells(value: KubeObject, now: Instant) -> list[Any]:
     """Return the cells of a ReplicationController, whose selector is a plain set of labels."""
-    return [*_replica_cells(value, now), labels(value.get("spec", {}).get("selector"))]
+    return [*_replica_cells(value, now), format_labels(value.get("spec", {}).get("selector"))]
 
 
 def _replica_cells(value: KubeObject, now: Instant) -> list[Any]:
@@ -73,10 +79,10 @@ def daemon_set_cells(value: KubeObject, now: Instant) -> list[Any]:
     return [
         value["metadata"].get("name", ""),
         *(status.get(counter, 0) for counter in counters),
-        labels(template.get("spec", {}).get("nodeSelector")),
+        format_labels(template.get("spec", {}).get("nodeSelector")),
         age(value, now),
         *container_cells(template),
-        selector_or_none(spec.get("selector")),
+        format_selector_or_none(spec.get("selector")),
     ]
 
 

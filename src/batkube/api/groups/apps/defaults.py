@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from batkube.api.groups.core.pods.defaults import fill_template
-from batkube.api.groups.core.volumes.defaults import fill_persistent_volume_claim
-from batkube.api.groups.filling import Defaults, fill_absent, fill_empty, struct, structs
+from batkube.api.groups.core.pods.defaults import set_template_defaults
+from batkube.api.groups.core.volumes.defaults import set_persistent_volume_claim_defaults
+from batkube.api.groups.kind_model.defaults import Defaults, ensure_struct, fill_absent, fill_empty, list_items
 
 _REPLICAS: Defaults = {"replicas": 1}
 _HISTORY: Defaults = {"revisionHistoryLimit": 10}
@@ -16,64 +16,66 @@ _STATEFUL_SET: Defaults = {**_REPLICAS, **_HISTORY}
 _RETENTION: Defaults = {"whenDeleted": "Retain", "whenScaled": "Retain"}
 
 
-def fill_deployment(obj: dict[str, Any]) -> None:
+def set_deployment_defaults(obj: dict[str, Any]) -> None:
     """One replica, replaced a quarter at a time."""
-    spec = struct(obj, "spec")
+    spec = ensure_struct(obj, "spec")
     fill_absent(spec, _DEPLOYMENT)
-    strategy = struct(spec, "strategy")
+    strategy = ensure_struct(spec, "strategy")
     fill_empty(strategy, _ROLLING)
     if strategy["type"] == "RollingUpdate":
-        fill_absent(struct(strategy, "rollingUpdate"), {"maxUnavailable": "25%", "maxSurge": "25%"})
-    fill_template(spec.get("template"))
+        fill_absent(ensure_struct(strategy, "rollingUpdate"), {"maxUnavailable": "25%", "maxSurge": "25%"})
+    set_template_defaults(spec.get("template"))
 
 
-def fill_daemon_set(obj: dict[str, Any]) -> None:
+def set_daemon_set_defaults(obj: dict[str, Any]) -> None:
     """Pods replaced one at a time. The number of the template, a field inside the real server, begins with 0."""
-    struct(struct(obj, "metadata"), "annotations").setdefault("deprecated.daemonset.template.generation", "0")
-    spec = struct(obj, "spec")
+    ensure_struct(ensure_struct(obj, "metadata"), "annotations").setdefault(
+        "deprecated.daemonset.template.generation", "0"
+    )
+    spec = ensure_struct(obj, "spec")
     fill_absent(spec, _HISTORY)
-    strategy = struct(spec, "updateStrategy")
+    strategy = ensure_struct(spec, "updateStrategy")
     fill_empty(strategy, _ROLLING)
     if strategy["type"] == "RollingUpdate":
-        fill_absent(struct(strategy, "rollingUpdate"), {"maxUnavailable": 1, "maxSurge": 0})
-    fill_template(spec.get("template"))
+        fill_absent(ensure_struct(strategy, "rollingUpdate"), {"maxUnavailable": 1, "maxSurge": 0})
+    set_template_defaults(spec.get("template"))
 
 
-def fill_stateful_set(obj: dict[str, Any]) -> None:
+def set_stateful_set_defaults(obj: dict[str, Any]) -> None:
     """One replica, started in order; claims are kept."""
-    spec = struct(obj, "spec")
+    spec = ensure_struct(obj, "spec")
     fill_absent(spec, _STATEFUL_SET)
     fill_empty(spec, {"podManagementPolicy": "OrderedReady"})
-    strategy = struct(spec, "updateStrategy")
+    strategy = ensure_struct(spec, "updateStrategy")
     if not strategy.get("type"):
         strategy["type"] = "RollingUpdate"
-        struct(strategy, "rollingUpdate")
+        ensure_struct(strategy, "rollingUpdate")
     if strategy["type"] == "RollingUpdate" and strategy.get("rollingUpdate") is not None:
         fill_absent(strategy["rollingUpdate"], {"partition": 0})
-    fill_empty(struct(spec, "persistentVolumeClaimRetentionPolicy"), _RETENTION)
-    fill_template(spec.get("template"))
-    for claim in structs(spec, "volumeClaimTemplates"):
-        fill_persistent_volume_claim(claim)
+    fill_empty(ensure_struct(spec, "persistentVolumeClaimRetentionPolicy"), _RETENTION)
+    set_template_defaults(spec.get("template"))
+    for claim in list_items(spec, "volumeClaimTemplates"):
+        set_persistent_volume_claim_defaults(claim)
         claim["kind"], claim["apiVersion"] = "PersistentVolumeClaim", "v1"
 
 
-def fill_replica_set(obj: dict[str, Any]) -> None:
+def set_replica_set_defaults(obj: dict[str, Any]) -> None:
     """A ReplicaSet that does not say how many pods it wants has one."""
-    spec = struct(obj, "spec")
+    spec = ensure_struct(obj, "spec")
     fill_absent(spec, _REPLICAS)
-    fill_template(spec.get("template"))
+    set_template_defaults(spec.get("template"))
 
 
-def fill_replication_controller(obj: dict[str, Any]) -> None:
+def set_replication_controller_defaults(obj: dict[str, Any]) -> None:
     """One replica; selector and labels of the template."""
-    spec = struct(obj, "spec")
+    spec = ensure_struct(obj, "spec")
     fill_absent(spec, {"replicas": 1})
     template = spec.get("template")
     labels = ((template or {}).get("metadata") or {}).get("labels")
     if labels:
         if not spec.get("selector"):
             spec["selector"] = dict(labels)
-        metadata = struct(obj, "metadata")
+        metadata = ensure_struct(obj, "metadata")
         if not metadata.get("labels"):
             metadata["labels"] = dict(labels)
-    fill_template(template)
+    set_template_defaults(template)

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 import msgspec
 
 from batkube.api.groups.apps import columns, defaults, strategy, validation, warnings
-from batkube.api.groups.core.pods.strategy import drop_from_template
-from batkube.api.groups.kind import Kind
-from batkube.api.groups.strategy import LABELS, ORPHANING, SPEC, STATUS, WORKLOAD, Path, Strategy
+from batkube.api.groups.core.pods.strategy import prepare_workload_template
+from batkube.api.groups.kind_model.kind import Kind
+from batkube.api.groups.kind_model.strategy import LABELS, ORPHANING_WORKLOAD, SPEC, STATUS, WORKLOAD, Path, Strategy
 
 _TERMINATING: Path = ("status", "terminatingReplicas")
 #: What is special about each kind, by its name in the store.
@@ -19,60 +19,63 @@ KINDS: Mapping[str, Kind] = {
         cells=columns.controller_revision_cells,
     ),
     "daemonsets.apps": Kind(
-        defaults={"v1": defaults.fill_daemon_set},
+        defaults={"v1": defaults.set_daemon_set_defaults},
         strategy=WORKLOAD,
-        prepare=strategy.create_daemon_set,
-        prepare_update={"": strategy.update_daemon_set, "status": strategy.keep_template_number},
+        prepare_create=strategy.prepare_daemon_set_create,
+        prepare_update={"": strategy.prepare_daemon_set_update, "status": strategy.preserve_template_generation},
         rules=validation.DAEMON_SET_RULES,
         cells=columns.daemon_set_cells,
-        warn=warnings.of_template,
-        warn_update={"": warnings.of_changed_daemon_set},
+        warnings_on_create=warnings.template_warnings,
+        warnings_on_update={"": warnings.daemon_set_update_warnings},
     ),
     "deployments.apps": Kind(
-        defaults={"v1": defaults.fill_deployment},
+        defaults={"v1": defaults.set_deployment_defaults},
         strategy=Strategy(
-            keeps={"": (STATUS,), "status": (SPEC, LABELS)},
-            counts=(SPEC, ("metadata", "annotations")),
-            numbered=True,
-            disabled=(_TERMINATING,),
+            protected_fields={"": (STATUS,), "status": (SPEC, LABELS)},
+            generation_fields=(SPEC, ("metadata", "annotations")),
+            has_generation=True,
+            disabled_fields=(_TERMINATING,),
         ),
-        prepare=drop_from_template,
-        prepare_update={"": drop_from_template},
+        prepare_create=prepare_workload_template,
+        prepare_update={"": prepare_workload_template},
         rules=validation.DEPLOYMENT_RULES,
         cells=columns.deployment_cells,
-        warn=warnings.of_named_template,
-        warn_update={"": warnings.of_changed_template, "scale": warnings.of_changed_template},
+        warnings_on_create=warnings.named_template_warnings,
+        warnings_on_update={"": warnings.template_update_warnings, "scale": warnings.template_update_warnings},
     ),
     "replicasets.apps": Kind(
-        defaults={"v1": defaults.fill_replica_set},
-        strategy=msgspec.structs.replace(WORKLOAD, disabled=(_TERMINATING,)),
-        prepare=drop_from_template,
-        prepare_update={"": drop_from_template},
+        defaults={"v1": defaults.set_replica_set_defaults},
+        strategy=msgspec.structs.replace(WORKLOAD, disabled_fields=(_TERMINATING,)),
+        prepare_create=prepare_workload_template,
+        prepare_update={"": prepare_workload_template},
         rules=validation.REPLICA_SET_RULES,
         cells=columns.replica_set_cells,
-        warn=warnings.of_named_template,
-        warn_update={"": warnings.of_changed_template, "scale": warnings.of_changed_template},
+        warnings_on_create=warnings.named_template_warnings,
+        warnings_on_update={"": warnings.template_update_warnings, "scale": warnings.template_update_warnings},
     ),
     "replicationcontrollers": Kind(
-        defaults={"v1": defaults.fill_replication_controller},
-        strategy=ORPHANING,
-        prepare=drop_from_template,
-        prepare_update={"": drop_from_template},
+        defaults={"v1": defaults.set_replication_controller_defaults},
+        strategy=ORPHANING_WORKLOAD,
+        prepare_create=prepare_workload_template,
+        prepare_update={"": prepare_workload_template},
         rules=validation.REPLICATION_CONTROLLER_RULES,
         cells=columns.replication_controller_cells,
-        warn=warnings.of_named_template,
-        warn_update={"": warnings.of_changed_controller, "scale": warnings.of_changed_controller},
+        warnings_on_create=warnings.named_template_warnings,
+        warnings_on_update={
+            "": warnings.replication_controller_update_warnings,
+            "scale": warnings.replication_controller_update_warnings,
+        },
     ),
     "statefulsets.apps": Kind(
-        defaults={"v1": defaults.fill_stateful_set},
+        defaults={"v1": defaults.set_stateful_set_defaults},
         strategy=msgspec.structs.replace(
-            WORKLOAD, disabled=(("spec", "updateStrategy", "rollingUpdate", "maxUnavailable"),)
+            WORKLOAD, disabled_fields=(("spec", "updateStrategy", "rollingUpdate", "maxUnavailable"),)
         ),
-        prepare=drop_from_template,
-        prepare_update={"": drop_from_template},
+        prepare_create=prepare_workload_template,
+        prepare_update={"": prepare_workload_template},
         rules=validation.STATEFUL_SET_RULES,
         cells=columns.stateful_set_cells,
-        warn=warnings.of_stateful_set,
-        warn_update={"": warnings.of_changed_stateful_set, "scale": warnings.of_changed_stateful_set},
+        warnings_on_create=warnings.stateful_set_warnings,
+        warnings_on_update={"": warnings.stateful_set_update_warnings, "scale": warnings.stateful_set_update_warnings},
     ),
 }

@@ -8,21 +8,21 @@ from __future__ import annotations
 import msgspec
 
 from batkube.api.validation.problems import Problems
-from batkube.api.validation.rules import Object, Update, metadata_update
+from batkube.api.validation.rules import Object, ValidateUpdate, validate_metadata_update
 
 
-class Counts(msgspec.Struct, frozen=True):
+class ReplicaCounts(msgspec.Struct, frozen=True):
     """What is counted in the status of one kind."""
 
     #: In the order of the checks.
-    fields: tuple[str, ...]
+    count_fields: tuple[str, ...]
     #: Those that are parts of `replicas`.
-    parts: tuple[str, ...] = ()
+    partial_counts: tuple[str, ...] = ()
     #: How messages name `readyReplicas`, of which those available are a part.
     ready: str = "readyReplicas"
 
 
-DEPLOYMENT = Counts(
+DEPLOYMENT = ReplicaCounts(
     (
         "observedGeneration",
         "replicas",
@@ -35,7 +35,7 @@ DEPLOYMENT = Counts(
     ),
     ("updatedReplicas", "readyReplicas", "availableReplicas"),
 )
-REPLICA_SET = Counts(
+REPLICA_SET = ReplicaCounts(
     (
         "replicas",
         "fullyLabeledReplicas",
@@ -46,7 +46,7 @@ REPLICA_SET = Counts(
     ),
     ("fullyLabeledReplicas", "readyReplicas", "availableReplicas"),
 )
-STATEFUL_SET = Counts(
+STATEFUL_SET = ReplicaCounts(
     (
         "replicas",
         "readyReplicas",
@@ -59,7 +59,7 @@ STATEFUL_SET = Counts(
     ("readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas"),
     "status.readyReplicas",
 )
-DAEMON_SET = Counts(
+DAEMON_SET = ReplicaCounts(
     (
         "currentNumberScheduled",
         "numberMisscheduled",
@@ -74,15 +74,15 @@ DAEMON_SET = Counts(
 )
 
 
-def counted(counts: Counts, *, metadata_last: bool = False) -> Update:
+def status_counts_validator(counts: ReplicaCounts, *, metadata_last: bool = False) -> ValidateUpdate:
     """Return the check of a status of which these numbers are looked at."""
 
     def check(new: Object, old: Object, problems: Problems) -> None:
         if not metadata_last:
-            metadata_update(new, old, problems)
+            validate_metadata_update(new, old, problems)
         _check_counts(new, counts, problems)
         if metadata_last:
-            metadata_update(new, old, problems)
+            validate_metadata_update(new, old, problems)
         before, after = (one.get("status", {}).get("collisionCount") for one in (old, new))
         if before is not None and (after is None or after < before):
             problems.invalid("status.collisionCount", after or 0, "cannot be decremented")
@@ -90,14 +90,14 @@ def counted(counts: Counts, *, metadata_last: bool = False) -> Update:
     return check
 
 
-def _check_counts(value: Object, counts: Counts, problems: Problems) -> None:
+def _check_counts(value: Object, counts: ReplicaCounts, problems: Problems) -> None:
     status = value.get("status", {})
-    for field in counts.fields:
+    for field in counts.count_fields:
         problems.not_negative(f"status.{field}", status.get(field, 0))
-    if not counts.parts:
+    if not counts.partial_counts:
         return
     total = status.get("replicas", 0)
-    for field in counts.parts:
+    for field in counts.partial_counts:
         if (count := status.get(field, 0)) > total:
             problems.invalid(f"status.{field}", count, "cannot be greater than status.replicas")
     if (available := status.get("availableReplicas", 0)) > status.get("readyReplicas", 0):

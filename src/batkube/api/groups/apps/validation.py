@@ -8,10 +8,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from batkube.api.groups.apps.replica_counts import DAEMON_SET, DEPLOYMENT, REPLICA_SET, STATEFUL_SET, counted
-from batkube.api.groups.core.pods.spec import check_pod_annotations, check_template
+from batkube.api.groups.apps.replica_counts import (
+    DAEMON_SET,
+    DEPLOYMENT,
+    REPLICA_SET,
+    STATEFUL_SET,
+    status_counts_validator,
+)
+from batkube.api.groups.core.pods.validation.spec import check_pod_annotations, check_template
 from batkube.api.groups.core.volumes.claim_validation import check_claim_spec
 from batkube.api.validation.go_values import go_struct
+from batkube.api.validation.int_or_percent import (
+    IntOrPercent,
+    check_at_most_100_percent,
+    check_positive_int_or_percent,
+    int_value,
+)
 from batkube.api.validation.metadata import (
     check_annotations,
     check_built_in_metadata,
@@ -20,22 +32,21 @@ from batkube.api.validation.metadata import (
     check_selector,
 )
 from batkube.api.validation.names import dns_label, label_name, subdomain_name
-from batkube.api.validation.portions import Portion, amount_of, check_at_most_all, check_portion
 from batkube.api.validation.problems import IMMUTABLE, Problems
 from batkube.api.validation.rules import (
-    Create,
     Object,
-    Rules,
-    Update,
-    metadata_update,
-    rechecked,
-    updated_then,
+    ValidateCreate,
+    ValidateUpdate,
+    ValidationRules,
+    create_then_update,
+    metadata_update_then,
+    validate_metadata_update,
     with_metadata,
 )
 from batkube.cluster.selectors import SelectorError, selector_of
 
 _NO_MATCH = "`selector` does not match template `labels`"
-_SET_MAY_CHANGE = (
+_STATEFUL_SET_MUTABLE_FIELDS = (
     "replicas",
     "template",
     "updateStrategy",
@@ -44,7 +55,7 @@ _SET_MAY_CHANGE = (
     "revisionHistoryLimit",
     "persistentVolumeClaimRetentionPolicy",
 )
-_SET_REFUSAL = (
+_STATEFUL_SET_UPDATE_FORBIDDEN = (
     "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', "
     "'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"
 )
@@ -81,7 +92,7 @@ def _check_required_selector(selector: Mapping[str, Any] | None, kind: str, path
         problems.invalid(f"{path}.selector", go_text, f"empty selector is invalid for {kind}")
 
 
-def _check_runs_forever(template: Mapping[str, Any], owner: str, path: str, problems: Problems) -> None:
+def _check_restart_policy_always(template: Mapping[str, Any], owner: str, path: str, problems: Problems) -> None:
     spec = template.get("spec", {})
     if (policy := spec.get("restartPolicy", "")) != "Always":
         problems.not_supported(f"{path}.spec.restartPolicy", policy, ("Always",))
@@ -94,7 +105,7 @@ def _check_replicated_template(spec: Mapping[str, Any], problems: Problems) -> N
     template, selector = spec.get("template", {}), spec.get("selector")
     if check_template_labels(selector, template, "spec.template", problems):
         check_template(template, "spec.template", problems)
-        _check_runs_forever(template, "ReplicaSet", "spec.template", problems)
+        _check_restart_policy_always(template, "ReplicaSet", "spec.template", problems)
     else:
         problems.invalid("spec.selector", go_struct("meta.LabelSelector", selector), "invalid label selector")
 
@@ -104,7 +115,7 @@ def _check_optional_count(spec: Mapping[str, Any], field: str, problems: Problem
         problems.not_negative(f"{path}.{field}", count)
 
 
-def _deployment(value: Object, problems: Problems) -> None:
+def _validate_deployment(value: Object, problems: Problems) -> None:
     spec = value.get("spec", {})
     problems.not_negative("spec.replicas", spec.get("replicas", 0))
     _check_required_selector(spec.get("selector"), "deployment", "spec", problems)
@@ -131,14 +142,14 @@ def _check_deployment_strategy(strategy: Mapping[str, Any], problems: Problems) 
         problems.required(path, "this should be defaulted and never be nil")
     else:
         missing, extra = rolling.get("maxUnavailable", 0), rolling.get("maxSurge", 0)
-        check_portion(missing, f"{path}.maxUnavailable", problems)
-        check_portion(extra, f"{path}.maxSurge", problems)
-        if amount_of(missing) == 0 and amount_of(extra) == 0:
+        check_positive_int_or_percent(missing, f"{path}.maxUnavailable", problems)
+        check_positive_int_or_percent(extra, f"{path}.maxSurge", problems)
+        if int_value(missing) == 0 and int_value(extra) == 0:
             problems.invalid(f"{path}.maxUnavailable", missing, "may not be 0 when `maxSurge` is 0")
-        check_at_most_all(missing, f"{path}.maxUnavailable", problems)
+        check_at_most_100_percent(missing, f"{path}.maxUnavailable", problems)
 
 
-def _replica_set(value: Object, problems: Problems) -> None:
+def _validate_replica_set(value: Object, problems: Problems) -> None:
     spec = value.get("spec", {})
     problems.not_negative("spec.replicas", spec.get("replicas", 0))
     problems.not_negative("spec.minReadySeconds", spec.get("minReadySeconds", 0))
@@ -146,7 +157,7 @@ def _replica_set(value: Object, problems: Problems) -> None:
     _check_replicated_template(spec, problems)
 
 
-def _replication_controller(value: Object, problems: Problems) -> None:
+def _validate_replication_controller(value: Object, problems: Problems) -> None:
     spec = value.get("spec", {})
     problems.not_negative("spec.minReadySeconds", spec.get("minReadySeconds", 0))
     selector, template = spec.get("selector") or {}, spec.get("template")
@@ -163,12 +174,12 @@ def _replication_controller(value: Object, problems: Problems) -> None:
     if not selector.items() <= (labels or {}).items():
         problems.invalid("spec.template.metadata.labels", labels, _NO_MATCH)
     check_template(template, "spec.template", problems)
-    _check_runs_forever(template, "ReplicationController", "spec.template", problems)
+    _check_restart_policy_always(template, "ReplicationController", "spec.template", problems)
 
 
-def _stateful_set(value: Object, problems: Problems, *, created: bool = True) -> None:
+def _validate_stateful_set(value: Object, problems: Problems, *, created: bool = True) -> None:
     spec = value.get("spec", {})
-    _check_set_policies(spec, problems)
+    _check_stateful_set_policies(spec, problems)
     if created:
         for index, claim in enumerate(spec.get("volumeClaimTemplates", ())):
             check_claim_spec(claim.get("spec", {}), f"spec.volumeClaimTemplates[{index}].spec", problems)
@@ -181,13 +192,13 @@ def _stateful_set(value: Object, problems: Problems, *, created: bool = True) ->
     selector, template = spec.get("selector"), spec.get("template", {})
     _check_required_selector(selector, "statefulset", "spec", problems)
     if check_template_labels(selector, template, "spec.template", problems):
-        _check_set_template(_effective_template(spec), problems)
+        _check_stateful_set_template(_effective_template(spec), problems)
     else:
         problems.invalid("spec.selector", go_struct("meta.LabelSelector", selector), "")
-    _check_runs_forever(template, "StatefulSet", "spec.template", problems)
+    _check_restart_policy_always(template, "StatefulSet", "spec.template", problems)
 
 
-def _check_set_policies(spec: Mapping[str, Any], problems: Problems) -> None:
+def _check_stateful_set_policies(spec: Mapping[str, Any], problems: Problems) -> None:
     management = spec.get("podManagementPolicy", "")
     if not management:
         problems.required("spec.podManagementPolicy")
@@ -205,7 +216,7 @@ def _check_set_policies(spec: Mapping[str, Any], problems: Problems) -> None:
         go_text = go_struct("apps.StatefulSetUpdateStrategy", strategy)
         problems.invalid(path, go_text, "must be 'RollingUpdate' or 'OnDelete'")
     elif rolling is not None:
-        _check_set_rolling(rolling, f"{path}.rollingUpdate", problems)
+        _check_stateful_set_rolling_update(rolling, f"{path}.rollingUpdate", problems)
     if (policy := spec.get("persistentVolumeClaimRetentionPolicy")) is not None:
         for field in ("whenDeleted", "whenScaled"):
             if (word := policy.get(field, "")) not in ("Retain", "Delete"):
@@ -213,13 +224,13 @@ def _check_set_policies(spec: Mapping[str, Any], problems: Problems) -> None:
                 problems.not_supported(at, word, ("Retain", "Delete"))
 
 
-def _check_set_rolling(rolling: Mapping[str, Any], path: str, problems: Problems) -> None:
+def _check_stateful_set_rolling_update(rolling: Mapping[str, Any], path: str, problems: Problems) -> None:
     problems.not_negative(f"{path}.partition", rolling.get("partition") or 0)
     if (missing := rolling.get("maxUnavailable")) is not None:
-        check_portion(missing, f"{path}.maxUnavailable", problems)
-        if amount_of(missing) == 0:
+        check_positive_int_or_percent(missing, f"{path}.maxUnavailable", problems)
+        if int_value(missing) == 0:
             problems.invalid(f"{path}.maxUnavailable", missing, "cannot be 0")
-        check_at_most_all(missing, f"{path}.maxUnavailable", problems)
+        check_at_most_100_percent(missing, f"{path}.maxUnavailable", problems)
 
 
 def _effective_template(spec: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -236,7 +247,7 @@ def _effective_template(spec: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**template, "spec": inner}
 
 
-def _check_set_template(template: Mapping[str, Any], problems: Problems) -> None:
+def _check_stateful_set_template(template: Mapping[str, Any], problems: Problems) -> None:
     check_template(template, "spec.template", problems)
     meta = template.get("metadata", {})
     check_labels(meta.get("labels") or {}, "spec.template.labels", problems)
@@ -245,15 +256,17 @@ def _check_set_template(template: Mapping[str, Any], problems: Problems) -> None
         check_pod_annotations(annotations, template.get("spec", {}), "spec.template.annotations", problems)
 
 
-def _update_stateful_set(new: Object, old: Object, problems: Problems) -> None:
+def _validate_stateful_set_update(new: Object, old: Object, problems: Problems) -> None:
     check_built_in_metadata_update(new["metadata"], old["metadata"], problems)
-    _stateful_set(new, problems, created=False)
-    after, before = ({k: v for k, v in one["spec"].items() if k not in _SET_MAY_CHANGE} for one in (new, old))
+    _validate_stateful_set(new, problems, created=False)
+    after, before = (
+        {k: v for k, v in one["spec"].items() if k not in _STATEFUL_SET_MUTABLE_FIELDS} for one in (new, old)
+    )
     if after != before:
-        problems.forbidden("spec", _SET_REFUSAL)
+        problems.forbidden("spec", _STATEFUL_SET_UPDATE_FORBIDDEN)
 
 
-def _daemon_set(value: Object, problems: Problems) -> None:
+def _validate_daemon_set(value: Object, problems: Problems) -> None:
     spec = value.get("spec", {})
     selector, template = spec.get("selector"), spec.get("template", {})
     check_selector(selector, "spec.selector", problems)
@@ -262,7 +275,7 @@ def _daemon_set(value: Object, problems: Problems) -> None:
         go_text = go_struct("meta.LabelSelector", selector)
         problems.invalid("spec.selector", go_text, "empty selector is invalid for daemonset")
     check_template(template, "spec.template", problems)
-    _check_runs_forever(template, "DaemonSet", "spec.template", problems)
+    _check_restart_policy_always(template, "DaemonSet", "spec.template", problems)
     problems.not_negative("spec.minReadySeconds", spec.get("minReadySeconds", 0))
     _check_daemon_strategy(spec.get("updateStrategy", {}), problems)
     _check_optional_count(spec, "revisionHistoryLimit", problems)
@@ -278,12 +291,12 @@ def _check_daemon_strategy(strategy: Mapping[str, Any], problems: Problems) -> N
     elif rolling is None:
         problems.required(path)
     else:
-        fields: dict[str, Portion] = {name: rolling.get(name, 0) for name in ("maxUnavailable", "maxSurge")}
+        fields: dict[str, IntOrPercent] = {name: rolling.get(name, 0) for name in ("maxUnavailable", "maxSurge")}
         for name, portion in fields.items():
-            check_portion(portion, f"{path}.{name}", problems)
+            check_positive_int_or_percent(portion, f"{path}.{name}", problems)
         for name, portion in fields.items():
-            check_at_most_all(portion, f"{path}.{name}", problems)
-        missing, extra = (amount_of(portion) for portion in fields.values())
+            check_at_most_100_percent(portion, f"{path}.{name}", problems)
+        missing, extra = (int_value(portion) for portion in fields.values())
         if missing and extra:
             detail = "may not be set when maxUnavailable is non-zero"
             problems.invalid(f"{path}.maxSurge", fields["maxSurge"], detail)
@@ -291,53 +304,66 @@ def _check_daemon_strategy(strategy: Mapping[str, Any], problems: Problems) -> N
             problems.required(f"{path}.maxUnavailable", "cannot be 0 when maxSurge is 0")
 
 
-def _update_daemon_set(new: Object, old: Object, problems: Problems) -> None:
-    metadata_update(new, old, problems)
+def _validate_daemon_set_update(new: Object, old: Object, problems: Problems) -> None:
+    validate_metadata_update(new, old, problems)
     check_selector_unchanged(new, old, problems)
-    _daemon_set(new, problems)
+    _validate_daemon_set(new, problems)
 
 
-def _update_replicated(check: Create) -> Update:
+def _validate_replicated_update(check: ValidateCreate) -> ValidateUpdate:
     def update(new: Object, old: Object, problems: Problems) -> None:
-        metadata_update(new, old, problems)
+        validate_metadata_update(new, old, problems)
         check(new, problems)
         check_selector_unchanged(new, old, problems)
 
     return update
 
 
-def _controller_revision(value: Object, problems: Problems) -> None:
+def _validate_controller_revision(value: Object, problems: Problems) -> None:
     check_built_in_metadata(value["metadata"], subdomain_name, True, problems)
     problems.not_negative("revision", value.get("revision", 0))
 
 
-def _create_revision(value: Object, problems: Problems) -> None:
-    _controller_revision(value, problems)
+def _validate_revision_create(value: Object, problems: Problems) -> None:
+    _validate_controller_revision(value, problems)
     if (data := value.get("data")) is None:
         problems.required("data", "data is mandatory")
     elif not isinstance(data, Mapping):
         problems.required("data", "data must be a valid JSON object")
 
 
-def _update_revision(new: Object, old: Object, problems: Problems) -> None:
-    metadata_update(new, old, problems)
-    _controller_revision(new, problems)
+def _validate_revision_update(new: Object, old: Object, problems: Problems) -> None:
+    validate_metadata_update(new, old, problems)
+    _validate_controller_revision(new, problems)
     problems.unchanged("data", new.get("data"), old.get("data"))
 
 
-CONTROLLER_REVISION_RULES = Rules(_create_revision, _update_revision)
-DAEMON_SET_RULES = Rules(with_metadata(subdomain_name, True, _daemon_set), _update_daemon_set, counted(DAEMON_SET))
-DEPLOYMENT_RULES = Rules(
-    with_metadata(subdomain_name, True, _deployment), _update_replicated(_deployment), counted(DEPLOYMENT)
+CONTROLLER_REVISION_RULES = ValidationRules(_validate_revision_create, _validate_revision_update)
+DAEMON_SET_RULES = ValidationRules(
+    with_metadata(subdomain_name, True, _validate_daemon_set),
+    _validate_daemon_set_update,
+    status_counts_validator(DAEMON_SET),
 )
-REPLICA_SET_RULES = Rules(
-    with_metadata(subdomain_name, True, _replica_set), _update_replicated(_replica_set), counted(REPLICA_SET)
+DEPLOYMENT_RULES = ValidationRules(
+    with_metadata(subdomain_name, True, _validate_deployment),
+    _validate_replicated_update(_validate_deployment),
+    status_counts_validator(DEPLOYMENT),
 )
-REPLICATION_CONTROLLER_RULES = Rules(
-    with_metadata(subdomain_name, True, _replication_controller),
-    rechecked(with_metadata(subdomain_name, True, _replication_controller), updated_then(_replication_controller)),
-    counted(REPLICA_SET),
+REPLICA_SET_RULES = ValidationRules(
+    with_metadata(subdomain_name, True, _validate_replica_set),
+    _validate_replicated_update(_validate_replica_set),
+    status_counts_validator(REPLICA_SET),
 )
-STATEFUL_SET_RULES = Rules(
-    with_metadata(label_name, True, _stateful_set), _update_stateful_set, counted(STATEFUL_SET, metadata_last=True)
+REPLICATION_CONTROLLER_RULES = ValidationRules(
+    with_metadata(subdomain_name, True, _validate_replication_controller),
+    create_then_update(
+        with_metadata(subdomain_name, True, _validate_replication_controller),
+        metadata_update_then(_validate_replication_controller),
+    ),
+    status_counts_validator(REPLICA_SET),
+)
+STATEFUL_SET_RULES = ValidationRules(
+    with_metadata(label_name, True, _validate_stateful_set),
+    _validate_stateful_set_update,
+    status_counts_validator(STATEFUL_SET, metadata_last=True),
 )

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from batkube.api.printing.ages import UNKNOWN, age
-from batkube.api.printing.texts import NONE, UNSET, cut
+from batkube.api.printing.cell_texts import NONE, UNSET, join_first
 from batkube.cluster.store import KubeObject
 from batkube.kernel.instants import Instant
 
@@ -51,7 +51,7 @@ def _metrics_text(spec: Mapping[str, Any], status: Mapping[str, Any]) -> str:
         wanted, seen = spec["targetCPUUtilizationPercentage"], status.get("currentCPUUtilizationPercentage")
         return f"cpu: {UNKNOWN if seen is None else f'{seen}%'}/{wanted}%"
     parts = [_metric_text(metric, current[i] if i < len(current) else {}) for i, metric in enumerate(metrics)]
-    return cut(parts, 2, ", ") or NONE
+    return join_first(parts, 2, ", ") or NONE
 
 
 def _metric_text(metric: Mapping[str, Any], status: Mapping[str, Any]) -> str:

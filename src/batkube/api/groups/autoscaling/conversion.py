@@ -17,18 +17,13 @@ from batkube.api.groups.autoscaling.defaults import (
     CURRENT_METRICS,
     METRICS,
     cpu_metric,
-    without_round_trip,
+    without_round_trip_annotations,
 )
-from batkube.api.groups.autoscaling.metrics import (
-    metric_from_v1,
-    metric_to_v1,
-    status_from_v1,
-    status_to_v1,
-)
+from batkube.api.groups.autoscaling.metric_conversion import metric_from_v1, metric_to_v1, status_from_v1, status_to_v1
 from batkube.cluster.store import KubeObject
 
 _SPEC = ("scaleTargetRef", "minReplicas", "maxReplicas")
-_KEPT_STATUS = ("observedGeneration", "lastScaleTime")
+_COMMON_STATUS = ("observedGeneration", "lastScaleTime")
 _RULES = ("stabilizationWindowSeconds", "selectPolicy", "policies", "tolerance")
 _POLICY = ("type", "value", "periodSeconds")
 _CONDITION = ("type", "status", "lastTransitionTime", "reason", "message")
@@ -49,10 +44,12 @@ def to_v1(scaler: KubeObject) -> dict[str, Any]:
     if status.get("currentMetrics"):
         kept[CURRENT_METRICS] = [status_to_v1(metric) for metric in status["currentMetrics"]]
     if spec.get("behavior") is not None:
-        kept[BEHAVIOR] = {_capital(way): _rules_to_go(spec["behavior"].get(way)) for way in ("scaleUp", "scaleDown")}
+        kept[BEHAVIOR] = {
+            _capitalized(way): _rules_to_go_fields(spec["behavior"].get(way)) for way in ("scaleUp", "scaleDown")
+        }
     if status.get("conditions"):
-        kept[CONDITIONS] = [_ordered(condition, _CONDITION) for condition in status["conditions"]]
-    metadata = dict(without_round_trip(scaler.get("metadata") or {}))
+        kept[CONDITIONS] = [_pick_in_order(condition, _CONDITION) for condition in status["conditions"]]
+    metadata = dict(without_round_trip_annotations(scaler.get("metadata") or {}))
     if kept:
         texts = {name: _go_json(value) for name, value in kept.items()}
         metadata["annotations"] = {**(metadata.get("annotations") or {}), **texts}
@@ -64,24 +61,24 @@ def from_v1(scaler: KubeObject) -> dict[str, Any]:
     spec, status = scaler.get("spec") or {}, scaler.get("status") or {}
     metadata = scaler.get("metadata") or {}
     annotations = metadata.get("annotations") or {}
-    metrics = [metric_from_v1(metric) for metric in _listed(annotations, METRICS)]
+    metrics = [metric_from_v1(metric) for metric in _read_list_annotation(annotations, METRICS)]
     if spec.get("targetCPUUtilizationPercentage") is not None:
         metrics.append(cpu_metric(spec["targetCPUUtilizationPercentage"]))
     new_spec = {name: spec[name] for name in _SPEC if name in spec}
     new_spec["metrics"] = metrics or [cpu_metric(CPU_UTILISATION_PERCENT)]
-    behavior = _read(annotations, BEHAVIOR)
+    behavior = _read_annotation(annotations, BEHAVIOR)
     if isinstance(behavior, dict):
-        rules = {way: _rules_from_go(behavior.get(_capital(way))) for way in ("scaleUp", "scaleDown")}
+        rules = {way: _rules_from_go_fields(behavior.get(_capitalized(way))) for way in ("scaleUp", "scaleDown")}
         if any(rules.values()):
             new_spec["behavior"] = {way: each for way, each in rules.items() if each}
     new_status = _status_from_v1(status)
-    current = [status_from_v1(metric) for metric in _listed(annotations, CURRENT_METRICS)]
+    current = [status_from_v1(metric) for metric in _read_list_annotation(annotations, CURRENT_METRICS)]
     if current:
         new_status["currentMetrics"] = current
-    conditions = _listed(annotations, CONDITIONS)
+    conditions = _read_list_annotation(annotations, CONDITIONS)
     if conditions:
         new_status["conditions"] = conditions
-    return {**scaler, "metadata": without_round_trip(metadata), "spec": new_spec, "status": new_status}
+    return {**scaler, "metadata": without_round_trip_annotations(metadata), "spec": new_spec, "status": new_status}
 
 
 def _cpu_percent(metric: dict[str, Any]) -> int | None:
@@ -94,7 +91,7 @@ def _cpu_percent(metric: dict[str, Any]) -> int | None:
 
 
 def _status_to_v1(status: dict[str, Any]) -> dict[str, Any]:
-    new: dict[str, Any] = {name: status[name] for name in _KEPT_STATUS if name in status}
+    new: dict[str, Any] = {name: status[name] for name in _COMMON_STATUS if name in status}
     new["currentReplicas"] = status.get("currentReplicas", 0)
     new["desiredReplicas"] = status.get("desiredReplicas", 0)
     for metric in status.get("currentMetrics") or ():
@@ -106,7 +103,7 @@ def _status_to_v1(status: dict[str, Any]) -> dict[str, Any]:
 
 
 def _status_from_v1(status: dict[str, Any]) -> dict[str, Any]:
-    new: dict[str, Any] = {name: status[name] for name in _KEPT_STATUS if name in status}
+    new: dict[str, Any] = {name: status[name] for name in _COMMON_STATUS if name in status}
     if status.get("currentReplicas"):
         new["currentReplicas"] = status["currentReplicas"]
     new["desiredReplicas"] = status.get("desiredReplicas", 0)
@@ -119,34 +116,36 @@ def _status_from_v1(status: dict[str, Any]) -> dict[str, Any]:
     return new
 
 
-def _rules_to_go(rules: dict[str, Any] | None) -> dict[str, Any] | None:
+def _rules_to_go_fields(rules: dict[str, Any] | None) -> dict[str, Any] | None:
     """Return scaling rules as Go writes the internal type: capital letters, everything named, in order."""
     if rules is None:
         return None
-    written = {_capital(name): rules.get(name) for name in _RULES}
+    written = {_capitalized(name): rules.get(name) for name in _RULES}
     if rules.get("policies") is not None:
-        written["Policies"] = [{_capital(name): policy.get(name) for name in _POLICY} for policy in rules["policies"]]
+        written["Policies"] = [
+            {_capitalized(name): policy.get(name) for name in _POLICY} for policy in rules["policies"]
+        ]
     return written
 
 
-def _rules_from_go(rules: dict[str, Any] | None) -> dict[str, Any]:
+def _rules_from_go_fields(rules: dict[str, Any] | None) -> dict[str, Any]:
     if not isinstance(rules, dict):
         return {}
-    read = {name: rules[_capital(name)] for name in _RULES if rules.get(_capital(name)) is not None}
+    read = {name: rules[_capitalized(name)] for name in _RULES if rules.get(_capitalized(name)) is not None}
     if "policies" in read:
-        read["policies"] = [{name: policy.get(_capital(name)) for name in _POLICY} for policy in read["policies"]]
+        read["policies"] = [{name: policy.get(_capitalized(name)) for name in _POLICY} for policy in read["policies"]]
     return read
 
 
-def _capital(name: str) -> str:
+def _capitalized(name: str) -> str:
     return name[0].upper() + name[1:]
 
 
-def _ordered(value: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
+def _pick_in_order(value: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
     return {name: value[name] for name in names if name in value}
 
 
-def _read(annotations: dict[str, str], name: str) -> Any:  # noqa: ANN401 - any JSON
+def _read_annotation(annotations: dict[str, str], name: str) -> Any:  # noqa: ANN401 - any JSON
     """Return what an annotation holds; None if there is none or it is no JSON, as the real server ignores it."""
     try:
         return json.loads(annotations[name]) if name in annotations else None
@@ -154,8 +153,8 @@ def _read(annotations: dict[str, str], name: str) -> Any:  # noqa: ANN401 - any 
         return None
 
 
-def _listed(annotations: dict[str, str], name: str) -> list[dict[str, Any]]:
-    value = _read(annotations, name)
+def _read_list_annotation(annotations: dict[str, str], name: str) -> list[dict[str, Any]]:
+    value = _read_annotation(annotations, name)
     return value if isinstance(value, list) and all(isinstance(each, dict) for each in value) else []
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from batkube.api.groups.filling import Defaults, fill_absent, struct
+from batkube.api.groups.kind_model.defaults import Defaults, ensure_struct, fill_absent
 
 #: Percent of the requested cpu that pods should use, when nothing is said about metrics.
 CPU_UTILISATION_PERCENT = 80
@@ -36,7 +36,7 @@ def cpu_metric(percent: int) -> dict[str, Any]:
     return {"type": "Resource", "resource": {"name": "cpu", "target": target}}
 
 
-def without_round_trip(metadata: dict[str, Any]) -> dict[str, Any]:
+def without_round_trip_annotations(metadata: dict[str, Any]) -> dict[str, Any]:
     """Return metadata without the annotations that stand for fields of another version."""
     annotations = metadata.get("annotations")
     if not annotations or not any(name in annotations for name in _ROUND_TRIP):
@@ -46,33 +46,35 @@ def without_round_trip(metadata: dict[str, Any]) -> dict[str, Any]:
     return {**others, "annotations": left} if left else others
 
 
-def fill_autoscaler_v1(obj: dict[str, Any]) -> None:
+def set_autoscaler_v1_defaults(obj: dict[str, Any]) -> None:
     """A lower bound of one replica, where none is set."""
-    fill_absent(struct(obj, "spec"), _REPLICAS)
+    fill_absent(ensure_struct(obj, "spec"), _REPLICAS)
 
 
-def fill_autoscaler_v2(obj: dict[str, Any]) -> None:
+def set_autoscaler_v2_defaults(obj: dict[str, Any]) -> None:
     """At least one replica, 80 % of the cpu, and rules both ways if any are given."""
-    spec = struct(obj, "spec")
+    spec = ensure_struct(obj, "spec")
     fill_absent(spec, _REPLICAS)
     if not spec.get("metrics"):
         spec["metrics"] = [cpu_metric(CPU_UTILISATION_PERCENT)]
     behavior = spec.get("behavior")
     if behavior is not None:
-        _rules(struct(behavior, "scaleUp"), _SCALE_UP, _policies_up)
-        _rules(struct(behavior, "scaleDown"), _SCALE_DOWN, _policies_down)
-    obj["metadata"] = without_round_trip(struct(obj, "metadata"))
+        _set_scaling_rules_defaults(ensure_struct(behavior, "scaleUp"), _SCALE_UP, _scale_up_policies)
+        _set_scaling_rules_defaults(ensure_struct(behavior, "scaleDown"), _SCALE_DOWN, _scale_down_policies)
+    obj["metadata"] = without_round_trip_annotations(ensure_struct(obj, "metadata"))
 
 
-def _rules(rules: dict[str, Any], defaults: Defaults, policies: Callable[[], list[dict[str, Any]]]) -> None:
+def _set_scaling_rules_defaults(
+    rules: dict[str, Any], defaults: Defaults, policies: Callable[[], list[dict[str, Any]]]
+) -> None:
     fill_absent(rules, defaults)
     if rules.get("policies") is None:
         rules["policies"] = policies()
 
 
-def _policies_up() -> list[dict[str, Any]]:
-    return [{"type": "Pods", "value": 4, "periodSeconds": 15}, *_policies_down()]
+def _scale_up_policies() -> list[dict[str, Any]]:
+    return [{"type": "Pods", "value": 4, "periodSeconds": 15}, *_scale_down_policies()]
 
 
-def _policies_down() -> list[dict[str, Any]]:
+def _scale_down_policies() -> list[dict[str, Any]]:
     return [{"type": "Percent", "value": 100, "periodSeconds": 15}]

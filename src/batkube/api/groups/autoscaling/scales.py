@@ -11,44 +11,44 @@ from batkube.cluster.kinds import Resource
 from batkube.cluster.selectors import selector_of
 from batkube.cluster.store import KubeObject
 
-_KEPT = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+_COPIED_METADATA = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
 
-def _scale(value: KubeObject, spec: KubeObject, status: KubeObject) -> KubeObject:
+def _make_scale(value: KubeObject, spec: KubeObject, status: KubeObject) -> KubeObject:
     meta = value["metadata"]
     return {
         "kind": "Scale",
         "apiVersion": "autoscaling/v1",
-        "metadata": {field: meta[field] for field in _KEPT if field in meta},
+        "metadata": {field: meta[field] for field in _COPIED_METADATA if field in meta},
         "spec": spec,
         "status": status,
     }
 
 
-def _with_version(value: KubeObject, scale: KubeObject) -> KubeObject:
+def _with_client_version(value: KubeObject, scale: KubeObject) -> KubeObject:
     """Return the object with the version that the client knew, if it told one."""
     meta = {**value["metadata"], "resourceVersion": scale.get("metadata", {}).get("resourceVersion", "")}
     return {**value, "metadata": meta}
 
 
-class Scale:
+class ScaleConverter:
     """The scale of a built-in kind: its replicas are where all workloads have them."""
 
     def __init__(self, resource: Resource) -> None:
         self._resource = resource
 
-    def read(self, value: KubeObject) -> KubeObject:
+    def to_scale(self, value: KubeObject) -> KubeObject:
         """Return the Scale of an object."""
         wanted = value.get("spec", {}).get("replicas", 0)
         status: KubeObject = {"replicas": value.get("status", {}).get("replicas", 0)}
         selector = self._selector(value.get("spec", {}).get("selector"))
         if selector:
             status["selector"] = selector
-        return _scale(value, {"replicas": wanted} if wanted else {}, status)
+        return _make_scale(value, {"replicas": wanted} if wanted else {}, status)
 
-    def read_for_update(self, value: KubeObject) -> KubeObject:
+    def to_scale_for_update(self, value: KubeObject) -> KubeObject:
         """Return the Scale that a write starts from."""
-        return self.read(value)
+        return self.to_scale(value)
 
     def _selector(self, selector: KubeObject | None) -> str:
         if not selector:
@@ -57,9 +57,9 @@ class Scale:
             return ",".join(f"{key}={selector[key]}" for key in sorted(selector))
         return str(selector_of(selector))
 
-    def written(self, value: KubeObject, scale: KubeObject) -> KubeObject:
+    def apply_scale(self, value: KubeObject, scale: KubeObject) -> KubeObject:
         """Return the object with the replicas of a Scale."""
-        changed = _with_version(value, scale)
+        changed = _with_client_version(value, scale)
         changed["spec"] = {**value.get("spec", {}), "replicas": scale.get("spec", {}).get("replicas", 0)}
         return changed
 
@@ -72,47 +72,49 @@ class ScalePaths(msgspec.Struct, frozen=True):
     selector: tuple[str, ...] = ()
 
 
-class CustomScale(Scale):
+class CustomScaleConverter(ScaleConverter):
     """The scale of a custom kind."""
 
     def __init__(self, paths: ScalePaths) -> None:
         self._paths = paths
 
-    def read(self, value: KubeObject) -> KubeObject:
+    def to_scale(self, value: KubeObject) -> KubeObject:
         """Return the Scale of an object."""
-        wanted = _at(value, self._paths.spec_replicas)
+        wanted = _value_at(value, self._paths.spec_replicas)
         if not isinstance(wanted, int):
             path = ".".join(self._paths.spec_replicas)
             problem = f'the spec replicas field ".{path}" does not exist'
             raise statuses.internal(problem)
         return self._scale_of(value, wanted)
 
-    def read_for_update(self, value: KubeObject) -> KubeObject:
+    def to_scale_for_update(self, value: KubeObject) -> KubeObject:
         """Return the Scale that a write starts from: an object that says nothing of replicas has none."""
-        wanted = _at(value, self._paths.spec_replicas)
+        wanted = _value_at(value, self._paths.spec_replicas)
         return self._scale_of(value, wanted if isinstance(wanted, int) else 0)
 
     def _scale_of(self, value: KubeObject, wanted: int) -> KubeObject:
-        status: KubeObject = {"replicas": _at(value, self._paths.status_replicas) or 0}
-        selector = _at(value, self._paths.selector) if self._paths.selector else None
+        status: KubeObject = {"replicas": _value_at(value, self._paths.status_replicas) or 0}
+        selector = _value_at(value, self._paths.selector) if self._paths.selector else None
         if isinstance(selector, str) and selector:
             status["selector"] = selector
-        return _scale(value, {"replicas": wanted} if wanted else {}, status)
+        return _make_scale(value, {"replicas": wanted} if wanted else {}, status)
 
-    def written(self, value: KubeObject, scale: KubeObject) -> KubeObject:
+    def apply_scale(self, value: KubeObject, scale: KubeObject) -> KubeObject:
         """Return the object with the replicas of a Scale."""
         if not scale.get("metadata", {}).get("resourceVersion"):
-            return _put(value, self._paths.spec_replicas, scale.get("spec", {}).get("replicas", 0))
-        return _put(_with_version(value, scale), self._paths.spec_replicas, scale.get("spec", {}).get("replicas", 0))
+            return _with_value_at(value, self._paths.spec_replicas, scale.get("spec", {}).get("replicas", 0))
+        return _with_value_at(
+            _with_client_version(value, scale), self._paths.spec_replicas, scale.get("spec", {}).get("replicas", 0)
+        )
 
 
-def _at(value: Any, path: tuple[str, ...]) -> Any:  # noqa: ANN401 - any JSON
+def _value_at(value: Any, path: tuple[str, ...]) -> Any:  # noqa: ANN401 - any JSON
     for name in path:
         value = value.get(name) if isinstance(value, dict) else None
     return value
 
 
-def _put(value: KubeObject, path: tuple[str, ...], new: int) -> KubeObject:
+def _with_value_at(value: KubeObject, path: tuple[str, ...], new: int) -> KubeObject:
     """Return a copy of `value` with `new` at `path`."""
     name, *rest = path
-    return {**value, name: _put(value.get(name) or {}, tuple(rest), new) if rest else new}
+    return {**value, name: _with_value_at(value.get(name) or {}, tuple(rest), new) if rest else new}

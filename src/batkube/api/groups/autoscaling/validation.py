@@ -9,7 +9,7 @@ from batkube.api.validation.metadata import check_built_in_metadata
 from batkube.api.validation.names import dns_label, path_segment, subdomain_name
 from batkube.api.validation.problems import Problems
 from batkube.api.validation.quantities import check_container_resource, quantity
-from batkube.api.validation.rules import Object, Rules, metadata_update
+from batkube.api.validation.rules import Object, ValidationRules, validate_metadata_update
 
 #: Each type of metric and the field that holds it; in the order in which fields are checked.
 _METRICS = {
@@ -20,8 +20,8 @@ _METRICS = {
     "ContainerResource": "containerResource",
 }
 _SELECT_POLICIES = ("Disabled", "Max", "Min")
-_EITHER_RAW_OR_SHARE = "must set either a target raw value or a target utilization"
-_BOTH_RAW_AND_SHARE = "may not set both a target raw value and a target utilization"
+_VALUE_OR_UTILIZATION_REQUIRED = "must set either a target raw value or a target utilization"
+_VALUE_AND_UTILIZATION_FORBIDDEN = "may not set both a target raw value and a target utilization"
 
 
 def _check_spec(spec: Mapping[str, Any], old: Mapping[str, Any] | None, problems: Problems) -> None:
@@ -108,9 +108,9 @@ def _check_source(kind: str, source: Mapping[str, Any], path: str, problems: Pro
         problems.required(at, "must specify a positive target averageValue")
     elif kind in ("resource", "containerResource"):
         if share is None and average is None:
-            problems.required(f"{path}.target.averageUtilization", _EITHER_RAW_OR_SHARE)
+            problems.required(f"{path}.target.averageUtilization", _VALUE_OR_UTILIZATION_REQUIRED)
         if share is not None and average is not None:
-            problems.forbidden(at, _BOTH_RAW_AND_SHARE)
+            problems.forbidden(at, _VALUE_AND_UTILIZATION_FORBIDDEN)
 
 
 def _check_resource(kind: str, source: Mapping[str, Any], path: str, problems: Problems) -> None:
@@ -176,20 +176,22 @@ def _check_scaling_policy(policy: Mapping[str, Any], path: str, problems: Proble
         problems.invalid(f"{path}.periodSeconds", period, "must be less than or equal to 1800")
 
 
-def _create(value: Object, problems: Problems) -> None:
+def _validate_autoscaler_create(value: Object, problems: Problems) -> None:
     check_built_in_metadata(value["metadata"], subdomain_name, True, problems)
     _check_spec(value.get("spec", {}), None, problems)
 
 
-def _update(new: Object, old: Object, problems: Problems) -> None:
-    metadata_update(new, old, problems)
+def _validate_autoscaler_update(new: Object, old: Object, problems: Problems) -> None:
+    validate_metadata_update(new, old, problems)
     _check_spec(new.get("spec", {}), old.get("spec", {}), problems)
 
 
-def _status(new: Object, old: Object, problems: Problems) -> None:
-    metadata_update(new, old, problems)
+def _validate_autoscaler_status_update(new: Object, old: Object, problems: Problems) -> None:
+    validate_metadata_update(new, old, problems)
     for field in ("currentReplicas", "desiredReplicas"):
         problems.not_negative(f"status.{field}", new.get("status", {}).get(field, 0))
 
 
-HORIZONTAL_POD_AUTOSCALER_RULES = Rules(_create, _update, _status)
+HORIZONTAL_POD_AUTOSCALER_RULES = ValidationRules(
+    _validate_autoscaler_create, _validate_autoscaler_update, _validate_autoscaler_status_update
+)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from batkube.api.printing.ages import age, between, since
-from batkube.api.printing.texts import NONE, container_cells, selector_or_none, truth
+from batkube.api.printing.ages import age, time_between, time_since
+from batkube.api.printing.cell_texts import NONE, container_cells, format_bool, format_selector_or_none
 from batkube.cluster.store import KubeObject
 from batkube.kernel.instants import Instant
 
@@ -25,7 +25,7 @@ def job_cells(value: KubeObject, now: Instant) -> list[Any]:
         _job_duration(status, now),
         age(value, now),
         *container_cells(spec.get("template")),
-        selector_or_none(spec.get("selector")),
+        format_selector_or_none(spec.get("selector")),
     ]
 
 
@@ -53,7 +53,7 @@ def _job_duration(status: Mapping[str, Any], now: Instant) -> str:
     start, end = status.get("startTime"), status.get("completionTime")
     if start is None:
         return ""
-    return since(start, now) if end is None else between(start, end)
+    return time_since(start, now) if end is None else time_between(start, end)
 
 
 def cron_job_cells(value: KubeObject, now: Instant) -> list[Any]:
@@ -65,10 +65,10 @@ def cron_job_cells(value: KubeObject, now: Instant) -> list[Any]:
         value["metadata"].get("name", ""),
         spec.get("schedule", ""),
         spec.get("timeZone", NONE),
-        truth(spec.get("suspend")),
+        format_bool(spec.get("suspend")),
         len(status.get("active") or ()),
-        NONE if last is None else since(last, now),
+        NONE if last is None else time_since(last, now),
         age(value, now),
         *container_cells(job.get("template")),
-        selector_or_none(job.get("selector")),
+        format_selector_or_none(job.get("selector")),
     ]

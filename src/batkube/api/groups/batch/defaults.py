@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from batkube.api.groups.core.pods.defaults import fill_template
-from batkube.api.groups.filling import Defaults, fill_absent, fill_empty, struct, structs
+from batkube.api.groups.core.pods.defaults import set_template_defaults
+from batkube.api.groups.kind_model.defaults import Defaults, ensure_struct, fill_absent, fill_empty, list_items
 
 _JOB: Defaults = {"parallelism": 1, "completionMode": "NonIndexed", "suspend": False, "manualSelector": False}
 _CRON_JOB: Defaults = {"suspend": False, "successfulJobsHistoryLimit": 3, "failedJobsHistoryLimit": 1}
@@ -14,12 +14,12 @@ _BACKOFF_LIMIT = 6
 _NO_BACKOFF_LIMIT = 2**31 - 1
 
 
-def fill_job(obj: dict[str, Any]) -> None:
+def set_job_defaults(obj: dict[str, Any]) -> None:
     """One pod, tried seven times; a job is labelled as its pods are.
 
     The labels are one and the same map in both, as in the real server: those that the strategy adds show in both.
     """
-    spec = struct(obj, "spec")
+    spec = ensure_struct(obj, "spec")
     if spec.get("completions") is None and spec.get("parallelism") is None:
         spec["completions"] = 1
     fill_absent(spec, _JOB)
@@ -29,22 +29,22 @@ def fill_job(obj: dict[str, Any]) -> None:
         replaces_failed = spec.get("podFailurePolicy") is not None
         spec["podReplacementPolicy"] = "Failed" if replaces_failed else "TerminatingOrFailed"
     labels = ((spec.get("template") or {}).get("metadata") or {}).get("labels")
-    metadata = struct(obj, "metadata")
+    metadata = ensure_struct(obj, "metadata")
     if labels and not metadata.get("labels"):
         metadata["labels"] = labels
-    _job_template(spec)
+    _set_job_template_defaults(spec)
 
 
-def fill_cron_job(obj: dict[str, Any]) -> None:
+def set_cron_job_defaults(obj: dict[str, Any]) -> None:
     """Runs may overlap; a few finished jobs are kept."""
-    spec = struct(obj, "spec")
+    spec = ensure_struct(obj, "spec")
     fill_empty(spec, {"concurrencyPolicy": "Allow"})
     fill_absent(spec, _CRON_JOB)
-    _job_template(struct(struct(spec, "jobTemplate"), "spec"))
+    _set_job_template_defaults(ensure_struct(ensure_struct(spec, "jobTemplate"), "spec"))
 
 
-def _job_template(spec: dict[str, Any]) -> None:
-    for rule in structs(spec.get("podFailurePolicy") or {}, "rules"):
-        for pattern in structs(rule, "onPodConditions"):
+def _set_job_template_defaults(spec: dict[str, Any]) -> None:
+    for rule in list_items(spec.get("podFailurePolicy") or {}, "rules"):
+        for pattern in list_items(rule, "onPodConditions"):
             fill_empty(pattern, {"status": "True"})
-    fill_template(spec.get("template"))
+    set_template_defaults(spec.get("template"))

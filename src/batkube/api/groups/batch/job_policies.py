@@ -10,10 +10,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from batkube.api.validation.names import qualified_name, size
+from batkube.api.validation.names import byte_length, qualified_name
 from batkube.api.validation.problems import OMITTED, Problems
-from batkube.kernel.go_text import go_quote
-from batkube.kernel.numbers import int_of
+from batkube.kernel.text.go_format import go_quote
+from batkube.kernel.text.numbers import parse_int
 
 _ACTIONS = ("Count", "FailIndex", "FailJob", "Ignore")
 _OPERATORS = ("In", "NotIn")
@@ -46,14 +46,14 @@ def check_failure_policy(policy: Mapping[str, Any], spec: Mapping[str, Any], pat
             problems.invalid(at, OMITTED, "specifying one of OnExitCodes and OnPodConditions is required")
 
 
-def _listed(words: tuple[str, ...]) -> str:
+def _go_quoted_list(words: tuple[str, ...]) -> str:
     """Write words as Go prints a quoted list."""
     return "valid values: [" + " ".join(go_quote(word) for word in words) + "]"
 
 
 def _check_action(action: str, spec: Mapping[str, Any], path: str, problems: Problems) -> None:
     if not action:
-        problems.required(path, _listed(_ACTIONS))
+        problems.required(path, _go_quoted_list(_ACTIONS))
     elif action == "FailIndex":
         if spec.get("backoffLimitPerIndex") is None:
             problems.invalid(path, action, "requires the backoffLimitPerIndex to be set")
@@ -68,7 +68,7 @@ def _check_patterns(patterns: list[Mapping[str, Any]], path: str, problems: Prob
         kind, status = pattern.get("type", ""), pattern.get("status", "")
         problems.all_invalid(f"{path}[{index}].type", kind, qualified_name(kind))
         if not status:
-            problems.required(f"{path}[{index}].status", _listed(_STATUSES))
+            problems.required(f"{path}[{index}].status", _go_quoted_list(_STATUSES))
         elif status not in _STATUSES:
             problems.not_supported(f"{path}[{index}].status", status, _STATUSES)
 
@@ -76,7 +76,7 @@ def _check_patterns(patterns: list[Mapping[str, Any]], path: str, problems: Prob
 def _check_exit_codes(codes: Mapping[str, Any], names: set[str], path: str, problems: Problems) -> None:
     operator, values = codes.get("operator", ""), codes.get("values") or []
     if not operator:
-        problems.required(f"{path}.operator", _listed(_OPERATORS))
+        problems.required(f"{path}.operator", _go_quoted_list(_OPERATORS))
     elif operator not in _OPERATORS:
         problems.not_supported(f"{path}.operator", operator, _OPERATORS)
     if (name := codes.get("containerName")) is not None and name not in names:
@@ -115,7 +115,7 @@ def _check_success_rule(rule: Mapping[str, Any], completions: int, path: str, pr
         problems.required(path, "at least one of succeededCount or succeededIndexes must be specified")
     total = 0
     if indexes is not None:
-        if size(indexes) > 64 * 1024:
+        if byte_length(indexes) > 64 * 1024:
             problems.too_long(f"{path}.succeededIndexes", 64 * 1024)
         try:
             total = sum(last - first + 1 for first, last in parse_indexes(indexes, completions))
@@ -151,7 +151,7 @@ def parse_interval(text: str, completions: int) -> tuple[int, int]:
         raise BadIndexes(f"the fragment {go_quote(text)} violates {rule}")
     numbers = []
     for part in parts:
-        number = int_of(part) if _is_integer(part) else None
+        number = parse_int(part) if _is_integer(part) else None
         if number is None:
             raise BadIndexes(f"cannot convert string to integer for index: {go_quote(part)}")
         if number >= completions:

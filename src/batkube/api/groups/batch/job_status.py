@@ -32,37 +32,37 @@ class _Conditions:
         self.resumed = "Suspended" in false
 
 
-class _Step:
+class _StatusUpdate:
     """A job before and after its status was written."""
 
     def __init__(self, new: Object, old: Object) -> None:
         self.spec: Status = new.get("spec", {})
-        self.now: Status = new.get("status", {})
-        self.then: Status = old.get("status", {})
-        self.has, self.had = _Conditions(self.now), _Conditions(self.then)
+        self.status: Status = new.get("status", {})
+        self.old_status: Status = old.get("status", {})
+        self.conditions, self.old_conditions = _Conditions(self.status), _Conditions(self.old_status)
 
-    def changed(self, *fields: str) -> bool:
+    def fields_changed(self, *fields: str) -> bool:
         """Say whether one of these fields of the status is another."""
-        return any(self.now.get(field) != self.then.get(field) for field in fields)
+        return any(self.status.get(field) != self.old_status.get(field) for field in fields)
 
-    def turned(self, *conditions: str) -> bool:
+    def conditions_changed(self, *conditions: str) -> bool:
         """Say whether one of these conditions is another."""
-        return any(getattr(self.has, name) != getattr(self.had, name) for name in conditions)
+        return any(getattr(self.conditions, name) != getattr(self.old_conditions, name) for name in conditions)
 
 
 def check_job_status(new: Object, old: Object, problems: Problems) -> None:
     """Check a job's new status, by itself and against the old one."""
-    step = _Step(new, old)
+    step = _StatusUpdate(new, old)
     for field in ("active", "succeeded", "failed", "ready", "terminating"):
-        problems.not_negative(f"status.{field}", step.now.get(field) or 0)
-    _check_uncounted(step.now.get("uncountedTerminatedPods") or {}, problems)
-    _check_ends(step, problems)
+        problems.not_negative(f"status.{field}", step.status.get(field) or 0)
+    _check_uncounted(step.status.get("uncountedTerminatedPods") or {}, problems)
+    _check_end_conditions(step, problems)
     _check_finished(step, problems)
     _check_indexes(step, problems)
     _check_pods(step, problems)
-    for detail in _contradictions(step):
+    for detail in _contradicting_conditions(step):
         problems.invalid(_CONDITIONS, OMITTED, detail)
-    _check_step(step, problems)
+    _check_transition(step, problems)
 
 
 def _check_uncounted(pods: Status, problems: Problems) -> None:
@@ -77,47 +77,47 @@ def _check_uncounted(pods: Status, problems: Problems) -> None:
             seen.add(uid)
 
 
-def _check_ends(step: _Step, problems: Problems) -> None:
-    has, start, end = step.has, step.now.get("startTime"), step.now.get("completionTime")
-    if has.complete and has.failed and step.turned("complete", "failed"):
+def _check_end_conditions(step: _StatusUpdate, problems: Problems) -> None:
+    has, start, end = step.conditions, step.status.get("startTime"), step.status.get("completionTime")
+    if has.complete and has.failed and step.conditions_changed("complete", "failed"):
         problems.invalid(_CONDITIONS, OMITTED, "cannot set Complete=True and Failed=true conditions")
-    if has.complete and has.failing and step.turned("complete", "failing"):
+    if has.complete and has.failing and step.conditions_changed("complete", "failing"):
         problems.invalid(_CONDITIONS, OMITTED, "cannot set Complete=True and FailureTarget=true conditions")
-    if step.turned("complete") or step.changed("completionTime"):
+    if step.conditions_changed("complete") or step.fields_changed("completionTime"):
         if end is not None and not has.complete:
             detail = "cannot set completionTime when there is no Complete=True condition"
             problems.invalid("status.completionTime", end, detail)
         if end is None and has.complete:
             problems.required("status.completionTime", "completionTime is required for Complete jobs")
-    if start and end and end < start and step.changed("startTime", "completionTime"):
+    if start and end and end < start and step.fields_changed("startTime", "completionTime"):
         problems.invalid("status.completionTime", end, "must be equal to or after `startTime`")
-    if has.failed and not has.failing and (step.turned("failed") or step.changed("failedIndexes")):
+    if has.failed and not has.failing and (step.conditions_changed("failed") or step.fields_changed("failedIndexes")):
         detail = "cannot set Failed=True condition without the FailureTarget=true condition"
         problems.invalid(_CONDITIONS, OMITTED, detail)
-    if has.complete and not has.succeeded and step.turned("complete", "succeeded"):
+    if has.complete and not has.succeeded and step.conditions_changed("complete", "succeeded"):
         detail = "cannot set Complete=True condition without the SuccessCriteriaMet=true condition"
         problems.invalid(_CONDITIONS, OMITTED, detail)
 
 
-def _check_finished(step: _Step, problems: Problems) -> None:
-    if not step.has.finished:
+def _check_finished(step: _StatusUpdate, problems: Problems) -> None:
+    if not step.conditions.finished:
         return
-    turned = step.turned("finished")
-    if (active := step.now.get("active", 0)) > 0 and (turned or step.changed("active")):
+    turned = step.conditions_changed("finished")
+    if (active := step.status.get("active", 0)) > 0 and (turned or step.fields_changed("active")):
         problems.invalid("status.active", active, "active>0 is invalid for finished job")
     empty = step.spec.get("suspend") is True and step.spec.get("completions") == 0
-    if step.now.get("startTime") is None and (turned or step.changed("startTime")) and not empty:
+    if step.status.get("startTime") is None and (turned or step.fields_changed("startTime")) and not empty:
         problems.required("status.startTime", "startTime is required for finished job")
-    uncounted = step.now.get("uncountedTerminatedPods") or {}
-    if any(uncounted.values()) and (turned or step.changed("uncountedTerminatedPods")):
+    uncounted = step.status.get("uncountedTerminatedPods") or {}
+    if any(uncounted.values()) and (turned or step.fields_changed("uncountedTerminatedPods")):
         go_text = go_struct("batch.UncountedTerminatedPods", uncounted)
         problems.invalid("status.uncountedTerminatedPods", go_text, "must be empty for finished job")
 
 
-def _check_indexes(step: _Step, problems: Problems) -> None:
-    done, failed = step.now.get("completedIndexes", ""), step.now.get("failedIndexes")
+def _check_indexes(step: _StatusUpdate, problems: Problems) -> None:
+    done, failed = step.status.get("completedIndexes", ""), step.status.get("failedIndexes")
     completions, backoff = step.spec.get("completions"), step.spec.get("backoffLimitPerIndex")
-    done_changed, failed_changed = step.changed("completedIndexes"), step.changed("failedIndexes")
+    done_changed, failed_changed = step.fields_changed("completedIndexes"), step.fields_changed("failedIndexes")
     if done_changed and completions is not None:
         _check_format("completedIndexes", done, completions, problems)
     if failed_changed and completions is not None and backoff is not None and failed is not None:
@@ -145,14 +145,14 @@ def _check_format(field: str, text: str, completions: int, problems: Problems) -
 def _first_overlap(done: str, failed: str, completions: int) -> int | None:
     overlaps = [
         max(first, other_first)
-        for first, last in _readable(done, completions)
-        for other_first, other_last in _readable(failed, completions)
+        for first, last in _parsed_intervals(done, completions)
+        for other_first, other_last in _parsed_intervals(failed, completions)
         if first <= other_last and other_first <= last
     ]
     return min(overlaps, default=None)
 
 
-def _readable(text: str, completions: int) -> Iterator[tuple[int, int]]:
+def _parsed_intervals(text: str, completions: int) -> Iterator[tuple[int, int]]:
     for part in text.split(",") if text else ():
         try:
             yield parse_interval(part, completions)
@@ -160,16 +160,20 @@ def _readable(text: str, completions: int) -> Iterator[tuple[int, int]]:
             continue
 
 
-def _check_pods(step: _Step, problems: Problems) -> None:
-    ending, ready = step.now.get("terminating") or 0, step.now.get("ready")
-    if ending > 0 and step.has.finished and (step.turned("finished") or step.changed("terminating")):
+def _check_pods(step: _StatusUpdate, problems: Problems) -> None:
+    ending, ready = step.status.get("terminating") or 0, step.status.get("ready")
+    if (
+        ending > 0
+        and step.conditions.finished
+        and (step.conditions_changed("finished") or step.fields_changed("terminating"))
+    ):
         problems.invalid("status.terminating", ending, "terminating>0 is invalid for finished job")
-    if ready is not None and ready > step.now.get("active", 0) and step.changed("ready", "active"):
+    if ready is not None and ready > step.status.get("active", 0) and step.fields_changed("ready", "active"):
         problems.invalid("status.ready", ready, "cannot set more ready pods than active")
 
 
-def _contradictions(step: _Step) -> Iterator[str]:
-    has = step.has
+def _contradicting_conditions(step: _StatusUpdate) -> Iterator[str]:
+    has = step.conditions
     if has.succeeded and has.failed:
         yield "cannot set SuccessCriteriaMet=True and Failed=true conditions"
     if has.succeeded and has.failing:
@@ -178,8 +182,8 @@ def _contradictions(step: _Step) -> Iterator[str]:
         yield "cannot set Complete=True for Job with SuccessPolicy unless SuccessCriteriaMet=True"
 
 
-def _check_step(step: _Step, problems: Problems) -> None:
-    now, then, has, had = step.now, step.then, step.has, step.had
+def _check_transition(step: _StatusUpdate, problems: Problems) -> None:
+    now, then, has, had = step.status, step.old_status, step.conditions, step.old_conditions
     for name, was, still in (
         ("Failed", had.failed, has.failed),
         ("Complete", had.complete, has.complete),
@@ -197,7 +201,7 @@ def _check_step(step: _Step, problems: Problems) -> None:
     ends = now.get("completionTime"), then.get("completionTime")
     if None not in ends and ends[0] != ends[1]:
         problems.invalid("status.completionTime", ends[0], IMMUTABLE)
-    moved = then.get("startTime") is not None and step.changed("startTime")
+    moved = then.get("startTime") is not None and step.fields_changed("startTime")
     if moved and not (had.suspended and has.resumed) and not step.spec.get("suspend"):
         problems.required("status.startTime", "startTime cannot be removed for unsuspended job")
     if had.succeeded and not has.succeeded:

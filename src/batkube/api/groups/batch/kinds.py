@@ -5,30 +5,30 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from batkube.api.groups.batch import columns, defaults, strategy, validation, warnings
-from batkube.api.groups.core.pods.strategy import drop_from_template
-from batkube.api.groups.kind import Kind
-from batkube.api.groups.strategy import ORPHANING, WORKLOAD
+from batkube.api.groups.core.pods.strategy import prepare_workload_template
+from batkube.api.groups.kind_model.kind import Kind
+from batkube.api.groups.kind_model.strategy import ORPHANING_WORKLOAD, WORKLOAD
 
 #: What is special about each kind, by its name in the store.
 KINDS: Mapping[str, Kind] = {
     "cronjobs.batch": Kind(
-        defaults={"v1": defaults.fill_cron_job},
+        defaults={"v1": defaults.set_cron_job_defaults},
         strategy=WORKLOAD,
-        prepare=strategy.drop_from_cron_job,
-        prepare_update={"": strategy.drop_from_cron_job},
+        prepare_create=strategy.prepare_cron_job,
+        prepare_update={"": strategy.prepare_cron_job},
         rules=validation.CRON_JOB_RULES,
         cells=columns.cron_job_cells,
-        warn=warnings.of_cron_job,
-        warn_update={"": warnings.of_changed_cron_job},
+        warnings_on_create=warnings.cron_job_warnings,
+        warnings_on_update={"": warnings.cron_job_update_warnings},
     ),
     "jobs.batch": Kind(
-        defaults={"v1": defaults.fill_job},
-        strategy=ORPHANING,
-        prepare=strategy.create_job,
-        prepare_update={"": drop_from_template, "status": strategy.label_as_template},
+        defaults={"v1": defaults.set_job_defaults},
+        strategy=ORPHANING_WORKLOAD,
+        prepare_create=strategy.prepare_job_create,
+        prepare_update={"": prepare_workload_template, "status": strategy.copy_template_labels},
         rules=validation.JOB_RULES,
         cells=columns.job_cells,
-        warn=warnings.of_job,
-        warn_update={"": warnings.of_changed_job},
+        warnings_on_create=warnings.job_warnings,
+        warnings_on_update={"": warnings.job_update_warnings},
     ),
 }

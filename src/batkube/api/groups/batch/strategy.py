@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from typing import Any
 
-from batkube.api.groups.context import Context
-from batkube.api.groups.core.pods.strategy import clean_template, drop_from_template
+from batkube.api.groups.core.pods.strategy import drop_disabled_template_fields, prepare_workload_template
+from batkube.api.groups.kind_model.context import StrategyContext
 
 _JOB_NAME_LABELS = ("job-name", "batch.kubernetes.io/job-name")
 _JOB_UID_LABELS = ("controller-uid", "batch.kubernetes.io/controller-uid")
 
 
-def drop_from_cron_job(cron_job: dict[str, Any], *_rest: object) -> None:
+def prepare_cron_job(cron_job: dict[str, Any], *_rest: object) -> None:
     """Nor does the template inside a CronJob's template of Jobs."""
     job = (cron_job.get("spec") or {}).get("jobTemplate") or {}
-    clean_template((job.get("spec") or {}).get("template"))
+    drop_disabled_template_fields((job.get("spec") or {}).get("template"))
 
 
-def create_job(job: dict[str, Any], _context: Context) -> None:
+def prepare_job_create(job: dict[str, Any], _context: StrategyContext) -> None:
     """Label the pods of a job so that its selector finds them and no others.
 
     Without labels of its own the job is labelled as its pods are: the real server fills defaults in again when it reads
     the object back. Its template's labels, and with them those filled in before, are one map there.
     """
-    drop_from_template(job)
+    prepare_workload_template(job)
     spec, metadata = job["spec"], job["metadata"]
     template = spec.setdefault("template", {}).setdefault("metadata", {})
     labels = template.get("labels") or {}
@@ -37,10 +37,10 @@ def create_job(job: dict[str, Any], _context: Context) -> None:
             metadata["labels"] = labels
         selector = spec.setdefault("selector", {})
         selector["matchLabels"] = {_JOB_UID_LABELS[1]: uid, **(selector.get("matchLabels") or {})}
-    label_as_template(job)
+    copy_template_labels(job)
 
 
-def label_as_template(job: dict[str, Any], _old: object = None, _context: Context | None = None) -> None:
+def copy_template_labels(job: dict[str, Any], _old: object = None, _context: StrategyContext | None = None) -> None:
     """Label a job without labels of its own as its pods are."""
     labels = (job["spec"].get("template", {}).get("metadata") or {}).get("labels")
     if labels and not job["metadata"].get("labels"):

@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from batkube.api.groups.apps.validation import check_selector_unchanged, check_template_labels
+from batkube.api.groups.batch.cron_schedules import check_schedule, check_zone
 from batkube.api.groups.batch.job_policies import check_failure_policy, check_success_policy
 from batkube.api.groups.batch.job_status import check_job_status
-from batkube.api.groups.batch.schedules import check_schedule, check_zone
-from batkube.api.groups.core.pods.spec import check_template
+from batkube.api.groups.core.pods.validation.spec import check_template
 from batkube.api.validation.go_values import go_struct
 from batkube.api.validation.metadata import check_built_in_metadata, check_domain_prefixed_path, check_selector
-from batkube.api.validation.names import dns_label, size, subdomain_name
+from batkube.api.validation.names import byte_length, dns_label, subdomain_name
 from batkube.api.validation.problems import IMMUTABLE, Problems
-from batkube.api.validation.rules import Object, Rules, metadata_update, no_more
+from batkube.api.validation.rules import Object, ValidationRules, no_further_checks, validate_metadata_update
 from batkube.cluster.selectors import SelectorError, selector_of
 
 _COUNTS = (
@@ -28,11 +28,11 @@ _COUNTS = (
 )
 _LEGACY_LABELS = ("controller-uid", "job-name")
 _LABELS = ("batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name")
-_MANY = 100_000
-_LIMIT_FOR_MANY = 10_000
+_MANY_COMPLETIONS = 100_000
+_FAILURES_MAX_FOR_MANY = 10_000
 _CONCURRENCY = ("Allow", "Forbid", "Replace")
 #: What cannot change, in the order of the checks, with the Go type that messages show.
-_FIXED = (
+_IMMUTABLE_FIELDS = (
     ("completionMode", "*string"),
     ("podFailurePolicy", "*batch.PodFailurePolicy"),
     ("backoffLimitPerIndex", "*int32"),
@@ -41,12 +41,12 @@ _FIXED = (
 )
 
 
-def _create(job: Object, problems: Problems, *, prefixed: bool = True) -> None:
+def _validate_job_create(job: Object, problems: Problems, *, prefixed: bool = True) -> None:
     meta, spec = job["metadata"], job.get("spec", {})
     check_built_in_metadata(meta, subdomain_name, True, problems)
     if not spec.get("manualSelector") and spec.get("selector") is not None:
         _check_generated_selector(meta, spec, problems, prefixed)
-    _check_selected(spec, problems)
+    _check_template_selected(spec, problems)
     if spec.get("completionMode") == "Indexed" and (spec.get("completions") or 0) > 0:
         host = f"{meta.get('name', '')}-{spec['completions'] - 1}"
         if dns_label(host):
@@ -77,7 +77,7 @@ def _check_generated_selector(
         problems.invalid("spec.selector", go_text, "`selector` not auto-generated")
 
 
-def _check_selected(spec: Mapping[str, Any], problems: Problems) -> None:
+def _check_template_selected(spec: Mapping[str, Any], problems: Problems) -> None:
     _check_spec(spec, "spec", problems)
     selector = spec.get("selector")
     if selector is None:
@@ -94,7 +94,7 @@ def _check_spec(spec: Mapping[str, Any], path: str, problems: Problems) -> None:
         problems.required(f"{path}.backoffLimitPerIndex", "when maxFailedIndexes is specified")
     if (manager := spec.get("managedBy")) is not None:
         check_domain_prefixed_path(manager, f"{path}.managedBy", problems)
-        if size(manager) > 63:
+        if byte_length(manager) > 63:
             problems.too_long(f"{path}.managedBy", 63)
     mode = spec.get("completionMode")
     if mode not in (None, "NonIndexed", "Indexed"):
@@ -115,24 +115,26 @@ def _check_indexed(spec: Mapping[str, Any], path: str, problems: Problems) -> No
     failed = spec.get("maxFailedIndexes")
     if completions is None:
         problems.required(f"{path}.completions", "when completion mode is Indexed")
-    if parallelism is not None and parallelism > _MANY:
-        detail = f"must be less than or equal to {_MANY} when completion mode is Indexed"
+    if parallelism is not None and parallelism > _MANY_COMPLETIONS:
+        detail = f"must be less than or equal to {_MANY_COMPLETIONS} when completion mode is Indexed"
         problems.invalid(f"{path}.parallelism", parallelism, detail)
     if completions is not None and failed is not None and failed > completions:
         problems.invalid(f"{path}.maxFailedIndexes", failed, "must be less than or equal to completions")
-    if failed is not None and failed > _MANY:
-        problems.invalid(f"{path}.maxFailedIndexes", failed, f"must be less than or equal to {_MANY}")
-    if completions is None or completions <= _MANY or spec.get("backoffLimitPerIndex") is None:
+    if failed is not None and failed > _MANY_COMPLETIONS:
+        problems.invalid(f"{path}.maxFailedIndexes", failed, f"must be less than or equal to {_MANY_COMPLETIONS}")
+    if completions is None or completions <= _MANY_COMPLETIONS or spec.get("backoffLimitPerIndex") is None:
         return
     detail = (
-        f"must be less than or equal to {_LIMIT_FOR_MANY} when completions are above {_MANY} and used with backoff "
+        f"must be less than or equal to {_FAILURES_MAX_FOR_MANY} when completions are above {_MANY_COMPLETIONS} and used with backoff "
         "limit per index"
     )
     if failed is None:
-        problems.required(f"{path}.maxFailedIndexes", f"must be specified when completions is above {_MANY}")
-    if parallelism is not None and parallelism > _LIMIT_FOR_MANY:
+        problems.required(
+            f"{path}.maxFailedIndexes", f"must be specified when completions is above {_MANY_COMPLETIONS}"
+        )
+    if parallelism is not None and parallelism > _FAILURES_MAX_FOR_MANY:
         problems.invalid(f"{path}.parallelism", parallelism, detail)
-    if failed is not None and failed > _LIMIT_FOR_MANY:
+    if failed is not None and failed > _FAILURES_MAX_FOR_MANY:
         problems.invalid(f"{path}.maxFailedIndexes", failed, detail)
 
 
@@ -162,16 +164,16 @@ def _check_restart_policy(spec: Mapping[str, Any], path: str, problems: Problems
         problems.invalid(path, policy, 'only "Never" is supported when podFailurePolicy is specified')
 
 
-def _update(new: Object, old: Object, problems: Problems) -> None:
+def _validate_job_update(new: Object, old: Object, problems: Problems) -> None:
     spec, before = new["spec"], old["spec"]
     labels = before.get("template", {}).get("metadata", {}).get("labels") or {}
-    _create(new, problems, prefixed=all(label in labels for label in _LABELS))
-    metadata_update(new, old, problems)
-    _check_selected(spec, problems)
+    _validate_job_create(new, problems, prefixed=all(label in labels for label in _LABELS))
+    validate_metadata_update(new, old, problems)
+    _check_template_selected(spec, problems)
     _check_completions(spec, before, problems)
     check_selector_unchanged(new, old, problems)
     _check_template_change(spec, old, problems)
-    for field, kind in _FIXED:
+    for field, kind in _IMMUTABLE_FIELDS:
         if spec.get(field) != before.get(field):
             problems.invalid(f"spec.{field}", go_struct(kind, spec.get(field)), IMMUTABLE)
 
@@ -189,12 +191,12 @@ def _check_completions(spec: Mapping[str, Any], before: Mapping[str, Any], probl
 def _check_template_change(spec: Mapping[str, Any], old: Object, problems: Problems) -> None:
     template, before = spec.get("template", {}), old["spec"].get("template", {})
     if old["spec"].get("suspend") and old.get("status", {}).get("startTime") is None:
-        before = _with_scheduling_of(template, before)
+        before = _with_mutable_scheduling(template, before)
     if _without_nulls(template) != _without_nulls(before):
         problems.invalid("spec.template", go_struct("core.PodTemplateSpec", template), IMMUTABLE)
 
 
-def _with_scheduling_of(template: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
+def _with_mutable_scheduling(template: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
     """Return the old template with what may change in a suspended job that never ran: where its pods may run."""
     now, then = template.get("spec", {}), before.get("spec", {})
     spec = {**then, **{field: now.get(field) for field in ("nodeSelector", "tolerations", "schedulingGates")}}
@@ -215,8 +217,8 @@ def _without_nulls(value: Any) -> Any:  # noqa: ANN401 - any JSON
     return {key: _without_nulls(inner) for key, inner in value.items() if inner is not None}
 
 
-def _status(new: Object, old: Object, problems: Problems) -> None:
-    metadata_update(new, old, problems)
+def _validate_job_status_update(new: Object, old: Object, problems: Problems) -> None:
+    validate_metadata_update(new, old, problems)
     check_job_status(new, old, problems)
 
 
@@ -242,19 +244,19 @@ def _check_cron_spec(spec: Mapping[str, Any], before: Mapping[str, Any] | None, 
         problems.not_negative(f"spec.{field}", spec.get(field, 0))
 
 
-def _create_cron_job(value: Object, problems: Problems) -> None:
+def _validate_cron_job_create(value: Object, problems: Problems) -> None:
     meta = value["metadata"]
     check_built_in_metadata(meta, subdomain_name, True, problems)
     _check_cron_spec(value.get("spec", {}), None, problems)
     # The controller adds a dash and ten digits to name a job, which must have at most 63 characters.
-    if size(meta.get("name", "")) > 52:
+    if byte_length(meta.get("name", "")) > 52:
         problems.invalid("metadata.name", meta["name"], "must be no more than 52 characters")
 
 
-def _update_cron_job(new: Object, old: Object, problems: Problems) -> None:
-    metadata_update(new, old, problems)
+def _validate_cron_job_update(new: Object, old: Object, problems: Problems) -> None:
+    validate_metadata_update(new, old, problems)
     _check_cron_spec(new.get("spec", {}), old.get("spec", {}), problems)
 
 
-CRON_JOB_RULES = Rules(_create_cron_job, _update_cron_job, no_more)
-JOB_RULES = Rules(_create, _update, _status)
+CRON_JOB_RULES = ValidationRules(_validate_cron_job_create, _validate_cron_job_update, no_further_checks)
+JOB_RULES = ValidationRules(_validate_job_create, _validate_job_update, _validate_job_status_update)

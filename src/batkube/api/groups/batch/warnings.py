@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from batkube.api.groups.apps.warnings import of_name
-from batkube.api.groups.core.pods.warnings import Value, is_changed, of_one_template
+from batkube.api.groups.apps.warnings import name_warnings
+from batkube.api.groups.core.pods.warnings import Value, is_generation_changed, pod_template_spec_warnings
 
 #: From how many completions and how much parallelism on an indexed job cannot remember every failed index.
 _MANY_COMPLETIONS = 100_000
@@ -19,32 +19,32 @@ _TIME_ZONE = (
 _CRON_TEMPLATE = "spec.jobTemplate.spec"
 
 
-def _of_job_spec(path: str, spec: Value) -> list[str]:
+def _job_spec_warnings(path: str, spec: Value) -> list[str]:
     warnings = []
     many = spec.get("completions", 0) > _MANY_COMPLETIONS and spec.get("parallelism", 0) > _MUCH_PARALLELISM
     if spec.get("completionMode") == "Indexed" and many:
         warnings.append(f"{path}: {_MANY_INDEXES}")
-    return warnings + of_one_template(f"{path}.template", spec.get("template"))
+    return warnings + pod_template_spec_warnings(f"{path}.template", spec.get("template"))
 
 
-def of_job(value: Value) -> list[str]:
+def job_warnings(value: Value) -> list[str]:
     """Warn of a new job and its pods."""
-    return of_name(value) + _of_job_spec("spec", value["spec"])
+    return name_warnings(value) + _job_spec_warnings("spec", value["spec"])
 
 
-def of_changed_job(value: Value, old: Value) -> list[str]:
+def job_update_warnings(value: Value, old: Value) -> list[str]:
     """Warn of a changed job."""
-    return _of_job_spec("spec", value["spec"]) if is_changed(value, old) else []
+    return _job_spec_warnings("spec", value["spec"]) if is_generation_changed(value, old) else []
 
 
-def of_cron_job(value: Value) -> list[str]:
+def cron_job_warnings(value: Value) -> list[str]:
     """Warn of a new cron job and its jobs."""
-    return of_name(value) + _of_job_spec(_CRON_TEMPLATE, value["spec"]["jobTemplate"].get("spec") or {})
+    return name_warnings(value) + _job_spec_warnings(_CRON_TEMPLATE, value["spec"]["jobTemplate"].get("spec") or {})
 
 
-def of_changed_cron_job(value: Value, old: Value) -> list[str]:
+def cron_job_update_warnings(value: Value, old: Value) -> list[str]:
     """Warn of a changed cron job; one that had a time zone in its schedule may keep it."""
     warnings = []
-    if is_changed(value, old):
-        warnings = _of_job_spec(_CRON_TEMPLATE, value["spec"]["jobTemplate"].get("spec") or {})
+    if is_generation_changed(value, old):
+        warnings = _job_spec_warnings(_CRON_TEMPLATE, value["spec"]["jobTemplate"].get("spec") or {})
     return warnings + ([_TIME_ZONE] if "TZ" in value["spec"].get("schedule", "") else [])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from batkube.api.groups.kind import Kind
+from batkube.api.groups.kind_model.kind import Kind
 from batkube.cluster.store import KubeObject
 from batkube.kernel.instants import Instant
 

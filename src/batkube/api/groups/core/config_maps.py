@@ -8,30 +8,30 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from batkube.api.groups.kind import Kind
+from batkube.api.groups.kind_model.kind import Kind
 from batkube.api.printing.ages import age
 from batkube.api.validation.metadata import check_built_in_metadata
-from batkube.api.validation.names import config_key, size, subdomain_name
+from batkube.api.validation.names import byte_length, config_key, subdomain_name
 from batkube.api.validation.problems import Problems
-from batkube.api.validation.rules import Object, Rules, metadata_update
+from batkube.api.validation.rules import Object, ValidationRules, validate_metadata_update
 from batkube.cluster.store import KubeObject
 from batkube.kernel.instants import Instant
 
 SIZE_LIMIT = 1024 * 1024
-_FROZEN = "field is immutable when `immutable` is set"
+_IMMUTABLE_SET = "field is immutable when `immutable` is set"
 
 
 # Checks
 
 
-def check_frozen(new: Object, old: Object, fields: tuple[str, ...], problems: Problems) -> None:
+def check_immutable_data(new: Object, old: Object, fields: tuple[str, ...], problems: Problems) -> None:
     """Check that an object which was declared immutable stays so and as it is."""
     if old.get("immutable"):
         if not new.get("immutable"):
-            problems.forbidden("immutable", _FROZEN)
+            problems.forbidden("immutable", _IMMUTABLE_SET)
         for field in fields:
             if (new.get(field) or {}) != (old.get(field) or {}):
-                problems.forbidden(field, _FROZEN)
+                problems.forbidden(field, _IMMUTABLE_SET)
 
 
 def decoded_size(text: str) -> int:
@@ -39,7 +39,7 @@ def decoded_size(text: str) -> int:
     return len(text) // 4 * 3 - text[-2:].count("=")
 
 
-def _check_config_map(value: Object, problems: Problems) -> None:
+def _validate_config_map(value: Object, problems: Problems) -> None:
     check_built_in_metadata(value["metadata"], subdomain_name, True, problems)
     data, binary = value.get("data") or {}, value.get("binaryData") or {}
     total = 0
@@ -47,7 +47,7 @@ def _check_config_map(value: Object, problems: Problems) -> None:
         problems.all_invalid(f"data[{key}]", key, config_key(key))
         if key in binary:
             problems.invalid(f"data[{key}]", key, "duplicate of key present in binaryData")
-        total += size(text)
+        total += byte_length(text)
     for key, text in binary.items():
         problems.all_invalid(f"binaryData[{key}]", key, config_key(key))
         total += decoded_size(text)
@@ -55,10 +55,10 @@ def _check_config_map(value: Object, problems: Problems) -> None:
         problems.too_long("[]", SIZE_LIMIT)
 
 
-def _check_config_map_update(new: Object, old: Object, problems: Problems) -> None:
-    metadata_update(new, old, problems)
-    check_frozen(new, old, ("data", "binaryData"), problems)
-    _check_config_map(new, problems)
+def _validate_config_map_update(new: Object, old: Object, problems: Problems) -> None:
+    validate_metadata_update(new, old, problems)
+    check_immutable_data(new, old, ("data", "binaryData"), problems)
+    _validate_config_map(new, problems)
 
 
 # Columns
@@ -73,7 +73,7 @@ def config_map_cells(value: KubeObject, now: Instant) -> list[Any]:
 #: What is special about each kind, by its name in the store.
 KINDS: Mapping[str, Kind] = {
     "configmaps": Kind(
-        rules=Rules(_check_config_map, _check_config_map_update),
+        rules=ValidationRules(_validate_config_map, _validate_config_map_update),
         cells=config_map_cells,
     ),
 }

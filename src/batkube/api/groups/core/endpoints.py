@@ -5,32 +5,32 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from batkube.api.groups.address_warnings import of_address
-from batkube.api.groups.filling import TCP, fill_empty, structs
-from batkube.api.groups.kind import Kind, of_any_change
-from batkube.api.groups.strategy import UPSERT
+from batkube.api.groups.kind_model.address_warnings import ip_warnings
+from batkube.api.groups.kind_model.defaults import TCP, fill_empty, list_items
+from batkube.api.groups.kind_model.kind import Kind, create_warnings_on_update
+from batkube.api.groups.kind_model.strategy import UPSERT
 from batkube.api.printing.ages import age
-from batkube.api.printing.texts import NONE, cut
+from batkube.api.printing.cell_texts import NONE, join_first
 from batkube.api.validation.addresses import check_endpoint_ip, check_ip
 from batkube.api.validation.metadata import check_built_in_metadata
 from batkube.api.validation.names import dns_label, port_number, qualified_name, subdomain_name
 from batkube.api.validation.problems import Problems
-from batkube.api.validation.rules import Object, Rules, metadata_update
+from batkube.api.validation.rules import Object, ValidationRules, validate_metadata_update
 from batkube.cluster.store import KubeObject
 from batkube.kernel.instants import Instant
 
 _PROTOCOLS = ("SCTP", "TCP", "UDP")
 #: Controllers that are known to write addresses properly.
-_ENDPOINTS_CONTROLLER = {"endpoints.kubernetes.io/managed-by": ("endpoint-controller",)}
+_MANAGED_BY = {"endpoints.kubernetes.io/managed-by": ("endpoint-controller",)}
 
 
 # Defaults
 
 
-def fill_endpoints(obj: dict[str, Any]) -> None:
+def set_endpoints_defaults(obj: dict[str, Any]) -> None:
     """TCP for every port without a protocol."""
-    for subset in structs(obj, "subsets"):
-        for port in structs(subset, "ports"):
+    for subset in list_items(obj, "subsets"):
+        for port in list_items(subset, "ports"):
             fill_empty(port, TCP)
 
 
@@ -78,13 +78,13 @@ def check_protocol(port: Mapping[str, Any], path: str, problems: Problems) -> No
         problems.all_invalid(f"{path}.appProtocol", application, qualified_name(application))
 
 
-def _check_endpoints(value: Object, problems: Problems) -> None:
+def _validate_endpoints(value: Object, problems: Problems) -> None:
     check_built_in_metadata(value["metadata"], subdomain_name, True, problems)
     _check_subsets(value.get("subsets") or (), problems)
 
 
-def _check_endpoints_update(new: Object, old: Object, problems: Problems) -> None:
-    metadata_update(new, old, problems)
+def _validate_endpoints_update(new: Object, old: Object, problems: Problems) -> None:
+    validate_metadata_update(new, old, problems)
     check_built_in_metadata(new["metadata"], subdomain_name, True, problems)
     if (new.get("subsets") or ()) != (old.get("subsets") or ()):
         _check_subsets(new.get("subsets") or (), problems)
@@ -96,7 +96,7 @@ def _check_endpoints_update(new: Object, old: Object, problems: Problems) -> Non
 def endpoints_cells(value: KubeObject, now: Instant) -> list[Any]:
     """Return the cells of an Endpoints object."""
     subsets = value.get("subsets") or ()
-    text = cut([address for subset in subsets for address in _subset_addresses(subset)], 3) if subsets else NONE
+    text = join_first([address for subset in subsets for address in _subset_addresses(subset)], 3) if subsets else NONE
     return [value["metadata"].get("name", ""), text, age(value, now)]
 
 
@@ -114,33 +114,33 @@ def _host_port(host: str, port: int) -> str:
 # Warnings
 
 
-def is_managed(value: Mapping[str, Any], managers: Mapping[str, tuple[str, ...]]) -> bool:
+def is_managed_by(value: Mapping[str, Any], managers: Mapping[str, tuple[str, ...]]) -> bool:
     """Return whether a controller made the object, as its labels tell; what those write nobody is warned of."""
     labels = value["metadata"].get("labels") or {}
     return any(labels.get(label) in names for label, names in managers.items())
 
 
-def of_endpoints(endpoints: Mapping[str, Any]) -> list[str]:
+def endpoints_warnings(endpoints: Mapping[str, Any]) -> list[str]:
     """Warn of addresses in a form that will be refused one day."""
-    if is_managed(endpoints, _ENDPOINTS_CONTROLLER):
+    if is_managed_by(endpoints, _MANAGED_BY):
         return []
     return [
         warning
         for index, subset in enumerate(endpoints.get("subsets") or ())
         for field in ("addresses", "notReadyAddresses")
         for number, address in enumerate(subset.get(field) or ())
-        for warning in of_address(f"subsets[{index}].{field}[{number}].ip", address.get("ip", ""))
+        for warning in ip_warnings(f"subsets[{index}].{field}[{number}].ip", address.get("ip", ""))
     ]
 
 
 #: What is special about each kind, by its name in the store.
 KINDS: Mapping[str, Kind] = {
     "endpoints": Kind(
-        defaults={"v1": fill_endpoints},
+        defaults={"v1": set_endpoints_defaults},
         strategy=UPSERT,
-        rules=Rules(_check_endpoints, _check_endpoints_update),
+        rules=ValidationRules(_validate_endpoints, _validate_endpoints_update),
         cells=endpoints_cells,
-        warn=of_endpoints,
-        warn_update={"": of_any_change(of_endpoints)},
+        warnings_on_create=endpoints_warnings,
+        warnings_on_update={"": create_warnings_on_update(endpoints_warnings)},
     ),
 }

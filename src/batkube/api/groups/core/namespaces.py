@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from batkube.api.groups.context import Context
-from batkube.api.groups.filling import fill_empty, struct
-from batkube.api.groups.kind import Kind
-from batkube.api.groups.strategy import SPEC, STATUS, Strategy
+from batkube.api.groups.kind_model.context import StrategyContext
+from batkube.api.groups.kind_model.defaults import ensure_struct, fill_empty
+from batkube.api.groups.kind_model.kind import Kind
+from batkube.api.groups.kind_model.strategy import SPEC, STATUS, Strategy
 from batkube.api.printing.ages import age
 from batkube.api.validation.metadata import check_built_in_metadata, check_kube_finalizer
 from batkube.api.validation.names import label_name, qualified_name
 from batkube.api.validation.problems import Problems
-from batkube.api.validation.rules import Object, Rules, metadata_update, rechecked
+from batkube.api.validation.rules import Object, ValidationRules, create_then_update, validate_metadata_update
 from batkube.cluster.store import KubeObject
 from batkube.kernel.instants import Instant
 
@@ -26,18 +26,18 @@ _METADATA_NAME = "kubernetes.io/metadata.name"
 # Defaults
 
 
-def fill_namespace(obj: dict[str, Any]) -> None:
+def set_namespace_defaults(obj: dict[str, Any]) -> None:
     """The phase, and the label by which selectors name a namespace; one without a name yet gets it later."""
     name = (obj.get("metadata") or {}).get("name")
     if name:
-        struct(obj["metadata"], "labels")[_METADATA_NAME] = name
-    fill_empty(struct(obj, "status"), {"phase": "Active"})
+        ensure_struct(obj["metadata"], "labels")[_METADATA_NAME] = name
+    fill_empty(ensure_struct(obj, "status"), {"phase": "Active"})
 
 
 # Strategy
 
 
-def create_namespace(namespace: dict[str, Any], _context: Context) -> None:
+def prepare_namespace_create(namespace: dict[str, Any], _context: StrategyContext) -> None:
     """A new namespace is active, and stays until its content is gone."""
     name = namespace["metadata"].get("name", "")
     labels = namespace["metadata"].setdefault("labels", {})
@@ -49,7 +49,7 @@ def create_namespace(namespace: dict[str, Any], _context: Context) -> None:
         spec["finalizers"] = [*finalizers, "kubernetes"]
 
 
-def update_namespace(namespace: dict[str, Any], _old: dict[str, Any], _context: Context) -> None:
+def prepare_namespace_update(namespace: dict[str, Any], _old: dict[str, Any], _context: StrategyContext) -> None:
     """The label by which selectors name a namespace stays."""
     metadata = namespace["metadata"]
     metadata["labels"] = {**(metadata.get("labels") or {}), _METADATA_NAME: metadata.get("name", "")}
@@ -58,7 +58,7 @@ def update_namespace(namespace: dict[str, Any], _old: dict[str, Any], _context: 
 # Checks
 
 
-def _check_namespace(value: Object, problems: Problems) -> None:
+def _validate_namespace(value: Object, problems: Problems) -> None:
     check_built_in_metadata(value["metadata"], label_name, False, problems)
     for finalizer in value.get("spec", {}).get("finalizers") or ():
         _check_finalizer(finalizer, "spec.finalizers", problems)
@@ -69,8 +69,8 @@ def _check_finalizer(finalizer: str, path: str, problems: Problems) -> None:
     check_kube_finalizer(finalizer, path, problems)
 
 
-def _check_namespace_status(new: Object, old: Object, problems: Problems) -> None:
-    metadata_update(new, old, problems)
+def _validate_namespace_status_update(new: Object, old: Object, problems: Problems) -> None:
+    validate_metadata_update(new, old, problems)
     phase = new.get("status", {}).get("phase", "")
     if "deletionTimestamp" not in new["metadata"]:
         if phase != "Active":
@@ -79,8 +79,8 @@ def _check_namespace_status(new: Object, old: Object, problems: Problems) -> Non
         problems.invalid("status.Phase", phase, "may only be 'Terminating' if `deletionTimestamp` is not empty")
 
 
-def _check_finalizing_namespace(new: Object, old: Object, problems: Problems) -> None:
-    metadata_update(new, old, problems)
+def _validate_namespace_finalize_update(new: Object, old: Object, problems: Problems) -> None:
+    validate_metadata_update(new, old, problems)
     for index, finalizer in enumerate(new.get("spec", {}).get("finalizers") or ()):
         _check_finalizer(finalizer, f"spec.finalizers[{index}]", problems)
 
@@ -96,17 +96,17 @@ def namespace_cells(value: KubeObject, now: Instant) -> list[Any]:
 #: What is special about each kind, by its name in the store.
 KINDS: Mapping[str, Kind] = {
     "namespaces": Kind(
-        defaults={"v1": fill_namespace},
+        defaults={"v1": set_namespace_defaults},
         strategy=Strategy(
-            keeps={"": (STATUS, ("spec", "finalizers")), "status": (SPEC,), "finalize": (STATUS,)},
+            protected_fields={"": (STATUS, ("spec", "finalizers")), "status": (SPEC,), "finalize": (STATUS,)},
         ),
-        prepare=create_namespace,
-        prepare_update={"": update_namespace},
-        rules=Rules(
-            _check_namespace,
-            rechecked(_check_namespace, metadata_update),
-            _check_namespace_status,
-            {"finalize": _check_finalizing_namespace},
+        prepare_create=prepare_namespace_create,
+        prepare_update={"": prepare_namespace_update},
+        rules=ValidationRules(
+            _validate_namespace,
+            create_then_update(_validate_namespace, validate_metadata_update),
+            _validate_namespace_status_update,
+            {"finalize": _validate_namespace_finalize_update},
         ),
         cells=namespace_cells,
     ),

@@ -9,25 +9,25 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from batkube.api.groups.address_warnings import of_ranges
-from batkube.api.groups.context import Context
-from batkube.api.groups.core.pods.scheduling import check_taint_effect
-from batkube.api.groups.filling import round_amounts, struct
-from batkube.api.groups.kind import Kind, of_any_change
-from batkube.api.groups.strategy import APART, Strategy
+from batkube.api.groups.core.pods.validation.scheduling import check_taint_effect
+from batkube.api.groups.kind_model.address_warnings import cidr_list_warnings
+from batkube.api.groups.kind_model.context import StrategyContext
+from batkube.api.groups.kind_model.defaults import ensure_struct, round_resource_lists
+from batkube.api.groups.kind_model.kind import Kind, create_warnings_on_update
+from batkube.api.groups.kind_model.strategy import PROTECTED_FIELDS, Strategy
 from batkube.api.printing.ages import UNKNOWN, age
-from batkube.api.printing.texts import NONE
+from batkube.api.printing.cell_texts import NONE
 from batkube.api.validation.addresses import check_cidr, check_one_per_family
 from batkube.api.validation.go_values import go_struct
 from batkube.api.validation.metadata import check_built_in_metadata, check_label_name
 from batkube.api.validation.names import config_key, label_name, label_value, subdomain_name
 from batkube.api.validation.problems import Problems
-from batkube.api.validation.quantities import check_amount
-from batkube.api.validation.rules import Object, Rules, metadata_update, rechecked
+from batkube.api.validation.quantities import check_resource_quantity
+from batkube.api.validation.rules import Object, ValidationRules, create_then_update, validate_metadata_update
 from batkube.cluster.store import KubeObject
 from batkube.kernel.instants import Instant
 
-_TAINTS_NOTE = "scheduler.alpha.kubernetes.io/taints"
+_TAINTS_ANNOTATION = "scheduler.alpha.kubernetes.io/taints"
 _ROLE_PREFIX = "node-role.kubernetes.io/"
 _ROLE_LABEL = "kubernetes.io/role"
 
@@ -35,12 +35,12 @@ _ROLE_LABEL = "kubernetes.io/role"
 # Defaults
 
 
-def fill_node(obj: dict[str, Any]) -> None:
+def set_node_defaults(obj: dict[str, Any]) -> None:
     """What can be allocated is the capacity; `podCIDR` is the first of `podCIDRs`."""
-    status = struct(obj, "status")
+    status = ensure_struct(obj, "status")
     if status.get("allocatable") is None and status.get("capacity") is not None:
         status["allocatable"] = dict(status["capacity"])
-    round_amounts(status, "capacity", "allocatable")
+    round_resource_lists(status, "capacity", "allocatable")
     spec = obj.get("spec") or {}
     first, ranges = spec.get("podCIDR"), spec.get("podCIDRs")
     if first and not (ranges and ranges[0] == first):
@@ -52,18 +52,18 @@ def fill_node(obj: dict[str, Any]) -> None:
 # Strategy
 
 
-def create_node(node: dict[str, Any], _context: Context) -> None:
+def prepare_node_create(node: dict[str, Any], _context: StrategyContext) -> None:
     """Kubelets are no longer configured through the API."""
     (node.get("spec") or {}).pop("configSource", None)
     (node.get("status") or {}).pop("config", None)
 
 
-def update_node(node: dict[str, Any], _old: dict[str, Any], _context: Context) -> None:
+def prepare_node_update(node: dict[str, Any], _old: dict[str, Any], _context: StrategyContext) -> None:
     """What once configured a kubelet is dropped from a changed spec too; its status has its own way in."""
     (node.get("spec") or {}).pop("configSource", None)
 
 
-def update_node_status(node: dict[str, Any], _old: dict[str, Any], _context: Context) -> None:
+def prepare_node_status_update(node: dict[str, Any], _old: dict[str, Any], _context: StrategyContext) -> None:
     """What a kubelet once reported of such a configuration is dropped from its status."""
     (node.get("status") or {}).pop("config", None)
 
@@ -71,7 +71,7 @@ def update_node_status(node: dict[str, Any], _old: dict[str, Any], _context: Con
 # Checks
 
 
-def _check(node: Object, problems: Problems) -> None:
+def _validate_node(node: Object, problems: Problems) -> None:
     meta, spec = node["metadata"], node.get("spec", {})
     check_built_in_metadata(meta, subdomain_name, False, problems)
     _check_annotations(meta.get("annotations") or {}, problems)
@@ -89,15 +89,15 @@ def _check(node: Object, problems: Problems) -> None:
 
 def _check_annotations(annotations: Mapping[str, str], problems: Problems) -> None:
     """Check taints of the time before there was a field for them."""
-    if not (text := annotations.get(_TAINTS_NOTE)):
+    if not (text := annotations.get(_TAINTS_ANNOTATION)):
         return
     try:
         taints = json.loads(text)
     except ValueError as wrong:
-        problems.invalid("metadata.annotations", _TAINTS_NOTE, str(wrong))
+        problems.invalid("metadata.annotations", _TAINTS_ANNOTATION, str(wrong))
         return
     if isinstance(taints, list) and all(isinstance(taint, dict) for taint in taints):
-        _check_taints(taints, f"metadata.annotations.{_TAINTS_NOTE}", problems)
+        _check_taints(taints, f"metadata.annotations.{_TAINTS_ANNOTATION}", problems)
 
 
 def _check_taints(taints: Sequence[Mapping[str, Any]], path: str, problems: Problems) -> None:
@@ -121,21 +121,21 @@ def _check_resources(node: Object, problems: Problems) -> None:
     status = node.get("status", {})
     for part in ("capacity", "allocatable"):
         for name, amount in (status.get(part) or {}).items():
-            check_amount(name, amount, f"status.{part}.{name}", problems)
+            check_resource_quantity(name, amount, f"status.{part}.{name}", problems)
 
 
-def _check_update(new: Object, old: Object, problems: Problems) -> None:
-    metadata_update(new, old, problems)
+def _validate_node_update(new: Object, old: Object, problems: Problems) -> None:
+    validate_metadata_update(new, old, problems)
     _check_annotations(new["metadata"].get("annotations") or {}, problems)
     _check_resources(new, problems)
     _check_addresses(new.get("status", {}).get("addresses") or (), problems)
     spec, before = new.get("spec", {}), old.get("spec", {})
-    _check_fixed(spec, before, problems)
+    _check_immutable_spec(spec, before, problems)
     if (source := spec.get("configSource")) is not None:
-        _check_config(source, "spec.configSource", problems, in_status=False)
+        _check_config_source(source, "spec.configSource", problems, in_status=False)
     for name, source in (new.get("status", {}).get("config") or {}).items():
         if name in ("assigned", "active", "lastKnownGood"):
-            _check_config(source, f"status.config.{name}", problems, in_status=True)
+            _check_config_source(source, f"status.config.{name}", problems, in_status=True)
     _check_taints(spec.get("taints") or (), "metadata.taints", problems)
     if spec.get("externalID", "") != before.get("externalID", ""):
         problems.forbidden("spec.externalID", "may not be updated")
@@ -150,7 +150,7 @@ def _check_addresses(addresses: Sequence[Mapping[str, Any]], problems: Problems)
         seen.add(key)
 
 
-def _check_fixed(spec: Mapping[str, Any], before: Mapping[str, Any], problems: Problems) -> None:
+def _check_immutable_spec(spec: Mapping[str, Any], before: Mapping[str, Any], problems: Problems) -> None:
     """Check what a node may be given once and then keeps."""
     ranges, earlier = spec.get("podCIDRs") or [], before.get("podCIDRs") or []
     changed = [one for one, other in zip(ranges, earlier, strict=False) if one != other]
@@ -163,7 +163,7 @@ def _check_fixed(spec: Mapping[str, Any], before: Mapping[str, Any], problems: P
         problems.forbidden("spec.providerID", 'node updates may not change providerID except from "" to valid')
 
 
-def _check_config(source: Mapping[str, Any], path: str, problems: Problems, *, in_status: bool) -> None:
+def _check_config_source(source: Mapping[str, Any], path: str, problems: Problems, *, in_status: bool) -> None:
     """Check where a kubelet's configuration comes from, or came from."""
     config = source.get("configMap")
     if config is None:
@@ -224,26 +224,28 @@ def _node_roles(labels: Mapping[str, str]) -> list[str]:
 # Warnings
 
 
-def of_node(node: Mapping[str, Any]) -> list[str]:
+def node_warnings(node: Mapping[str, Any]) -> list[str]:
     """Fields of nodes that nobody reads any more, and address ranges."""
     spec, warnings = node.get("spec") or {}, []
     if spec.get("configSource") is not None:
         warnings.append("spec.configSource: the feature is removed")
     if spec.get("externalID"):
         warnings.append("spec.externalID: this field is deprecated, and is unused by Kubernetes")
-    return warnings + of_ranges("spec.podCIDRs", spec.get("podCIDRs") or ())
+    return warnings + cidr_list_warnings("spec.podCIDRs", spec.get("podCIDRs") or ())
 
 
 #: What is special about each kind, by its name in the store.
 KINDS: Mapping[str, Kind] = {
     "nodes": Kind(
-        defaults={"v1": fill_node},
-        strategy=Strategy(keeps=APART),
-        prepare=create_node,
-        prepare_update={"": update_node, "status": update_node_status},
-        rules=Rules(_check, rechecked(_check, _check_update), _check_update),
+        defaults={"v1": set_node_defaults},
+        strategy=Strategy(protected_fields=PROTECTED_FIELDS),
+        prepare_create=prepare_node_create,
+        prepare_update={"": prepare_node_update, "status": prepare_node_status_update},
+        rules=ValidationRules(
+            _validate_node, create_then_update(_validate_node, _validate_node_update), _validate_node_update
+        ),
         cells=node_cells,
-        warn=of_node,
-        warn_update={"": of_any_change(of_node)},
+        warnings_on_create=node_warnings,
+        warnings_on_update={"": create_warnings_on_update(node_warnings)},
     ),
 }

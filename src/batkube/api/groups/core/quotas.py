@@ -5,24 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from batkube.api.groups.filling import round_amounts, structs
-from batkube.api.groups.kind import Kind
-from batkube.api.groups.strategy import UPSERT, WITH_STATUS
+from batkube.api.groups.kind_model.defaults import list_items, round_resource_lists
+from batkube.api.groups.kind_model.kind import Kind
+from batkube.api.groups.kind_model.strategy import UPSERT, WITH_STATUS
 from batkube.api.printing.ages import age
 from batkube.api.validation.go_values import go_struct
 from batkube.api.validation.metadata import check_built_in_metadata
 from batkube.api.validation.names import qualified_name, subdomain_name
 from batkube.api.validation.problems import IMMUTABLE, Problems
 from batkube.api.validation.quantities import (
-    check_amount,
+    check_resource_quantity,
     container_resource,
+    is_overcommit_allowed,
     is_standard_quota_resource,
-    may_overcommit,
     quantity,
     quota_resource,
     resource_name,
 )
-from batkube.api.validation.rules import Object, Rules, metadata_update
+from batkube.api.validation.rules import Object, ValidationRules, validate_metadata_update
 from batkube.cluster.store import KubeObject
 from batkube.kernel.instants import Instant
 from batkube.kernel.quantities import Quantity
@@ -39,7 +39,9 @@ _SCOPES = {
     "VolumeAttributesClass": frozenset({"persistentvolumeclaims", "requests.storage"}),
 }
 _OPPOSITES = (("BestEffort", "NotBestEffort"), ("Terminating", "NotTerminating"))
-_VALUELESS = frozenset({"BestEffort", "NotBestEffort", "Terminating", "NotTerminating", "CrossNamespacePodAffinity"})
+_SCOPES_WITHOUT_VALUES = frozenset(
+    {"BestEffort", "NotBestEffort", "Terminating", "NotTerminating", "CrossNamespacePodAffinity"}
+)
 _MUST_EXIST = (
     "must be 'Exists' when scope is any of ResourceQuotaScopeTerminating, ResourceQuotaScopeNotTerminating, "
     "ResourceQuotaScopeBestEffort, ResourceQuotaScopeNotBestEffort or ResourceQuotaScopeCrossNamespacePodAffinity"
@@ -50,9 +52,9 @@ _LIMIT_TYPES = ("Container", "PersistentVolumeClaim", "Pod")
 # Defaults
 
 
-def fill_limit_range(obj: dict[str, Any]) -> None:
+def set_limit_range_defaults(obj: dict[str, Any]) -> None:
     """Limits of containers: the default is the maximum, the default request the default or the minimum."""
-    for item in structs(obj.get("spec") or {}, "limits"):
+    for item in list_items(obj.get("spec") or {}, "limits"):
         if item.get("type") == "Container":
             default = {**(item.get("max") or {}), **(item.get("default") or {})}
             request = {**(item.get("min") or {}), **default, **(item.get("defaultRequest") or {})}
@@ -60,13 +62,13 @@ def fill_limit_range(obj: dict[str, Any]) -> None:
                 item["default"] = default
             if request:
                 item["defaultRequest"] = request
-        round_amounts(item, "max", "min", "default", "defaultRequest", "maxLimitRequestRatio")
+        round_resource_lists(item, "max", "min", "default", "defaultRequest", "maxLimitRequestRatio")
 
 
-def fill_resource_quota(obj: dict[str, Any]) -> None:
+def set_resource_quota_defaults(obj: dict[str, Any]) -> None:
     """Round amounts up to whole thousandths, the finest that are kept."""
-    round_amounts(obj.get("spec") or {}, "hard")
-    round_amounts(obj.get("status") or {}, "hard", "used")
+    round_resource_lists(obj.get("spec") or {}, "hard")
+    round_resource_lists(obj.get("status") or {}, "hard", "used")
 
 
 # Checks
@@ -76,7 +78,7 @@ def _check_hard(amounts: Mapping[str, Any] | None, path: str, problems: Problems
     for name, amount in (amounts or {}).items():
         if wrong := quota_resource(name):
             problems.all_invalid(f"{path}[{name}]", name, wrong)
-        check_amount(name, amount, f"{path}[{name}]", problems)
+        check_resource_quantity(name, amount, f"{path}[{name}]", problems)
 
 
 def _check_spec(spec: Mapping[str, Any], problems: Problems) -> None:
@@ -114,7 +116,7 @@ def _check_selector(selector: Mapping[str, Any], spec: Mapping[str, Any], proble
         if scope not in _SCOPES:
             problems.invalid(f"{path}.scopeName", scope, "unsupported scope")
         _check_scope_fits(scope, spec.get("hard") or {}, path, go_text, problems)
-        if scope in _VALUELESS and operator != "Exists":
+        if scope in _SCOPES_WITHOUT_VALUES and operator != "Exists":
             problems.invalid(f"{path}.operator", operator, _MUST_EXIST)
         if operator in ("In", "NotIn"):
             if not values:
@@ -134,26 +136,26 @@ def _check_status(value: Object, problems: Problems) -> None:
         _check_hard(value.get("status", {}).get(part), f"status.{part}", problems)
 
 
-def _check_quota(value: Object, problems: Problems) -> None:
+def _validate_quota(value: Object, problems: Problems) -> None:
     check_built_in_metadata(value["metadata"], subdomain_name, True, problems)
     _check_spec(value.get("spec", {}), problems)
     _check_status(value, problems)
 
 
-def _check_quota_update(new: Object, old: Object, problems: Problems) -> None:
-    metadata_update(new, old, problems)
+def _validate_quota_update(new: Object, old: Object, problems: Problems) -> None:
+    validate_metadata_update(new, old, problems)
     _check_spec(new.get("spec", {}), problems)
     scopes = new.get("spec", {}).get("scopes")
     if set(scopes or ()) != set(old.get("spec", {}).get("scopes") or ()):
         problems.invalid("spec.scopes", scopes, IMMUTABLE)
 
 
-def _check_quota_status(new: Object, old: Object, problems: Problems) -> None:
-    metadata_update(new, old, problems)
+def _validate_quota_status_update(new: Object, old: Object, problems: Problems) -> None:
+    validate_metadata_update(new, old, problems)
     _check_status(new, problems)
 
 
-def _check_limit_range(value: Object, problems: Problems) -> None:
+def _validate_limit_range(value: Object, problems: Problems) -> None:
     check_built_in_metadata(value["metadata"], subdomain_name, True, problems)
     seen: set[str] = set()
     for index, limit in enumerate(value.get("spec", {}).get("limits") or ()):
@@ -195,7 +197,7 @@ def _check_names(amounts: Mapping[str, Any], rule: Any, path: str, problems: Pro
 
 
 #: Pairs that must be in this order: smaller, larger, the field blamed, the value shown, and the words.
-_ORDERED = (
+_ORDER_CHECKS = (
     ("min", "max", "min", "min", "min value {0} is greater than max value {1}"),
     (
         "min",
@@ -225,7 +227,7 @@ _ORDERED = (
 
 def _check_order(name: str, texts: Mapping[str, str], path: str, problems: Problems) -> None:
     amounts = {part: quantity(text) for part, text in texts.items()}
-    for small, large, blamed, key, words in _ORDERED:
+    for small, large, blamed, key, words in _ORDER_CHECKS:
         if small in amounts and large in amounts and amounts[small] > amounts[large]:
             detail = words.format(texts[small], texts[large])
             problems.invalid(f"{path}.{blamed}[{name}]", texts[key], detail)
@@ -237,7 +239,7 @@ def _check_order(name: str, texts: Mapping[str, str], path: str, problems: Probl
         if "min" in amounts and "max" in amounts:
             _check_ratio(ratio, amounts["min"], amounts["max"], text, at, problems)
     has_both = "default" in amounts and "defaultRequest" in amounts
-    if has_both and not may_overcommit(name) and amounts["default"] != amounts["defaultRequest"]:
+    if has_both and not is_overcommit_allowed(name) and amounts["default"] != amounts["defaultRequest"]:
         detail = f"default value {texts['default']} must equal to defaultRequest value {texts['defaultRequest']}"
         problems.invalid(f"{path}.defaultRequest[{name}]", texts["defaultRequest"], f"{detail} in {name}")
 
@@ -248,8 +250,8 @@ def _check_ratio(ratio: Quantity, low: Quantity, high: Quantity, text: str, path
         problems.invalid(path, text, f"ratio {text} is greater than max/min = {limit:f}")
 
 
-def _check_limit_range_update(new: Object, old: Object, problems: Problems) -> None:
-    _check_limit_range(new, problems)
+def _validate_limit_range_update(new: Object, old: Object, problems: Problems) -> None:
+    _validate_limit_range(new, problems)
 
 
 # Columns
@@ -268,14 +270,14 @@ def resource_quota_cells(value: KubeObject, now: Instant) -> list[Any]:
 #: What is special about each kind, by its name in the store.
 KINDS: Mapping[str, Kind] = {
     "limitranges": Kind(
-        defaults={"v1": fill_limit_range},
+        defaults={"v1": set_limit_range_defaults},
         strategy=UPSERT,
-        rules=Rules(_check_limit_range, _check_limit_range_update),
+        rules=ValidationRules(_validate_limit_range, _validate_limit_range_update),
     ),
     "resourcequotas": Kind(
-        defaults={"v1": fill_resource_quota},
+        defaults={"v1": set_resource_quota_defaults},
         strategy=WITH_STATUS,
-        rules=Rules(_check_quota, _check_quota_update, _check_quota_status),
+        rules=ValidationRules(_validate_quota, _validate_quota_update, _validate_quota_status_update),
         cells=resource_quota_cells,
     ),
 }

@@ -11,15 +11,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from batkube.api.decoding.json_syntax import ParseError, check_syntax
-from batkube.api.groups.context import Context
-from batkube.api.groups.core.config_maps import SIZE_LIMIT, check_frozen, decoded_size
-from batkube.api.groups.filling import fill_empty
-from batkube.api.groups.kind import Kind, of_any_change
+from batkube.api.groups.core.config_maps import SIZE_LIMIT, check_immutable_data, decoded_size
+from batkube.api.groups.kind_model.context import StrategyContext
+from batkube.api.groups.kind_model.defaults import fill_empty
+from batkube.api.groups.kind_model.kind import Kind, create_warnings_on_update
 from batkube.api.printing.ages import age
 from batkube.api.validation.metadata import check_built_in_metadata
 from batkube.api.validation.names import config_key, subdomain_name
 from batkube.api.validation.problems import Problems
-from batkube.api.validation.rules import Object, Rules, metadata_update
+from batkube.api.validation.rules import Object, ValidationRules, validate_metadata_update
 from batkube.cluster.store import KubeObject
 from batkube.kernel.instants import Instant
 
@@ -31,7 +31,7 @@ _SERVICE_ACCOUNT = "kubernetes.io/service-account.name"
 # Defaults
 
 
-def fill_secret(obj: dict[str, Any]) -> None:
+def set_secret_defaults(obj: dict[str, Any]) -> None:
     """The type of a secret; its plain texts become data and are never stored."""
     fill_empty(obj, {"type": "Opaque"})
     texts = obj.pop("stringData", None)
@@ -43,7 +43,7 @@ def fill_secret(obj: dict[str, Any]) -> None:
 # Strategy
 
 
-def update_secret(secret: dict[str, Any], old: dict[str, Any], _context: Context) -> None:
+def prepare_secret_update(secret: dict[str, Any], old: dict[str, Any], _context: StrategyContext) -> None:
     """A secret that does not say its type keeps it."""
     if not secret.get("type"):
         secret["type"] = old.get("type", "")
@@ -52,7 +52,7 @@ def update_secret(secret: dict[str, Any], old: dict[str, Any], _context: Context
 # Checks
 
 
-def _check_secret(value: Object, problems: Problems) -> None:
+def _validate_secret(value: Object, problems: Problems) -> None:
     check_built_in_metadata(value["metadata"], subdomain_name, True, problems)
     data: Mapping[str, str] = value.get("data") or {}
     for key in data:
@@ -95,11 +95,11 @@ def _check_docker_config(data: Mapping[str, str], key: str, problems: Problems) 
         problems.invalid(f"data[{key}]", "<secret contents redacted>", wrong)
 
 
-def _check_secret_update(new: Object, old: Object, problems: Problems) -> None:
-    metadata_update(new, old, problems)
+def _validate_secret_update(new: Object, old: Object, problems: Problems) -> None:
+    validate_metadata_update(new, old, problems)
     problems.unchanged("type", new.get("type", ""), old.get("type", ""))
-    check_frozen(new, old, ("data",), problems)
-    _check_secret(new, problems)
+    check_immutable_data(new, old, ("data",), problems)
+    _validate_secret(new, problems)
 
 
 # Columns
@@ -113,17 +113,17 @@ def secret_cells(value: KubeObject, now: Instant) -> list[Any]:
 # Warnings
 
 
-def of_secret(secret: Mapping[str, Any]) -> list[str]:
+def secret_warnings(secret: Mapping[str, Any]) -> list[str]:
     """A TLS secret should hold a certificate and its key (Go: crypto/tls, X509KeyPair)."""
     if secret.get("type") != "kubernetes.io/tls":
         return []
     data = secret.get("data") or {}
     certificate, key = (base64.b64decode(data.get(name) or "") for name in ("tls.crt", "tls.key"))
-    problem = _pair_problem(_blocks(certificate), _blocks(key))
+    problem = _key_pair_problem(_pem_blocks(certificate), _pem_blocks(key))
     return [problem] if problem else []
 
 
-def _blocks(text: bytes) -> list[tuple[str, bytes]]:
+def _pem_blocks(text: bytes) -> list[tuple[str, bytes]]:
     """Return the PEM blocks of a text: their types and contents."""
     blocks = []
     for match in _PEM.finditer(text):
@@ -134,13 +134,13 @@ def _blocks(text: bytes) -> list[tuple[str, bytes]]:
     return blocks
 
 
-def _pair_problem(certificates: list[tuple[str, bytes]], keys: list[tuple[str, bytes]]) -> str:
+def _key_pair_problem(certificates: list[tuple[str, bytes]], keys: list[tuple[str, bytes]]) -> str:
     chain = [content for kind, content in certificates if kind == "CERTIFICATE"]
     if not chain:
-        return _without_certificate([kind for kind, _ in certificates])
+        return _missing_certificate_message([kind for kind, _ in certificates])
     secrets = [content for kind, content in keys if kind == _KEY or kind.endswith(f" {_KEY}")]
     if not secrets:
-        return _without_key([kind for kind, _ in keys])
+        return _missing_key_message([kind for kind, _ in keys])
     # Imported only where it is needed: it takes longer to load than most runs have for it.
     from cryptography import x509
     from cryptography.exceptions import UnsupportedAlgorithm
@@ -161,7 +161,7 @@ def _pair_problem(certificates: list[tuple[str, bytes]], keys: list[tuple[str, b
     return "" if public.public_bytes(*form) == own.public_bytes(*form) else "tls: private key does not match public key"
 
 
-def _without_certificate(skipped: list[str]) -> str:
+def _missing_certificate_message(skipped: list[str]) -> str:
     if not skipped:
         return "tls: failed to find any PEM data in certificate input"
     if len(skipped) == 1 and skipped[0].endswith(_KEY):
@@ -175,7 +175,7 @@ def _without_certificate(skipped: list[str]) -> str:
     )
 
 
-def _without_key(skipped: list[str]) -> str:
+def _missing_key_message(skipped: list[str]) -> str:
     if not skipped:
         return "tls: failed to find any PEM data in key input"
     if skipped == ["CERTIFICATE"]:
@@ -189,11 +189,11 @@ def _without_key(skipped: list[str]) -> str:
 #: What is special about each kind, by its name in the store.
 KINDS: Mapping[str, Kind] = {
     "secrets": Kind(
-        defaults={"v1": fill_secret},
-        prepare_update={"": update_secret},
-        rules=Rules(_check_secret, _check_secret_update),
+        defaults={"v1": set_secret_defaults},
+        prepare_update={"": prepare_secret_update},
+        rules=ValidationRules(_validate_secret, _validate_secret_update),
         cells=secret_cells,
-        warn=of_secret,
-        warn_update={"": of_any_change(of_secret)},
+        warnings_on_create=secret_warnings,
+        warnings_on_update={"": create_warnings_on_update(secret_warnings)},
     ),
 }

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from batkube.api.printing.ages import age
-from batkube.api.printing.texts import NONE, joined_addresses, selector_or_none
+from batkube.api.printing.cell_texts import NONE, format_selector_or_none, load_balancer_addresses
 from batkube.cluster.store import KubeObject
 from batkube.kernel.instants import Instant
 
@@ -20,7 +20,7 @@ def ingress_cells(value: KubeObject, now: Instant) -> list[Any]:
         value["metadata"].get("name", ""),
         spec.get("ingressClassName", NONE),
         _hosts_text([rule.get("host", "") for rule in spec.get("rules") or ()]),
-        joined_addresses(value.get("status", {})),
+        load_balancer_addresses(value.get("status", {})),
         "80, 443" if spec.get("tls") else "80",
         age(value, now),
     ]
@@ -50,7 +50,7 @@ def ingress_class_cells(value: KubeObject, now: Instant) -> list[Any]:
 
 def network_policy_cells(value: KubeObject, now: Instant) -> list[Any]:
     """Return the cells of a NetworkPolicy."""
-    pods = selector_or_none(value.get("spec", {}).get("podSelector"))
+    pods = format_selector_or_none(value.get("spec", {}).get("podSelector"))
     return [value["metadata"].get("name", ""), pods, age(value, now)]
 
 

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from batkube.api.groups.filling import fill_absent, struct, structs
+from batkube.api.groups.kind_model.defaults import ensure_struct, fill_absent, list_items
 
 
-def fill_network_policy(obj: dict[str, Any]) -> None:
+def set_network_policy_defaults(obj: dict[str, Any]) -> None:
     """A policy is about incoming traffic, and about outgoing if it says anything about it; ports are TCP."""
-    spec = struct(obj, "spec")
+    spec = ensure_struct(obj, "spec")
     if not spec.get("policyTypes"):
         spec["policyTypes"] = ["Ingress", "Egress"] if spec.get("egress") else ["Ingress"]
     for direction in ("ingress", "egress"):
-        for rule in structs(spec, direction):
-            for port in structs(rule, "ports"):
+        for rule in list_items(spec, direction):
+            for port in list_items(rule, "ports"):
                 fill_absent(port, {"protocol": "TCP"})
 
 
-def fill_ingress_class(obj: dict[str, Any]) -> None:
+def set_ingress_class_defaults(obj: dict[str, Any]) -> None:
     """Parameters of an ingress class are of the whole cluster."""
     parameters = (obj.get("spec") or {}).get("parameters")
     if parameters is not None:

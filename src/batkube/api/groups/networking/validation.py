@@ -16,24 +16,24 @@ from batkube.api.validation.addresses import (
 from batkube.api.validation.go_values import go_struct
 from batkube.api.validation.metadata import check_built_in_metadata, check_domain_prefixed_path, check_selector
 from batkube.api.validation.names import (
-    Verdict,
+    ErrorMessages,
+    byte_length,
     dns_subdomain,
     label_1035_name,
     label_name,
     path_segment,
     port_name,
     port_number,
-    size,
     subdomain_name,
     wildcard_subdomain,
 )
 from batkube.api.validation.problems import IMMUTABLE, Problems
-from batkube.api.validation.rules import Object, Rules, metadata_update, rechecked
+from batkube.api.validation.rules import Object, ValidationRules, create_then_update, validate_metadata_update
 
-_CLASS_NOTE = "kubernetes.io/ingress.class"
+_CLASS_ANNOTATION = "kubernetes.io/ingress.class"
 _PATH_TYPES = ("Exact", "ImplementationSpecific", "Prefix")
 _FORBIDDEN_IN_PATHS = ("//", "/./", "/../", "%2f", "%2F")
-_FORBIDDEN_ENDS = ("/..", "/.")
+_FORBIDDEN_PATH_ENDS = ("/..", "/.")
 _NOT_AN_ADDRESS = "must be a DNS name, not an IP address"
 _PROTOCOLS = ("TCP", "UDP", "SCTP")
 
@@ -82,7 +82,7 @@ def _check_paths(paths: Sequence[Mapping[str, Any]], path: str, problems: Proble
             for part in _FORBIDDEN_IN_PATHS:
                 if part in text:
                     problems.invalid(f"{at}.path", text, f"must not contain '{part}'")
-            for end in _FORBIDDEN_ENDS:
+            for end in _FORBIDDEN_PATH_ENDS:
                 if text.endswith(end):
                     problems.invalid(f"{at}.path", text, f"cannot end with '{end}'")
         _check_backend(entry.get("backend", {}), f"{at}.backend", problems)
@@ -126,27 +126,27 @@ def _check_reference(reference: Mapping[str, Any], path: str, problems: Problems
             problems.all_invalid(f"{path}.{field}", text, path_segment(text, False))
 
 
-def _ingress(value: Object, problems: Problems) -> None:
+def _validate_ingress(value: Object, problems: Problems) -> None:
     check_built_in_metadata(value["metadata"], subdomain_name, True, problems)
     _check_ingress_spec(value.get("spec", {}), problems)
 
 
-def _create_ingress(value: Object, problems: Problems) -> None:
-    _ingress(value, problems)
-    noted = (value["metadata"].get("annotations") or {}).get(_CLASS_NOTE)
+def _validate_ingress_create(value: Object, problems: Problems) -> None:
+    _validate_ingress(value, problems)
+    noted = (value["metadata"].get("annotations") or {}).get(_CLASS_ANNOTATION)
     name = value.get("spec", {}).get("ingressClassName")
     if noted is not None and name is not None and noted != name:
         detail = "must match `ingressClassName` when both are specified"
-        problems.invalid(f"annotations.{_CLASS_NOTE}", noted, detail)
+        problems.invalid(f"annotations.{_CLASS_ANNOTATION}", noted, detail)
 
 
-def _update_ingress(new: Object, old: Object, problems: Problems) -> None:
-    metadata_update(new, old, problems)
-    _ingress(new, problems)
+def _validate_ingress_update(new: Object, old: Object, problems: Problems) -> None:
+    validate_metadata_update(new, old, problems)
+    _validate_ingress(new, problems)
 
 
-def _ingress_status(new: Object, old: Object, problems: Problems) -> None:
-    metadata_update(new, old, problems)
+def _validate_ingress_status_update(new: Object, old: Object, problems: Problems) -> None:
+    validate_metadata_update(new, old, problems)
     entries, before = ((one.get("status", {}).get("loadBalancer") or {}).get("ingress") or () for one in (new, old))
     known = [entry["ip"] for entry in before if entry.get("ip")]
     for index, entry in enumerate(entries):
@@ -159,11 +159,11 @@ def _ingress_status(new: Object, old: Object, problems: Problems) -> None:
                 problems.invalid(f"{path}.hostname", host, _NOT_AN_ADDRESS)
 
 
-def _ingress_class(value: Object, problems: Problems) -> None:
+def _validate_ingress_class(value: Object, problems: Problems) -> None:
     check_built_in_metadata(value["metadata"], subdomain_name, False, problems)
     spec = value.get("spec", {})
     controller, parameters = spec.get("controller", ""), spec.get("parameters")
-    if size(controller) > 250:
+    if byte_length(controller) > 250:
         problems.too_long("spec.controller", 250)
     check_domain_prefixed_path(controller, "spec.controller", problems)
     if parameters is None:
@@ -182,11 +182,11 @@ def _ingress_class(value: Object, problems: Problems) -> None:
         problems.forbidden(f"{path}.namespace", "`parameters.scope` is set to 'Cluster'")
 
 
-def _update_ingress_class(new: Object, old: Object, problems: Problems) -> None:
-    metadata_update(new, old, problems)
+def _validate_ingress_class_update(new: Object, old: Object, problems: Problems) -> None:
+    validate_metadata_update(new, old, problems)
     controllers = new.get("spec", {}).get("controller", ""), old.get("spec", {}).get("controller", "")
     problems.unchanged("spec.controller", *controllers)
-    _ingress_class(new, problems)
+    _validate_ingress_class(new, problems)
 
 
 def _check_policy_spec(value: Object, problems: Problems, before: Sequence[str] = ()) -> None:
@@ -231,7 +231,7 @@ def _check_peer(peer: Mapping[str, Any], before: Sequence[str], path: str, probl
     fields = [field for field in ("podSelector", "namespaceSelector", "ipBlock") if peer.get(field) is not None]
     for field in fields:
         if field == "ipBlock":
-            _check_block(peer[field], before, f"{path}.{field}", problems)
+            _check_ip_block(peer[field], before, f"{path}.{field}", problems)
         else:
             check_selector(peer[field], f"{path}.{field}", problems)
     if not fields:
@@ -240,7 +240,7 @@ def _check_peer(peer: Mapping[str, Any], before: Sequence[str], path: str, probl
         problems.forbidden(path, "may not specify both ipBlock and another peer")
 
 
-def _check_block(block: Mapping[str, Any], before: Sequence[str], path: str, problems: Problems) -> None:
+def _check_ip_block(block: Mapping[str, Any], before: Sequence[str], path: str, problems: Problems) -> None:
     if not (text := block.get("cidr")):
         problems.required(f"{path}.cidr")
         return
@@ -255,23 +255,23 @@ def _check_block(block: Mapping[str, Any], before: Sequence[str], path: str, pro
             problems.invalid(at, hole, "must be a strict subset of `cidr`")
 
 
-def _policy(value: Object, problems: Problems) -> None:
+def _validate_policy(value: Object, problems: Problems) -> None:
     check_built_in_metadata(value["metadata"], subdomain_name, True, problems)
     _check_policy_spec(value, problems)
 
 
-def _update_policy(new: Object, old: Object, problems: Problems) -> None:
-    metadata_update(new, old, problems)
+def _validate_policy_update(new: Object, old: Object, problems: Problems) -> None:
+    validate_metadata_update(new, old, problems)
     _check_policy_spec(new, problems)
 
 
-def _address_name(name: str, prefix: bool) -> Verdict:
+def _address_name(name: str, prefix: bool) -> ErrorMessages:
     problems = Problems()
     check_strict_ip(name, "", problems)
     return tuple(error.message.partition(f'"{name}": ')[2] for error in problems)
 
 
-def _ip_address(value: Object, problems: Problems) -> None:
+def _validate_ip_address(value: Object, problems: Problems) -> None:
     check_built_in_metadata(value["metadata"], _address_name, False, problems)
     parent, path = value.get("spec", {}).get("parentRef"), "spec.parentRef"
     if parent is None:
@@ -286,14 +286,14 @@ def _ip_address(value: Object, problems: Problems) -> None:
             problems.required(f"{path}.{field}")
 
 
-def _update_ip_address(new: Object, old: Object, problems: Problems) -> None:
-    metadata_update(new, old, problems)
+def _validate_ip_address_update(new: Object, old: Object, problems: Problems) -> None:
+    validate_metadata_update(new, old, problems)
     parent = new.get("spec", {}).get("parentRef")
     if parent != old.get("spec", {}).get("parentRef"):
         problems.invalid("spec.parentRef", go_struct("*networking.ParentReference", parent), IMMUTABLE)
 
 
-def _check_ranges(spec: Mapping[str, Any], problems: Problems) -> None:
+def _check_cidrs(spec: Mapping[str, Any], problems: Problems) -> None:
     ranges, path = spec.get("cidrs") or [], "spec.cidrs"
     if not ranges:
         problems.required(path, "at least one CIDR required")
@@ -309,13 +309,13 @@ def _check_ranges(spec: Mapping[str, Any], problems: Problems) -> None:
             problems.invalid(path, ranges, detail)
 
 
-def _service_cidr(value: Object, problems: Problems) -> None:
+def _validate_service_cidr(value: Object, problems: Problems) -> None:
     check_built_in_metadata(value["metadata"], subdomain_name, False, problems)
-    _check_ranges(value.get("spec", {}), problems)
+    _check_cidrs(value.get("spec", {}), problems)
 
 
-def _update_service_cidr(new: Object, old: Object, problems: Problems) -> None:
-    metadata_update(new, old, problems)
+def _validate_service_cidr_update(new: Object, old: Object, problems: Problems) -> None:
+    validate_metadata_update(new, old, problems)
     now, then = new.get("spec", {}).get("cidrs") or [], old.get("spec", {}).get("cidrs") or []
     if len(now) != len(then) and (len(then), len(now)) != (1, 2):
         problems.invalid("spec.cidrs", now or None, IMMUTABLE)
@@ -324,11 +324,13 @@ def _update_service_cidr(new: Object, old: Object, problems: Problems) -> None:
         if text != before:
             problems.invalid(f"spec.cidrs[{index}]", text, IMMUTABLE)
     if len(now) != len(then):
-        _check_ranges(new["spec"], problems)
+        _check_cidrs(new["spec"], problems)
 
 
-INGRESS_CLASS_RULES = Rules(_ingress_class, _update_ingress_class)
-INGRESS_RULES = Rules(_create_ingress, _update_ingress, _ingress_status)
-IPADDRESS_RULES = Rules(_ip_address, rechecked(_ip_address, _update_ip_address))
-NETWORK_POLICY_RULES = Rules(_policy, rechecked(_policy, _update_policy))
-SERVICE_CIDR_RULES = Rules(_service_cidr, _update_service_cidr)
+INGRESS_CLASS_RULES = ValidationRules(_validate_ingress_class, _validate_ingress_class_update)
+INGRESS_RULES = ValidationRules(_validate_ingress_create, _validate_ingress_update, _validate_ingress_status_update)
+IPADDRESS_RULES = ValidationRules(
+    _validate_ip_address, create_then_update(_validate_ip_address, _validate_ip_address_update)
+)
+NETWORK_POLICY_RULES = ValidationRules(_validate_policy, create_then_update(_validate_policy, _validate_policy_update))
+SERVICE_CIDR_RULES = ValidationRules(_validate_service_cidr, _validate_service_cidr_update)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from batkube.api.groups.address_warnings import of_range, of_ranges
+from batkube.api.groups.kind_model.address_warnings import cidr_list_warnings, cidr_warnings
 
 _INGRESS_CLASS = "kubernetes.io/ingress.class"
 
 
-def of_network_policy(policy: Mapping[str, Any]) -> list[str]:
+def network_policy_warnings(policy: Mapping[str, Any]) -> list[str]:
     """Ranges of addresses in the rules of a network policy."""
     warnings = []
     for direction, side in (("ingress", "from"), ("egress", "to")):
@@ -19,12 +19,12 @@ def of_network_policy(policy: Mapping[str, Any]) -> list[str]:
                 block = peer.get("ipBlock")
                 if block is not None:
                     path = f"spec.{direction}[{index}].{side}[{number}].ipBlock"
-                    warnings += of_range(f"{path}.cidr", block.get("cidr", ""))
-                    warnings += of_ranges(f"{path}.except", block.get("except") or ())
+                    warnings += cidr_warnings(f"{path}.cidr", block.get("cidr", ""))
+                    warnings += cidr_list_warnings(f"{path}.except", block.get("except") or ())
     return warnings
 
 
-def of_ingress(ingress: Mapping[str, Any]) -> list[str]:
+def ingress_warnings(ingress: Mapping[str, Any]) -> list[str]:
     """The class of an ingress was once an annotation."""
     annotated = _INGRESS_CLASS in (ingress["metadata"].get("annotations") or {})
     if not annotated or ingress["spec"].get("ingressClassName") is not None:

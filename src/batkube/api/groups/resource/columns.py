@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from batkube.api.printing.ages import age, since
+from batkube.api.printing.ages import age, time_since
 from batkube.cluster.store import KubeObject
 from batkube.kernel.instants import Instant
 
@@ -37,11 +37,11 @@ def device_taint_cells(value: KubeObject, now: Instant) -> list[Any]:
     return [
         value["metadata"].get("name", ""),
         *(taint.get(field, "") for field in ("key", "value", "effect")),
-        "" if added is None else since(added, now),
+        "" if added is None else time_since(added, now),
         age(value, now),
     ]
 
 
-def name_and_age(value: KubeObject, now: Instant) -> list[Any]:
+def name_and_age_cells(value: KubeObject, now: Instant) -> list[Any]:
     """Return the cells of kinds that have nothing else to tell."""
     return [value["metadata"].get("name", ""), age(value, now)]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from batkube.api.groups.kind import Kind
+from batkube.api.groups.kind_model.kind import Kind
+from batkube.api.groups.kind_model.strategy import PROTECTED_FIELDS_AND_METADATA, SPEC, Strategy
 from batkube.api.groups.resource import columns, defaults, strategy, validation
-from batkube.api.groups.strategy import FAR_APART, SPEC, Strategy
 
 #: Not `distinctAttribute` of constraints, which the real server means to drop and keeps.
 _CLAIM_DISABLED = (
@@ -39,38 +39,40 @@ _SLICE_DISABLED = (
 #: What is special about each kind, by its name in the store.
 KINDS: Mapping[str, Kind] = {
     "deviceclasses.resource.k8s.io": Kind(
-        strategy=Strategy(counts=(SPEC,), numbered=True, disabled=(("spec", "extendedResourceName"),)),
+        strategy=Strategy(
+            generation_fields=(SPEC,), has_generation=True, disabled_fields=(("spec", "extendedResourceName"),)
+        ),
         rules=validation.DEVICE_CLASS_RULES,
-        cells=columns.name_and_age,
+        cells=columns.name_and_age_cells,
     ),
     "devicetaintrules.resource.k8s.io": Kind(
         cells=columns.device_taint_cells,
     ),
     "resourceclaims.resource.k8s.io": Kind(
-        defaults={"v1": defaults.fill_resource_claim},
+        defaults={"v1": defaults.set_resource_claim_defaults},
         strategy=Strategy(
-            keeps=FAR_APART,
-            disabled=(
+            protected_fields=PROTECTED_FIELDS_AND_METADATA,
+            disabled_fields=(
                 *(("spec", *path) for path in _CLAIM_DISABLED),
                 ("status", "allocation", "allocationTimestamp"),
                 *_CLAIM_STATUS_DISABLED,
                 ("status", "devices", "*", "shareID"),
             ),
         ),
-        prepare_update={"status": strategy.forget_devices},
+        prepare_update={"status": strategy.drop_deallocated_device_statuses},
         rules=validation.RESOURCE_CLAIM_RULES,
         authorize=strategy.authorize_claim,
         cells=columns.resource_claim_cells,
     ),
     "resourceclaimtemplates.resource.k8s.io": Kind(
-        defaults={"v1": defaults.fill_resource_claim_template},
-        strategy=Strategy(disabled=tuple(("spec", "spec", *path) for path in _CLAIM_DISABLED)),
+        defaults={"v1": defaults.set_resource_claim_template_defaults},
+        strategy=Strategy(disabled_fields=tuple(("spec", "spec", *path) for path in _CLAIM_DISABLED)),
         rules=validation.RESOURCE_CLAIM_TEMPLATE_RULES,
         authorize=strategy.authorize_template,
-        cells=columns.name_and_age,
+        cells=columns.name_and_age_cells,
     ),
     "resourceslices.resource.k8s.io": Kind(
-        strategy=Strategy(counts=(SPEC,), numbered=True, disabled=_SLICE_DISABLED),
+        strategy=Strategy(generation_fields=(SPEC,), has_generation=True, disabled_fields=_SLICE_DISABLED),
         rules=validation.RESOURCE_SLICE_RULES,
         cells=columns.resource_slice_cells,
     ),

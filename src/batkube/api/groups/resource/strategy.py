@@ -8,38 +8,38 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from batkube.api.groups.context import Context
-from batkube.api.groups.resource.devices import identity
+from batkube.api.groups.kind_model.context import StrategyContext
+from batkube.api.groups.resource.device_validation import device_id
 from batkube.api.validation.problems import Problems
-from batkube.cluster.references import labels_of
+from batkube.cluster.object_meta import labels_of
 from batkube.cluster.store import Key
 
 _LABEL = "resource.kubernetes.io/admin-access"
 
 
-def forget_devices(new: dict[str, Any], old: dict[str, Any], context: Context) -> None:
+def drop_deallocated_device_statuses(new: dict[str, Any], old: dict[str, Any], context: StrategyContext) -> None:
     """Forget what was told of devices that a claim had and has no more (Kubernetes: dropDeallocatedStatusDevices)."""
     status = new.get("status", {})
-    kept = {identity(result) for result in _results(new)}
-    lost = {identity(result) for result in _results(old)} - kept
+    kept = {device_id(result) for result in _allocation_results(new)}
+    lost = {device_id(result) for result in _allocation_results(old)} - kept
     if lost and (told := status.get("devices")):
-        status["devices"] = [device for device in told if identity(device) not in lost]
+        status["devices"] = [device for device in told if device_id(device) not in lost]
         if not status["devices"]:
             del status["devices"]
 
 
 def authorize_claim(
-    value: Mapping[str, Any], old: Mapping[str, Any] | None, context: Context, problems: Problems
+    value: Mapping[str, Any], old: Mapping[str, Any] | None, context: StrategyContext, problems: Problems
 ) -> None:
     """Refuse a new claim to administer devices, or devices for it, where the namespace does not allow it."""
     if old is None:
         _authorize_requests(value, value.get("spec", {}), context, problems)
-    elif not any(result.get("adminAccess") for result in _results(old)):
-        _refuse_first(_results(value), "status.allocation.devices.results", value, context, problems)
+    elif not any(result.get("adminAccess") for result in _allocation_results(old)):
+        _reject_first(_allocation_results(value), "status.allocation.devices.results", value, context, problems)
 
 
 def authorize_template(
-    value: Mapping[str, Any], old: Mapping[str, Any] | None, context: Context, problems: Problems
+    value: Mapping[str, Any], old: Mapping[str, Any] | None, context: StrategyContext, problems: Problems
 ) -> None:
     """Refuse a new template of such claims; the real server does not say either that the field is in a template."""
     if old is None:
@@ -47,15 +47,19 @@ def authorize_template(
 
 
 def _authorize_requests(
-    value: Mapping[str, Any], spec: Mapping[str, Any], context: Context, problems: Problems
+    value: Mapping[str, Any], spec: Mapping[str, Any], context: StrategyContext, problems: Problems
 ) -> None:
     requests = spec.get("devices", {}).get("requests") or ()
     exact = [request.get("exactly") or {} for request in requests]
-    _refuse_first(exact, "spec.devices.requests", value, context, problems)
+    _reject_first(exact, "spec.devices.requests", value, context, problems)
 
 
-def _refuse_first(
-    wishes: Iterable[Mapping[str, Any]], path: str, value: Mapping[str, Any], context: Context, problems: Problems
+def _reject_first(
+    wishes: Iterable[Mapping[str, Any]],
+    path: str,
+    value: Mapping[str, Any],
+    context: StrategyContext,
+    problems: Problems,
 ) -> None:
     index = next((index for index, wish in enumerate(wishes) if wish.get("adminAccess")), None)
     if index is None:
@@ -66,6 +70,6 @@ def _refuse_first(
         problems.forbidden(f"{path}[{index}].adminAccess", detail)
 
 
-def _results(claim: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def _allocation_results(claim: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     allocation = claim.get("status", {}).get("allocation") or {}
     return (allocation.get("devices") or {}).get("results") or []

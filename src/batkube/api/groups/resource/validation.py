@@ -11,23 +11,23 @@ from typing import Any
 
 from batkube.api.groups.core.node_selectors import check_node_selector
 from batkube.api.groups.core.volumes.claim_validation import check_template_metadata
-from batkube.api.groups.core.volumes.sources import csi_driver_name
-from batkube.api.groups.resource import devices
-from batkube.api.groups.resource.devices import check_items, check_unique
+from batkube.api.groups.core.volumes.source_validation import check_csi_driver_name
+from batkube.api.groups.resource import device_validation
+from batkube.api.groups.resource.device_validation import check_items, check_unique_items
 from batkube.api.validation.field_errors import Verbatim
 from batkube.api.validation.go_values import go_struct
 from batkube.api.validation.metadata import check_built_in_metadata, check_conditions
-from batkube.api.validation.names import dns_label, dns_subdomain, size, subdomain_name
+from batkube.api.validation.names import byte_length, dns_label, dns_subdomain, subdomain_name
 from batkube.api.validation.problems import IMMUTABLE, Problems
-from batkube.api.validation.rules import Object, Rules, metadata_update, rechecked
+from batkube.api.validation.rules import Object, ValidationRules, create_then_update, validate_metadata_update
 
 Names = Mapping[str, Sequence[str]]
 """The requests of a claim, each with its sub-requests."""
 
-_ONE_PLACE = "exactly one of `nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection` is required"
+_ONE_NODE_SELECTION = "exactly one of `nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection` is required"
 _NOT_A_REQUEST = "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'"
 #: Identities of devices are unique handles in Go, which JSON shows without what they stand for.
-_SHOWN_IDENTITY = Verbatim('{"Driver":{},"Pool":{},"Device":{},"ShareID":{}}')
+_EMPTY_DEVICE_ID = Verbatim('{"Driver":{},"Pool":{},"Device":{},"ShareID":{}}')
 _PER_DEVICE = (
     "`nodeName`, `nodeSelector` and `allNodes` can only be set if `perDeviceNodeSelection` is set to true in the "
     "ResourceSlice spec"
@@ -37,19 +37,19 @@ _PER_DEVICE = (
 def _check_claim(claim: Mapping[str, Any], path: str, problems: Problems) -> None:
     requests = claim.get("requests") or ()
     names = _request_names(claim)
-    check_unique(requests, 32, _check_request, "name", f"{path}.requests", problems)
+    check_unique_items(requests, 32, _check_request, "name", f"{path}.requests", problems)
 
     def constraint(item: Mapping[str, Any], at: str, problems: Problems) -> None:
         _check_references(item.get("requests") or (), names, at, problems)
         for field in ("matchAttribute", "distinctAttribute"):
             if (attribute := item.get(field)) is not None:
-                devices.check_fully_qualified(attribute, f"{at}.{field}", problems)
+                device_validation.check_fully_qualified(attribute, f"{at}.{field}", problems)
                 return
         problems.required(f"{at}.matchAttribute")
 
     def config(item: Mapping[str, Any], at: str, problems: Problems) -> None:
         _check_references(item.get("requests") or (), names, at, problems)
-        devices.check_configuration(item, at, problems)
+        device_validation.check_configuration(item, at, problems)
 
     check_items(claim.get("constraints") or (), 32, constraint, f"{path}.constraints", problems)
     check_items(claim.get("config") or (), 32, config, f"{path}.config", problems)
@@ -66,7 +66,7 @@ def _check_request(request: Mapping[str, Any], path: str, problems: Problems) ->
     name, alternatives, exactly = request.get("name", ""), request.get("firstAvailable"), request.get("exactly")
     problems.all_invalid(f"{path}.name", name, dns_label(name))
     if alternatives:
-        check_unique(alternatives, 8, _check_alternative, "name", f"{path}.firstAvailable", problems)
+        check_unique_items(alternatives, 8, _check_alternative, "name", f"{path}.firstAvailable", problems)
     if exactly is not None:
         _check_exact(exactly, f"{path}.exactly", problems)
     if not alternatives and exactly is None:
@@ -86,7 +86,7 @@ def _check_exact(request: Mapping[str, Any], path: str, problems: Problems) -> N
         problems.required(f"{path}.deviceClassName")
     else:
         problems.all_invalid(f"{path}.deviceClassName", name, dns_subdomain(name))
-    devices.check_selectors(request.get("selectors") or (), f"{path}.selectors", problems)
+    device_validation.check_selectors(request.get("selectors") or (), f"{path}.selectors", problems)
     mode, count = request.get("allocationMode", ""), request.get("count", 0)
     if mode == "All":
         if count:
@@ -96,14 +96,14 @@ def _check_exact(request: Mapping[str, Any], path: str, problems: Problems) -> N
     else:
         problems.not_supported(f"{path}.allocationMode", mode, ("All", "ExactCount"))
     for index, toleration in enumerate(request.get("tolerations") or ()):
-        devices.check_toleration(toleration, f"{path}.tolerations[{index}]", problems)
+        device_validation.check_toleration(toleration, f"{path}.tolerations[{index}]", problems)
 
 
 def _check_references(references: Sequence[str], names: Names, path: str, problems: Problems) -> None:
     def check(name: str, at: str, problems: Problems) -> None:
         _check_reference(name, names, at, problems)
 
-    check_unique(references, 32, check, "", f"{path}.requests", problems)
+    check_unique_items(references, 32, check, "", f"{path}.requests", problems)
 
 
 def _check_reference(name: str, names: Names, path: str, problems: Problems) -> None:
@@ -117,25 +117,25 @@ def _check_reference(name: str, names: Names, path: str, problems: Problems) -> 
         problems.invalid(path, name, _NOT_A_REQUEST)
 
 
-def _claim(value: Object, problems: Problems) -> None:
+def _validate_claim(value: Object, problems: Problems) -> None:
     check_built_in_metadata(value["metadata"], subdomain_name, True, problems)
     _check_claim(value.get("spec", {}).get("devices", {}), "spec.devices", problems)
 
 
-def _update_claim(new: Object, old: Object, problems: Problems) -> None:
-    metadata_update(new, old, problems)
+def _validate_claim_update(new: Object, old: Object, problems: Problems) -> None:
+    validate_metadata_update(new, old, problems)
     spec = new.get("spec", {})
     if spec != old.get("spec", {}):
         problems.invalid("spec", go_struct("resource.ResourceClaimSpec", spec), IMMUTABLE)
     _check_claim(spec.get("devices", {}), "spec.devices", problems)
 
 
-def _claim_status(new: Object, old: Object, problems: Problems) -> None:
-    metadata_update(new, old, problems)
+def _validate_claim_status_update(new: Object, old: Object, problems: Problems) -> None:
+    validate_metadata_update(new, old, problems)
     status, before = new.get("status", {}), old.get("status", {})
     allocation, reserved = status.get("allocation"), status.get("reservedFor") or ()
     names = _request_names(new.get("spec", {}).get("devices", {}))
-    check_unique(reserved, 256, _check_consumer, "uid", "status.reservedFor", problems)
+    check_unique_items(reserved, 256, _check_consumer, "uid", "status.reservedFor", problems)
     _check_device_statuses(status.get("devices") or (), allocation, problems)
     if reserved and allocation is None:
         problems.forbidden("status.reservedFor", "may not be specified when `allocated` is not set")
@@ -158,8 +158,8 @@ def _check_consumer(consumer: Mapping[str, Any], path: str, problems: Problems) 
 
 
 def _check_named_device(device: Mapping[str, Any], path: str, problems: Problems) -> None:
-    csi_driver_name(device.get("driver", ""), f"{path}.driver", problems)
-    devices.check_pool_name(device.get("pool", ""), f"{path}.pool", problems)
+    check_csi_driver_name(device.get("driver", ""), f"{path}.driver", problems)
+    device_validation.check_pool_name(device.get("pool", ""), f"{path}.pool", problems)
     problems.all_invalid(f"{path}.device", device.get("device", ""), dns_label(device.get("device", "")))
 
 
@@ -167,30 +167,30 @@ def _check_device_statuses(
     statuses: Sequence[Mapping[str, Any]], allocation: Mapping[str, Any] | None, problems: Problems
 ) -> None:
     results = ((allocation or {}).get("devices") or {}).get("results") or ()
-    allocated = {devices.identity(result) for result in results}
+    allocated = {device_validation.device_id(result) for result in results}
     seen: set[str] = set()
     for index, device in enumerate(statuses):
         path, conditions = f"status.devices[{index}]", device.get("conditions") or ()
         _check_named_device(device, path, problems)
-        if devices.identity(device) not in allocated:
-            problems.invalid(path, _SHOWN_IDENTITY, "must be an allocated device in the claim")
+        if device_validation.device_id(device) not in allocated:
+            problems.invalid(path, _EMPTY_DEVICE_ID, "must be an allocated device in the claim")
         if len(conditions) > 8:
             problems.too_many(f"{path}.conditions", len(conditions), 8)
         check_conditions(conditions, f"{path}.conditions", problems)
         if device.get("data") is not None:
-            devices.check_raw(device["data"], f"{path}.data", problems)
+            device_validation.check_opaque_parameters(device["data"], f"{path}.data", problems)
         _check_network(device.get("networkData") or {}, f"{path}.networkData", problems)
     for index, device in enumerate(statuses):
-        if devices.identity(device) in seen:
-            problems.duplicate(f"status.devices[{index}].deviceID", _SHOWN_IDENTITY)
-        seen.add(devices.identity(device))
+        if device_validation.device_id(device) in seen:
+            problems.duplicate(f"status.devices[{index}].deviceID", _EMPTY_DEVICE_ID)
+        seen.add(device_validation.device_id(device))
 
 
 def _check_network(data: Mapping[str, Any], path: str, problems: Problems) -> None:
     for field, limit in (("interfaceName", 256), ("hardwareAddress", 128)):
-        if size(data.get(field, "")) > limit:
+        if byte_length(data.get(field, "")) > limit:
             problems.too_long(f"{path}.{field}", limit)
-    check_unique(data.get("ips") or (), 16, _check_interface_address, "", f"{path}.ips", problems)
+    check_unique_items(data.get("ips") or (), 16, _check_interface_address, "", f"{path}.ips", problems)
 
 
 def _check_interface_address(text: str, path: str, problems: Problems) -> None:
@@ -217,7 +217,7 @@ def _check_allocation(allocation: Mapping[str, Any], names: Names, path: str, pr
         elif source not in ("FromClaim", "FromClass"):
             problems.not_supported(f"{at}.source", source, ("FromClaim", "FromClass"))
         _check_references(item.get("requests") or (), names, at, problems)
-        devices.check_configuration(item, at, problems)
+        device_validation.check_configuration(item, at, problems)
 
     section = allocation.get("devices") or {}
     check_items(section.get("results") or (), 32, result, f"{path}.devices.results", problems)
@@ -226,7 +226,7 @@ def _check_allocation(allocation: Mapping[str, Any], names: Names, path: str, pr
         check_node_selector(selector, f"{path}.nodeSelector", problems)
 
 
-def _template(value: Object, problems: Problems) -> None:
+def _validate_template(value: Object, problems: Problems) -> None:
     check_built_in_metadata(value["metadata"], subdomain_name, True, problems)
     _check_template_spec(value.get("spec", {}), problems)
 
@@ -236,8 +236,8 @@ def _check_template_spec(spec: Mapping[str, Any], problems: Problems) -> None:
     _check_claim(spec.get("spec", {}).get("devices", {}), "spec.spec.devices", problems)
 
 
-def _update_template(new: Object, old: Object, problems: Problems) -> None:
-    metadata_update(new, old, problems)
+def _validate_template_update(new: Object, old: Object, problems: Problems) -> None:
+    validate_metadata_update(new, old, problems)
     if new.get("spec", {}) != old.get("spec", {}):
         go_text = go_struct("resource.ResourceClaimTemplateSpec", new.get("spec", {}))
         problems.invalid("spec", go_text, IMMUTABLE)
@@ -246,24 +246,24 @@ def _update_template(new: Object, old: Object, problems: Problems) -> None:
 
 def _check_class_spec(value: Object, problems: Problems) -> None:
     spec = value.get("spec", {})
-    devices.check_selectors(spec.get("selectors") or (), "spec.selectors", problems)
-    check_items(spec.get("config") or (), 32, devices.check_configuration, "spec.config", problems)
+    device_validation.check_selectors(spec.get("selectors") or (), "spec.selectors", problems)
+    check_items(spec.get("config") or (), 32, device_validation.check_configuration, "spec.config", problems)
 
 
-def _device_class(value: Object, problems: Problems) -> None:
+def _validate_device_class(value: Object, problems: Problems) -> None:
     check_built_in_metadata(value["metadata"], subdomain_name, False, problems)
     _check_class_spec(value, problems)
 
 
-def _update_device_class(new: Object, old: Object, problems: Problems) -> None:
-    metadata_update(new, old, problems)
+def _validate_device_class_update(new: Object, old: Object, problems: Problems) -> None:
+    validate_metadata_update(new, old, problems)
     _check_class_spec(new, problems)
 
 
 def _check_slice_spec(spec: Mapping[str, Any], old: Mapping[str, Any] | None, problems: Problems) -> None:
     pool = spec.get("pool", {})
-    csi_driver_name(spec.get("driver", ""), "spec.driver", problems)
-    devices.check_pool_name(pool.get("name", ""), "spec.pool.name", problems)
+    check_csi_driver_name(spec.get("driver", ""), "spec.driver", problems)
+    device_validation.check_pool_name(pool.get("name", ""), "spec.pool.name", problems)
     problems.positive("spec.pool.resourceSliceCount", pool.get("resourceSliceCount", 0))
     if (generation := pool.get("generation", 0)) < 0:
         problems.invalid("spec.pool.generation", generation, "must be greater than or equal to zero")
@@ -271,11 +271,11 @@ def _check_slice_spec(spec: Mapping[str, Any], old: Mapping[str, Any] | None, pr
         problems.unchanged("spec.pool.name", pool.get("name"), old.get("pool", {}).get("name"))
         problems.unchanged("spec.driver", spec.get("driver"), old.get("driver"))
         problems.unchanged("spec.nodeName", spec.get("nodeName"), old.get("nodeName"))
-    _check_place(spec, problems)
-    check_unique(spec.get("devices") or (), 128, _check_device, "name", "spec.devices", problems)
+    _check_node_selection(spec, problems)
+    check_unique_items(spec.get("devices") or (), 128, _check_device, "name", "spec.devices", problems)
 
 
-def _check_place(spec: Mapping[str, Any], problems: Problems) -> None:
+def _check_node_selection(spec: Mapping[str, Any], problems: Problems) -> None:
     """Check that a slice says in exactly one way where its devices are."""
     places: list[str] = []
     node, selector = spec.get("nodeName"), spec.get("nodeSelector")
@@ -296,30 +296,36 @@ def _check_place(spec: Mapping[str, Any], problems: Problems) -> None:
     elif spec.get("allNodes") is not None:
         problems.invalid("spec.allNodes", False, "must be either unset or set to true")
     if not places:
-        problems.required("spec", _ONE_PLACE)
+        problems.required("spec", _ONE_NODE_SELECTION)
     elif len(places) > 1:
         shown_fields = "{" + ", ".join(places) + "}"
-        problems.invalid("spec", shown_fields, f"{_ONE_PLACE}, but multiple fields are set")
+        problems.invalid("spec", shown_fields, f"{_ONE_NODE_SELECTION}, but multiple fields are set")
 
 
 def _check_device(device: Mapping[str, Any], path: str, problems: Problems) -> None:
     problems.all_invalid(f"{path}.name", device.get("name", ""), dns_label(device.get("name", "")))
-    devices.check_attributes(device, path, problems)
+    device_validation.check_attributes(device, path, problems)
     if any(device.get(field) is not None for field in ("nodeName", "nodeSelector", "allNodes")):
         problems.invalid(path, None, _PER_DEVICE)
 
 
-def _slice(value: Object, problems: Problems) -> None:
+def _validate_slice(value: Object, problems: Problems) -> None:
     check_built_in_metadata(value["metadata"], subdomain_name, False, problems)
     _check_slice_spec(value.get("spec", {}), None, problems)
 
 
-def _update_slice(new: Object, old: Object, problems: Problems) -> None:
-    metadata_update(new, old, problems)
+def _validate_slice_update(new: Object, old: Object, problems: Problems) -> None:
+    validate_metadata_update(new, old, problems)
     _check_slice_spec(new.get("spec", {}), old.get("spec", {}), problems)
 
 
-DEVICE_CLASS_RULES = Rules(_device_class, rechecked(_device_class, _update_device_class))
-RESOURCE_CLAIM_RULES = Rules(_claim, rechecked(_claim, _update_claim), _claim_status)
-RESOURCE_CLAIM_TEMPLATE_RULES = Rules(_template, rechecked(_template, _update_template))
-RESOURCE_SLICE_RULES = Rules(_slice, _update_slice)
+DEVICE_CLASS_RULES = ValidationRules(
+    _validate_device_class, create_then_update(_validate_device_class, _validate_device_class_update)
+)
+RESOURCE_CLAIM_RULES = ValidationRules(
+    _validate_claim, create_then_update(_validate_claim, _validate_claim_update), _validate_claim_status_update
+)
+RESOURCE_CLAIM_TEMPLATE_RULES = ValidationRules(
+    _validate_template, create_then_update(_validate_template, _validate_template_update)
+)
+RESOURCE_SLICE_RULES = ValidationRules(_validate_slice, _validate_slice_update)

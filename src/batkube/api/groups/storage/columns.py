@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from batkube.api.printing.ages import age
-from batkube.api.printing.texts import NONE, UNSET
+from batkube.api.printing.cell_texts import NONE, UNSET
 from batkube.cluster.store import KubeObject
 from batkube.kernel.instants import Instant
 

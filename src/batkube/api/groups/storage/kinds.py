@@ -4,45 +4,47 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from batkube.api.groups.kind import Kind, of_any_change
+from batkube.api.groups.kind_model.kind import Kind, create_warnings_on_update
+from batkube.api.groups.kind_model.strategy import PROTECTED_FIELDS_AND_METADATA, SPEC, Strategy
 from batkube.api.groups.storage import columns, defaults, validation, warnings
-from batkube.api.groups.strategy import FAR_APART, SPEC, Strategy
 
-_CAREFUL = Strategy(unconditional=False)
+_CONDITIONAL_UPDATE = Strategy(allow_unconditional_update=False)
 #: What is special about each kind, by its name in the store.
 KINDS: Mapping[str, Kind] = {
     "csidrivers.storage.k8s.io": Kind(
-        defaults={"v1": defaults.fill_csi_driver},
+        defaults={"v1": defaults.set_csi_driver_defaults},
         strategy=Strategy(
-            counts=(SPEC,), unconditional=False, disabled=(("spec", "nodeAllocatableUpdatePeriodSeconds"),)
+            generation_fields=(SPEC,),
+            allow_unconditional_update=False,
+            disabled_fields=(("spec", "nodeAllocatableUpdatePeriodSeconds"),),
         ),
         rules=validation.CSIDRIVER_RULES,
         cells=columns.csi_driver_cells,
     ),
     "csinodes.storage.k8s.io": Kind(
-        strategy=_CAREFUL,
+        strategy=_CONDITIONAL_UPDATE,
         rules=validation.CSINODE_RULES,
         cells=columns.csi_node_cells,
     ),
     "csistoragecapacities.storage.k8s.io": Kind(
-        strategy=_CAREFUL,
+        strategy=_CONDITIONAL_UPDATE,
         rules=validation.CSISTORAGE_CAPACITY_RULES,
-        warn=warnings.of_capacity,
-        warn_update={"": of_any_change(warnings.of_capacity)},
+        warnings_on_create=warnings.capacity_warnings,
+        warnings_on_update={"": create_warnings_on_update(warnings.capacity_warnings)},
     ),
     "storageclasses.storage.k8s.io": Kind(
-        defaults={"v1": defaults.fill_storage_class},
+        defaults={"v1": defaults.set_storage_class_defaults},
         rules=validation.STORAGE_CLASS_RULES,
         cells=columns.storage_class_cells,
-        warn=warnings.of_storage_class,
-        warn_update={"": of_any_change(warnings.of_storage_class)},
+        warnings_on_create=warnings.storage_class_warnings,
+        warnings_on_update={"": create_warnings_on_update(warnings.storage_class_warnings)},
     ),
     "volumeattachments.storage.k8s.io": Kind(
-        defaults={"v1": defaults.fill_volume_attachment},
+        defaults={"v1": defaults.set_volume_attachment_defaults},
         strategy=Strategy(
-            keeps=FAR_APART,
-            unconditional=False,
-            disabled=tuple(("status", name, "errorCode") for name in ("attachError", "detachError")),
+            protected_fields=PROTECTED_FIELDS_AND_METADATA,
+            allow_unconditional_update=False,
+            disabled_fields=tuple(("status", name, "errorCode") for name in ("attachError", "detachError")),
         ),
         rules=validation.VOLUME_ATTACHMENT_RULES,
         cells=columns.volume_attachment_cells,

@@ -6,18 +6,18 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from batkube.api.groups.core.volumes.sources import csi_driver_name
+from batkube.api.groups.core.volumes.source_validation import check_csi_driver_name
 from batkube.api.groups.core.volumes.validation import check_volume_spec
 from batkube.api.validation.go_values import go_struct
 from batkube.api.validation.metadata import check_built_in_metadata, check_label_name, check_selector
-from batkube.api.validation.names import between, qualified_name, size, subdomain_name
-from batkube.api.validation.problems import IMMUTABLE, NOT_NEGATIVE, Problems, repeats
+from batkube.api.validation.names import byte_length, inclusive_range_message, qualified_name, subdomain_name
+from batkube.api.validation.problems import IMMUTABLE, NOT_NEGATIVE, Problems, mark_repeats
 from batkube.api.validation.quantities import quantity
-from batkube.api.validation.rules import Object, Rules, metadata_update, rechecked
+from batkube.api.validation.rules import Object, ValidationRules, create_then_update, validate_metadata_update
 
-_LIMIT = 256 * 1024
+_PARAMETERS_BYTES_MAX = 256 * 1024
 _FS_GROUP_POLICIES = ("File", "None", "ReadWriteOnceWithFSType")
-_LIFECYCLES = ("Persistent", "Ephemeral")
+_LIFECYCLE_MODES = ("Persistent", "Ephemeral")
 _ONE_SOURCE = "must specify exactly one of inlineVolumeSpec and persistentVolumeName"
 
 
@@ -34,13 +34,13 @@ def _check_parameters(parameters: Mapping[str, str], path: str, problems: Proble
         return
     if "" in parameters:
         problems.invalid(path, "", "field can not be empty.")
-    if sum(size(key) + size(value) for key, value in parameters.items()) > _LIMIT:
-        problems.too_long(path, _LIMIT)
+    if sum(byte_length(key) + byte_length(value) for key, value in parameters.items()) > _PARAMETERS_BYTES_MAX:
+        problems.too_long(path, _PARAMETERS_BYTES_MAX)
     if needed and not parameters:
         problems.required(path, "must contain at least one key/value pair")
 
 
-def _storage_class(value: Object, problems: Problems) -> None:
+def _validate_storage_class(value: Object, problems: Problems) -> None:
     check_built_in_metadata(value["metadata"], subdomain_name, False, problems)
     _check_provisioner(value.get("provisioner", ""), "provisioner", problems)
     _check_parameters(value.get("parameters") or {}, "parameters", problems, needed=False)
@@ -68,7 +68,7 @@ def _check_topology(term: Mapping[str, Any], path: str, problems: Problems) -> d
         key, values = requirement.get("key", ""), requirement.get("values") or []
         if not values:
             problems.required(f"{at}.values")
-        for number, (value, is_repeated) in enumerate(zip(values, repeats(values), strict=True)):
+        for number, (value, is_repeated) in enumerate(zip(values, mark_repeats(values), strict=True)):
             if is_repeated:
                 problems.duplicate(f"{at}.values[{number}]", value)
         check_label_name(key, f"{at}.key", problems)
@@ -78,34 +78,34 @@ def _check_topology(term: Mapping[str, Any], path: str, problems: Problems) -> d
     return values_by_key
 
 
-def _update_storage_class(new: Object, old: Object, problems: Problems) -> None:
-    metadata_update(new, old, problems)
+def _validate_storage_class_update(new: Object, old: Object, problems: Problems) -> None:
+    validate_metadata_update(new, old, problems)
     for field in ("parameters", "provisioner", "reclaimPolicy"):
         if (new.get(field) or None) != (old.get(field) or None):
             problems.forbidden(field, f"updates to {field} are forbidden.")
     problems.unchanged("volumeBindingMode", new.get("volumeBindingMode"), old.get("volumeBindingMode"))
 
 
-def _attachment(value: Object, problems: Problems) -> None:
+def _validate_attachment(value: Object, problems: Problems) -> None:
     check_built_in_metadata(value["metadata"], subdomain_name, False, problems)
     spec, status = value.get("spec", {}), value.get("status", {})
     if not spec.get("attacher"):
         problems.required("spec.attacher")
-    _check_attached(spec.get("source", {}), problems)
+    _check_attachment_source(spec.get("source", {}), problems)
     node = spec.get("nodeName", "")
     problems.all_invalid("spec.nodeName", node, subdomain_name(node, False))
     notes = status.get("attachmentMetadata") or {}
-    if sum(size(key) + size(text) for key, text in notes.items()) > _LIMIT:
-        problems.too_long("status.attachmentMetadata", _LIMIT)
+    if sum(byte_length(key) + byte_length(text) for key, text in notes.items()) > _PARAMETERS_BYTES_MAX:
+        problems.too_long("status.attachmentMetadata", _PARAMETERS_BYTES_MAX)
     for field in ("attachError", "detachError"):
         error = status.get(field) or {}
-        if size(error.get("message", "")) > 1024:
-            problems.too_long(f"status.{field}.message", _LIMIT)
+        if byte_length(error.get("message", "")) > 1024:
+            problems.too_long(f"status.{field}.message", _PARAMETERS_BYTES_MAX)
         if (code := error.get("errorCode") or 0) < 0:
-            problems.invalid(f"status.{field}.errorCode", code, between(0, 2**31 - 1))
+            problems.invalid(f"status.{field}.errorCode", code, inclusive_range_message(0, 2**31 - 1))
 
 
-def _check_attached(source: Mapping[str, Any], problems: Problems) -> None:
+def _check_attachment_source(source: Mapping[str, Any], problems: Problems) -> None:
     inline, name = source.get("inlineVolumeSpec"), source.get("persistentVolumeName")
     if inline is None and name is None:
         problems.required("spec.source", _ONE_SOURCE)
@@ -118,29 +118,29 @@ def _check_attached(source: Mapping[str, Any], problems: Problems) -> None:
         check_volume_spec(inline, "", "spec.source.inlineVolumeSpec", problems, inline=True)
 
 
-def _create_attachment(value: Object, problems: Problems) -> None:
-    _attachment(value, problems)
+def _validate_attachment_create(value: Object, problems: Problems) -> None:
+    _validate_attachment(value, problems)
     spec = value.get("spec", {})
-    csi_driver_name(spec.get("attacher", ""), "spec.attacher", problems)
+    check_csi_driver_name(spec.get("attacher", ""), "spec.attacher", problems)
     if (name := spec.get("source", {}).get("persistentVolumeName")) is not None:
         problems.all_invalid("spec.source.persistentVolumeName", name, subdomain_name(name, False))
 
 
-def _update_attachment(new: Object, old: Object, problems: Problems) -> None:
-    _attachment(new, problems)
+def _validate_attachment_update(new: Object, old: Object, problems: Problems) -> None:
+    _validate_attachment(new, problems)
     if new.get("spec", {}) != old.get("spec", {}):
         problems.invalid("spec", go_struct("storage.VolumeAttachmentSpec", new.get("spec", {})), IMMUTABLE)
 
 
-def _csi_node(value: Object, problems: Problems) -> None:
+def _validate_csi_node(value: Object, problems: Problems) -> None:
     check_built_in_metadata(value["metadata"], subdomain_name, False, problems)
     names: set[str] = set()
     for index, driver in enumerate(value.get("spec", {}).get("drivers") or ()):
         path, name, node = f"spec.drivers[{index}]", driver.get("name", ""), driver.get("nodeID", "")
-        csi_driver_name(name, f"{path}.name", problems)
+        check_csi_driver_name(name, f"{path}.name", problems)
         if not node:
             problems.required(f"{path}.nodeID")
-        if size(node) > 256:
+        if byte_length(node) > 256:
             problems.invalid(f"{path}.nodeID", node, "must be 256 characters or less")
         count = (driver.get("allocatable") or {}).get("count") or 0
         problems.not_negative(f"{path}.allocatable.count", count)
@@ -151,7 +151,7 @@ def _csi_node(value: Object, problems: Problems) -> None:
 
 
 def _check_topology_keys(keys: Sequence[str], path: str, problems: Problems) -> None:
-    for key, is_repeated in zip(keys, repeats(keys), strict=True):
+    for key, is_repeated in zip(keys, mark_repeats(keys), strict=True):
         if not key:
             problems.required(path)
         if is_repeated:
@@ -159,8 +159,8 @@ def _check_topology_keys(keys: Sequence[str], path: str, problems: Problems) -> 
         problems.all_invalid(path, key, qualified_name(key))
 
 
-def _update_csi_node(new: Object, old: Object, problems: Problems) -> None:
-    _csi_node(new, problems)
+def _validate_csi_node_update(new: Object, old: Object, problems: Problems) -> None:
+    _validate_csi_node(new, problems)
     drivers = new.get("spec", {}).get("drivers") or ()
     for before in old.get("spec", {}).get("drivers") or ():
         for driver in drivers:
@@ -181,8 +181,8 @@ def _check_driver_spec(value: Object, problems: Problems) -> None:
         problems.not_supported("spec.fsGroupPolicy", policy, _FS_GROUP_POLICIES)
     _check_token_requests(spec.get("tokenRequests") or (), problems)
     for mode in spec.get("volumeLifecycleModes") or ():
-        if mode not in _LIFECYCLES:
-            problems.not_supported("spec.volumeLifecycleModes", mode, _LIFECYCLES)
+        if mode not in _LIFECYCLE_MODES:
+            problems.not_supported("spec.volumeLifecycleModes", mode, _LIFECYCLE_MODES)
     if spec.get("seLinuxMount") is None:
         problems.required("spec.seLinuxMount")
     period = spec.get("nodeAllocatableUpdatePeriodSeconds")
@@ -211,13 +211,13 @@ def _check_token_requests(requests: Sequence[Mapping[str, Any]], problems: Probl
             problems.invalid(f"{path}.expirationSeconds", seconds, detail)
 
 
-def _driver(value: Object, problems: Problems) -> None:
+def _validate_driver(value: Object, problems: Problems) -> None:
     check_built_in_metadata(value["metadata"], subdomain_name, False, problems)
     _check_driver_spec(value, problems)
 
 
-def _update_driver(new: Object, old: Object, problems: Problems) -> None:
-    metadata_update(new, old, problems)
+def _validate_driver_update(new: Object, old: Object, problems: Problems) -> None:
+    validate_metadata_update(new, old, problems)
     _check_driver_spec(new, problems)
     spec, before = new.get("spec", {}), old.get("spec", {})
     for field, path in (("attachRequired", "attachedRequired"), ("volumeLifecycleModes", "volumeLifecycleModes")):
@@ -225,7 +225,7 @@ def _update_driver(new: Object, old: Object, problems: Problems) -> None:
             problems.invalid(f"spec.{path}", spec.get(field), IMMUTABLE)
 
 
-def _capacity(value: Object, problems: Problems) -> None:
+def _validate_capacity(value: Object, problems: Problems) -> None:
     check_built_in_metadata(value["metadata"], subdomain_name, True, problems)
     check_selector(value.get("nodeTopology"), "nodeTopology", problems)
     name = value.get("storageClassName", "")
@@ -235,8 +235,8 @@ def _capacity(value: Object, problems: Problems) -> None:
         problems.invalid("capacity", str(amount), NOT_NEGATIVE)
 
 
-def _update_capacity(new: Object, old: Object, problems: Problems) -> None:
-    metadata_update(new, old, problems)
+def _validate_capacity_update(new: Object, old: Object, problems: Problems) -> None:
+    validate_metadata_update(new, old, problems)
     topology = new.get("nodeTopology")
     if topology != old.get("nodeTopology"):
         problems.invalid("nodeTopology", go_struct("*meta.LabelSelector", topology), IMMUTABLE)
@@ -244,27 +244,33 @@ def _update_capacity(new: Object, old: Object, problems: Problems) -> None:
         problems.invalid("storageClassName", name, IMMUTABLE)
 
 
-def _attributes_class(value: Object, problems: Problems) -> None:
+def _validate_attributes_class(value: Object, problems: Problems) -> None:
     check_built_in_metadata(value["metadata"], subdomain_name, False, problems)
     _check_provisioner(value.get("driverName", ""), "driverName", problems)
     _check_parameters(value.get("parameters") or {}, "parameters", problems, needed=True)
 
 
-def _update_attributes_class(new: Object, old: Object, problems: Problems) -> None:
-    metadata_update(new, old, problems)
+def _validate_attributes_class_update(new: Object, old: Object, problems: Problems) -> None:
+    validate_metadata_update(new, old, problems)
     for field in ("driverName", "parameters"):
         if (new.get(field) or None) != (old.get(field) or None):
             problems.forbidden(field, f"updates to {field} are forbidden.")
-    _attributes_class(new, problems)
+    _validate_attributes_class(new, problems)
 
 
-CSIDRIVER_RULES = Rules(_driver, _update_driver)
-CSINODE_RULES = Rules(_csi_node, rechecked(_csi_node, _update_csi_node))
-CSISTORAGE_CAPACITY_RULES = Rules(_capacity, rechecked(_capacity, _update_capacity))
-STORAGE_CLASS_RULES = Rules(_storage_class, rechecked(_storage_class, _update_storage_class))
-VOLUME_ATTACHMENT_RULES = Rules(
-    _create_attachment,
-    rechecked(_attachment, _update_attachment),
-    rechecked(_attachment, _update_attachment),
+CSIDRIVER_RULES = ValidationRules(_validate_driver, _validate_driver_update)
+CSINODE_RULES = ValidationRules(_validate_csi_node, create_then_update(_validate_csi_node, _validate_csi_node_update))
+CSISTORAGE_CAPACITY_RULES = ValidationRules(
+    _validate_capacity, create_then_update(_validate_capacity, _validate_capacity_update)
 )
-VOLUME_ATTRIBUTES_CLASS_RULES = Rules(_attributes_class, rechecked(_attributes_class, _update_attributes_class))
+STORAGE_CLASS_RULES = ValidationRules(
+    _validate_storage_class, create_then_update(_validate_storage_class, _validate_storage_class_update)
+)
+VOLUME_ATTACHMENT_RULES = ValidationRules(
+    _validate_attachment_create,
+    create_then_update(_validate_attachment, _validate_attachment_update),
+    create_then_update(_validate_attachment, _validate_attachment_update),
+)
+VOLUME_ATTRIBUTES_CLASS_RULES = ValidationRules(
+    _validate_attributes_class, create_then_update(_validate_attributes_class, _validate_attributes_class_update)
+)

@@ -11,8 +11,8 @@ from typing import Any
 
 import msgspec
 
-from batkube.api.printing.ages import age, since
-from batkube.api.printing.texts import NONE, container_cells, labels
+from batkube.api.printing.ages import age, time_since
+from batkube.api.printing.cell_texts import NONE, container_cells, format_labels
 from batkube.cluster.store import KubeObject
 from batkube.kernel.instants import Instant
 
@@ -29,7 +29,7 @@ _FINISHED = tuple(ROW_CONDITIONS)
 _NODE_LOST = "NodeLost"
 
 
-class _Count(msgspec.Struct):
+class _ContainerSummary(msgspec.Struct):
     """What is learnt from the containers."""
 
     reason: str
@@ -48,7 +48,7 @@ class _Count(msgspec.Struct):
     def restarts_text(self, now: Instant) -> str:
         """Return the number of restarts, and how long ago the last one was."""
         if self.restarts and self.last_restart:
-            return f"{self.restarts} ({since(self.last_restart, now)} ago)"
+            return f"{self.restarts} ({time_since(self.last_restart, now)} ago)"
         return str(self.restarts)
 
 
@@ -56,20 +56,20 @@ def pod_cells(pod: KubeObject, now: Instant) -> list[Any]:
     """Return the cells of a pod."""
     spec, status = pod.get("spec", {}), pod.get("status", {})
     conditions = status.get("conditions") or ()
-    count = _Count(_reason_without_containers(status, conditions))
+    count = _ContainerSummary(_reason_without_containers(status, conditions))
     sidecars = {part["name"] for part in spec.get("initContainers") or () if part.get("restartPolicy") == "Always"}
-    sidecar_count = _Count("")
-    initializing = _look_at_init_containers(spec, status, sidecars, count, sidecar_count)
-    if not initializing or _first_status(conditions, "Initialized") == "True":
+    sidecar_count = _ContainerSummary("")
+    initializing = _summarize_init_containers(spec, status, sidecars, count, sidecar_count)
+    if not initializing or _first_condition_status(conditions, "Initialized") == "True":
         count.restarts, count.last_restart = sidecar_count.restarts, sidecar_count.last_restart
-        _look_at_containers(status, conditions, count)
+        _summarize_containers(status, conditions, count)
     total = len(spec.get("containers") or ()) + len(sidecars)
     # The older field wins where both are set (Kubernetes: Convert_v1_PodStatus_To_core_PodStatus).
     address = status.get("podIP") or next((part.get("ip") for part in status.get("podIPs") or ()), None)
     return [
         pod["metadata"].get("name", ""),
         f"{count.ready}/{total}",
-        _ending_word(pod, status) or count.reason,
+        _terminating_reason(pod, status) or count.reason,
         count.restarts_text(now),
         age(pod, now),
         address or NONE,
@@ -79,7 +79,7 @@ def pod_cells(pod: KubeObject, now: Instant) -> list[Any]:
     ]
 
 
-def row_conditions(pod: KubeObject) -> list[dict[str, str]] | None:
+def pod_row_conditions(pod: KubeObject) -> list[dict[str, str]] | None:
     """Return the conditions of a pod's row, which tell clients that it has finished."""
     return ROW_CONDITIONS.get(pod.get("status", {}).get("phase", ""))
 
@@ -91,8 +91,12 @@ def _reason_without_containers(status: Mapping[str, Any], conditions: Sequence[M
     return str(status.get("reason") or status.get("phase", ""))
 
 
-def _look_at_init_containers(
-    spec: Mapping[str, Any], status: Mapping[str, Any], sidecars: set[str], count: _Count, sidecar_count: _Count
+def _summarize_init_containers(
+    spec: Mapping[str, Any],
+    status: Mapping[str, Any],
+    sidecars: set[str],
+    count: _ContainerSummary,
+    sidecar_count: _ContainerSummary,
 ) -> bool:
     """Find the first init container that has not done its part; return whether there is one."""
     for number, container in enumerate(status.get("initContainerStatuses") or ()):
@@ -108,7 +112,7 @@ def _look_at_init_containers(
             count.ready += bool(container.get("ready"))
             continue
         if ended is not None:
-            count.reason = "Init:" + _end_word(ended)
+            count.reason = "Init:" + _terminated_reason(ended)
         elif waiting.get("reason", "") not in ("", "PodInitializing"):
             count.reason = "Init:" + waiting["reason"]
         else:
@@ -117,7 +121,9 @@ def _look_at_init_containers(
     return False
 
 
-def _look_at_containers(status: Mapping[str, Any], conditions: Sequence[Mapping[str, Any]], count: _Count) -> None:
+def _summarize_containers(
+    status: Mapping[str, Any], conditions: Sequence[Mapping[str, Any]], count: _ContainerSummary
+) -> None:
     """Take in the containers, last first, so that the first one's word stands."""
     is_running = False
     for container in reversed(status.get("containerStatuses") or ()):
@@ -127,7 +133,7 @@ def _look_at_containers(status: Mapping[str, Any], conditions: Sequence[Mapping[
         if waiting.get("reason"):
             count.reason = waiting["reason"]
         elif ended is not None:
-            count.reason = _end_word(ended)
+            count.reason = _terminated_reason(ended)
         elif container.get("ready") and state.get("running") is not None:
             is_running = True
             count.ready += 1
@@ -136,13 +142,13 @@ def _look_at_containers(status: Mapping[str, Any], conditions: Sequence[Mapping[
         count.reason = "Running" if is_ready else "NotReady"
 
 
-def _end_word(ended: Mapping[str, Any]) -> str:
+def _terminated_reason(ended: Mapping[str, Any]) -> str:
     if ended.get("reason"):
         return str(ended["reason"])
     return f"Signal:{ended['signal']}" if ended.get("signal") else f"ExitCode:{ended.get('exitCode', 0)}"
 
 
-def _ending_word(pod: KubeObject, status: Mapping[str, Any]) -> str:
+def _terminating_reason(pod: KubeObject, status: Mapping[str, Any]) -> str:
     """Return the word for a pod that is being deleted, "" for any other."""
     if pod["metadata"].get("deletionTimestamp") is None:
         return ""
@@ -151,7 +157,7 @@ def _ending_word(pod: KubeObject, status: Mapping[str, Any]) -> str:
     return "" if status.get("phase") in _FINISHED else "Terminating"
 
 
-def _first_status(conditions: Sequence[Mapping[str, Any]], wanted: str) -> str | None:
+def _first_condition_status(conditions: Sequence[Mapping[str, Any]], wanted: str) -> str | None:
     return next((condition.get("status") for condition in conditions if condition.get("type") == wanted), None)
 
 
@@ -159,7 +165,7 @@ def _readiness_gates(spec: Mapping[str, Any], conditions: Sequence[Mapping[str, 
     gates = spec.get("readinessGates")
     if not gates:
         return NONE
-    passed = sum(_first_status(conditions, gate.get("conditionType", "")) == "True" for gate in gates)
+    passed = sum(_first_condition_status(conditions, gate.get("conditionType", "")) == "True" for gate in gates)
     return f"{passed}/{len(gates)}"
 
 
@@ -169,5 +175,5 @@ def pod_template_cells(template: KubeObject, now: Instant) -> list[Any]:
     return [
         template["metadata"].get("name", ""),
         *container_cells(inner),
-        labels(inner.get("metadata", {}).get("labels")),
+        format_labels(inner.get("metadata", {}).get("labels")),
     ]

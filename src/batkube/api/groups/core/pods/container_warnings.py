@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from batkube.api.groups.core.pods.strategy import app_armor_profile
-from batkube.api.groups.core.volumes.warnings import of_fraction
+from batkube.api.groups.core.volumes.warnings import fractional_byte_warnings
 from batkube.api.validation.field_errors import go_quote
 
 _SECCOMP = "container.seccomp.security.alpha.kubernetes.io/"
@@ -21,7 +21,7 @@ _BYTES = (
 Container = Mapping[str, Any]
 
 
-def of_containers(spec: Mapping[str, Any], annotations: Mapping[str, str], path: str) -> list[str]:
+def container_warnings(spec: Mapping[str, Any], annotations: Mapping[str, str], path: str) -> list[str]:
     """Return what is to be said of all containers of a pod, or of a template at `path`."""
     containers = [
         (container, f"{path}spec.{field}[{index}]")
@@ -32,13 +32,13 @@ def of_containers(spec: Mapping[str, Any], annotations: Mapping[str, str], path:
     warnings: list[str] = []
     for container, place in containers:
         if annotations:
-            warnings += _of_annotations(container, spec, annotations, path)
+            warnings += _annotation_warnings(container, spec, annotations, path)
         for field, resource in _BYTES:
             amounts = (container.get("resources") or {}).get(field)
             if amounts and resource in amounts:
-                warnings += of_fraction(f"{place}.resources.{field}[{resource}]", amounts[resource])
+                warnings += fractional_byte_warnings(f"{place}.resources.{field}[{resource}]", amounts[resource])
         if len(container.get("env") or ()) > 1:
-            warnings += _of_environment(container, place)
+            warnings += _environment_warnings(container, place)
     ports = [
         (port, f"{place}.ports[{index}]")
         for container, place in containers
@@ -46,12 +46,12 @@ def of_containers(spec: Mapping[str, Any], annotations: Mapping[str, str], path:
         for index, port in enumerate(container["ports"])
     ]
     if ports:
-        warnings += _of_ports(ports)
-        warnings += _of_port_names(ports)
+        warnings += _port_warnings(ports)
+        warnings += _port_name_warnings(ports)
     return warnings
 
 
-def _of_annotations(
+def _annotation_warnings(
     container: Container, spec: Mapping[str, Any], annotations: Mapping[str, str], path: str
 ) -> Iterator[str]:
     """Security profiles that are given by annotations; those of AppArmor only in templates, pods take them over."""
@@ -70,7 +70,7 @@ def _of_annotations(
             )
 
 
-def _of_environment(container: Container, place: str) -> Iterator[str]:
+def _environment_warnings(container: Container, place: str) -> Iterator[str]:
     """Variables that replace others instead of building upon them."""
     seen = {}
     for index, variable in enumerate(container["env"]):
@@ -86,7 +86,7 @@ def _of_environment(container: Container, place: str) -> Iterator[str]:
         seen[name] = True
 
 
-def _of_ports(ports: list[tuple[Container, str]]) -> Iterator[str]:
+def _port_warnings(ports: list[tuple[Container, str]]) -> Iterator[str]:
     """Ports that are given twice, wholly or in part."""
     known: dict[tuple[int, str], list[tuple[Container, str]]] = {}
     for port, place in ports:
@@ -107,7 +107,7 @@ def _of_ports(ports: list[tuple[Container, str]]) -> Iterator[str]:
         others.append((port, place))
 
 
-def _of_port_names(ports: list[tuple[Container, str]]) -> Iterator[str]:
+def _port_name_warnings(ports: list[tuple[Container, str]]) -> Iterator[str]:
     """Names of ports that another container has used."""
     known: dict[str, str] = {}
     for port, place in ports:

@@ -11,16 +11,16 @@ from __future__ import annotations
 from typing import Any
 
 from batkube.api.groups.core.pods.images import tag_of
-from batkube.api.groups.core.pods.requests import fill_pod_level_resources
-from batkube.api.groups.core.volumes.defaults import fill_field_reference, fill_volume
-from batkube.api.groups.filling import (
+from batkube.api.groups.core.pods.resource_totals import set_pod_level_resource_defaults
+from batkube.api.groups.core.volumes.defaults import set_field_reference_defaults, set_volume_defaults
+from batkube.api.groups.kind_model.defaults import (
     Defaults,
+    ensure_struct,
     fill_absent,
     fill_empty,
-    round_amounts,
-    round_requirements,
-    struct,
-    structs,
+    list_items,
+    round_resource_lists,
+    round_resource_requirements,
 )
 
 _SPEC: Defaults = {"restartPolicy": "Always", "dnsPolicy": "ClusterFirst", "schedulerName": "default-scheduler"}
@@ -45,104 +45,104 @@ _INIT_CONTAINER_ANNOTATIONS = (
 )
 
 
-def fill_pod(pod: dict[str, Any]) -> None:
+def set_pod_defaults(pod: dict[str, Any]) -> None:
     """Give a pod its defaults."""
     spec = pod.get("spec")
     if spec is None:
         spec = pod["spec"] = {}
     for name in ("containers", "initContainers"):
-        for container in structs(spec, name):
-            _requests_from_limits(container.get("resources"))
+        for container in list_items(spec, name):
+            _set_requests_from_limits(container.get("resources"))
     if spec.get("resources"):
-        fill_pod_level_resources(spec)
+        set_pod_level_resource_defaults(spec)
     if spec.get("enableServiceLinks") is None:
         spec["enableServiceLinks"] = True
     if spec.get("hostNetwork"):
-        _host_ports(spec)
-    fill_pod_spec(spec)
+        _set_host_ports(spec)
+    set_pod_spec_defaults(spec)
     if spec["terminationGracePeriodSeconds"] < 0:
         spec["terminationGracePeriodSeconds"] = 1
     _drop_init_container_annotations(pod.get("metadata"))
     status = pod.get("status")
     if status:
-        _status(status)
+        _set_status_defaults(status)
 
 
-def fill_template(template: dict[str, Any] | None) -> None:
+def set_template_defaults(template: dict[str, Any] | None) -> None:
     """Give a pod template its defaults."""
     if template is None:
         return
     spec = template.get("spec")
     if spec is None:
         spec = template["spec"] = {}
-    fill_pod_spec(spec)
+    set_pod_spec_defaults(spec)
     _drop_init_container_annotations(template.get("metadata"))
 
 
-def fill_pod_spec(spec: dict[str, Any]) -> None:
+def set_pod_spec_defaults(spec: dict[str, Any]) -> None:
     """Give the specification that pods and templates share its defaults."""
     fill_empty(spec, _SPEC)
     if spec.get("securityContext") is None:
         spec["securityContext"] = {}
     if spec.get("terminationGracePeriodSeconds") is None:
         spec["terminationGracePeriodSeconds"] = _GRACE_S
-    for volume in structs(spec, "volumes"):
-        fill_volume(volume)
+    for volume in list_items(spec, "volumes"):
+        set_volume_defaults(volume)
     for name in _CONTAINERS:
-        for container in structs(spec, name):
-            _container(container)
-    round_amounts(spec, "overhead")
-    round_requirements(spec)
+        for container in list_items(spec, name):
+            _set_container_defaults(container)
+    round_resource_lists(spec, "overhead")
+    round_resource_requirements(spec)
     # The account has an old name too; both always agree.
     account = spec.get("serviceAccountName") or spec.get("serviceAccount")
     if account:
         spec["serviceAccountName"] = spec["serviceAccount"] = account
 
 
-def _container(container: dict[str, Any]) -> None:
+def _set_container_defaults(container: dict[str, Any]) -> None:
     fill_empty(container, _CONTAINER)
     if not container.get("imagePullPolicy"):
         latest = tag_of(container.get("image") or "") == "latest"
         container["imagePullPolicy"] = "Always" if latest else "IfNotPresent"
-    for port in structs(container, "ports"):
+    for port in list_items(container, "ports"):
         fill_empty(port, _PORT)
-    for variable in structs(container, "env"):
+    for variable in list_items(container, "env"):
         source = variable.get("valueFrom")
         if source:
-            fill_field_reference(source)
+            set_field_reference_defaults(source)
             if source.get("fileKeyRef") is not None:
                 fill_absent(source["fileKeyRef"], _FILE_KEY)
-    round_requirements(container)
+    round_resource_requirements(container)
     for name in _PROBES:
         probe = container.get(name)
         if probe is not None:
             fill_empty(probe, _PROBE)
-            _handler(probe)
+            _set_handler_defaults(probe)
             if probe.get("grpc") is not None:
                 fill_absent(probe["grpc"], _GRPC)
     lifecycle = container.get("lifecycle")
     if lifecycle:
         for name in ("postStart", "preStop"):
-            _handler(lifecycle.get(name) or {})
+            _set_handler_defaults(lifecycle.get(name) or {})
 
 
-def _handler(handler: dict[str, Any]) -> None:
+def _set_handler_defaults(handler: dict[str, Any]) -> None:
     http = handler.get("httpGet")
     if http is not None:
         fill_empty(http, _HTTP_GET)
 
 
-def _requests_from_limits(resources: dict[str, Any] | None) -> None:
+def _set_requests_from_limits(resources: dict[str, Any] | None) -> None:
     limits = resources.get("limits") if resources else None
     if resources is not None and limits:
         requests = resources.get("requests")
         resources["requests"] = {**limits, **requests} if requests else dict(limits)
 
 
-def _host_ports(spec: dict[str, Any]) -> None:
+def _set_host_ports(spec: dict[str, Any]) -> None:
     for name in ("containers", "initContainers"):
-        for container in structs(spec, name):
-            for port in structs(container, "ports"):
+        for container in list_items(spec, name):
+            for port in list_items(container, "ports"):
                 if not port.get("hostPort") and port.get("containerPort"):
                     port["hostPort"] = port["containerPort"]
 
@@ -157,12 +157,12 @@ def _drop_init_container_annotations(metadata: dict[str, Any] | None) -> None:
             del metadata["annotations"]
 
 
-def _status(status: dict[str, Any]) -> None:
+def _set_status_defaults(status: dict[str, Any]) -> None:
     """Round amounts, and let `podIP` be the first of `podIPs`, which is the only one kept inside the real server."""
     for name in _STATUSES:
-        for container in structs(status, name):
-            round_amounts(container, "allocatedResources")
-            round_requirements(container)
+        for container in list_items(status, name):
+            round_resource_lists(container, "allocatedResources")
+            round_resource_requirements(container)
     address, addresses = status.get("podIP"), status.get("podIPs")
     if address and not (addresses and addresses[0].get("ip") == address):
         status["podIPs"] = [{"ip": address}]
@@ -170,6 +170,6 @@ def _status(status: dict[str, Any]) -> None:
         status["podIP"] = addresses[0].get("ip", "")
 
 
-def fill_pod_template(obj: dict[str, Any]) -> None:
+def set_pod_template_defaults(obj: dict[str, Any]) -> None:
     """The defaults of a PodTemplate, which is a template as an object of its own."""
-    fill_template(struct(obj, "template"))
+    set_template_defaults(ensure_struct(obj, "template"))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from batkube.kernel.remembering import remembered
+from batkube.kernel.memo import memoized
 
 _HOST = r"(?:[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?)(?:\.[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?)*|\[[a-fA-F0-9:]+\]"
 _DOMAIN = re.compile(rf"(?:{_HOST})(?::[0-9]+)?")
@@ -22,7 +22,7 @@ _REMAINDER = re.compile(
 _IDENTIFIER = re.compile(r"[a-f0-9]{64}")
 
 
-@remembered(4096)  # a cluster runs few images, and every pod names one
+@memoized(4096)  # a cluster runs few images, and every pod names one
 def tag_of(image: str) -> str:
     """Return the tag of an image: `latest` if it has neither tag nor digest, "" if there is none to speak of."""
     domain, slash, remainder = image.partition("/")

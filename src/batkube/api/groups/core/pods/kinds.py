@@ -4,38 +4,41 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from batkube.api.groups.core.pods import columns, defaults, strategy, validation, warnings
-from batkube.api.groups.kind import Kind, of_any_change
-from batkube.api.groups.strategy import SPEC, STATUS, Strategy, counted
+from batkube.api.groups.core.pods import columns, defaults, strategy, warnings
+from batkube.api.groups.core.pods.validation import pods
+from batkube.api.groups.kind_model.kind import Kind, create_warnings_on_update
+from batkube.api.groups.kind_model.strategy import SPEC, STATUS, Strategy, with_generation
 
 #: What is special about each kind, by its name in the store.
 KINDS: Mapping[str, Kind] = {
     "pods": Kind(
-        defaults={"v1": defaults.fill_pod},
+        defaults={"v1": defaults.set_pod_defaults},
         strategy=Strategy(
-            keeps={"": (STATUS,), "status": (SPEC, ("metadata", "ownerReferences"))}, counts=(SPEC,), numbered=True
+            protected_fields={"": (STATUS,), "status": (SPEC, ("metadata", "ownerReferences"))},
+            generation_fields=(SPEC,),
+            has_generation=True,
         ),
-        prepare=strategy.create_pod,
+        prepare_create=strategy.prepare_pod_create,
         prepare_update={
-            "": strategy.update_pod,
-            "ephemeralcontainers": strategy.update_ephemeral_containers,
-            "resize": strategy.update_resize,
-            "status": strategy.update_pod_status,
+            "": strategy.prepare_pod_update,
+            "ephemeralcontainers": strategy.prepare_ephemeral_containers_update,
+            "resize": strategy.prepare_resize_update,
+            "status": strategy.prepare_pod_status_update,
         },
-        rules=validation.POD_RULES,
+        rules=pods.POD_RULES,
         cells=columns.pod_cells,
-        row_conditions=columns.row_conditions,
-        warn=warnings.of_pod,
-        warn_update={"status": of_any_change(warnings.of_pod_status)},
+        row_conditions=columns.pod_row_conditions,
+        warnings_on_create=warnings.pod_warnings,
+        warnings_on_update={"status": create_warnings_on_update(warnings.pod_status_warnings)},
     ),
     "podtemplates": Kind(
-        defaults={"v1": defaults.fill_pod_template},
-        strategy=counted(("template",)),
-        prepare=strategy.drop_from_pod_template,
-        prepare_update={"": strategy.drop_from_pod_template},
-        rules=validation.POD_TEMPLATE_RULES,
+        defaults={"v1": defaults.set_pod_template_defaults},
+        strategy=with_generation(("template",)),
+        prepare_create=strategy.prepare_pod_template,
+        prepare_update={"": strategy.prepare_pod_template},
+        rules=pods.POD_TEMPLATE_RULES,
         cells=columns.pod_template_cells,
-        warn=warnings.of_pod_template,
-        warn_update={"": warnings.of_changed_pod_template},
+        warnings_on_create=warnings.pod_template_warnings,
+        warnings_on_update={"": warnings.pod_template_update_warnings},
     ),
 }

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from batkube.api.groups.context import Context
+from batkube.api.groups.kind_model.context import StrategyContext
 from batkube.kernel.instants import rfc3339
 from batkube.kernel.quantities import Quantity, parse_quantity
 
 _ALL_CONTAINERS = ("containers", "initContainers", "ephemeralContainers")
 #: Resources that a pod's class of service depends on.
-_CLASS_RESOURCES = ("cpu", "memory")
+_QOS_RESOURCES = ("cpu", "memory")
 _GATED_MESSAGE = "Scheduling is blocked due to non-empty scheduling gates"
 _APP_ARMOR = "container.apparmor.security.beta.kubernetes.io/"
 _APP_ARMOR_TYPES = {"runtime/default": "RuntimeDefault", "unconfined": "Unconfined"}
@@ -19,11 +19,11 @@ _MAX_PROFILE = 4095
 _STATUSES = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
 
 
-def create_pod(pod: dict[str, Any], context: Context) -> None:
+def prepare_pod_create(pod: dict[str, Any], context: StrategyContext) -> None:
     """A new pod is pending, and knows its class of service."""
     spec = pod["spec"]
     own_class = (pod.get("status") or {}).get("qosClass")
-    status: dict[str, Any] = {"phase": "Pending", "qosClass": own_class or class_of_service(spec)}
+    status: dict[str, Any] = {"phase": "Pending", "qosClass": own_class or qos_class(spec)}
     pod["status"] = status
     drop_disabled_fields(spec)
     if spec.get("schedulingGates"):
@@ -39,14 +39,14 @@ def create_pod(pod: dict[str, Any], context: Context) -> None:
         ]
     labels = pod["metadata"].get("labels") or {}
     if spec.get("affinity"):
-        _match_affinity(spec["affinity"], labels)
+        _merge_affinity_label_keys(spec["affinity"], labels)
     for constraint in spec.get("topologySpreadConstraints") or ():
         _extend_selector(constraint, "matchLabelKeys", "In", labels)
     if pod["metadata"].get("annotations") and (spec.get("os") or {}).get("name") != "windows":
-        _read_app_armor(pod, context.warnings)
+        _set_app_armor_from_annotations(pod, context.warnings)
 
 
-def _read_app_armor(pod: dict[str, Any], warnings: list[str]) -> None:
+def _set_app_armor_from_annotations(pod: dict[str, Any], warnings: list[str]) -> None:
     """Take AppArmor profiles from annotations, where they were written before Kubernetes 1.30."""
     spec, annotations = pod["spec"], pod["metadata"]["annotations"]
     of_pod = (spec.get("securityContext") or {}).get("appArmorProfile")
@@ -73,12 +73,12 @@ def app_armor_profile(text: str) -> dict[str, str] | None:
     return {"type": kind} if kind else None
 
 
-def update_pod(pod: dict[str, Any], _old: dict[str, Any], _context: Context) -> None:
+def prepare_pod_update(pod: dict[str, Any], _old: dict[str, Any], _context: StrategyContext) -> None:
     """Fields of features that are off do not get in later either."""
     drop_disabled_fields(pod["spec"])
 
 
-def update_pod_status(pod: dict[str, Any], old: dict[str, Any], _context: Context) -> None:
+def prepare_pod_status_update(pod: dict[str, Any], old: dict[str, Any], _context: StrategyContext) -> None:
     """The class of service and the observed generations stay, if the writer does not know them."""
     pod["metadata"].pop("deletionTimestamp", None)
     status, before = pod.get("status") or {}, old.get("status") or {}
@@ -100,27 +100,27 @@ def update_pod_status(pod: dict[str, Any], old: dict[str, Any], _context: Contex
             container.pop("allocatedResourcesStatus", None)
 
 
-def update_ephemeral_containers(pod: dict[str, Any], old: dict[str, Any], _context: Context) -> None:
+def prepare_ephemeral_containers_update(pod: dict[str, Any], old: dict[str, Any], _context: StrategyContext) -> None:
     """Only the ephemeral containers change."""
     ephemeral = {"ephemeralContainers": pod["spec"].get("ephemeralContainers")}
     drop_disabled_fields(ephemeral)
     kept = {name: value for name, value in old["spec"].items() if name != "ephemeralContainers"}
     pod["spec"] = {**kept, **ephemeral} if ephemeral["ephemeralContainers"] else kept
-    _keep_rest(pod, old)
+    _preserve_rest(pod, old)
 
 
-def update_resize(pod: dict[str, Any], old: dict[str, Any], _context: Context) -> None:
+def prepare_resize_update(pod: dict[str, Any], old: dict[str, Any], _context: StrategyContext) -> None:
     """Only resources and resize policies of containers change; other containers are left for validation to refuse."""
     spec, before = pod["spec"], old["spec"]
     if any(len(spec.get(name) or ()) != len(before.get(name) or ()) for name in ("containers", "initContainers")):
         drop_disabled_fields(spec)
         return
-    merged = {name: _resized(spec.get(name), before.get(name)) for name in ("containers", "initContainers")}
+    merged = {name: _with_new_resources(spec.get(name), before.get(name)) for name in ("containers", "initContainers")}
     pod["spec"] = {**before, **{name: containers for name, containers in merged.items() if containers}}
-    _keep_rest(pod, old)
+    _preserve_rest(pod, old)
 
 
-def _keep_rest(pod: dict[str, Any], old: dict[str, Any]) -> None:
+def _preserve_rest(pod: dict[str, Any], old: dict[str, Any]) -> None:
     """Keep status and metadata of a pod of which only a part of the specification may change."""
     pod["status"] = old["status"]
     managed = pod["metadata"].get("managedFields")
@@ -129,7 +129,7 @@ def _keep_rest(pod: dict[str, Any], old: dict[str, Any]) -> None:
         pod["metadata"]["managedFields"] = managed
 
 
-def _resized(new: list[dict[str, Any]] | None, old: list[dict[str, Any]] | None) -> list[dict[str, Any]]:
+def _with_new_resources(new: list[dict[str, Any]] | None, old: list[dict[str, Any]] | None) -> list[dict[str, Any]]:
     wanted, live = new or [], old or []
     if any(a.get("name") != b.get("name") for a, b in zip(wanted, live, strict=True)):
         return wanted
@@ -144,7 +144,7 @@ def _resized(new: list[dict[str, Any]] | None, old: list[dict[str, Any]] | None)
     return merged
 
 
-def class_of_service(spec: dict[str, Any]) -> str:
+def qos_class(spec: dict[str, Any]) -> str:
     """Return Guaranteed, Burstable or BestEffort (pkg/apis/core/helper/qos)."""
     whole = spec.get("resources")
     if whole is not None:
@@ -156,19 +156,19 @@ def class_of_service(spec: dict[str, Any]) -> str:
     limits: dict[str, Quantity] = {}
     guaranteed = True
     for part in parts:
-        _count(requests, part.get("requests"))
-        count = _count(limits, part.get("limits"))
-        if every and count < len(_CLASS_RESOURCES):
+        _add_amounts(requests, part.get("requests"))
+        count = _add_amounts(limits, part.get("limits"))
+        if every and count < len(_QOS_RESOURCES):
             guaranteed = False
     if not requests and not limits:
         return "BestEffort"
     return "Guaranteed" if guaranteed and requests == limits else "Burstable"
 
 
-def _count(total: dict[str, Quantity], amounts: dict[str, str] | None) -> int:
+def _add_amounts(total: dict[str, Quantity], amounts: dict[str, str] | None) -> int:
     """Add the amounts that matter to `total`, and return how many of them there are."""
     count = 0
-    for name in _CLASS_RESOURCES:
+    for name in _QOS_RESOURCES:
         text = amounts.get(name) if amounts else None
         if text is not None:
             amount = parse_quantity(text)
@@ -178,7 +178,7 @@ def _count(total: dict[str, Quantity], amounts: dict[str, str] | None) -> int:
     return count
 
 
-def _match_affinity(affinity: dict[str, Any], labels: dict[str, str]) -> None:
+def _merge_affinity_label_keys(affinity: dict[str, Any], labels: dict[str, str]) -> None:
     for name in ("podAffinity", "podAntiAffinity"):
         terms = affinity.get(name) or {}
         weighted = terms.get("preferredDuringSchedulingIgnoredDuringExecution") or ()
@@ -225,13 +225,13 @@ def _drop_disabled_volumes(spec: dict[str, Any]) -> None:
             source.pop("podCertificate", None)
     if not images:
         return
-    _keep_others(spec, "volumes", images)
+    _drop_named(spec, "volumes", images)
     for name in _ALL_CONTAINERS:
         for container in spec.get(name) or ():
-            _keep_others(container, "volumeMounts", images)
+            _drop_named(container, "volumeMounts", images)
 
 
-def _keep_others(holder: dict[str, Any], field: str, names: list[str]) -> None:
+def _drop_named(holder: dict[str, Any], field: str, names: list[str]) -> None:
     """Keep of the list at `field` what is not called as one of `names`."""
     kept = [each for each in holder.get(field) or () if each.get("name") not in names]
     if kept:
@@ -240,17 +240,17 @@ def _keep_others(holder: dict[str, Any], field: str, names: list[str]) -> None:
         holder.pop(field, None)
 
 
-def drop_from_template(workload: dict[str, Any], *_rest: object) -> None:
+def prepare_workload_template(workload: dict[str, Any], *_rest: object) -> None:
     """Templates hold nothing of features that are off."""
-    clean_template((workload.get("spec") or {}).get("template"))
+    drop_disabled_template_fields((workload.get("spec") or {}).get("template"))
 
 
-def drop_from_pod_template(template: dict[str, Any], *_rest: object) -> None:
+def prepare_pod_template(template: dict[str, Any], *_rest: object) -> None:
     """A PodTemplate, too, holds nothing of features that are off."""
-    clean_template(template.get("template"))
+    drop_disabled_template_fields(template.get("template"))
 
 
-def clean_template(template: dict[str, Any] | None) -> None:
+def drop_disabled_template_fields(template: dict[str, Any] | None) -> None:
     """Take out of a template what belongs to features that are off."""
     spec = (template or {}).get("spec")
     if spec:

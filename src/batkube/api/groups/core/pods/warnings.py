@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from batkube.api.groups.address_warnings import of_address, of_addresses
-from batkube.api.groups.core import node_labels
-from batkube.api.groups.core.pods.container_warnings import of_containers
-from batkube.api.groups.core.pods.volume_warnings import of_volumes
-from batkube.api.groups.core.volumes.warnings import of_fraction
+from batkube.api.groups.core import deprecated_node_labels
+from batkube.api.groups.core.pods.container_warnings import container_warnings
+from batkube.api.groups.core.pods.volume_warnings import pod_volume_warnings
+from batkube.api.groups.core.volumes.warnings import fractional_byte_warnings
+from batkube.api.groups.kind_model.address_warnings import ip_list_warnings, ip_warnings
 from batkube.api.validation.field_errors import go_quote
 from batkube.api.validation.names import dns_label
 
@@ -32,10 +32,10 @@ _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 Value = Mapping[str, Any]
 
 
-def of_pod(pod: Mapping[str, Any]) -> list[str]:
+def pod_warnings(pod: Mapping[str, Any]) -> list[str]:
     """Return what the creator of a pod is told."""
     metadata = pod["metadata"]
-    warnings = of_pod_spec(pod["spec"], metadata, "")
+    warnings = pod_spec_warnings(pod["spec"], metadata, "")
     wrong = dns_label(metadata.get("name", ""))
     if wrong:
         warning = (
@@ -46,78 +46,78 @@ def of_pod(pod: Mapping[str, Any]) -> list[str]:
     return warnings
 
 
-def of_pod_status(pod: Mapping[str, Any]) -> list[str]:
+def pod_status_warnings(pod: Mapping[str, Any]) -> list[str]:
     """Return what is to be said of the addresses in the status of a pod."""
     status = pod.get("status") or {}
     return [
         warning
         for field in ("podIPs", "hostIPs")
         for index, address in enumerate(status.get(field) or ())
-        for warning in of_address(f"status.{field}[{index}].ip", address.get("ip", ""))
+        for warning in ip_warnings(f"status.{field}[{index}].ip", address.get("ip", ""))
     ]
 
 
-def of_pod_spec(spec: Spec, metadata: Mapping[str, Any], path: str) -> list[str]:
+def pod_spec_warnings(spec: Spec, metadata: Mapping[str, Any], path: str) -> list[str]:
     """Return what is to be said of a pod, or of a template at `path` (such as `spec.template.`)."""
     warnings: list[str] = []
     place, affinity = f"{path}spec", spec.get("affinity") or {}
-    warnings += _of_node_choice(spec, affinity.get("nodeAffinity") or {}, place)
+    warnings += _node_selection_warnings(spec, affinity.get("nodeAffinity") or {}, place)
     annotations: Mapping[str, str] = metadata.get("annotations") or {}
     if annotations:
         warnings += [
             f"{path}metadata.annotations[{key}]: {_ANNOTATIONS[key]}" for key in _ANNOTATIONS if key in annotations
         ]
     if spec.get("volumes"):
-        warnings += of_volumes(spec["volumes"], f"{place}.volumes")
-    warnings += _of_repeated(spec.get("hostAliases") or (), "ip", f"{place}.hostAliases")
+        warnings += pod_volume_warnings(spec["volumes"], f"{place}.volumes")
+    warnings += _duplicate_item_warnings(spec.get("hostAliases") or (), "ip", f"{place}.hostAliases")
     pull_secrets = spec.get("imagePullSecrets") or ()
-    warnings += _of_repeated(pull_secrets, "name", f"{place}.imagePullSecrets")
+    warnings += _duplicate_item_warnings(pull_secrets, "name", f"{place}.imagePullSecrets")
     for index, secret in enumerate(pull_secrets):
         if not secret.get("name"):
             warnings.append(f'{place}.imagePullSecrets[{index}].name: invalid empty name ""')
     if spec.get("overhead"):
         for resource in ("memory", "ephemeral-storage"):
-            warnings += of_fraction(f"{place}.overhead[{resource}]", spec["overhead"].get(resource))
+            warnings += fractional_byte_warnings(f"{place}.overhead[{resource}]", spec["overhead"].get(resource))
     if _SECCOMP in annotations and not (spec.get("securityContext") or {}).get("seccompProfile"):
         warnings.append(
             f'{path}metadata.annotations[{_SECCOMP}]: non-functional in v1.27+; use the "seccompProfile" field instead'
         )
-    warnings += of_containers(spec, annotations, path)
+    warnings += container_warnings(spec, annotations, path)
     if (spec.get("terminationGracePeriodSeconds") or 0) < 0:
         warnings.append(
             f"{place}.terminationGracePeriodSeconds: must be >= 0; negative values are invalid and will be treated as 1"
         )
     for field in ("podAffinity", "podAntiAffinity"):
         if affinity.get(field):
-            warnings += _of_pod_choice(affinity[field], f"{place}.affinity.{field}")
+            warnings += _pod_selection_warnings(affinity[field], f"{place}.affinity.{field}")
     if spec.get("dnsConfig"):
-        warnings += of_addresses(f"{place}.dnsConfig.nameservers", spec["dnsConfig"].get("nameservers") or ())
+        warnings += ip_list_warnings(f"{place}.dnsConfig.nameservers", spec["dnsConfig"].get("nameservers") or ())
     for index, alias in enumerate(spec.get("hostAliases") or ()):
-        warnings += of_address(f"{place}.hostAliases[{index}].ip", alias.get("ip", ""))
+        warnings += ip_warnings(f"{place}.hostAliases[{index}].ip", alias.get("ip", ""))
     return warnings
 
 
-def _of_node_choice(spec: Spec, affinity: Mapping[str, Any], place: str) -> Iterator[str]:
+def _node_selection_warnings(spec: Spec, affinity: Mapping[str, Any], place: str) -> Iterator[str]:
     """Labels of nodes by which a pod chooses where to run."""
     for key in sorted(spec.get("nodeSelector") or ()):
-        if key in node_labels.DEPRECATED:
-            yield f"{place}.nodeSelector[{key}]: {node_labels.DEPRECATED[key]}"
+        if key in deprecated_node_labels.DEPRECATED_LABELS:
+            yield f"{place}.nodeSelector[{key}]: {deprecated_node_labels.DEPRECATED_LABELS[key]}"
     if affinity:
         path = f"{place}.affinity.nodeAffinity"
         terms = (affinity.get(_REQUIRED) or {}).get("nodeSelectorTerms") or ()
-        yield from node_labels.of_terms(f"{path}.{_REQUIRED}.nodeSelectorTerms", terms)
+        yield from deprecated_node_labels.node_selector_term_warnings(f"{path}.{_REQUIRED}.nodeSelectorTerms", terms)
         for index, term in enumerate(affinity.get(_PREFERRED) or ()):
             where = f"{path}.{_PREFERRED}[{index}].preference"
-            yield from node_labels.of_expressions(where, term.get("preference") or {}, values=True)
+            yield from deprecated_node_labels.node_label_warnings(where, term.get("preference") or {}, values=True)
     for index, constraint in enumerate(spec.get("topologySpreadConstraints") or ()):
         where, key = f"{place}.topologySpreadConstraints[{index}]", constraint.get("topologyKey", "")
-        if key in node_labels.DEPRECATED:
-            yield f"{where}.topologyKey: {key} is {node_labels.DEPRECATED[key]}"
+        if key in deprecated_node_labels.DEPRECATED_LABELS:
+            yield f"{where}.topologyKey: {key} is {deprecated_node_labels.DEPRECATED_LABELS[key]}"
         if constraint.get("labelSelector") is None:
             yield f"{where}.labelSelector: {_NO_SELECTOR}"
 
 
-def _of_pod_choice(affinity: Mapping[str, Any], path: str) -> Iterator[str]:
+def _pod_selection_warnings(affinity: Mapping[str, Any], path: str) -> Iterator[str]:
     """Terms that choose other pods, and none without a selector."""
     for index, term in enumerate(affinity.get(_REQUIRED) or ()):
         if term.get("labelSelector") is None:
@@ -127,7 +127,7 @@ def _of_pod_choice(affinity: Mapping[str, Any], path: str) -> Iterator[str]:
             yield f"{path}.{_PREFERRED}[{index}].podAffinityTerm.labelSelector: {_NO_SELECTOR}"
 
 
-def _of_repeated(items: Sequence[Mapping[str, Any]], field: str, path: str) -> Iterator[str]:
+def _duplicate_item_warnings(items: Sequence[Mapping[str, Any]], field: str, path: str) -> Iterator[str]:
     """Items of a list that a client-side apply could not tell apart."""
     seen = {}
     for index, item in enumerate(items):
@@ -137,23 +137,23 @@ def _of_repeated(items: Sequence[Mapping[str, Any]], field: str, path: str) -> I
         seen[value] = True
 
 
-def of_one_template(path: str, template: Value | None) -> list[str]:
+def pod_template_spec_warnings(path: str, template: Value | None) -> list[str]:
     """Warn of the pods that will be made from the template at `path`."""
     if template is None:
         return []
-    return of_pod_spec(template.get("spec") or {}, template.get("metadata") or {}, f"{path}.")
+    return pod_spec_warnings(template.get("spec") or {}, template.get("metadata") or {}, f"{path}.")
 
 
-def is_changed(value: Value, old: Value) -> bool:
+def is_generation_changed(value: Value, old: Value) -> bool:
     """Say whether a specification is another one, by its number."""
     return bool(value["metadata"].get("generation") != old["metadata"].get("generation"))
 
 
-def of_pod_template(value: Value) -> list[str]:
+def pod_template_warnings(value: Value) -> list[str]:
     """Warn of a pod template by itself."""
-    return of_one_template("template", value.get("template"))
+    return pod_template_spec_warnings("template", value.get("template"))
 
 
-def of_changed_pod_template(value: Value, old: Value) -> list[str]:
+def pod_template_update_warnings(value: Value, old: Value) -> list[str]:
     """Warn of a changed pod template."""
-    return of_pod_template(value) if is_changed(value, old) else []
+    return pod_template_warnings(value) if is_generation_changed(value, old) else []

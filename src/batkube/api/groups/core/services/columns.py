@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from batkube.api.printing.ages import UNKNOWN, age
-from batkube.api.printing.texts import NONE, joined_addresses, labels
+from batkube.api.printing.cell_texts import NONE, format_labels, load_balancer_addresses
 from batkube.cluster.store import KubeObject
 from batkube.kernel.instants import Instant
 
@@ -22,7 +22,7 @@ def service_cells(value: KubeObject, now: Instant) -> list[Any]:
         _external_address(spec, value.get("status", {})),
         ",".join(_port_text(port) for port in spec.get("ports") or ()) or NONE,
         age(value, now),
-        labels(spec.get("selector")),
+        format_labels(spec.get("selector")),
     ]
 
 
@@ -32,7 +32,7 @@ def _external_address(spec: Mapping[str, Any], status: Mapping[str, Any]) -> str
         case "ClusterIP" | "NodePort":
             return external or NONE
         case "LoadBalancer":
-            return ",".join(filter(None, (joined_addresses(status), external))) or "<pending>"
+            return ",".join(filter(None, (load_balancer_addresses(status), external))) or "<pending>"
         case "ExternalName":
             return str(spec.get("externalName", ""))
     return UNKNOWN

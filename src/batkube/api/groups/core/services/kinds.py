@@ -5,19 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from batkube.api.groups.core.services import columns, defaults, strategy, validation, warnings
-from batkube.api.groups.kind import Kind, of_any_change
-from batkube.api.groups.strategy import APART, Strategy
+from batkube.api.groups.kind_model.kind import Kind, create_warnings_on_update
+from batkube.api.groups.kind_model.strategy import PROTECTED_FIELDS, Strategy
 
 #: What is special about each kind, by its name in the store.
 KINDS: Mapping[str, Kind] = {
     "services": Kind(
-        defaults={"v1": defaults.fill_service},
-        strategy=Strategy(keeps=APART, created_by_update=True),
-        prepare=strategy.create_service,
-        prepare_update={"": strategy.update_service},
+        defaults={"v1": defaults.set_service_defaults},
+        strategy=Strategy(protected_fields=PROTECTED_FIELDS, allow_create_on_update=True),
+        prepare_create=strategy.prepare_service_create,
+        prepare_update={"": strategy.prepare_service_update},
         rules=validation.SERVICE_RULES,
         cells=columns.service_cells,
-        warn=warnings.of_service,
-        warn_update={"": of_any_change(warnings.of_service), "status": of_any_change(warnings.of_load_balancer)},
+        warnings_on_create=warnings.service_warnings,
+        warnings_on_update={
+            "": create_warnings_on_update(warnings.service_warnings),
+            "status": create_warnings_on_update(warnings.load_balancer_warnings),
+        },
     ),
 }

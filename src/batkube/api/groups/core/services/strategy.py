@@ -10,8 +10,8 @@ import ipaddress
 from collections.abc import Iterator
 from typing import Any
 
-from batkube.api.groups.context import Context
-from batkube.api.groups.core.services.addresses import check_cluster_ips
+from batkube.api.groups.core.services.cluster_ips import check_cluster_ips
+from batkube.api.groups.kind_model.context import StrategyContext
 from batkube.api.requests import statuses
 from batkube.api.requests.statuses import Failure
 from batkube.api.validation.field_errors import FieldError, invalid
@@ -29,42 +29,42 @@ _WITH_NODE_PORTS = ("NodePort", "LoadBalancer")
 _OTHER_FAMILY = {"IPv4": "IPv6", "IPv6": "IPv4"}
 
 
-def create_service(service: dict[str, Any], context: Context) -> None:
+def prepare_service_create(service: dict[str, Any], context: StrategyContext) -> None:
     """Give a new service its addresses and ports."""
     spec = service["spec"]
     if spec.get("clusterIP") and not spec.get("clusterIPs"):
         spec["clusterIPs"] = [spec["clusterIP"]]
-    _choose_families(service, None)
-    _give_addresses(service, context.store)
+    _set_ip_families(service, None)
+    _allocate_addresses(service, context.store)
     if spec["type"] in _WITH_NODE_PORTS:
-        _give_ports(service, [], context.store)
-    if _checks_health(spec):
-        _give_health_port(service, context.store)
-    _drop_internal_policy(spec)
+        _allocate_node_ports(service, [], context.store)
+    if _needs_health_check_port(spec):
+        _allocate_health_check_port(service, context.store)
+    _drop_internal_traffic_policy(spec)
 
 
-def update_service(service: dict[str, Any], old: dict[str, Any], context: Context) -> None:
+def prepare_service_update(service: dict[str, Any], old: dict[str, Any], context: StrategyContext) -> None:
     """Keep what was given as long as the type needs it, give what it needs now, drop what it needs no more."""
     spec, before = service["spec"], old["spec"]
-    _take_over(spec, before)
-    _match_addresses(spec, before)
-    _choose_families(service, old)
+    _patch_allocated_values(spec, before)
+    _normalize_cluster_ips(spec, before)
+    _set_ip_families(service, old)
     if before["type"] == "ExternalName":
-        _give_addresses(service, context.store)
+        _allocate_addresses(service, context.store)
     if spec["type"] in _WITH_NODE_PORTS:
-        _give_ports(service, _ports_of(before), context.store)
-    if _checks_health(spec) and not _checks_health(before):
-        _give_health_port(service, context.store)
-    _drop_of_other_types(spec, before)
+        _allocate_node_ports(service, _node_ports(before), context.store)
+    if _needs_health_check_port(spec) and not _needs_health_check_port(before):
+        _allocate_health_check_port(service, context.store)
+    _drop_type_dependent_fields(spec, before)
     if spec["type"] != "LoadBalancer" and (service.get("status") or {}).get("loadBalancer"):
         service["status"] = {**service["status"], "loadBalancer": {}}
-    _drop_internal_policy(spec)
+    _drop_internal_traffic_policy(spec)
 
 
 # Addresses
 
 
-def _choose_families(service: dict[str, Any], old: dict[str, Any] | None) -> None:
+def _set_ip_families(service: dict[str, Any], old: dict[str, Any] | None) -> None:
     """Settle the family policy and the families of addresses; this cluster has IPv4 only (initIPFamilyFields)."""
     spec = service["spec"]
     if spec["type"] == "ExternalName":
@@ -76,26 +76,26 @@ def _choose_families(service: dict[str, Any], old: dict[str, Any] | None) -> Non
     problems = Problems()
     check_cluster_ips(spec, (old or {}).get("spec", {}), problems)
     if problems:
-        raise _refusal(service, problems)
-    families = _families_of(service)
+        raise _invalid_service(service, problems)
+    families = _requested_families(service)
     dual = spec["ipFamilyPolicy"] != "SingleStack"
     if headless:
         families = families or ["IPv4"]
         if len(families) == 1 and dual:
             families.append(_OTHER_FAMILY.get(families[0], "IPv4"))
     else:
-        _refuse_other_families(service, families)
+        _reject_other_families(service, families)
     spec["ipFamilies"] = families or ["IPv4"]
 
 
-def _families_of(service: dict[str, Any]) -> list[str]:
+def _requested_families(service: dict[str, Any]) -> list[str]:
     """Return the families that a service asks for, in words or by its addresses."""
     spec = service["spec"]
     families = list(spec.get("ipFamilies") or ())
     addresses = spec.get("clusterIPs") or ()
     problems = []
     for number, address in enumerate(addresses):
-        family = _family(address)
+        family = _ip_family(address)
         if address == _HEADLESS or not family:
             break
         if number >= len(families):
@@ -104,11 +104,11 @@ def _families_of(service: dict[str, Any]) -> list[str]:
                 text = f"{family} is not configured on this cluster"
                 problems.append(invalid(f"spec.clusterIPs[{number}]", addresses, text))
     if problems:
-        raise _refusal(service, problems)
+        raise _invalid_service(service, problems)
     return families
 
 
-def _refuse_other_families(service: dict[str, Any], families: list[str]) -> None:
+def _reject_other_families(service: dict[str, Any], families: list[str]) -> None:
     spec = service["spec"]
     problems = []
     if spec["ipFamilyPolicy"] == "RequireDualStack":
@@ -118,10 +118,10 @@ def _refuse_other_families(service: dict[str, Any], families: list[str]) -> None
         if family == "IPv6":
             problems.append(invalid(f"spec.ipFamilies[{number}]", family, "not configured on this cluster"))
     if problems:
-        raise _refusal(service, problems)
+        raise _invalid_service(service, problems)
 
 
-def _give_addresses(service: dict[str, Any], store: Store) -> None:
+def _allocate_addresses(service: dict[str, Any], store: Store) -> None:
     """Allocate the addresses of a service that has none, and check those it asks for."""
     spec = service["spec"]
     addresses = spec.get("clusterIPs") or []
@@ -144,15 +144,15 @@ def _check_address(service: dict[str, Any], address: str, store: Store) -> None:
     ends = (CLUSTER_RANGE.network_address, CLUSTER_RANGE.broadcast_address)
     if parsed not in CLUSTER_RANGE or parsed in ends:
         problem = "the provided network does not match the current range"
-    elif address in _taken_addresses(store):
+    elif address in _allocated_addresses(store):
         problem = "provided IP is already allocated"
     if problem:
         text = f"failed to allocate IP {address}: {problem}"
-        raise _refusal(service, [invalid("spec.clusterIPs", service["spec"]["clusterIPs"], text)])
+        raise _invalid_service(service, [invalid("spec.clusterIPs", service["spec"]["clusterIPs"], text)])
 
 
 def _free_address(store: Store) -> str:
-    taken = _taken_addresses(store)
+    taken = _allocated_addresses(store)
     for reserved in (False, True):
         for number in range(1, CLUSTER_RANGE.num_addresses - 1):
             address = str(CLUSTER_RANGE[number])
@@ -161,16 +161,16 @@ def _free_address(store: Store) -> str:
     raise statuses.internal("failed to allocate a serviceIP: range is full")
 
 
-def _taken_addresses(store: Store) -> frozenset[str]:
-    return frozenset(address for spec in _specs(store) for address in spec.get("clusterIPs") or ())
+def _allocated_addresses(store: Store) -> frozenset[str]:
+    return frozenset(address for spec in _service_specs(store) for address in spec.get("clusterIPs") or ())
 
 
-def _specs(store: Store) -> Iterator[dict[str, Any]]:
+def _service_specs(store: Store) -> Iterator[dict[str, Any]]:
     for service in store.all("services").values():
         yield service["spec"]
 
 
-def _family(address: str) -> str:
+def _ip_family(address: str) -> str:
     try:
         return f"IPv{ipaddress.ip_address(address).version}"
     except ValueError:
@@ -180,11 +180,11 @@ def _family(address: str) -> str:
 # Ports
 
 
-def _ports_of(spec: dict[str, Any]) -> list[int]:
+def _node_ports(spec: dict[str, Any]) -> list[int]:
     return [port["nodePort"] for port in spec.get("ports") or () if port.get("nodePort")]
 
 
-def _give_ports(service: dict[str, Any], own: list[int], store: Store) -> None:
+def _allocate_node_ports(service: dict[str, Any], own: list[int], store: Store) -> None:
     """Allocate node ports; ports of one number but different protocols share one."""
     spec = service["spec"]
     allocates = spec["type"] == "NodePort" or spec.get("allocateLoadBalancerNodePorts") is not False
@@ -192,7 +192,7 @@ def _give_ports(service: dict[str, Any], own: list[int], store: Store) -> None:
     for port in spec.get("ports") or ():
         if port.get("nodePort"):
             requested.setdefault(port.get("port", 0), port["nodePort"])
-    taken = _taken_ports(store)
+    taken = _allocated_ports(store)
     granted = list(own)
     pairs: list[tuple[int, str]] = []
     for index, port in enumerate(spec.get("ports") or ()):
@@ -210,9 +210,9 @@ def _give_ports(service: dict[str, Any], own: list[int], store: Store) -> None:
             pairs.append((number, port.get("protocol", "")))
 
 
-def _give_health_port(service: dict[str, Any], store: Store) -> None:
+def _allocate_health_check_port(service: dict[str, Any], store: Store) -> None:
     spec = service["spec"]
-    taken = _taken_ports(store)
+    taken = _allocated_ports(store)
     wanted = spec.get("healthCheckNodePort")
     if wanted:
         problem = _port_problem(wanted, taken)
@@ -220,13 +220,13 @@ def _give_health_port(service: dict[str, Any], store: Store) -> None:
             text = f"failed to allocate requested HealthCheck NodePort {wanted}: {problem}"
             raise statuses.internal(text)
     else:
-        spec["healthCheckNodePort"] = _free_port(taken, _ports_of(spec))
+        spec["healthCheckNodePort"] = _free_port(taken, _node_ports(spec))
 
 
 def _check_port(service: dict[str, Any], index: int, number: int, taken: frozenset[int]) -> None:
     problem = _port_problem(number, taken)
     if problem:
-        raise _refusal(service, [invalid(f"spec.ports[{index}].nodePort", number, problem)])
+        raise _invalid_service(service, [invalid(f"spec.ports[{index}].nodePort", number, problem)])
 
 
 def _port_problem(number: int, taken: frozenset[int]) -> str:
@@ -243,19 +243,21 @@ def _free_port(taken: frozenset[int], granted: list[int]) -> int:
     raise statuses.internal("failed to allocate a nodePort: range is full")
 
 
-def _taken_ports(store: Store) -> frozenset[int]:
-    ports = [port for spec in _specs(store) for port in _ports_of(spec)]
-    return frozenset([*ports, *(spec["healthCheckNodePort"] for spec in _specs(store) if _checks_health(spec))])
+def _allocated_ports(store: Store) -> frozenset[int]:
+    ports = [port for spec in _service_specs(store) for port in _node_ports(spec)]
+    return frozenset(
+        [*ports, *(spec["healthCheckNodePort"] for spec in _service_specs(store) if _needs_health_check_port(spec))]
+    )
 
 
-def _checks_health(spec: dict[str, Any]) -> bool:
+def _needs_health_check_port(spec: dict[str, Any]) -> bool:
     return spec["type"] == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local"
 
 
 # Changes of type
 
 
-def _take_over(spec: dict[str, Any], before: dict[str, Any]) -> None:
+def _patch_allocated_values(spec: dict[str, Any], before: dict[str, Any]) -> None:
     """Keep allocated values that the update leaves out while the type still needs them (patchAllocatedValues)."""
     if spec["type"] != "ExternalName" and before["type"] != "ExternalName":
         for name in ("clusterIP", "clusterIPs"):
@@ -263,16 +265,16 @@ def _take_over(spec: dict[str, Any], before: dict[str, Any]) -> None:
                 spec[name] = before[name]
     if spec["type"] in _WITH_NODE_PORTS and before["type"] in _WITH_NODE_PORTS:
         node_ports = {port.get("name", ""): port.get("nodePort", 0) for port in before.get("ports") or ()}
-        used = [number for number in _ports_of(before) if number in _ports_of(spec)]
+        used = [number for number in _node_ports(before) if number in _node_ports(spec)]
         for port in spec.get("ports") or ():
             number = node_ports.get(port.get("name", ""), 0)
             if not port.get("nodePort") and number and number not in used:
                 port["nodePort"] = number
-    if _checks_health(spec) and _checks_health(before) and not spec.get("healthCheckNodePort"):
+    if _needs_health_check_port(spec) and _needs_health_check_port(before) and not spec.get("healthCheckNodePort"):
         spec["healthCheckNodePort"] = before["healthCheckNodePort"]
 
 
-def _match_addresses(spec: dict[str, Any], before: dict[str, Any]) -> None:
+def _normalize_cluster_ips(spec: dict[str, Any], before: dict[str, Any]) -> None:
     """Let `clusterIPs` follow a changed `clusterIP` (normalizeClusterIPs)."""
     if spec.get("clusterIP") != before.get("clusterIP") and spec.get("clusterIPs") == before.get("clusterIPs"):
         if spec.get("clusterIP"):
@@ -281,45 +283,45 @@ def _match_addresses(spec: dict[str, Any], before: dict[str, Any]) -> None:
             spec.pop("clusterIPs", None)
 
 
-def _drop_of_other_types(spec: dict[str, Any], before: dict[str, Any]) -> None:
+def _drop_type_dependent_fields(spec: dict[str, Any], before: dict[str, Any]) -> None:
     """Drop unchanged values that only the old type has a use for (dropTypeDependentFields)."""
     left = before["type"]
     if left != "ExternalName" and spec["type"] == "ExternalName":
         if all(spec.get(name) == before.get(name) for name in ("clusterIP", "clusterIPs")):
             spec.pop("clusterIP", None)
             spec.pop("clusterIPs", None)
-        _drop_same(spec, before, "ipFamilies", "ipFamilyPolicy")
+        _drop_unchanged(spec, before, "ipFamilies", "ipFamilyPolicy")
     if left in _WITH_NODE_PORTS and spec["type"] not in _WITH_NODE_PORTS:
-        live = _ports_of(before)
-        if all(number in live for number in _ports_of(spec)):
+        live = _node_ports(before)
+        if all(number in live for number in _node_ports(spec)):
             for port in spec.get("ports") or ():
                 port.pop("nodePort", None)
-    if _checks_health(before) and not _checks_health(spec):
-        _drop_same(spec, before, "healthCheckNodePort")
+    if _needs_health_check_port(before) and not _needs_health_check_port(spec):
+        _drop_unchanged(spec, before, "healthCheckNodePort")
     if left == "LoadBalancer" and spec["type"] != "LoadBalancer":
-        _drop_same(spec, before, "allocateLoadBalancerNodePorts", "loadBalancerClass")
-    if _is_reachable(before) and not _is_reachable(spec):
-        _drop_same(spec, before, "externalTrafficPolicy")
+        _drop_unchanged(spec, before, "allocateLoadBalancerNodePorts", "loadBalancerClass")
+    if _is_externally_reachable(before) and not _is_externally_reachable(spec):
+        _drop_unchanged(spec, before, "externalTrafficPolicy")
 
 
-def _drop_internal_policy(spec: dict[str, Any]) -> None:
+def _drop_internal_traffic_policy(spec: dict[str, Any]) -> None:
     """Forget how traffic within the cluster is sent to something outside it (defaultOnReadInternalTrafficPolicy)."""
     if spec["type"] == "ExternalName":
         spec.pop("internalTrafficPolicy", None)
 
 
-def _drop_same(spec: dict[str, Any], before: dict[str, Any], *names: str) -> None:
+def _drop_unchanged(spec: dict[str, Any], before: dict[str, Any], *names: str) -> None:
     for name in names:
         if spec.get(name) == before.get(name):
             spec.pop(name, None)
 
 
-def _is_reachable(spec: dict[str, Any]) -> bool:
+def _is_externally_reachable(spec: dict[str, Any]) -> bool:
     """Return whether the service can be reached from outside the cluster."""
     return spec["type"] in _WITH_NODE_PORTS or (spec["type"] == "ClusterIP" and bool(spec.get("externalIPs")))
 
 
-def _refusal(service: dict[str, Any], problems: list[FieldError]) -> Failure:
+def _invalid_service(service: dict[str, Any], problems: list[FieldError]) -> Failure:
     name = service["metadata"].get("name", "")
     messages = [f"{problem.field}: {problem.message}" for problem in problems]
     text = messages[0] if len(messages) == 1 else "[" + ", ".join(messages) + "]"

@@ -5,32 +5,39 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from batkube.api.groups.core.pods.probes import check_port
-from batkube.api.groups.core.services import addresses
+from batkube.api.groups.core.pods.container_validation.probes import check_port
+from batkube.api.groups.core.services import cluster_ips
 from batkube.api.validation.addresses import check_cidr, check_endpoint_ip, check_ip, parse_ip
 from batkube.api.validation.go_values import go_struct
 from batkube.api.validation.metadata import check_built_in_metadata, check_labels
 from batkube.api.validation.names import dns_label, dns_subdomain, label_1035_name, port_number, qualified_name
 from batkube.api.validation.problems import Problems
-from batkube.api.validation.rules import Object, Rules, metadata_update
+from batkube.api.validation.rules import Object, ValidationRules, validate_metadata_update
 
 _TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 _PROTOCOLS = ("SCTP", "TCP", "UDP")
 _TRAFFIC_POLICIES = ("Cluster", "Local")
-_DISTRIBUTIONS = ("PreferClose", "PreferSameZone", "PreferSameNode")
-_HINTS, _MODE = "service.kubernetes.io/topology-aware-hints", "service.kubernetes.io/topology-mode"
-_RANGES_NOTE = "service.beta.kubernetes.io/load-balancer-source-ranges"
-_ONLY_BALANCERS = "may only be used when `type` is 'LoadBalancer'"
+_TRAFFIC_DISTRIBUTIONS = ("PreferClose", "PreferSameZone", "PreferSameNode")
+_HINTS_ANNOTATION, _MODE_ANNOTATION = (
+    "service.kubernetes.io/topology-aware-hints",
+    "service.kubernetes.io/topology-mode",
+)
+_SOURCE_RANGES_ANNOTATION = "service.beta.kubernetes.io/load-balancer-source-ranges"
+_LOAD_BALANCER_ONLY = "may only be used when `type` is 'LoadBalancer'"
 
 
-def _check(service: Object, old: Object | None, problems: Problems) -> None:
+def _check_service(service: Object, old: Object | None, problems: Problems) -> None:
     annotations, spec = service["metadata"].get("annotations") or {}, service.get("spec", {})
     before = (old or {}).get("spec", {})
     kind, ports = spec.get("type", ""), spec.get("ports") or ()
-    if _HINTS in annotations and _MODE in annotations and annotations[_HINTS] != annotations[_MODE]:
-        detail = f"must match annotations[{_HINTS}] when both are specified"
-        problems.invalid(f"metadata.annotations[{_MODE}]", annotations[_MODE], detail)
-    headless = addresses.is_headless(spec)
+    if (
+        _HINTS_ANNOTATION in annotations
+        and _MODE_ANNOTATION in annotations
+        and annotations[_HINTS_ANNOTATION] != annotations[_MODE_ANNOTATION]
+    ):
+        detail = f"must match annotations[{_HINTS_ANNOTATION}] when both are specified"
+        problems.invalid(f"metadata.annotations[{_MODE_ANNOTATION}]", annotations[_MODE_ANNOTATION], detail)
+    headless = cluster_ips.is_headless(spec)
     if not ports and not headless and kind != "ExternalName":
         problems.required("spec.ports")
     _check_type(spec, kind, headless, problems)
@@ -39,7 +46,7 @@ def _check(service: Object, old: Object | None, problems: Problems) -> None:
         _check_service_port(port, len(ports) > 1, names, f"spec.ports[{index}]", problems)
     check_labels(spec.get("selector") or {}, "spec.selector", problems)
     _check_affinity(spec, problems)
-    addresses.check_cluster_ips(spec, before, problems)
+    cluster_ips.check_cluster_ips(spec, before, problems)
     for index, text in enumerate(spec.get("externalIPs") or ()):
         if check_ip(text, f"spec.externalIPs[{index}]", problems, before.get("externalIPs") or ()):
             check_endpoint_ip(text, f"spec.externalIPs[{index}]", problems)
@@ -50,10 +57,10 @@ def _check(service: Object, old: Object | None, problems: Problems) -> None:
     _check_ports_together(ports, kind, problems)
     _check_source_ranges(service, old, problems)
     if kind != "LoadBalancer" and spec.get("allocateLoadBalancerNodePorts") is not None:
-        problems.forbidden("spec.allocateLoadBalancerNodePorts", _ONLY_BALANCERS)
+        problems.forbidden("spec.allocateLoadBalancerNodePorts", _LOAD_BALANCER_ONLY)
     if kind == "LoadBalancer" and spec.get("allocateLoadBalancerNodePorts") is None:
         problems.required("allocateLoadBalancerNodePorts")
-    _check_class(spec, problems)
+    _check_load_balancer_class(spec, problems)
     _check_traffic(spec, kind, problems)
 
 
@@ -143,29 +150,29 @@ def _check_source_ranges(service: Object, old: Object | None, problems: Problems
     if ranges := spec.get("loadBalancerSourceRanges"):
         path = "spec.LoadBalancerSourceRanges"
         if not balanced:
-            problems.forbidden(path, _ONLY_BALANCERS)
+            problems.forbidden(path, _LOAD_BALANCER_ONLY)
         before = [text.strip() for text in (old or {}).get("spec", {}).get("loadBalancerSourceRanges") or ()]
         for index, text in enumerate(ranges):
             check_cidr(text.strip(), f"{path}[{index}]", problems, before)
         return
-    noted = (service["metadata"].get("annotations") or {}).get(_RANGES_NOTE)
+    noted = (service["metadata"].get("annotations") or {}).get(_SOURCE_RANGES_ANNOTATION)
     if noted is None:
         return
-    path = f"metadata.annotations[{_RANGES_NOTE}]"
+    path = f"metadata.annotations[{_SOURCE_RANGES_ANNOTATION}]"
     if not balanced:
-        problems.forbidden(path, _ONLY_BALANCERS)
-    earlier = ((old or {}).get("metadata", {}).get("annotations") or {}).get(_RANGES_NOTE)
+        problems.forbidden(path, _LOAD_BALANCER_ONLY)
+    earlier = ((old or {}).get("metadata", {}).get("annotations") or {}).get(_SOURCE_RANGES_ANNOTATION)
     if noted.strip() and noted != earlier:
         for text in noted.strip().split(","):
             check_cidr(text.strip(), path, problems)
 
 
-def _check_class(spec: Mapping[str, Any], problems: Problems) -> None:
+def _check_load_balancer_class(spec: Mapping[str, Any], problems: Problems) -> None:
     if (name := spec.get("loadBalancerClass")) is not None:
         if spec.get("type") == "LoadBalancer":
             problems.all_invalid("spec.loadBalancerClass", name, qualified_name(name))
         else:
-            problems.forbidden("spec.loadBalancerClass", _ONLY_BALANCERS)
+            problems.forbidden("spec.loadBalancerClass", _LOAD_BALANCER_ONLY)
 
 
 def _needs_health_check(spec: Mapping[str, Any]) -> bool:
@@ -197,44 +204,44 @@ def _check_traffic(spec: Mapping[str, Any], kind: str, problems: Problems) -> No
             problems.required(f"{path}internalTrafficPolicy")
     elif inside not in _TRAFFIC_POLICIES:
         problems.not_supported(f"{path}internalTrafficPolicy", inside, _TRAFFIC_POLICIES)
-    if distribution is not None and distribution not in _DISTRIBUTIONS:
-        problems.not_supported(f"{path}trafficDistribution", distribution, _DISTRIBUTIONS)
+    if distribution is not None and distribution not in _TRAFFIC_DISTRIBUTIONS:
+        problems.not_supported(f"{path}trafficDistribution", distribution, _TRAFFIC_DISTRIBUTIONS)
 
 
-def _create(service: Object, problems: Problems) -> None:
+def _validate_service_create(service: Object, problems: Problems) -> None:
     check_built_in_metadata(service["metadata"], label_1035_name, True, problems)
-    _check(service, None, problems)
+    _check_service(service, None, problems)
 
 
-def _update(new: Object, old: Object, problems: Problems) -> None:
-    metadata_update(new, old, problems)
+def _validate_service_update(new: Object, old: Object, problems: Problems) -> None:
+    validate_metadata_update(new, old, problems)
     spec, before = new.get("spec", {}), old.get("spec", {})
     if "ExternalName" not in (spec.get("type"), before.get("type")):
-        addresses.check_ips_stay(spec, before, problems)
-        addresses.check_families_stay(spec, before, problems)
+        cluster_ips.check_cluster_ips_unchanged(spec, before, problems)
+        cluster_ips.check_families_unchanged(spec, before, problems)
     if spec.get("type") == before.get("type") == "LoadBalancer":
         name = spec.get("loadBalancerClass")
         if name != before.get("loadBalancerClass"):
             problems.invalid("spec.loadBalancerClass", name, "may not change once set")
-    _check_class(spec, problems)
+    _check_load_balancer_class(spec, problems)
     moved = spec.get("healthCheckNodePort") != before.get("healthCheckNodePort")
     if moved and _needs_health_check(before) and _needs_health_check(spec):
         problems.forbidden("spec.healthCheckNodePort", "field is immutable")
-    _check(new, old, problems)
+    _check_service(new, old, problems)
 
 
-def _status(new: Object, old: Object, problems: Problems) -> None:
-    metadata_update(new, old, problems)
-    path, ingress = "status.loadBalancer.ingress", _ingress(new)
+def _validate_service_status_update(new: Object, old: Object, problems: Problems) -> None:
+    validate_metadata_update(new, old, problems)
+    path, ingress = "status.loadBalancer.ingress", _ingress_entries(new)
     if new.get("spec", {}).get("type") != "LoadBalancer" and ingress:
         problems.forbidden(path, "may only be used when `spec.type` is 'LoadBalancer'")
         return
-    before = [entry["ip"] for entry in _ingress(old) if entry.get("ip")]
+    before = [entry["ip"] for entry in _ingress_entries(old) if entry.get("ip")]
     for index, entry in enumerate(ingress):
         check_ingress(entry, before, f"{path}[{index}]", problems)
 
 
-def _ingress(service: Object) -> Sequence[Mapping[str, Any]]:
+def _ingress_entries(service: Object) -> Sequence[Mapping[str, Any]]:
     return (service.get("status", {}).get("loadBalancer") or {}).get("ingress") or ()
 
 
@@ -256,4 +263,4 @@ def check_ingress(entry: Mapping[str, Any], before: Sequence[str], path: str, pr
             problems.invalid(f"{path}.hostname", host, "must be a DNS name, not an IP address")
 
 
-SERVICE_RULES = Rules(_create, _update, _status)
+SERVICE_RULES = ValidationRules(_validate_service_create, _validate_service_update, _validate_service_status_update)

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from batkube.api.groups.address_warnings import of_address, of_addresses, of_ranges
+from batkube.api.groups.kind_model.address_warnings import cidr_list_warnings, ip_list_warnings, ip_warnings
 
 _TOPOLOGY_HINTS = "service.kubernetes.io/topology-aware-hints"
 _TOPOLOGY_MODE = "service.kubernetes.io/topology-mode"
 
 
-def of_service(service: Mapping[str, Any]) -> list[str]:
+def service_warnings(service: Mapping[str, Any]) -> list[str]:
     """Services: fields that do nothing together with others, and addresses."""
     spec, warnings = service["spec"], []
     kind, external = spec.get("type"), spec.get("externalIPs") or ()
     if _TOPOLOGY_HINTS in (service["metadata"].get("annotations") or {}):
         warnings.append(f"annotation {_TOPOLOGY_HINTS} is deprecated, please use {_TOPOLOGY_MODE} instead")
     if spec.get("clusterIP") not in (None, "", "None"):
-        warnings += of_addresses("spec.clusterIPs", spec.get("clusterIPs") or ())
+        warnings += ip_list_warnings("spec.clusterIPs", spec.get("clusterIPs") or ())
     if kind == "ClusterIP" and spec.get("clusterIP") == "None":
         ignored = {
             "loadBalancerIP": spec.get("loadBalancerIP"),
@@ -26,10 +26,10 @@ def of_service(service: Mapping[str, Any]) -> list[str]:
             "SessionAffinity": spec.get("sessionAffinity") != "None",
         }
         warnings += [f"spec.{field} is ignored for headless services" for field, value in ignored.items() if value]
-    warnings += of_addresses("spec.externalIPs", external)
+    warnings += ip_list_warnings("spec.externalIPs", external)
     if spec.get("loadBalancerIP"):
-        warnings += of_address("spec.loadBalancerIP", spec["loadBalancerIP"])
-    warnings += of_ranges("spec.loadBalancerSourceRanges", spec.get("loadBalancerSourceRanges") or ())
+        warnings += ip_warnings("spec.loadBalancerIP", spec["loadBalancerIP"])
+    warnings += cidr_list_warnings("spec.loadBalancerSourceRanges", spec.get("loadBalancerSourceRanges") or ())
     if kind == "ExternalName" and external:
         warnings.append('spec.externalIPs is ignored when spec.type is "ExternalName"')
     if kind != "ExternalName" and spec.get("externalName"):
@@ -37,7 +37,7 @@ def of_service(service: Mapping[str, Any]) -> list[str]:
     return warnings
 
 
-def of_load_balancer(value: Mapping[str, Any]) -> list[str]:
+def load_balancer_warnings(value: Mapping[str, Any]) -> list[str]:
     """The addresses of a load balancer, in the status of a service or an ingress."""
     entries = ((value.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ()
-    return of_addresses("status.loadBalancer.ingress", [each.get("ip", "") for each in entries])
+    return ip_list_warnings("status.loadBalancer.ingress", [each.get("ip", "") for each in entries])

@@ -18,8 +18,14 @@ from batkube.api.validation.metadata import (
 )
 from batkube.api.validation.names import dns_subdomain, label_name, qualified_name, subdomain_name
 from batkube.api.validation.problems import IMMUTABLE, Problems
-from batkube.api.validation.quantities import check_amount, check_basic, check_positive, is_native, quantity
-from batkube.api.validation.rules import Rules, rechecked
+from batkube.api.validation.quantities import (
+    check_positive_quantity,
+    check_resource_quantity,
+    check_whole_quantity,
+    is_native_resource,
+    quantity,
+)
+from batkube.api.validation.rules import ValidationRules, create_then_update
 
 ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 VOLUME_MODES = ("Block", "Filesystem")
@@ -30,7 +36,7 @@ _RESIZE_STATUSES = (
     "NodeResizeInfeasible",
     "NodeResizePending",
 )
-_BETA_CLASS = "volume.beta.kubernetes.io/storage-class"
+_BETA_CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
 #: The fields of metadata in the order of the Go type, of which a template may have labels and annotations only.
 _METADATA_FIELDS = (
     "name",
@@ -90,8 +96,8 @@ def check_claim_spec(spec: Mapping[str, Any], path: str, problems: Problems) -> 
     storage, at = spec.get("resources", {}).get("requests", {}).get("storage"), f"{path}.resources[storage]"
     if storage is None:
         problems.required(at)
-    elif check_positive(storage, at, problems):
-        check_amount("storage", storage, at, problems)
+    elif check_positive_quantity(storage, at, problems):
+        check_resource_quantity("storage", storage, at, problems)
     check_class_name(spec.get("storageClassName"), f"{path}.storageClassName", problems)
     if (mode := spec.get("volumeMode")) is not None and mode not in VOLUME_MODES:
         problems.not_supported(f"{path}.volumeMode", mode, VOLUME_MODES)
@@ -131,29 +137,29 @@ def _check_data_source(source: Mapping[str, Any], path: str, problems: Problems)
         problems.all_invalid(f"{path}.apiGroup", group, dns_subdomain(group))
 
 
-def _create(claim: Mapping[str, Any], problems: Problems) -> None:
+def _validate_claim_create(claim: Mapping[str, Any], problems: Problems) -> None:
     check_built_in_metadata(claim["metadata"], subdomain_name, True, problems)
     check_claim_spec(claim.get("spec", {}), "spec", problems)
 
 
-def _update(new: Mapping[str, Any], old: Mapping[str, Any], problems: Problems) -> None:
+def _validate_claim_update(new: Mapping[str, Any], old: Mapping[str, Any], problems: Problems) -> None:
     check_built_in_metadata_update(new["metadata"], old["metadata"], problems)
-    _create(new, problems)
-    before, after = _comparable(new, old, problems)
+    _validate_claim_create(new, problems)
+    before, after = _comparable_specs(new, old, problems)
     if before != after:
         detail = (
             "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"
         )
         difference = go_difference("core.PersistentVolumeClaimSpec", before, after)
         problems.forbidden("spec", f"{detail}\n{difference}")
-    _check_size(new, old, problems)
+    _check_size_change(new, old, problems)
     modes = new["spec"].get("volumeMode"), old["spec"].get("volumeMode")
     if modes[0] != modes[1]:
         problems.invalid("volumeMode", modes[0], IMMUTABLE)
     _check_attributes_class(new, old, problems)
 
 
-def _comparable(
+def _comparable_specs(
     new: Mapping[str, Any], old: Mapping[str, Any], problems: Problems
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the old and the new spec without the differences that are allowed."""
@@ -162,30 +168,37 @@ def _comparable(
         before["volumeName"] = after["volumeName"]
     old_notes, new_notes = old["metadata"].get("annotations", {}), new["metadata"].get("annotations", {})
     old_class, new_class = before.get("storageClassName"), after.get("storageClassName")
-    noted = old_notes.get(_BETA_CLASS)
-    if noted is not None and old_class is None and new_class == noted and new_notes.get(_BETA_CLASS, noted) == noted:
+    noted = old_notes.get(_BETA_CLASS_ANNOTATION)
+    if (
+        noted is not None
+        and old_class is None
+        and new_class == noted
+        and new_notes.get(_BETA_CLASS_ANNOTATION, noted) == noted
+    ):
         after.pop("storageClassName")
     else:
-        if new_notes.get(_BETA_CLASS, "") != old_notes.get(_BETA_CLASS, ""):
-            problems.invalid(f"metadata.annotations.{_BETA_CLASS}", new_notes.get(_BETA_CLASS, ""), IMMUTABLE)
+        if new_notes.get(_BETA_CLASS_ANNOTATION, "") != old_notes.get(_BETA_CLASS_ANNOTATION, ""):
+            problems.invalid(
+                f"metadata.annotations.{_BETA_CLASS_ANNOTATION}", new_notes.get(_BETA_CLASS_ANNOTATION, ""), IMMUTABLE
+            )
         if new_class is not None and old_class is None and noted in (None, new_class):
             after.pop("storageClassName")
     if new.get("status", {}).get("phase") == "Bound":
-        _keep(before, after, "volumeAttributesClassName")
+        _restore_field(before, after, "volumeAttributesClassName")
         if (resources := after.get("resources", {})).get("requests"):
             requests = {**resources["requests"]}
-            _keep(before.get("resources", {}).get("requests", {}), requests, "storage")
+            _restore_field(before.get("resources", {}).get("requests", {}), requests, "storage")
             after["resources"] = {**resources, "requests": requests}
     return before, after
 
 
-def _keep(before: Mapping[str, Any], after: dict[str, Any], field: str) -> None:
+def _restore_field(before: Mapping[str, Any], after: dict[str, Any], field: str) -> None:
     after.pop(field, None)
     if field in before:
         after[field] = before[field]
 
 
-def _check_size(new: Mapping[str, Any], old: Mapping[str, Any], problems: Problems) -> None:
+def _check_size_change(new: Mapping[str, Any], old: Mapping[str, Any], problems: Problems) -> None:
     sizes = [quantity(claim["spec"].get("resources", {}).get("requests", {}).get("storage", 0)) for claim in (new, old)]
     held = quantity(old.get("status", {}).get("capacity", {}).get("storage", 0))
     if sizes[0] < sizes[1] and sizes[0] <= held:
@@ -204,13 +217,13 @@ def _check_attributes_class(new: Mapping[str, Any], old: Mapping[str, Any], prob
         )
 
 
-def _status(new: Mapping[str, Any], old: Mapping[str, Any], problems: Problems) -> None:
+def _validate_claim_status_update(new: Mapping[str, Any], old: Mapping[str, Any], problems: Problems) -> None:
     check_built_in_metadata_update(new["metadata"], old["metadata"], problems)
     status = new.get("status", {})
     if not new.get("spec", {}).get("accessModes"):
         problems.required("Spec.accessModes")
     for name, amount in status.get("capacity", {}).items():
-        check_basic(amount, f"status.capacity[{name}]", problems)
+        check_whole_quantity(amount, f"status.capacity[{name}]", problems)
     at = "status.allocatedResourceStatuses"
     for name, word in status.get("allocatedResourceStatuses", {}).items():
         _check_resource_key(name, at, problems)
@@ -221,16 +234,20 @@ def _status(new: Mapping[str, Any], old: Mapping[str, Any], problems: Problems) 
         before = len(problems)
         _check_resource_key(name, at, problems)
         if len(problems) == before:
-            check_basic(amount, f"{at}[{name}]", problems)
+            check_whole_quantity(amount, f"{at}[{name}]", problems)
         if len(problems) == before:
-            check_amount("storage", amount, f"{at}[{name}]", problems)
+            check_resource_quantity("storage", amount, f"{at}[{name}]", problems)
 
 
 def _check_resource_key(name: str, path: str, problems: Problems) -> None:
     if wrong := qualified_name(name):
         problems.all_invalid(path, name, wrong)
-    elif is_native(name) and name != "storage":
+    elif is_native_resource(name) and name != "storage":
         problems.not_supported(path, name, ("storage",))
 
 
-PERSISTENT_VOLUME_CLAIM_RULES = Rules(_create, rechecked(_create, _update), _status)
+PERSISTENT_VOLUME_CLAIM_RULES = ValidationRules(
+    _validate_claim_create,
+    create_then_update(_validate_claim_create, _validate_claim_update),
+    _validate_claim_status_update,
+)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from batkube.api.printing.ages import age
-from batkube.api.printing.texts import UNSET
+from batkube.api.printing.cell_texts import UNSET
 from batkube.cluster.store import KubeObject
 from batkube.kernel.instants import Instant
 

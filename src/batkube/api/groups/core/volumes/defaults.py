@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from batkube.api.groups.filling import (
+from batkube.api.groups.kind_model.defaults import (
     Defaults,
+    ensure_struct,
     fill_absent,
     fill_empty,
-    round_amounts,
-    round_requirements,
-    struct,
-    structs,
+    list_items,
+    round_resource_lists,
+    round_resource_requirements,
 )
 
 #: File permissions 0644.
@@ -44,40 +44,40 @@ _CLAIM: Defaults = {"volumeMode": "Filesystem"}
 _PENDING: Defaults = {"phase": "Pending"}
 
 
-def fill_field_reference(holder: dict[str, Any]) -> None:
+def set_field_reference_defaults(holder: dict[str, Any]) -> None:
     """Give the `fieldRef` of `holder`, if there is one, its version."""
     reference = holder.get("fieldRef")
     if reference is not None:
         fill_empty(reference, _FIELD_REFERENCE)
 
 
-def _downward_items(source: dict[str, Any]) -> None:
-    for item in structs(source, "items"):
-        fill_field_reference(item)
+def _set_downward_items_defaults(source: dict[str, Any]) -> None:
+    for item in list_items(source, "items"):
+        set_field_reference_defaults(item)
 
 
-def _projected(source: dict[str, Any]) -> None:
-    for projection in structs(source, "sources"):
+def _set_projected_defaults(source: dict[str, Any]) -> None:
+    for projection in list_items(source, "sources"):
         if projection.get("downwardAPI") is not None:
-            _downward_items(projection["downwardAPI"])
+            _set_downward_items_defaults(projection["downwardAPI"])
         if projection.get("serviceAccountToken") is not None:
             fill_absent(projection["serviceAccountToken"], _TOKEN)
 
 
-def _ephemeral(source: dict[str, Any]) -> None:
+def _set_ephemeral_defaults(source: dict[str, Any]) -> None:
     template = source.get("volumeClaimTemplate")
     if template is not None:
-        fill_claim_spec(template)
+        set_claim_spec_defaults(template)
 
 
-_DEEPER: Mapping[str, Callable[[dict[str, Any]], None]] = {
-    "downwardAPI": _downward_items,
-    "ephemeral": _ephemeral,
-    "projected": _projected,
+_NESTED_DEFAULTS: Mapping[str, Callable[[dict[str, Any]], None]] = {
+    "downwardAPI": _set_downward_items_defaults,
+    "ephemeral": _set_ephemeral_defaults,
+    "projected": _set_projected_defaults,
 }
 
 
-def fill_volume(volume: dict[str, Any]) -> None:
+def set_volume_defaults(volume: dict[str, Any]) -> None:
     """Give a pod's volume its defaults; one without a source is an empty directory."""
     sourced = False
     for name, source in volume.items():
@@ -87,45 +87,45 @@ def fill_volume(volume: dict[str, Any]) -> None:
                 fill_absent(source, _ABSENT[name])
             elif name in _EMPTY:
                 fill_empty(source, _EMPTY[name])
-            if name in _DEEPER:
-                _DEEPER[name](source)
+            if name in _NESTED_DEFAULTS:
+                _NESTED_DEFAULTS[name](source)
     if not sourced:
         volume["emptyDir"] = {}
 
 
 #: What a persistent volume can be of which has defaults.
-_PERSISTENT = ("hostPath", "rbd", "iscsi", "azureDisk", "scaleIO")
+_PERSISTENT_SOURCES = ("hostPath", "rbd", "iscsi", "azureDisk", "scaleIO")
 
 
-def fill_persistent_source(spec: dict[str, Any]) -> None:
+def set_persistent_source_defaults(spec: dict[str, Any]) -> None:
     """Give the source of a persistent volume its defaults."""
-    for name in _PERSISTENT:
+    for name in _PERSISTENT_SOURCES:
         source = spec.get(name)
         if source is not None:
             fill_absent(source, _ABSENT.get(name, {}))
             fill_empty(source, _EMPTY.get(name, {}))
 
 
-def fill_claim_spec(claim: dict[str, Any]) -> None:
+def set_claim_spec_defaults(claim: dict[str, Any]) -> None:
     """Give the `spec` of a claim, or of a template of one, its defaults."""
-    spec = struct(claim, "spec")
+    spec = ensure_struct(claim, "spec")
     fill_absent(spec, _CLAIM)
-    round_requirements(spec)
+    round_resource_requirements(spec)
 
 
-def fill_persistent_volume(obj: dict[str, Any]) -> None:
+def set_persistent_volume_defaults(obj: dict[str, Any]) -> None:
     """Phase, reclaim policy, mode and source of a volume."""
-    fill_empty(struct(obj, "status"), _PENDING)
-    spec = struct(obj, "spec")
+    fill_empty(ensure_struct(obj, "status"), _PENDING)
+    spec = ensure_struct(obj, "spec")
     fill_empty(spec, {"persistentVolumeReclaimPolicy": "Retain"})
     fill_absent(spec, {"volumeMode": "Filesystem"})
-    round_amounts(spec, "capacity")
-    fill_persistent_source(spec)
+    round_resource_lists(spec, "capacity")
+    set_persistent_source_defaults(spec)
 
 
-def fill_persistent_volume_claim(obj: dict[str, Any]) -> None:
+def set_persistent_volume_claim_defaults(obj: dict[str, Any]) -> None:
     """The phase Pending, and the mode Filesystem."""
-    status = struct(obj, "status")
+    status = ensure_struct(obj, "status")
     fill_empty(status, _PENDING)
-    round_amounts(status, "capacity", "allocatedResources")
-    fill_claim_spec(obj)
+    round_resource_lists(status, "capacity", "allocatedResources")
+    set_claim_spec_defaults(obj)

@@ -5,29 +5,29 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from batkube.api.groups.core.volumes import claim_validation, columns, defaults, strategy, validation, warnings
-from batkube.api.groups.kind import Kind, of_any_change
-from batkube.api.groups.strategy import WITH_STATUS
+from batkube.api.groups.kind_model.kind import Kind, create_warnings_on_update
+from batkube.api.groups.kind_model.strategy import WITH_STATUS
 
 #: What is special about each kind, by its name in the store.
 KINDS: Mapping[str, Kind] = {
     "persistentvolumeclaims": Kind(
-        defaults={"v1": defaults.fill_persistent_volume_claim},
+        defaults={"v1": defaults.set_persistent_volume_claim_defaults},
         strategy=WITH_STATUS,
-        prepare=strategy.create_claim,
-        prepare_update={"": strategy.update_claim},
+        prepare_create=strategy.prepare_claim_create,
+        prepare_update={"": strategy.prepare_claim_update},
         rules=claim_validation.PERSISTENT_VOLUME_CLAIM_RULES,
         cells=columns.persistent_volume_claim_cells,
-        warn=warnings.of_claim,
-        warn_update={"": of_any_change(warnings.of_claim)},
+        warnings_on_create=warnings.claim_warnings,
+        warnings_on_update={"": create_warnings_on_update(warnings.claim_warnings)},
     ),
     "persistentvolumes": Kind(
-        defaults={"v1": defaults.fill_persistent_volume},
+        defaults={"v1": defaults.set_persistent_volume_defaults},
         strategy=WITH_STATUS,
-        prepare=strategy.create_volume,
-        prepare_update={"status": strategy.update_volume_status},
+        prepare_create=strategy.prepare_volume_create,
+        prepare_update={"status": strategy.prepare_volume_status_update},
         rules=validation.PERSISTENT_VOLUME_RULES,
         cells=columns.persistent_volume_cells,
-        warn=warnings.of_volume,
-        warn_update={"": of_any_change(warnings.of_volume)},
+        warnings_on_create=warnings.persistent_volume_warnings,
+        warnings_on_update={"": create_warnings_on_update(warnings.persistent_volume_warnings)},
     ),
 }

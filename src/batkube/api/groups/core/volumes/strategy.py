@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from batkube.api.groups.context import Context
+from batkube.api.groups.kind_model.context import StrategyContext
 from batkube.kernel.instants import rfc3339
 
 #: What a claim may be filled from when it says so in the older of the two fields.
 _DATA_SOURCES = (("", "PersistentVolumeClaim"), ("snapshot.storage.k8s.io", "VolumeSnapshot"))
 
 
-def create_volume(volume: dict[str, Any], context: Context) -> None:
+def prepare_volume_create(volume: dict[str, Any], context: StrategyContext) -> None:
     """A new volume is pending since now."""
     volume["status"] = {"phase": "Pending", "lastPhaseTransitionTime": rfc3339(context.now)}
 
 
-def update_volume_status(volume: dict[str, Any], old: dict[str, Any], context: Context) -> None:
+def prepare_volume_status_update(volume: dict[str, Any], old: dict[str, Any], context: StrategyContext) -> None:
     """Note when the phase changed, if it did."""
     status, before = volume.setdefault("status", {}), old.get("status") or {}
     new, live = status.get("lastPhaseTransitionTime"), before.get("lastPhaseTransitionTime")
@@ -27,21 +27,21 @@ def update_volume_status(volume: dict[str, Any], old: dict[str, Any], context: C
         status["lastPhaseTransitionTime"] = live
 
 
-def create_claim(claim: dict[str, Any], _context: Context) -> None:
+def prepare_claim_create(claim: dict[str, Any], _context: StrategyContext) -> None:
     """A new claim is pending; both ways to say what it is filled from agree."""
     claim["status"] = {"phase": "Pending"}
     spec = claim["spec"]
-    _drop_foreign_sources(spec, {})
-    _match_data_sources(spec)
+    _drop_unsupported_sources(spec, {})
+    _sync_data_sources(spec)
 
 
-def update_claim(claim: dict[str, Any], old: dict[str, Any], _context: Context) -> None:
+def prepare_claim_update(claim: dict[str, Any], old: dict[str, Any], _context: StrategyContext) -> None:
     """Both ways to say what a claim is filled from agree after a change too; what was taken before may stay."""
-    _drop_foreign_sources(claim["spec"], old["spec"])
-    _match_data_sources(claim["spec"])
+    _drop_unsupported_sources(claim["spec"], old["spec"])
+    _sync_data_sources(claim["spec"])
 
 
-def _drop_foreign_sources(spec: dict[str, Any], before: dict[str, Any]) -> None:
+def _drop_unsupported_sources(spec: dict[str, Any], before: dict[str, Any]) -> None:
     reference = spec.get("dataSourceRef")
     if reference is not None and reference.get("namespace") and before.get("dataSourceRef") is None:
         del spec["dataSourceRef"]
@@ -53,7 +53,7 @@ def _drop_foreign_sources(spec: dict[str, Any], before: dict[str, Any]) -> None:
             del spec["dataSource"]
 
 
-def _match_data_sources(spec: dict[str, Any]) -> None:
+def _sync_data_sources(spec: dict[str, Any]) -> None:
     source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
     if source is not None and reference is None:
         spec["dataSourceRef"] = dict(source)

@@ -8,21 +8,21 @@ from collections.abc import Mapping
 from typing import Any
 
 from batkube.api.groups.core.node_selectors import check_node_selector
-from batkube.api.groups.core.volumes import sources
+from batkube.api.groups.core.volumes import source_validation
 from batkube.api.groups.core.volumes.claim_validation import VOLUME_MODES, check_access_modes, check_class_name
-from batkube.api.groups.core.volumes.sources import Source, SourceField, needs
+from batkube.api.groups.core.volumes.source_validation import Source, SourceField, required_fields_check
 from batkube.api.validation.go_values import go_difference, go_struct
 from batkube.api.validation.metadata import check_built_in_metadata
 from batkube.api.validation.names import subdomain_name
 from batkube.api.validation.problems import IMMUTABLE, Problems
-from batkube.api.validation.quantities import check_basic, check_positive
-from batkube.api.validation.rules import Object, Rules, metadata_update, rechecked
+from batkube.api.validation.quantities import check_positive_quantity, check_whole_quantity
+from batkube.api.validation.rules import Object, ValidationRules, create_then_update, validate_metadata_update
 
 _RECLAIM_POLICIES = ("Delete", "Recycle", "Retain")
 _MOUNT_OPTIONS = "volume.beta.kubernetes.io/mount-options"
 _NOT_INLINE = "may not be specified in the context of inline volumes"
 #: Labels whose beta names may become the final ones.
-_RENAMED_LABELS = {
+_RENAMED_TOPOLOGY_LABELS = {
     "failure-domain.beta.kubernetes.io/zone": "topology.kubernetes.io/zone",
     "failure-domain.beta.kubernetes.io/region": "topology.kubernetes.io/region",
     "beta.kubernetes.io/os": "kubernetes.io/os",
@@ -31,45 +31,48 @@ _RENAMED_LABELS = {
 }
 
 
-def _azure_file(source: Source, path: str, problems: Problems) -> None:
-    needs("secretName", "shareName")(source, path, problems)
+def _check_azure_file(source: Source, path: str, problems: Problems) -> None:
+    required_fields_check("secretName", "shareName")(source, path, problems)
     if source.get("secretNamespace") == "":
         problems.required(f"{path}.secretNamespace")
 
 
-def _local(source: Source, path: str, problems: Problems, *, placed: bool = True) -> None:
+def _check_local(source: Source, path: str, problems: Problems, *, placed: bool = True) -> None:
     if not (where := source.get("path")):
         problems.required(f"{path}.path")
     else:
-        sources.check_no_backsteps(where, f"{path}.path", problems)
+        source_validation.check_no_backsteps(where, f"{path}.path", problems)
     if not placed:
         problems.required(f"{path.removesuffix('.local')}.nodeAffinity", "Local volume requires node affinity")
 
 
 #: In the order of the checks.
 _SOURCES = (
-    SourceField("hostPath", sources.host_path),
-    SourceField("gcePersistentDisk", sources.partitioned_disk("pdName"), path="persistentDisk"),
-    SourceField("awsElasticBlockStore", sources.partitioned_disk("volumeID")),
-    SourceField("glusterfs", sources.persistent_glusterfs),
-    SourceField("flocker", sources.flocker),
-    SourceField("nfs", sources.nfs),
-    SourceField("rbd", needs("monitors", "image")),
-    SourceField("quobyte", sources.quobyte),
-    SourceField("cephfs", needs("monitors"), second_path="cephFS"),
-    SourceField("iscsi", sources.persistent_iscsi),
-    SourceField("cinder", sources.persistent_cinder),
-    SourceField("fc", sources.fibre_channel),
-    SourceField("flexVolume", sources.flex_volume),
-    SourceField("azureFile", _azure_file),
-    SourceField("vsphereVolume", needs("volumePath")),
-    SourceField("photonPersistentDisk", needs("pdID")),
-    SourceField("portworxVolume", needs("volumeID")),
-    SourceField("azureDisk", sources.azure_disk),
-    SourceField("scaleIO", needs("gateway", "system", "volumeName")),
-    SourceField("local", _local),
-    SourceField("storageos", sources.secret_named("name", "namespace", first=sources.storage_os)),
-    SourceField("csi", sources.persistent_csi),
+    SourceField("hostPath", source_validation.check_host_path),
+    SourceField("gcePersistentDisk", source_validation.partitioned_disk_check("pdName"), path="persistentDisk"),
+    SourceField("awsElasticBlockStore", source_validation.partitioned_disk_check("volumeID")),
+    SourceField("glusterfs", source_validation.check_persistent_glusterfs),
+    SourceField("flocker", source_validation.check_flocker),
+    SourceField("nfs", source_validation.check_nfs),
+    SourceField("rbd", required_fields_check("monitors", "image")),
+    SourceField("quobyte", source_validation.check_quobyte),
+    SourceField("cephfs", required_fields_check("monitors"), second_path="cephFS"),
+    SourceField("iscsi", source_validation.check_persistent_iscsi),
+    SourceField("cinder", source_validation.check_persistent_cinder),
+    SourceField("fc", source_validation.check_fibre_channel),
+    SourceField("flexVolume", source_validation.check_flex_volume),
+    SourceField("azureFile", _check_azure_file),
+    SourceField("vsphereVolume", required_fields_check("volumePath")),
+    SourceField("photonPersistentDisk", required_fields_check("pdID")),
+    SourceField("portworxVolume", required_fields_check("volumeID")),
+    SourceField("azureDisk", source_validation.check_azure_disk),
+    SourceField("scaleIO", required_fields_check("gateway", "system", "volumeName")),
+    SourceField("local", _check_local),
+    SourceField(
+        "storageos",
+        source_validation.secret_reference_check("name", "namespace", first=source_validation.check_storage_os),
+    ),
+    SourceField("csi", source_validation.check_persistent_csi),
 )
 _SOURCE_NAMES = tuple(field.name for field in _SOURCES)
 _WITH_MOUNT_OPTIONS = frozenset(
@@ -110,10 +113,10 @@ def check_volume_spec(
         problems.not_supported(at, policy, _RECLAIM_POLICIES)
     _check_affinity(spec.get("nodeAffinity"), f"{path}.nodeAffinity", inline, problems)
     special = {
-        "iscsi": functools.partial(sources.persistent_iscsi, volume=name),
-        "local": functools.partial(_local, placed=not inline and spec.get("nodeAffinity") is not None),
+        "iscsi": functools.partial(source_validation.check_persistent_iscsi, volume=name),
+        "local": functools.partial(_check_local, placed=not inline and spec.get("nodeAffinity") is not None),
     }
-    if not sources.check_one_source(spec, _SOURCES, path, problems, special):
+    if not source_validation.check_one_source(spec, _SOURCES, path, problems, special):
         problems.required(path, "must specify a volume type")
     if policy == "Recycle" and posixpath.normpath((spec.get("hostPath") or {}).get("path") or ".") == "/":
         problems.forbidden(at, "may not be 'recycle' for a hostPath mount of '/'")
@@ -134,8 +137,8 @@ def _check_capacity(capacity: Mapping[str, Any], path: str, problems: Problems) 
     if list(capacity) != ["storage"]:
         problems.not_supported(path, capacity or None, ("storage",))
     for name, amount in capacity.items():
-        check_basic(amount, f"{path}[{name}]", problems)
-        check_positive(amount, f"{path}[{name}]", problems)
+        check_whole_quantity(amount, f"{path}[{name}]", problems)
+        check_positive_quantity(amount, f"{path}[{name}]", problems)
 
 
 def _check_affinity(affinity: Mapping[str, Any] | None, path: str, inline: bool, problems: Problems) -> None:
@@ -170,14 +173,14 @@ def _check_classes(spec: Mapping[str, Any], path: str, inline: bool, problems: P
         problems.required(f"{path}.csi", "has to be specified when using volumeAttributesClassName")
 
 
-def _check(volume: Object, problems: Problems) -> None:
+def _check_volume(volume: Object, problems: Problems) -> None:
     meta = volume["metadata"]
     check_built_in_metadata(meta, subdomain_name, False, problems)
     check_volume_spec(volume.get("spec", {}), meta.get("name", ""), "spec", problems)
 
 
-def _create(volume: Object, problems: Problems) -> None:
-    _check(volume, problems)
+def _validate_volume_create(volume: Object, problems: Problems) -> None:
+    _check_volume(volume, problems)
     if any(name in volume.get("spec", {}) for name in _WITH_MOUNT_OPTIONS):
         return
     if _MOUNT_OPTIONS in (volume["metadata"].get("annotations") or {}):
@@ -185,8 +188,8 @@ def _create(volume: Object, problems: Problems) -> None:
         problems.forbidden(f"metadata.annotations.{_MOUNT_OPTIONS}", detail)
 
 
-def _update(new: Object, old: Object, problems: Problems) -> None:
-    _check(new, problems)
+def _validate_volume_update(new: Object, old: Object, problems: Problems) -> None:
+    _check_volume(new, problems)
     spec, before = new.get("spec", {}), old.get("spec", {})
     source, earlier = ({name: one[name] for name in _SOURCE_NAMES if name in one} for one in (spec, before))
     if "csi" in source and "csi" in earlier and "controllerExpandSecretRef" not in earlier["csi"]:
@@ -199,24 +202,28 @@ def _update(new: Object, old: Object, problems: Problems) -> None:
     if spec.get("volumeMode") != before.get("volumeMode"):
         problems.invalid("volumeMode", spec.get("volumeMode"), IMMUTABLE)
     affinity, then = spec.get("nodeAffinity"), before.get("nodeAffinity")
-    if then is not None and not _same_affinity(affinity, then):
+    if then is not None and not _is_same_affinity(affinity, then):
         go_text = go_struct("*core.VolumeNodeAffinity", affinity)
         problems.invalid("nodeAffinity", go_text, f"{IMMUTABLE}, except for updating from beta label to GA")
     if before.get("volumeAttributesClassName") is not None and spec.get("volumeAttributesClassName") is None:
         problems.forbidden("spec.volumeAttributesClassName", "update from non-nil value to nil is forbidden")
 
 
-def _same_affinity(new: Any, old: Any) -> bool:  # noqa: ANN401 - any JSON
+def _is_same_affinity(new: Any, old: Any) -> bool:  # noqa: ANN401 - any JSON
     """Say whether affinities are the same but for labels that got their final names."""
     if isinstance(new, Mapping) and isinstance(old, Mapping):
         # A label without another name counts as renamed to nothing, as in Kubernetes' map of names.
-        renamed = _RENAMED_LABELS.get(old.get("key", ""), "") == new.get("key", "")
+        renamed = _RENAMED_TOPOLOGY_LABELS.get(old.get("key", ""), "") == new.get("key", "")
         if "operator" in new and renamed and new.get("key") != old.get("key"):
             return dict(new) == {**old, "key": new["key"]}
-        return new.keys() == old.keys() and all(_same_affinity(new[key], old[key]) for key in new)
+        return new.keys() == old.keys() and all(_is_same_affinity(new[key], old[key]) for key in new)
     if isinstance(new, list) and isinstance(old, list):
-        return len(new) == len(old) and all(map(_same_affinity, new, old))
+        return len(new) == len(old) and all(map(_is_same_affinity, new, old))
     return bool(new == old)
 
 
-PERSISTENT_VOLUME_RULES = Rules(_create, rechecked(_create, _update), metadata_update)
+PERSISTENT_VOLUME_RULES = ValidationRules(
+    _validate_volume_create,
+    create_then_update(_validate_volume_create, _validate_volume_update),
+    validate_metadata_update,
+)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from batkube.api.groups.core import node_labels
+from batkube.api.groups.core import deprecated_node_labels
 from batkube.api.validation.field_errors import go_quote
 from batkube.api.validation.quantities import quantity
 
@@ -23,35 +23,37 @@ _VOLUME_SOURCES = {
     "rbd": "deprecated in v1.28, non-functional in v1.31+",
 }
 #: What the server calls a field in warnings, where it is not its name.
-_MISNAMED = {"storageos": "storageOS"}
+_SOURCE_NAMES_IN_MESSAGES = {"storageos": "storageOS"}
 
 
-def of_fraction(path: str, text: str | None) -> list[str]:
+def fractional_byte_warnings(path: str, text: str | None) -> list[str]:
     """Say that there are no fractions of bytes."""
     if text is None or not quantity(text).milli_value % 1000:
         return []
     return [f"{path}: fractional byte value {go_quote(text)} is invalid, must be an integer"]
 
 
-def of_claim_spec(path: str, spec: Mapping[str, Any]) -> list[str]:
+def claim_spec_warnings(path: str, spec: Mapping[str, Any]) -> list[str]:
     """Return what is to be said of a claim, or of the template of one."""
     resources = spec.get("resources") or {}
     return [
         warning
         for field in ("requests", "limits")
-        for warning in of_fraction(f"{path}.resources.{field}[storage]", (resources.get(field) or {}).get("storage"))
+        for warning in fractional_byte_warnings(
+            f"{path}.resources.{field}[storage]", (resources.get(field) or {}).get("storage")
+        )
     ]
 
 
-def of_claim(claim: Mapping[str, Any]) -> list[str]:
+def claim_warnings(claim: Mapping[str, Any]) -> list[str]:
     """Claims: the class was once an annotation; fractions of bytes."""
     warnings = []
     if _CLASS_ANNOTATION in (claim["metadata"].get("annotations") or {}):
         warnings.append(f"metadata.annotations[{_CLASS_ANNOTATION}]: {_VOLUME_ANNOTATIONS[_CLASS_ANNOTATION]}")
-    return warnings + of_claim_spec("spec", claim["spec"])
+    return warnings + claim_spec_warnings("spec", claim["spec"])
 
 
-def of_volume(volume: Mapping[str, Any]) -> list[str]:
+def persistent_volume_warnings(volume: Mapping[str, Any]) -> list[str]:
     """Volumes: annotations, policies, node labels and plugins of the past."""
     spec, annotations = volume["spec"], volume["metadata"].get("annotations") or {}
     warnings = [
@@ -64,9 +66,11 @@ def of_volume(volume: Mapping[str, Any]) -> list[str]:
         )
     required = (spec.get("nodeAffinity") or {}).get("required") or {}
     terms = required.get("nodeSelectorTerms") or ()
-    warnings += node_labels.of_terms("spec.nodeAffinity.required.nodeSelectorTerms", terms)
+    warnings += deprecated_node_labels.node_selector_term_warnings(
+        "spec.nodeAffinity.required.nodeSelectorTerms", terms
+    )
     return warnings + [
-        f"spec.{_MISNAMED.get(name, name)}: {text}"
+        f"spec.{_SOURCE_NAMES_IN_MESSAGES.get(name, name)}: {text}"
         for name, text in _VOLUME_SOURCES.items()
         if spec.get(name) is not None
     ]

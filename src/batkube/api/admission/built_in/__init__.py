@@ -1,0 +1,1 @@
+"""Built-in admission plugins: those that kube-apiserver enables by default."""

@@ -1,0 +1,1 @@
+"""Dynamic admission: policies and webhooks that users configure."""

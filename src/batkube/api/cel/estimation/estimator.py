@@ -1,0 +1,258 @@
+"""What evaluating an expression can cost at most, told before it is ever evaluated.
+
+An expression is gone through once, with the size that each part can have: constants have theirs, what comes from the
+object has the one its schema allows, a macro costs what it does for one element times the elements there may be
+(cel-go: checker/cost.go; what macros expand to: parser/macro.go, ext/comprehensions.go). Only the greatest cost counts
+for anybody, so the least one, which cel-go has too, is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from batkube.api.cel.checker import NodeTypes, matching_overloads
+from batkube.api.cel.estimation.call_estimates import ElementSizes, EstimatedNode, OverloadCall, estimate_call
+from batkube.api.cel.estimation.sizes import (
+    INDICES,
+    ITEMS,
+    KEYS,
+    SCALAR_SIZE,
+    SIZE_MAX,
+    UNKNOWN_SIZE,
+    VALUES,
+    SizeEstimate,
+    SizeLimits,
+    capped,
+)
+from batkube.api.cel.evaluation.costs import LIST_COST, MAP_COST
+from batkube.api.cel.functions.overloads import resolve_call
+from batkube.api.cel.syntax.lexer import Value
+from batkube.api.cel.syntax.nodes import (
+    Constant,
+    FunctionCall,
+    Identifier,
+    Index,
+    ListLiteral,
+    MacroCall,
+    MapLiteral,
+    Node,
+    Select,
+)
+from batkube.api.cel.types import DYN, CelType
+
+_SCALARS = frozenset(("bool", "double", "duration", "int", "timestamp", "uint"))
+#: What a macro costs for each element beside its expressions, and once for its result: `all` is made of a test of what
+#: it has so far (2) and of reading it once more (1), and so on.
+_QUANTIFIERS = {"all": (3, 1), "exists": (4, 1), "exists_one": (2, 2), "existsOne": (2, 2)}
+#: Reading the list so far, making one of a single item, and joining them.
+_APPEND_COST = 2 + LIST_COST
+#: Reading the map so far, with or without the key, and putting an entry in.
+_INSERT_COSTS = {"transformMap": 3, "transformMapEntry": 2}
+
+
+class MacroVariable(NamedTuple):
+    """A variable that a macro brings."""
+
+    path: tuple[str, ...]
+    size: SizeEstimate | None
+
+
+MacroVariables = dict[str, MacroVariable]
+
+
+def estimate_cost(tree: Node, types: NodeTypes, root: SizeLimits) -> int:
+    """Return what an expression costs at most, for variables of a known extent."""
+    return _Estimator(types, root).estimate(tree, {}).cost
+
+
+def _is_scalar(kind: CelType) -> bool:
+    if kind.name == "optional_type" and kind.parameters:
+        return _is_scalar(kind.parameters[0])
+    return kind.name in _SCALARS
+
+
+def _constant_size(value: Value) -> SizeEstimate:
+    size = len(value) if isinstance(value, str | bytes) else 1
+    return SizeEstimate(size, size)
+
+
+class _Estimator:
+    """One estimate of one expression."""
+
+    def __init__(self, types: NodeTypes, root: SizeLimits) -> None:
+        self._types = types
+        self._root = root
+        self._by_node: dict[type[Node], Callable[[Any, MacroVariables], EstimatedNode]] = {
+            Constant: self._literal,
+            Identifier: self._identifier,
+            Select: self._select,
+            Index: self._index,
+            ListLiteral: self._list,
+            MapLiteral: self._map,
+            MacroCall: self._macro,
+            FunctionCall: self._call,
+        }
+
+    def estimate(self, node: Node, variables: MacroVariables) -> EstimatedNode:
+        """Return what is known of a part of the expression."""
+        return self._by_node[type(node)](node, variables)
+
+    def _type(self, node: Node) -> CelType:
+        return self._types.get(id(node), DYN)
+
+    def _size(
+        self, kind: CelType, path: tuple[str, ...] = (), other: SizeEstimate | None = None
+    ) -> SizeEstimate | None:
+        """Return the size of what comes from the object, of what always has the same, or of the last resort."""
+        size = self._root.size_at(path)
+        if size is not None:
+            return size
+        return SCALAR_SIZE if _is_scalar(kind) else other
+
+    def _literal(self, node: Constant, variables: MacroVariables) -> EstimatedNode:
+        return EstimatedNode(node, self._type(node), 0, _constant_size(node.value))
+
+    def _identifier(self, node: Identifier, variables: MacroVariables) -> EstimatedNode:
+        kind = self._type(node)
+        local = variables.get(node.name) or MacroVariable((node.name,), None)
+        return EstimatedNode(node, kind, 1, self._size(kind, local.path, local.size), path=local.path)
+
+    def _select(self, node: Select, variables: MacroVariables) -> EstimatedNode:
+        kind, operand = self._type(node), self.estimate(node.operand, variables)
+        if node.test_only:
+            # Asking whether a field is there is free (apiserver/pkg/cel/environment/base.go, PresenceTestHasCost).
+            return EstimatedNode(node, kind, operand.cost, SCALAR_SIZE)
+        if node.optional:
+            return EstimatedNode(node, kind, capped(operand.cost + 1), self._size(kind))
+        is_paid_for = operand.type.name == "map" or operand.type.fields is not None
+        path = (*operand.path, node.field)
+        return EstimatedNode(node, kind, capped(operand.cost + is_paid_for), self._size(kind, path), path=path)
+
+    def _index(self, node: Index, variables: MacroVariables) -> EstimatedNode:
+        kind, operand, index = (
+            self._type(node),
+            self.estimate(node.operand, variables),
+            self.estimate(node.index, variables),
+        )
+        cost = capped(operand.cost + index.cost + 1)
+        if node.optional or operand.type.name == "optional_type":
+            return EstimatedNode(node, kind, cost, self._size(kind))
+        path = (*operand.path, ITEMS if operand.type.name == "list" else VALUES)
+        size = operand.element_sizes.value if operand.element_sizes is not None else self._size(kind, path)
+        return EstimatedNode(node, kind, cost, size, path=path)
+
+    def _list(self, node: ListLiteral, variables: MacroVariables) -> EstimatedNode:
+        items = [self.estimate(item, variables) for item in node.items]
+        size = SizeEstimate(len(items), len(items))
+        cost = capped(sum(item.cost for item in items) + LIST_COST)
+        return EstimatedNode(node, self._type(node), cost, size, ElementSizes(True, SCALAR_SIZE, _union_size(items)))
+
+    def _map(self, node: MapLiteral, variables: MacroVariables) -> EstimatedNode:
+        keys = [self.estimate(key, variables) for key, _ in node.entries]
+        values = [self.estimate(value, variables) for _, value in node.entries]
+        size = SizeEstimate(len(keys), len(keys))
+        cost = capped(sum(part.cost for part in keys + values) + MAP_COST)
+        return EstimatedNode(
+            node, self._type(node), cost, size, ElementSizes(False, _union_size(keys), _union_size(values))
+        )
+
+    # Functions and operators
+
+    def _call(self, node: FunctionCall, variables: MacroVariables) -> EstimatedNode:
+        name, target_node = resolve_call(node)
+        kind = self._type(node)
+        arguments = [self.estimate(argument, variables) for argument in node.arguments]
+        if name == "dyn":
+            return arguments[0]._replace(node=node, type=kind, cost=capped(arguments[0].cost + 1), path=())
+        if name in ("_&&_", "_||_"):
+            return EstimatedNode(node, kind, capped(sum(argument.cost for argument in arguments)), SCALAR_SIZE)
+        if name == "_?_:_":
+            return self._conditional(node, kind, arguments)
+        target = self.estimate(target_node, variables) if target_node is not None else None
+        parts = ([target] if target is not None else []) + arguments
+        size, cost = None, 0
+        for signature in matching_overloads(name, target is not None, [part.type for part in parts]):
+            estimate = estimate_call(OverloadCall(name, signature.parameters, target, arguments, self._root))
+            cost = max(cost, estimate.cost)
+            if estimate.size is not None:
+                size = estimate.size if size is None else size.union(estimate.size)
+            if size is None:
+                size = self._size(kind)
+        entry = arguments[0].element_sizes if name == "_+_" else None
+        if entry is not None:
+            entry = entry.union(arguments[1].element_sizes)
+        return EstimatedNode(node, kind, capped(sum(part.cost for part in parts) + cost), size, entry)
+
+    def _conditional(self, node: Node, kind: CelType, arguments: list[EstimatedNode]) -> EstimatedNode:
+        condition, first, second = arguments
+        cost = capped(condition.cost + max(first.cost, second.cost))
+        entry = first.element_sizes.union(second.element_sizes) if first.element_sizes is not None else None
+        return EstimatedNode(node, kind, cost, first.size_or_unknown.union(second.size_or_unknown), entry)
+
+    # Macros
+
+    def _macro(self, node: MacroCall, variables: MacroVariables) -> EstimatedNode:
+        kind, target = self._type(node), self.estimate(node.target, variables)
+        if node.name in ("optMap", "optFlatMap"):
+            return self._optional_macro(node, kind, target, variables)
+        inner = {**variables, **_macro_variables(node, target)}
+        bodies = [self.estimate(body, inner) for body in node.bodies]
+        tested = bodies[0].cost if len(bodies) == 2 else 0
+        size, entry = target.size_or_unknown, None
+        if node.name in _QUANTIFIERS:
+            each, once = _QUANTIFIERS[node.name]
+            each += bodies[0].cost
+            size = SCALAR_SIZE
+        elif node.name in _INSERT_COSTS:
+            each, once = tested + _INSERT_COSTS[node.name] + bodies[-1].cost, MAP_COST + 1
+        elif node.name == "filter":
+            element = self._element_size(node, target)
+            each, once = bodies[0].cost + _APPEND_COST + 1, LIST_COST + 1
+            entry = ElementSizes(True, SCALAR_SIZE, SizeEstimate(0, element.maximum))
+        else:
+            each, once = tested + _APPEND_COST + bodies[-1].cost, LIST_COST + 1
+            entry = ElementSizes(True, SCALAR_SIZE, SizeEstimate(0, bodies[-1].size_or_unknown.maximum))
+        cost = capped(target.cost + once + capped(target.size_or_unknown.maximum * capped(each)))
+        return EstimatedNode(node, kind, cost, size, entry)
+
+    def _element_size(self, node: MacroCall, target: EstimatedNode) -> SizeEstimate:
+        """Return the size of what `filter` keeps."""
+        local = _macro_variables(node, target)[node.variables[0]]
+        kind = target.type.parameters[0] if target.type.parameters else DYN
+        return self._size(kind, local.path, local.size) or UNKNOWN_SIZE
+
+    def _optional_macro(
+        self, node: MacroCall, kind: CelType, target: EstimatedNode, variables: MacroVariables
+    ) -> EstimatedNode:
+        """Return what `optMap` costs: the optional is asked twice, and its value bound to a name."""
+        inner = target.type.parameters[0] if target.type.name == "optional_type" else DYN
+        body = self.estimate(node.bodies[0], {**variables, node.variables[0]: MacroVariable((), self._size(inner))})
+        bound = LIST_COST + target.cost + 1 + body.cost + (node.name == "optMap")
+        nothing = self._size(kind) or UNKNOWN_SIZE
+        size = (body.size_or_unknown if node.name == "optFlatMap" else nothing).union(nothing)
+        return EstimatedNode(node, kind, capped(target.cost + 1 + bound), size)
+
+
+def _union_size(parts: list[EstimatedNode]) -> SizeEstimate:
+    """Return the size of any of some parts."""
+    if not parts:
+        return SizeEstimate(0, 0)
+    return SizeEstimate(
+        min(SIZE_MAX, *(part.size_or_unknown.minimum for part in parts)),
+        max(0, *(part.size_or_unknown.maximum for part in parts)),
+    )
+
+
+def _macro_variables(node: MacroCall, target: EstimatedNode) -> MacroVariables:
+    """Return the variables of a macro: an item or a key, or index and item, or key and value."""
+    is_list = target.element_sizes.is_list if target.element_sizes is not None else target.type.name == "list"
+    key = MacroVariable(
+        (*target.path, INDICES if is_list else KEYS), target.element_sizes.key if target.element_sizes else None
+    )
+    value = MacroVariable(
+        (*target.path, ITEMS if is_list else VALUES), target.element_sizes.value if target.element_sizes else None
+    )
+    if len(node.variables) == 2:
+        return {node.variables[0]: key, node.variables[1]: value}
+    return {node.variables[0]: value if is_list else key}

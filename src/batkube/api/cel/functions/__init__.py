@@ -1,0 +1,1 @@
+"""Functions: operators, conversions and the function libraries of CEL and Kubernetes."""

@@ -1,0 +1,1 @@
+"""Syntax: lexer, parser and syntax tree of CEL expressions."""

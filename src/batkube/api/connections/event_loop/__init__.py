@@ -1,0 +1,1 @@
+"""Connections of `serve`: asyncio sockets, timeouts, and fair sharing of the server's thread."""

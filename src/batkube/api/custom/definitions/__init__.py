@@ -1,0 +1,1 @@
+"""Definitions: defaults and validation of CustomResourceDefinitions."""

@@ -1,0 +1,1 @@
+"""Instances: pruning, defaulting, validation and printing of custom objects."""

@@ -1,0 +1,80 @@
+"""Paths into a schema, as definitions write them: `.spec.size`, `.spec['a.b']`.
+
+Selectable fields and the fieldPath of a rule must lead to something the schema describes (Kubernetes:
+apiextensions-apiserver/pkg/apiserver/schema/cel/validation.go, ValidFieldPath).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from batkube.api.custom.schemas.structural import StructuralSchema
+
+_tokens = re.compile(r"'(?:[^'\\]|\\.)*'|'.*|[.\[\]]|[^.\[\]']+[^.\[\]]*").findall
+_escapes = re.compile(r"\\(.)")
+_ESCAPED = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "'": "'", "\\": "\\"}
+
+
+class BadFieldPath(ValueError):
+    """The path leads nowhere; the text says why in the words of the real server."""
+
+
+class ResolvedPath(NamedTuple):
+    """Where a JSON path leads in a schema, and the steps to it."""
+
+    #: The steps, the outermost first.
+    steps: tuple[str, ...]
+    #: The path as field errors write it: `spec.labels[app]`.
+    text: str
+    schema: StructuralSchema
+
+
+def resolve_field_path(path: str, schema: StructuralSchema, *, brackets: bool = True) -> ResolvedPath:
+    """Follow `path` through `schema`; raises BadFieldPath."""
+    place = ResolvedPath((), "", schema)
+    tokens = iter(_tokens(path))
+    for token in tokens:
+        if token == ".":
+            place = _step_into(place, _next_token(tokens))
+        elif token == "[":
+            if not brackets:
+                raise BadFieldPath("array notation is not allowed")
+            quoted = _next_token(tokens)
+            if len(quoted) < 2 or not (quoted[0] == quoted[-1] == "'"):
+                raise BadFieldPath(f"expected single quoted string but got {quoted}")
+            place = _step_into(place, _unescape(quoted[1:-1]))
+            closing = _next_token(tokens)
+            if closing != "]":
+                raise BadFieldPath(f"expected ] but got {closing}")
+        else:
+            raise BadFieldPath(f"expected [ or . but got: {token}")
+    return place
+
+
+def _next_token(tokens: Iterator[str]) -> str:
+    token = next(tokens, None)
+    if token is None:
+        raise BadFieldPath("unexpected end of JSON path")
+    return token
+
+
+def _unescape(text: str) -> str:
+    for letter in _escapes.findall(text):
+        if letter not in _ESCAPED:
+            raise BadFieldPath(f"invalid string literal: invalid escape char \\{letter}")
+    return _escapes.sub(lambda match: _ESCAPED[match[1]], text)
+
+
+def _step_into(place: ResolvedPath, name: str) -> ResolvedPath:
+    schema = place.schema
+    if schema.properties:
+        below, text = schema.properties.get(name), f"{place.text}.{name}" if place.text else name
+    else:
+        below, text = schema.additional, f"{place.text}[{name}]"
+        if below is None and schema.additional_allowed is not None:
+            below = StructuralSchema()
+    if below is None:
+        raise BadFieldPath("does not refer to a valid field")
+    return ResolvedPath((*place.steps, name), text, below)

@@ -1,0 +1,1 @@
+"""Serving: the custom kinds that are served now, their conditions, life cycle and conversion."""

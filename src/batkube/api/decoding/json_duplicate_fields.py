@@ -1,0 +1,100 @@
+"""Documents in which a field is there twice: what strict decoding says of them, and what Go makes of them.
+
+Go decodes the second occurrence into the value that the first one left: structs and maps merge, lists are filled anew
+over their old elements, all else is replaced (sigs.k8s.io/json, decode.go).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from batkube.api.decoding.state import STRICT_ERRORS_LIMIT, field_path_text
+from batkube.cluster.schemas import Field, Schema, Shape
+from batkube.kernel.text.go_format import go_quote
+
+Path = list[str | int]
+
+
+class KeyValuePairs(list[tuple[str, Any]]):
+    """A JSON object with every occurrence of every key, in order."""
+
+
+def resolve_duplicates(value: Any, schema: Schema | None) -> tuple[Any, list[str]]:  # noqa: ANN401 - any JSON
+    """Return `value` with plain objects for `KeyValuePairs`, and the strict errors, in the order of the document."""
+    resolving = _DuplicateResolver()
+    plain = resolving.value(value, schema, [])
+    return plain, list(resolving.problems)
+
+
+class _DuplicateResolver:
+    """Collects what strict decoding complains about; each complaint once."""
+
+    def __init__(self) -> None:
+        self.problems: dict[str, None] = {}
+
+    def value(self, value: Any, schema: Schema | None, path: Path) -> Any:  # noqa: ANN401 - any JSON
+        """Return plain JSON for a value at `path`."""
+        if isinstance(value, KeyValuePairs):
+            if schema is not None and schema.shape is Shape.ANY:
+                return _plain_json(value)
+            if schema is not None and schema.shape is Shape.STRUCT:
+                return self._struct(value, schema, path)
+            return self._map(value, schema and schema.items, path)
+        if isinstance(value, list):
+            items = schema and schema.items
+            return [self.value(item, items, [*path, index]) for index, item in enumerate(value)]
+        return value
+
+    def _struct(self, pairs: KeyValuePairs, schema: Schema, path: Path) -> dict[str, Any]:
+        out: dict[str, Any] = {}
+        for key, item in pairs:
+            field = schema.fields.get(key)
+            if field is None:
+                self._report("unknown field", path, key)
+                continue
+            if key in out:
+                self._report("duplicate field", path, key)
+            new = self.value(item, field.schema, [*path, key])
+            out[key] = _decode_onto(out[key], new, field) if key in out else new
+        return out
+
+    def _map(self, pairs: KeyValuePairs, items: Schema | None, path: Path) -> dict[str, Any]:
+        out: dict[str, Any] = {}
+        for key, item in pairs:
+            if key in out:
+                self._report("duplicate field", path, key)
+            out[key] = self.value(item, items, [*path, key])
+        return out
+
+    def _report(self, problem: str, path: Path, key: str) -> None:
+        if len(self.problems) < STRICT_ERRORS_LIMIT:
+            self.problems[f"{problem} {go_quote(field_path_text(path, key))}"] = None
+
+
+def _plain_json(value: Any) -> Any:  # noqa: ANN401 - any JSON
+    if isinstance(value, KeyValuePairs):
+        return {key: _plain_json(item) for key, item in value}
+    return [_plain_json(item) for item in value] if isinstance(value, list) else value
+
+
+def _decode_onto(old: Any, new: Any, field: Field) -> Any:  # noqa: ANN401 - any JSON
+    """Return what Go holds in `field` after it decoded `old` and then `new`."""
+    if new is None:
+        cleared = field.pointer or field.schema.shape in (Shape.LIST, Shape.MAP)
+        return None if cleared else old
+    return _merge(old, new, field.schema)
+
+
+def _merge(old: Any, new: Any, schema: Schema) -> Any:  # noqa: ANN401 - any JSON
+    if schema.shape is Shape.STRUCT and isinstance(old, dict) and isinstance(new, dict):
+        fields = schema.fields
+        return {
+            **old,
+            **{key: _decode_onto(old[key], new[key], fields[key]) if key in old else new[key] for key in new},
+        }
+    if schema.shape is Shape.MAP and isinstance(old, dict) and isinstance(new, dict):
+        return {**old, **new}
+    if schema.shape is Shape.LIST and isinstance(old, list) and isinstance(new, list) and schema.items is not None:
+        over = [_merge(before, after, schema.items) for before, after in zip(old, new, strict=False)]
+        return over + new[len(old) :]
+    return new

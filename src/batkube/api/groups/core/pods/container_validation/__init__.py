@@ -1,0 +1,1 @@
+"""Container validation: containers with their probes, environment, volumes and security contexts."""

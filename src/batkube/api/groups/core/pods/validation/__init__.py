@@ -1,0 +1,1 @@
+"""Validation: specification, status, resize and update of pods."""

@@ -1,0 +1,158 @@
+"""The types of the API as OpenAPI describes them, in version 2 (Swagger) and version 3.
+
+Both are written from the table's schemas. Version 3 wraps references in `allOf`, so that a default or an extension can
+stand beside them, and says of some types that they are one of two; version 2 can do neither (Kubernetes: kube-openapi).
+The table has no descriptions; they are handed in where somebody has them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from batkube.api.decoding.objects import zero
+from batkube.cluster.schemas import Field, Schema, Shape
+
+Document = dict[str, Any]
+Descriptions = Mapping[str, Mapping[str, str]]
+"""The words for each field by the name of its type's definition; "" stands for the type itself."""
+
+_META = "io.k8s.apimachinery.pkg.apis.meta.v1."
+PATCH_DEFINITION = _META + "Patch"
+#: The shapes that have a definition of their own, with its name.
+_NAMED_SHAPES = {
+    Shape.QUANTITY: "io.k8s.apimachinery.pkg.api.resource.Quantity",
+    Shape.INT_OR_STRING: "io.k8s.apimachinery.pkg.util.intstr.IntOrString",
+    Shape.TIME: _META + "Time",
+    Shape.MICRO_TIME: _META + "MicroTime",
+    Shape.DURATION: _META + "Duration",
+}
+#: The shapes of elements of lists and maps that have a default.
+_WITH_DEFAULT = (Shape.STRUCT, Shape.STRING, Shape.INTEGER, Shape.BOOLEAN)
+_SHAPE_SCHEMAS: dict[str, Document] = {
+    "string": {"type": "string"},
+    "int32": {"type": "integer", "format": "int32"},
+    "int64": {"type": "integer", "format": "int64"},
+    "float64": {"type": "number", "format": "double"},
+    "bool": {"type": "boolean"},
+    "[]uint8": {"type": "string", "format": "byte"},
+}
+#: The definitions that are no structs: in version 2, and in version 3 where it differs.
+_OPAQUE_TYPES: dict[str, Document] = {
+    _NAMED_SHAPES[Shape.QUANTITY]: {"type": "string"},
+    _NAMED_SHAPES[Shape.INT_OR_STRING]: {"type": "string", "format": "int-or-string"},
+    _NAMED_SHAPES[Shape.TIME]: {"type": "string", "format": "date-time"},
+    _NAMED_SHAPES[Shape.MICRO_TIME]: {"type": "string", "format": "date-time"},
+    _NAMED_SHAPES[Shape.DURATION]: {"type": "string"},
+    PATCH_DEFINITION: {"type": "object"},
+    _META + "FieldsV1": {"type": "object"},
+    "io.k8s.apimachinery.pkg.runtime.RawExtension": {"type": "object"},
+}
+_OPAQUE_TYPES_V3: dict[str, Document] = {
+    _NAMED_SHAPES[Shape.QUANTITY]: {"oneOf": [{"type": "string"}, {"type": "number"}]},
+    _NAMED_SHAPES[Shape.INT_OR_STRING]: {
+        "format": "int-or-string",
+        "oneOf": [{"type": "integer"}, {"type": "string"}],
+    },
+}
+
+
+class SchemaWriter:
+    """Writes schemas in one version of OpenAPI, and collects every definition that they refer to."""
+
+    def __init__(self, version: int, descriptions: Descriptions) -> None:
+        self._version = version
+        self.descriptions = descriptions
+        self._prefix = "#/components/schemas/" if version == 3 else "#/definitions/"
+        #: The definitions written so far, by name.
+        self.definitions: dict[str, Document] = {}
+
+    def reference(self, schema: Schema) -> Document:
+        """Return a reference to the definition of a struct, which is written if it is not yet."""
+        if schema.name not in self.definitions:
+            self.definitions[schema.name] = {}
+            self.definitions[schema.name] = self._struct(schema)
+        return {"$ref": self._prefix + schema.name}
+
+    def named_reference(self, name: str, document: Document | None = None) -> Document:
+        """Return a reference to a definition given as a document, or to one that is no struct."""
+        if name not in self.definitions:
+            plain = {**_OPAQUE_TYPES, **(_OPAQUE_TYPES_V3 if self._version == 3 else {})}
+            self.definitions[name] = (
+                document if document is not None else {**self._description(name), **plain.get(name, {})}
+            )
+        return {"$ref": self._prefix + name}
+
+    def _struct(self, schema: Schema) -> Document:
+        document: Document = {**self._description(schema.name), "type": "object"}
+        required = [field.name for field in schema.fields.values() if field.required]
+        if required:
+            document["required"] = required
+        if schema.fields:
+            document["properties"] = {
+                field.name: self._property(field, self._description(schema.name, field.name))
+                for field in schema.fields.values()
+            }
+        if schema.atomic:
+            document["x-kubernetes-map-type"] = "atomic"
+        return document
+
+    def _description(self, name: str, field: str = "") -> Document:
+        """Return what is said of a definition or of a field of it, if anything is."""
+        text = self.descriptions.get(name, {}).get(field)
+        return {"description": text} if text else {}
+
+    def _property(self, field: Field, beside: Document) -> Document:
+        document = self._value_schema(field.schema)
+        default = self._default(field)
+        if default is not None:
+            beside["default"] = default
+        if field.schema.shape is Shape.LIST and field.schema.list_type != "atomic":
+            beside["x-kubernetes-list-type"] = field.schema.list_type
+            if field.schema.list_keys:
+                beside["x-kubernetes-list-map-keys"] = list(field.schema.list_keys)
+        if field.schema.shape is Shape.MAP and field.schema.atomic:
+            beside["x-kubernetes-map-type"] = "atomic"
+        if field.patch_merge_key:
+            beside["x-kubernetes-patch-merge-key"] = field.patch_merge_key
+        if field.patch_strategy:
+            beside["x-kubernetes-patch-strategy"] = ",".join(field.patch_strategy)
+        return self._with_siblings(document, beside)
+
+    def _default(self, field: Field) -> Any:  # noqa: ANN401 - any JSON
+        """Return the default that OpenAPI tells."""
+        if self._version == 2:
+            return None
+        return {} if field.schema.shape is Shape.STRUCT and not field.pointer else field.default
+
+    def _value_schema(self, schema: Schema) -> Document:
+        """Return the schema of a value without what its field adds."""
+        if schema.shape is Shape.STRUCT:
+            return self.reference(schema)
+        if schema.shape is Shape.ANY:
+            return self.named_reference(schema.name)
+        if schema.shape in _NAMED_SHAPES:
+            return self.named_reference(_NAMED_SHAPES[schema.shape])
+        if schema.items is None:
+            document = dict(_SHAPE_SCHEMAS.get(schema.go) or _SHAPE_SCHEMAS[_underlying_go_type(schema.shape)])
+            return {**document, "enum": list(schema.enum)} if schema.enum else document
+        if schema.shape is Shape.LIST:
+            return {"type": "array", "items": self._item_schema(schema.items)}
+        return {"type": "object", "additionalProperties": self._item_schema(schema.items)}
+
+    def _item_schema(self, schema: Schema) -> Document:
+        document = self._value_schema(schema)
+        if self._version == 2 or schema.shape not in _WITH_DEFAULT:
+            return document
+        return self._with_siblings(document, {"default": {} if schema.shape is Shape.STRUCT else zero(schema)})
+
+    def _with_siblings(self, document: Document, beside: Document) -> Document:
+        """Put keys beside a schema; version 3 allows none beside a reference."""
+        if "$ref" in document and self._version == 3:
+            return {"allOf": [document], **beside} if beside else document
+        return {**document, **beside}
+
+
+def _underlying_go_type(shape: Shape) -> str:
+    """Return the Go type under a named one, such as `string` under `v1.Protocol`."""
+    return {Shape.STRING: "string", Shape.BOOLEAN: "bool", Shape.NUMBER: "float64"}.get(shape, "int32")

@@ -1,0 +1,28 @@
+"""Bodies in YAML, which takes longer to read than anything else that may be sent: seconds for the largest."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from batkube.api.decoding.objects import ParseError, parse_yaml
+from batkube.api.requests.messages import NeedsWorkerThread, Request
+
+
+def parse_yaml_body(request: Request) -> tuple[Any, list[str]]:
+    """Return what `parse_yaml` makes of the body, or raise what it raises; while others wait, have it read apart."""
+    if request.parsed_body is None:
+        if request.may_defer:
+            raise NeedsWorkerThread(functools.partial(_parse_into, request))
+        _parse_into(request)
+    if isinstance(request.parsed_body, Exception):
+        raise request.parsed_body
+    document: tuple[Any, list[str]] = request.parsed_body
+    return document
+
+
+def _parse_into(request: Request) -> None:
+    try:
+        request.parsed_body = parse_yaml(request.body)
+    except (ParseError, RecursionError, MemoryError) as problem:
+        request.parsed_body = problem

@@ -1,0 +1,1 @@
+"""Served kinds: their behaviour, versions and encoding."""

@@ -1,0 +1,1 @@
+"""Storage verbs: create, update, delete, list and watch objects in the store."""

@@ -1,0 +1,159 @@
+"""Lists: at which version, how many, and where the next page begins.
+
+Follows apiserver/pkg/storage (the etcd3 store and its cacher in front) in what each combination of resourceVersion,
+resourceVersionMatch, limit and continue means.
+"""
+
+from __future__ import annotations
+
+import base64
+import posixpath
+import re
+from typing import Any
+
+import msgspec
+
+from batkube.api.decoding.json_syntax import ParseError, check_syntax
+from batkube.api.requests.options import ListOptions, parse_resource_version
+from batkube.api.requests.statuses import Failure, bad_request
+from batkube.api.verbs.storage.selection import Selection
+from batkube.cluster.store import Compacted, Entry, Key, Store
+
+_TOKEN_VERSION = "meta.k8s.io/v1"
+#: Finds what is not of base64 (the alphabet for URLs).
+_find_invalid_character = re.compile("[^A-Za-z0-9_-]").search
+_NO_CONSISTENT_PAGE = (
+    "The provided continue parameter is too old to display a consistent list result. You can start a new list without "
+    "the continue parameter, or use the continue token in this response to retrieve the remainder of the results. "
+    "Continuing with the provided token results in an inconsistent list - objects that were created, modified, or "
+    "deleted between the time the first chunk was returned and now may show up in the list."
+)
+
+
+class Page(msgspec.Struct):
+    """A part of a list: the entries, and the list's metadata."""
+
+    entries: list[Entry]
+    metadata: dict[str, Any]
+
+
+def resource_version_too_large(version: int, current: int) -> Failure:
+    """A client asks for a version that is not there yet; the real server waits a while for it first."""
+    details = {
+        "causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}],
+        "retryAfterSeconds": 1,
+    }
+    message = f"Timeout: Too large resource version: {version}, current: {current}"
+    return Failure(504, "Timeout", message, details)
+
+
+def expired(message: str, token: str = "") -> Failure:
+    """The version asked for is no longer known (410 Gone)."""
+    return Failure(410, "Expired", message, metadata={"continue": token} if token else {})
+
+
+def _encode_token(version: int, start: str) -> str:
+    """Return a continue token in the format of the real server."""
+    token = msgspec.json.encode({"v": _TOKEN_VERSION, "rv": version, "start": start})
+    return base64.urlsafe_b64encode(token).rstrip(b"=").decode()
+
+
+def _decode_token(token: str, prefix: str) -> tuple[int, Key]:
+    """Return the version and the first key of the page that a token stands for."""
+
+    def refused(problem: str) -> Failure:
+        return bad_request(f"invalid continue token: continue key is not valid: {problem}")
+
+    alien = _find_invalid_character(token)
+    if alien or len(token) % 4 == 1:
+        raise refused(f"illegal base64 data at input byte {alien.start() if alien else len(token) - 1}")
+    raw = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
+    try:
+        value = msgspec.json.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError) as problem:
+        raise refused(_json_error(raw)) from problem
+    if not isinstance(value, dict) or value.get("v") != _TOKEN_VERSION:
+        encoding = value.get("v", "") if isinstance(value, dict) else ""
+        raise refused(f"server does not recognize this encoded version {encoding}")
+    version, start = value.get("rv"), value.get("start")
+    if not isinstance(version, int) or version == 0:
+        raise refused("incorrect encoded start resourceVersion (version meta.k8s.io/v1)")
+    if not isinstance(start, str) or not start:
+        raise refused("encoded start key empty (version meta.k8s.io/v1)")
+    key = "/" + start.removeprefix("/")
+    if posixpath.normpath(key) != key:
+        raise refused(start)
+    return version, Key(prefix + key[1:])
+
+
+def _json_error(data: bytes) -> str:
+    try:
+        check_syntax(data)
+    except ParseError as problem:
+        return str(problem)
+    return "invalid UTF-8"
+
+
+def list_page(store: Store, storage: str, namespace: str, selection: Selection, options: ListOptions) -> Page:
+    """Return what a list request asks for."""
+    prefix = f"{namespace}/" if namespace else ""
+    if options.continue_token:
+        return _next_page(store, storage, prefix, selection, options)
+    try:
+        version = parse_resource_version(options.resource_version)
+    except ValueError as problem:
+        raise bad_request(f"invalid resource version: {problem}") from problem
+    if version > store.version:
+        raise resource_version_too_large(version, store.version)
+    # Without a match, a limit makes a version exact; version 0 (any) is served whole, from the cache.
+    exact = options.resource_version_match == "Exact" or (
+        version and not options.resource_version_match and options.limit
+    )
+    limit = options.limit if options.resource_version != "0" else 0
+    if not exact:
+        return _page_from(store.entries(storage), limit, store.version, prefix, selection)
+    try:
+        entries = store.entries_at(storage, version)
+    except Compacted as problem:
+        raise expired("The resourceVersion for the provided list is too old.") from problem
+    return _page_from(entries, limit, version, prefix, selection)
+
+
+def _next_page(store: Store, storage: str, prefix: str, selection: Selection, options: ListOptions) -> Page:
+    version, start = _decode_token(options.continue_token, prefix)
+    if options.resource_version not in ("", "0"):
+        raise bad_request("specifying resource version is not allowed when using continue")
+    if version < 0:
+        version = store.version
+    if version > store.version:
+        raise resource_version_too_large(version, store.version)
+    try:
+        entries = store.entries_at(storage, version)
+    except Compacted as problem:
+        relative = "/" + start.removeprefix(prefix)
+        raise expired(_NO_CONSISTENT_PAGE, _encode_token(-1, relative)) from problem
+    limit = 0 if options.resource_version == "0" else options.limit
+    return _page_from(entries, limit, version, prefix, selection, start)
+
+
+def _page_from(
+    entries: dict[Key, Entry], limit: int, version: int, prefix: str, selection: Selection, start: str = ""
+) -> Page:
+    """Return the first `limit` entries from `start` on and how to go on after them.
+
+    The real server looks for more keys, not for more that is chosen: the next page may turn out empty.
+    """
+    chosen = selection.select(entries)
+    if start:
+        chosen = [item for item in chosen if item[0] >= start]
+    metadata: dict[str, Any] = {"resourceVersion": str(version)}
+    if limit and len(chosen) >= limit and not selection.is_single:
+        last = chosen[limit - 1][0]
+        left = len(chosen) - limit
+        scans = selection.is_partial and not selection.is_indexed
+        if left or (scans and any(key > last and key.startswith(prefix) for key in entries)):
+            metadata["continue"] = _encode_token(version, f"/{last.removeprefix(prefix)}\0")
+            if not selection.is_partial:
+                metadata["remainingItemCount"] = left
+        chosen = chosen[:limit]
+    return Page([entry for _, entry in chosen], metadata)

@@ -1,0 +1,62 @@
+"""Which objects of a kind a list, a watch or a deletion of a collection is about."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from batkube.api.requests.field_selectors import NAME
+from batkube.api.requests.options import ListOptions
+from batkube.cluster.store import Entry, Key, KubeObject
+
+_NODE_NAME_FIELD = "spec.nodeName"
+
+
+class Selection:
+    """A namespace or all, perhaps one name, perhaps labels and fields."""
+
+    def __init__(
+        self,
+        namespace: str,
+        name: str,
+        options: ListOptions,
+        in_version: Callable[[KubeObject], KubeObject] | None = None,
+    ) -> None:
+        """`in_version` tells how stored objects are in the version asked for, where fields may be others."""
+        self._to_requested_version = in_version
+        self._prefix = f"{namespace}/" if namespace else ""
+        chosen = name or options.fields.exact(NAME) or ""
+        #: What a chosen key is, or how it ends if the name may be in any namespace.
+        self._key = Key(self._prefix + chosen) if chosen else None
+        self._key_suffix = f"/{chosen}" if chosen and not namespace else ""
+        self._labels = options.labels or None
+        self._fields = options.fields or None
+        #: Whether only one object can be chosen.
+        self.is_single = self._key is not None and not self._key_suffix
+        #: Whether some objects of the namespace may not be chosen.
+        self.is_partial = bool(name or options.labels or options.fields)
+        #: Whether those chosen are found without looking at others: pods are indexed by their node.
+        self.is_indexed = options.fields.exact(_NODE_NAME_FIELD) is not None
+
+    def matches_key(self, key: Key) -> bool:
+        """Return whether the key is within the namespace and of the name."""
+        if self._key is not None:
+            return key == self._key or (bool(self._key_suffix) and key.endswith(self._key_suffix))
+        return key.startswith(self._prefix)
+
+    def matches_object(self, value: KubeObject) -> bool:
+        """Return whether the labels and fields fit."""
+        if self._labels is not None and not self._labels.matches(value["metadata"].get("labels")):
+            return False
+        if self._fields is None:
+            return True
+        return self._fields.matches(value if self._to_requested_version is None else self._to_requested_version(value))
+
+    def select(self, entries: dict[Key, Entry]) -> list[tuple[Key, Entry]]:
+        """Return the chosen entries in the order of the real server: by key."""
+        if self.is_single and self._key is not None:
+            entry = entries.get(self._key)
+            return [(self._key, entry)] if entry is not None and self.matches_object(entry[0]) else []
+        keys = sorted(filter(self.matches_key, entries)) if self._key or self._prefix else sorted(entries)
+        if self._labels is None and self._fields is None:
+            return [(key, entries[key]) for key in keys]
+        return [(key, entries[key]) for key in keys if self.matches_object(entries[key][0])]

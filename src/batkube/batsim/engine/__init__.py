@@ -1,0 +1,1 @@
+"""A real Batsim as the engine of a run."""

@@ -1,0 +1,1 @@
+"""Schedulers that speak Batsim's protocol and decide for a simulated cluster."""

@@ -1,0 +1,1 @@
+"""SimGrid's actors: simcalls, rounds, mailboxes and signals in SimGrid's order."""

@@ -1,0 +1,1 @@
+"""Our Batsim simulator: platform, job execution, output files."""

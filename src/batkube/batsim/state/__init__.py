@@ -1,0 +1,1 @@
+"""State of a simulated Batsim: jobs, machines, options, progress."""

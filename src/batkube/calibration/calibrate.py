@@ -1,0 +1,69 @@
+"""From recorded runs to a latencies file: the whole way, without the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from batkube.calibration.cluster_traits import NodeUsage, client_limit
+from batkube.calibration.fitting import Fit, fit
+from batkube.calibration.recorded_runs import EVENTS, read_recorded_runs
+from batkube.calibration.run_times import run_times_in
+from batkube.calibration.steps import steps_of
+from batkube.execution.latencies.request_limit import RequestLimit
+from batkube.kernel.errors import InputError
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """What recorded runs tell."""
+
+    #: The files they were read from.
+    sources: list[Path]
+    jobs: int
+    #: In the order of a pod's life.
+    fits: list[Fit]
+    #: The share of nodes that had the image when a run began; None when nothing tells.
+    cached_share: float | None
+    client: RequestLimit | None
+    nodes: NodeUsage
+
+
+def calibrate(
+    paths: Sequence[Path],
+    *,
+    workload: Path | None = None,
+    nodes: int | None = None,
+    families: Mapping[str, str] | None = None,
+) -> Calibration:
+    """Fit the latencies of recorded runs (output folders or jobs.csv files).
+
+    `workload` is what was played, for the jobs' exact run times; `nodes` how many nodes the cluster had; `families`
+    forces a kind of distribution, by step (`notice`, or `notice.first`), with "" for all others.
+    """
+    recordings = read_recorded_runs(paths)
+    use = NodeUsage(recordings, nodes)
+    if nodes is not None and nodes < use.used:
+        problem = f"jobs ran on {use.used} nodes"
+        raise InputError(f"--nodes {nodes}", problem=problem, remedy=f"say how many there were: {use.used} or more")
+    steps = steps_of(recordings, None if workload is None else run_times_in(workload))
+    if not any(sample.step not in ("report", "spawn") for sample in steps.samples):
+        raise InputError(
+            recordings[0].source,
+            problem=f"no pod has two events in a row of {', '.join(EVENTS)}, started, so no step can be measured",
+            remedy="record the run again with its events",
+        )
+    forced = families or {}
+    fits = []
+    for sample in steps.samples:
+        plain = sample.step.partition(".")[0]
+        fits.append(fit(sample, forced.get(sample.step, forced.get(plain, forced.get("")))))
+    return Calibration(
+        sources=[one.source for one in recordings],
+        jobs=sum(len(one) for one in recordings),
+        fits=fits,
+        cached_share=steps.cached_share,
+        client=client_limit(recordings),
+        nodes=use,
+    )

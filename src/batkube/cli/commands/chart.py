@@ -1,0 +1,46 @@
+"""`batkube chart`: what goes on in runs over time, as a figure for a paper."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from batkube.cli.options.durations import time_option_s
+from batkube.cli.options.figure_widths import WIDTH_HELP, WIDTHS_IN, FigureWidth
+from batkube.outputs.over_time.chart_kinds import ChartKind
+
+
+def chart(
+    kind: Annotated[ChartKind, typer.Argument(metavar="states|free|queue", help="What to draw.", show_default=False)],
+    runs: Annotated[
+        list[Path],
+        typer.Argument(metavar="DIR…", help="Output folders of runs, or jobs.csv files.", show_default=False),
+    ],
+    out: Annotated[
+        Path,
+        typer.Option(
+            "--out", "-o", metavar="FILE", help="What to write: .svg, .pdf, .pgf or .png.", show_default=False
+        ),
+    ],
+    width: Annotated[FigureWidth | None, typer.Option(help=WIDTH_HELP)] = None,
+    title: Annotated[str | None, typer.Option(help="The chart's title; the runs' names by default.")] = None,
+    start: Annotated[str | None, typer.Option("--from", metavar="T", help="Show from here: 90, 1.5h, 2d.")] = None,
+    end: Annotated[str | None, typer.Option("--to", metavar="T", help="Show until here.")] = None,
+) -> None:
+    """Draw what goes on in runs over time.
+
+    States of machines, what is free, or the queue: in jobs, and in what they ask for.
+
+    \b
+    batkube chart states out -o states.pdf --width column
+    batkube chart queue fcfs easy -o queue.pdf
+    """
+    from batkube.outputs.over_time.chart import save_chart
+    from batkube.outputs.results import Results
+
+    window = (time_option_s("--from", start), time_option_s("--to", end))
+    width_in = None if width is None else WIDTHS_IN[width]
+    save_chart(kind, [Results(run) for run in runs], out, title=title, window=window, width_in=width_in)
+    typer.echo(f"wrote {out}")

@@ -1,0 +1,167 @@
+"""`batkube compare`: several runs side by side."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.measure import Measurement
+from rich.table import Table
+from rich.text import Text
+
+from batkube.kernel.errors import InputError
+
+if TYPE_CHECKING:
+    from batkube.outputs.measures.comparisons.run_comparison import Comparison, JobDifferences
+
+
+def compare(
+    runs: Annotated[
+        list[Path],
+        typer.Argument(metavar="DIR DIR…", help="Output folders of runs, or jobs.csv files.", show_default=False),
+    ],
+    csv: Annotated[
+        Path | None, typer.Option("--csv", metavar="FILE", help="Also write the metrics there, unrounded.")
+    ] = None,
+    latex: Annotated[
+        Path | None, typer.Option("--latex", metavar="FILE", help="Also write the metrics there, for a paper.")
+    ] = None,
+    baseline: Annotated[
+        int, typer.Option("--baseline", metavar="N", help="Differences are to the N-th run given.")
+    ] = 1,
+    warm_up: Annotated[
+        str | None,
+        typer.Option(metavar="TRIM", help="Leave out the beginning of means: 2d, 500jobs or 10% of the jobs."),
+    ] = None,
+    cool_down: Annotated[
+        str | None, typer.Option(metavar="TRIM", help="Leave out the end of means: 2d, 500jobs or 10% of the jobs.")
+    ] = None,
+    journal: Annotated[
+        bool, typer.Option("--journal", help="Show instead where the runs part: the first lines that differ.")
+    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace FILE if it exists.")] = False,
+) -> None:
+    """Compare runs of one workload, metric by metric.
+
+    A column per run, a row per metric, and how many jobs moved.
+
+    \b
+    batkube compare out/fcfs out/easy out/conservative
+    batkube compare out published_jobs.csv --csv table.csv
+    batkube compare first again --journal
+    """
+    from batkube.outputs.files.derived_files import write_derived_file
+    from batkube.outputs.measures.comparisons.run_comparison import compare_runs
+    from batkube.outputs.report.comparison_table import comparison_latex
+    from batkube.outputs.results import Results
+
+    if len(runs) < 2:
+        raise InputError("compare", problem="needs at least two runs", remedy="batkube compare DIR DIR …")
+    if not 1 <= baseline <= len(runs):
+        raise InputError("--baseline", problem=f"{baseline} is not one of the {len(runs)} runs given")
+    if journal:
+        print_divergences(runs, baseline - 1)
+        return
+    for option, file in (("--csv", csv), ("--latex", latex)):
+        if file is not None and file.exists() and not force:
+            remedy = f"choose another {option}, or add --force to replace it"
+            raise InputError(file, problem="exists already", remedy=remedy)
+    comparison = compare_runs(
+        [Results(run, warm_up=warm_up, cool_down=cool_down) for run in runs], baseline=baseline - 1
+    )
+    if csv is not None:
+        write_derived_file(csv, comparison.csv().encode())
+    if latex is not None:
+        write_derived_file(latex, comparison_latex(comparison).encode())
+    print_comparison(comparison, Console(highlight=False))
+
+
+def print_divergences(runs: list[Path], baseline: int) -> None:
+    """Print, for each run, the first line at which its journal differs from that of the baseline."""
+    from batkube.outputs.measures.comparisons.divergence import divergences
+
+    base = runs[baseline]
+    for run in runs[:baseline] + runs[baseline + 1 :]:
+        found = divergences(base, run)
+        for divergence in found:
+            for line in divergence.describe((str(base), str(run))):
+                typer.echo(line)
+        if not found:
+            typer.echo(f"{base} and {run} agree, line by line")
+
+
+def print_comparison(comparison: Comparison, console: Console) -> None:
+    """Print a comparison; in colour on a terminal only, and never cut: a table too wide is for `less -S`."""
+    for warning in comparison.warnings:
+        console.print(Text(f"warning: {warning}", style="yellow"), soft_wrap=True)
+    _print_table(console, "Metrics", _metrics_table(comparison))
+    for line in comparison.legend:
+        console.print(Text(line), soft_wrap=True)
+    _print_table(console, f"Jobs, against {comparison.labels[comparison.baseline]}", _jobs_table(comparison))
+
+
+def _print_table(console: Console, title: str, table: Table) -> None:
+    wide = Measurement.get(console, console.options.update(max_width=10_000), table).maximum
+    console.width = max(wide, console.width)
+    console.print(Text(title, style="bold"))
+    console.print(table)
+
+
+def _metrics_table(comparison: Comparison) -> Table:
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    table.add_column("metric", no_wrap=True)
+    table.add_column("unit", no_wrap=True)
+    for run, label in enumerate(comparison.headings):
+        table.add_column(Text(label), justify="right", no_wrap=True)
+        if run != comparison.baseline:
+            table.add_column("±%", justify="right", no_wrap=True)
+    for number, row in enumerate(comparison.rows[0]):
+        cells: list[str | Text] = [row.name, row.unit]
+        for run, rows in enumerate(comparison.rows):
+            cells.append(rows[number].text)
+            if run != comparison.baseline:
+                bar = comparison.mark_of(run, number)
+                cells.append(bar or _change(comparison.change(run, number), row.better))
+        table.add_row(*cells)
+    return table
+
+
+def _change(change: float | None, better: int) -> Text:
+    if change is None:
+        return Text("")
+    if change == 0:
+        return Text("=", style="dim")
+    if abs(change) < 0.0005:
+        return Text("±0.0", style="dim")
+    verdict = change * better
+    return Text(f"{change * 100:+.1f}", style="green" if verdict > 0 else "red" if verdict < 0 else "")
+
+
+def _jobs_table(comparison: Comparison) -> Table:
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    table.add_column("", no_wrap=True)
+    for difference in comparison.differences:
+        table.add_column(Text(difference.label), justify="right", no_wrap=True)
+
+    def add(name: str, cells: list[str]) -> None:
+        table.add_row(name, *cells)
+
+    each = comparison.differences
+    add("jobs in both", [f"{one.common:,}" for one in each])
+    add("start at another time", [f"{one.moved:,}" for one in each])
+    add("  by, on average", [f"{one.moved_s_mean:,.2f} s" if one.moved else "–" for one in each])
+    add("  by, at most", [_largest_shift(one) for one in each])
+    orders = [one.start_order for one in each]
+    add("rank correlation of starts", ["–" if order is None else f"{order:.3f}" for order in orders])
+    add("on other machines", [f"{one.elsewhere:,}" for one in each])
+    add("other final state", [f"{one.ended_otherwise:,}" for one in each])
+    return table
+
+
+def _largest_shift(difference: JobDifferences) -> str:
+    if not difference.moved:
+        return "–"
+    return f"{difference.moved_s_max:+,.2f} s (job {difference.moved_most})"

@@ -1,0 +1,13 @@
+"""`batkube policies`: the in-process policies there are."""
+
+from __future__ import annotations
+
+import typer
+
+from batkube.policies.registry.catalogue import policy_names
+
+
+def policies() -> None:
+    """List the in-process policies."""
+    for name, description in policy_names():
+        typer.echo(f"policy:{name:<14} {description}")

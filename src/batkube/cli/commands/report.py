@@ -1,0 +1,119 @@
+"""`batkube report`: a run or an experiment as one page."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from batkube.cli.options.figure_widths import WIDTHS_IN, FigureWidth
+from batkube.kernel.errors import InputError
+
+
+class FigureFormat(enum.StrEnum):
+    """What figures are written as."""
+
+    SVG = "svg"
+    PNG = "png"
+    PDF = "pdf"
+    PGF = "pgf"
+
+
+def report(
+    folder: Annotated[
+        Path,
+        typer.Argument(metavar="DIR", help="The output folder of a run or of an experiment.", show_default=False),
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="FILE", help="The page to write; DIR/report.html unless said."),
+    ] = None,
+    figures: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Also write each figure of an experiment there, a file each."),
+    ] = None,
+    kind: Annotated[
+        FigureFormat | None, typer.Option("--format", help="What those files are; svg unless said.")
+    ] = None,
+    width: Annotated[
+        FigureWidth | None,
+        typer.Option(help="For print: as wide as a column (3.5 in) or a page (7.16 in) of a paper, without titles."),
+    ] = None,
+    tables: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Also write an experiment's tables there, as LaTeX and CSV."),
+    ] = None,
+    columns: Annotated[
+        str | None, typer.Option(metavar="NAME,…", help="Which numbers those tables have; the usual ones unless said.")
+    ] = None,
+) -> None:
+    """Tell a run or an experiment in one HTML file.
+
+    The file needs nothing else.
+
+    \b
+    batkube report out -o report.html
+    batkube report experiment --figures figures --format pdf --width column
+    batkube report experiment --tables tables --columns mean_waiting_time,mean_bounded_slowdown
+    """
+    from batkube.experiments.running.folder import DESCRIPTION_FILE
+
+    is_experiment = (folder / DESCRIPTION_FILE).is_file()
+    if not is_experiment and folder.is_dir() and not any(folder.glob("*jobs.csv")):
+        raise InputError(
+            folder,
+            problem="is neither a run's output folder nor an experiment's: it holds no jobs.csv and no experiment.json",
+            remedy="give the --out of `batkube run` or of `batkube experiment`",
+        )
+    of_figures = {"--figures": figures, "--width": width, "--format": kind}
+    _reject_unused_options(out, is_experiment, {**of_figures, "--tables": tables, "--columns": columns})
+    from batkube.outputs.pages.page import default_page_path
+
+    if tables is not None:
+        _write_tables(folder, tables, columns or "")
+    target = out or default_page_path(folder.parent if folder.is_file() else folder)
+    if is_experiment:
+        from batkube.experiments.report.document import write_report
+
+        write_report(folder, target)
+    else:
+        from batkube.outputs.report.document import write_run_report
+
+        write_run_report(folder, target)
+    typer.echo(f"wrote {target}")
+    if figures is not None:
+        _write_figures(folder, figures, kind or FigureFormat.SVG, width)
+
+
+def _write_figures(folder: Path, figures: Path, kind: FigureFormat, width: FigureWidth | None) -> None:
+    from batkube.experiments.figures.gallery import save_figures
+
+    for path in save_figures(folder, figures, kind.value, None if width is None else WIDTHS_IN[width]):
+        typer.echo(f"wrote {path}")
+
+
+def _write_tables(folder: Path, tables: Path, columns: str) -> None:
+    from batkube.experiments.report.paper_tables import write_paper_tables
+
+    for path in write_paper_tables(folder, tables, [name.strip() for name in columns.split(",") if name.strip()]):
+        typer.echo(f"wrote {path}")
+
+
+def _reject_unused_options(out: Path | None, is_experiment: bool, options: Mapping[str, object]) -> None:
+    """Refuse a name that is no page's, and options that would be passed over in silence."""
+    if out is not None and not out.is_dir() and out.suffix.lower() not in (".html", ".htm"):
+        remedy = "end it in .html; figures for papers: --figures FOLDER --format pdf, tables: --tables FOLDER"
+        raise InputError(out, problem="is no name for a report, which is an HTML page", remedy=remedy)
+    remedies = {
+        "--figures": "draw a run with `batkube gantt`",
+        "--tables": "compare runs with `batkube compare DIR DIR --latex FILE`",
+    }
+    for option, remedy in remedies.items():
+        if options[option] is not None and not is_experiment:
+            raise InputError(option, problem="is for experiments, and this is a run", remedy=remedy)
+    for option, needed in (("--columns", "--tables"), ("--width", "--figures"), ("--format", "--figures")):
+        if options[option] is not None and options[needed] is None:
+            raise InputError(option, problem=f"means nothing without {needed}")

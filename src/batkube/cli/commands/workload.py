@@ -1,0 +1,350 @@
+"""`batkube workload`: look at workloads, convert them from one format to another, make new ones."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from batkube.cli.options.workload import (
+    Begin,
+    CannotRun,
+    ClipSize,
+    Compress,
+    CoresPerMachine,
+    CpuNorm,
+    For,
+    Force,
+    Input,
+    InputFormat,
+    Machines,
+    MaxSize,
+    MinSize,
+    Output,
+    OutputFormat,
+    Pick,
+    RaiseWalltime,
+    Status,
+    Utilisation,
+    Variation,
+    WalltimeFromRunTime,
+)
+from batkube.kernel.errors import InputError
+from batkube.kernel.fidelity import FidelityNote
+from batkube.kernel.instants import Instant, human_duration
+from batkube.kernel.quantities import CPU
+from batkube.workloads.model import Workload
+from batkube.workloads.reader import format_of_name, read_workload
+from batkube.workloads.summary import SPREAD_COLUMNS, Summary, spread_rows, summarise, summary_rows
+from batkube.workloads.synthetic import option_values
+from batkube.workloads.synthetic.recipes import GENERATE, KEYS_OF_GENERATOR, RESAMPLE, RecipeSource, parse_recipe
+from batkube.workloads.transformations import conversions, selection
+from batkube.workloads.transformations.utilisation import find_period, offered_intervals, recorded_intervals
+from batkube.workloads.writer import write_workload
+
+app = typer.Typer(
+    name="workload",
+    help="Look at, convert and generate workloads.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+
+_PIPED_WIDTH = 160
+_EXACT_WALLTIMES = (
+    "warning: --walltime-from-runtime: a job that needs its whole walltime is killed at it; "
+    "use 1.001 for almost exact estimates"
+)
+
+
+@app.command()
+def show(
+    input: Input,
+    format: InputFormat = None,
+    json: Annotated[bool, typer.Option("--json", help="Print the numbers as JSON; times are nanoseconds.")] = False,
+) -> None:
+    """Print what a workload is like."""
+    workload = read_workload(input, format=format)
+    summary = summarise(workload)
+    if json:
+        typer.echo(msgspec.json.encode({**dataclasses.asdict(summary), "offered_load": summary.offered_load}).decode())
+        return
+    _print_summary(f"Workload {input}", summary)
+    _print_notes(workload.notes, about=input)
+
+
+@app.command()
+def convert(
+    input: Input,
+    output: Output,
+    format: InputFormat = None,
+    output_format: OutputFormat = None,
+    force: Force = False,
+    status: Status = None,
+    machines: Machines = None,
+    utilisation: Utilisation = None,
+    period: Annotated[str | None, typer.Option(help="Length of that period (10h if not given).")] = None,
+    variation: Variation = None,
+    pick: Pick = None,
+    begin: Begin = None,
+    end: Annotated[str | None, typer.Option("--to", help="Keep the jobs submitted before this time.")] = None,
+    min_size: MinSize = None,
+    max_size: MaxSize = None,
+    user: Annotated[list[str] | None, typer.Option(help="Keep the jobs of this user; may be repeated.")] = None,
+    queue: Annotated[
+        list[str] | None, typer.Option(help="Keep the jobs of this queue (number or name); may be repeated.")
+    ] = None,
+    partition: Annotated[
+        list[str] | None, typer.Option(help="Keep the jobs of this partition (number or name); may be repeated.")
+    ] = None,
+    drop_zero: Annotated[bool, typer.Option("--drop-zero", help="Leave out jobs with run time 0.")] = False,
+    first: Annotated[int | None, typer.Option(min=1, help="Keep the first N jobs of what is left.")] = None,
+    shift: Annotated[bool, typer.Option("--shift", help="Let the first job be submitted at 0.")] = False,
+    rate: Annotated[str | None, typer.Option(help="Let jobs arrive this many times as fast.")] = None,
+    compress: Compress = None,
+    trim: Annotated[str | None, typer.Option(help="Let no job run longer than this.")] = None,
+    clip_size: ClipSize = None,
+    cores_per_machine: CoresPerMachine = None,
+    cpu_norm: CpuNorm = None,
+    cpu_max: Annotated[str | None, typer.Option(help="With --cpu-norm: the most cpu a pod may get.")] = None,
+    platform: For = None,
+    cannot_run: CannotRun = None,
+    no_walltime: Annotated[bool, typer.Option("--no-walltime", help="Remove all walltimes.")] = False,
+    walltime_factor: Annotated[str | None, typer.Option(help="Multiply walltimes by this.")] = None,
+    walltime_from_runtime: WalltimeFromRunTime = None,
+    raise_walltime: RaiseWalltime = False,
+    scheduler: Annotated[str | None, typer.Option(help="Let every job ask for the scheduler of this name.")] = None,
+) -> None:
+    """Convert a workload, changing it on the way. Changes are made in the order of the options in this help."""
+    workload = read_workload(input, format=format, statuses=status or ())
+    if machines is not None:
+        workload = dataclasses.replace(workload, size_machines=machines)
+    if utilisation is not None:
+        workload = _utilisation_window(workload, input, format, utilisation, period, variation, pick)
+    else:
+        _require_option("--utilisation", {"--period": period, "--variation": variation, "--pick": pick})
+    workload = _window(workload, begin, end)
+    workload = selection.filter_jobs(
+        workload, sizes=(min_size, max_size), users=user or (), queues=queue or (), partitions=partition or ()
+    )
+    if drop_zero:
+        workload = selection.drop_zero_run_times(workload)
+    if first is not None:
+        workload = selection.first_jobs(workload, first)
+    if shift:
+        workload = conversions.shift_to_zero(workload)
+    workload = _rescale_times(workload, rate, compress, trim)
+    if clip_size is not None:
+        workload = conversions.clip_sizes(workload, clip_size)
+    workload = _resize_jobs(workload, cores_per_machine, cpu_norm, cpu_max)
+    workload = _handle_unrunnable(workload, platform, cannot_run)
+    workload = _set_walltimes(workload, no_walltime, walltime_factor, walltime_from_runtime)
+    if raise_walltime:
+        workload = conversions.raise_walltimes(workload)
+    if scheduler is not None:
+        workload = conversions.with_scheduler(workload, scheduler)
+    _write_and_report(selection.recount_overruns(workload), output, output_format, force)
+
+
+@app.command()
+def generate(
+    kind: Annotated[str, typer.Argument(metavar="|".join(KEYS_OF_GENERATOR), help="Which kind of workload.")],
+    output: Output,
+    jobs: Annotated[int, typer.Option(min=1, help="How many jobs.")] = 200,
+    seed: Annotated[int, typer.Option(help="Seed of everything that is drawn.")] = 0,
+    output_format: OutputFormat = None,
+    force: Force = False,
+    interval: Annotated[
+        str | None, typer.Option(help="spaced: time between jobs (10 s if not given); poisson: mean time between jobs.")
+    ] = None,
+    rate: Annotated[float | None, typer.Option(help="poisson: jobs per second, instead of --interval.")] = None,
+    run_time: Annotated[
+        str | None, typer.Option(help="Run time in seconds: a number or a distribution (170 if not given).")
+    ] = None,
+    size: Annotated[
+        str | None, typer.Option(help="Pods (or machines) per job: a number or a distribution (1 if not given).")
+    ] = None,
+    cpu: Annotated[str | None, typer.Option(help="Cores requested per pod: a number or a distribution.")] = None,
+    memory: Annotated[str | None, typer.Option(help="Memory requested per pod: a quantity such as 4Gi.")] = None,
+    walltime: Annotated[str | None, typer.Option(help="Walltime in seconds: a number or a distribution.")] = None,
+    machines: Annotated[
+        int | None, typer.Option(min=2, help="lublin: processors of the machine (128 if not given).")
+    ] = None,
+    by_type: Annotated[
+        bool, typer.Option("--by-type", help="lublin: mix the model's batch and interactive jobs.")
+    ] = False,
+) -> None:
+    """Generate a workload. Distributions are written constant:170, uniform:10,20, exponential:60, choice:1,2,4 …"""
+    words = {
+        GENERATE: kind,
+        "jobs": jobs,
+        "interval": interval,
+        "rate": rate,
+        "run-time": run_time,
+        "size": size,
+        "cpu": cpu,
+        "memory": memory,
+        "walltime": walltime,
+        "machines": machines,
+        "by-type": by_type or None,
+    }
+    _write_and_report(parse_recipe(words, RecipeSource()).make(seed), output, output_format, force)
+
+
+@app.command()
+def resample(
+    input: Input,
+    output: Output,
+    window: Annotated[str | None, typer.Option(help="Draw a stretch of the trace: 7d, or 2000jobs.")] = None,
+    overlap: Annotated[
+        bool, typer.Option("--overlap/--no-overlap", help="Whether windows of different seeds may have jobs in common.")
+    ] = True,
+    blocks: Annotated[
+        str | None, typer.Option(help="Draw such parts of the trace (1d, 7d) with replacement, laid end to end.")
+    ] = None,
+    length: Annotated[str | None, typer.Option(help="With --blocks: how long it is in all.")] = None,
+    rate: Annotated[str | None, typer.Option(help="Let jobs arrive this many times as fast.")] = None,
+    machines: Machines = None,
+    seed: Annotated[int, typer.Option(help="Seed of what is drawn.")] = 0,
+    output_format: OutputFormat = None,
+    force: Force = False,
+) -> None:
+    """Draw a workload from a trace: a window, or blocks.
+
+    Another seed draws another one: a replicate.
+    """
+    words = {
+        RESAMPLE: str(input),
+        "window": window,
+        "overlap": None if overlap else False,
+        "blocks": blocks,
+        "length": length,
+        "rate": rate,
+        "machines": machines,
+    }
+    _write_and_report(parse_recipe(words, RecipeSource()).make(seed), output, output_format, force)
+
+
+def _require_option(needed: str, options: dict[str, object]) -> None:
+    """Refuse options that say more about an option which is not there."""
+    for option, value in options.items():
+        if value is not None:
+            raise InputError(option, problem=f"means nothing without {needed}")
+
+
+def _print_summary(title: str, summary: Summary) -> None:
+    """Print two tables; without lines and folding when nobody watches, so that grep and awk work."""
+    console = Console(markup=False)
+    if not console.is_terminal:
+        console = Console(width=_PIPED_WIDTH, markup=False)
+    box = SIMPLE_HEAD if console.is_terminal else None
+    single = Table(box=box, show_header=False, title=title if console.is_terminal else None, title_justify="left")
+    for what, value in summary_rows(summary):
+        single.add_row(what, value)
+    varying = Table("", box=box)
+    for name in SPREAD_COLUMNS:
+        varying.add_column(name, justify="right")
+    for row in spread_rows(summary):
+        varying.add_row(*row)
+    console.print(single)
+    console.print(varying)
+
+
+def _utilisation_window(
+    workload: Workload,
+    path: Path,
+    format: str | None,
+    wanted: float,
+    period: str | None,
+    variation: float | None,
+    pick: int | None,
+) -> Workload:
+    wanted = option_values.utilisation_option("--utilisation", wanted)
+    length = option_values.duration_option("--period", period or "10h")
+    recorded = (format or format_of_name(path) or "swf") == "swf"
+    stays = recorded_intervals(path) if recorded else offered_intervals(workload)
+    match = find_period(workload, stays, length, wanted, 0.01 if variation is None else variation, pick or 1)
+    kind = "recorded" if recorded else "offered (no starts are recorded)"
+    where = f"period {human_duration(match.begin)} to {human_duration(match.end)} of the trace"
+    typer.echo(f"{where}, mean utilisation {match.utilisation:.4f}, {kind}", err=True)
+    return selection.window(workload, match.begin, match.end)
+
+
+def _window(workload: Workload, begin: str | None, end: str | None) -> Workload:
+    if begin is None and end is None:
+        return workload
+    since = option_values.duration_option("--from", begin or "0")
+    until = None if end is None else option_values.duration_option("--to", end)
+    if until is not None and until < since:
+        raise InputError(
+            "--from", problem=f"{begin} is later than --to {end}", remedy=f"swap them: --from {end} --to {begin}"
+        )
+    return selection.window(workload, Instant(since), None if until is None else Instant(until))
+
+
+def _rescale_times(workload: Workload, rate: str | None, compress: str | None, trim: str | None) -> Workload:
+    """Change when jobs come, and how long they run."""
+    if rate is not None:
+        workload = conversions.scale_arrival_rate(workload, option_values.factor_option("--rate", rate))
+    if compress is not None:
+        workload = conversions.compress_time(workload, option_values.factor_option("--compress", compress))
+    if trim is not None:
+        workload = conversions.trim_run_times(workload, option_values.duration_option("--trim", trim))
+    return workload
+
+
+def _resize_jobs(workload: Workload, cores: int | None, cpu_norm: str | None, cpu_max: str | None) -> Workload:
+    if cores is not None:
+        workload = conversions.pack_machines(workload, cores)
+    if cpu_norm is not None:
+        most = None if cpu_max is None else option_values.quantity_option("--cpu-max", CPU, cpu_max)
+        return conversions.normalise_cpu(workload, option_values.quantity_option("--cpu-norm", CPU, cpu_norm), most)
+    _require_option("--cpu-norm", {"--cpu-max": cpu_max})
+    return workload
+
+
+def _set_walltimes(workload: Workload, none: bool, factor: str | None, from_run_time: str | None) -> Workload:
+    if sum((none, factor is not None, from_run_time is not None)) > 1:
+        raise InputError(
+            "batkube workload convert",
+            problem="only one of --no-walltime, --walltime-factor and --walltime-from-runtime can be given",
+        )
+    if none:
+        return conversions.without_walltimes(workload)
+    if factor is not None:
+        return conversions.scale_walltimes(workload, option_values.factor_option("--walltime-factor", factor))
+    if from_run_time is not None:
+        times = option_values.factor_option("--walltime-from-runtime", from_run_time)
+        limited = conversions.walltimes_from_run_times(workload, times)
+        if times <= 1:
+            typer.echo(_EXACT_WALLTIMES, err=True)
+        return limited
+    return workload
+
+
+def _handle_unrunnable(workload: Workload, platform: str | None, deed: str | None) -> Workload:
+    if platform is None or deed is None:
+        _require_option("--for" if platform is None else "--cannot-run", {"--for": platform, "--cannot-run": deed})
+        return workload
+    from batkube.simulation.preparation.runnable_jobs import keep_runnable
+
+    return keep_runnable(workload, platform, deed)
+
+
+def _write_and_report(workload: Workload, output: Path, format: str | None, force: bool) -> None:
+    losses = write_workload(workload, output, format, force=force)
+    typer.echo(f"wrote {len(workload.jobs)} jobs to {output}")
+    _print_notes(workload.notes, about=workload.source)
+    _print_notes(losses, about=output)
+
+
+def _print_notes(notes: Iterable[tuple[FidelityNote, int]], about: str | Path) -> None:
+    """Say on standard error what was left out or assumed, and in which file."""
+    for note, count in notes:
+        typer.echo(f"note: {about}: {note.message_with_count(count)}", err=True)

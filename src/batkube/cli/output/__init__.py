@@ -1,0 +1,1 @@
+"""Output: the text that commands print."""

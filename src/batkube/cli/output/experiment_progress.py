@@ -1,0 +1,93 @@
+"""Shows how far an experiment has come: a bar on a terminal, plain lines elsewhere, nothing when asked to be quiet."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterator
+
+from batkube.experiments.running.orchestrator import Progress, ProgressListener
+from batkube.kernel.instants import human_duration, seconds
+from batkube.kernel.stopwatch import Stopwatch
+
+#: Real seconds between two lines where there is no terminal.
+_LINE_INTERVAL_S = 10.0
+#: So many of the running ones are named.
+_MAX_NAMES = 4
+_STOPPING = "stopping: the runs under way end first; Ctrl-C again ends them at once"
+
+
+@contextlib.contextmanager
+def experiment_display(quiet: bool) -> Iterator[ProgressListener]:
+    """Yield the listener to hand to an experiment."""
+    if quiet:
+        yield lambda progress: None
+    elif sys.stderr.isatty():
+        with _bar() as listener:
+            yield listener
+    else:
+        yield _ExperimentProgressLines().show
+
+
+@contextlib.contextmanager
+def _bar() -> Iterator[ProgressListener]:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    columns = (
+        TextColumn("runs"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[failed]}"),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[running]}"),
+    )
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("runs", total=None, failed="", running="")
+
+        def show(progress: Progress) -> None:
+            bar.update(
+                task,
+                total=progress.total,
+                completed=progress.done + progress.failed,
+                failed=f"{progress.failed} failed" if progress.failed else "",
+                running=_STOPPING if progress.stopping else _running_names(progress),
+            )
+
+        yield show
+
+
+def _running_names(progress: Progress) -> str:
+    more = len(progress.running) - _MAX_NAMES
+    return ", ".join(progress.running[:_MAX_NAMES]) + (f" and {more} more" if more > 0 else "")
+
+
+class _ExperimentProgressLines:
+    """A line at the start, every few seconds, at the end, and when it is being stopped."""
+
+    def __init__(self) -> None:
+        self._stopwatch = Stopwatch()
+        self._next_s = 0.0
+        self._has_printed_stop = False
+
+    def show(self, progress: Progress) -> None:
+        """Print a line if it is time for one."""
+        if progress.stopping and not self._has_printed_stop:
+            self._has_printed_stop = True
+            print(_STOPPING, file=sys.stderr, flush=True)
+        elif self._stopwatch.real_s >= self._next_s or not progress.left:
+            self._next_s = self._stopwatch.real_s + _LINE_INTERVAL_S
+            print(self._line(progress), file=sys.stderr, flush=True)
+
+    def _line(self, progress: Progress) -> str:
+        parts = [f"{progress.done:,} of {progress.total:,} runs done"]
+        if progress.failed:
+            parts.append(f"{progress.failed:,} failed")
+        ended_now = progress.done + progress.failed - progress.already_ended
+        if ended_now and progress.left:
+            left_s = self._stopwatch.real_s / ended_now * progress.left
+            parts.append(f"about {human_duration(seconds(round(left_s)))} left")
+        if progress.running:
+            parts.append(f"running {_running_names(progress)}")
+        return ", ".join(parts)

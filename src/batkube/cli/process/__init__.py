@@ -1,0 +1,1 @@
+"""Process: exit codes, signals, standard streams, logging."""

@@ -1,0 +1,1 @@
+"""CronJob schedules: parser, next activation times, time zones."""

@@ -1,0 +1,1 @@
+"""Jobs: executions, outcomes and the forms in which jobs are submitted."""

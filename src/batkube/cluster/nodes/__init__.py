@@ -1,0 +1,1 @@
+"""Nodes: heartbeats, machines, resource usage and scheduling constraints."""

@@ -1,0 +1,126 @@
+"""How much of each resource the nodes of a cluster offer and their pods hold, over time.
+
+Utilisation is the one divided by the other. Both are step functions, so their integrals over any window are exact.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Mapping
+
+from batkube.kernel.errors import Bug
+from batkube.kernel.instants import START, Instant
+from batkube.kernel.quantities import PODS
+from batkube.workloads.model import Requests
+
+#: The largest amount that is recorded: quantities have no bound, and an array of a trace's length needs one.
+_MAX_AMOUNT = 2**63 - 1
+
+
+class AmountSteps:
+    """An amount that changes now and then: `amounts[i]` from `times[i]` on."""
+
+    __slots__ = ("amounts", "times")
+
+    def __init__(self) -> None:
+        self.times = array("q", [START])
+        self.amounts = array("q", [0])
+
+    def set(self, amount: int, now: Instant) -> None:
+        """Record the amount from `now` on; the last of several at one instant counts."""
+        amount = min(amount, _MAX_AMOUNT)
+        if amount == self.amounts[-1]:
+            return
+        # Programs start before the run does; what exists then counts from the first instant on.
+        if now <= self.times[-1]:
+            self.amounts[-1] = amount
+        else:
+            self.times.append(now)
+            self.amounts.append(amount)
+
+    def integral(self, begin: Instant, end: Instant) -> int:
+        """Return the sum of amount times nanoseconds from `begin` to `end`."""
+        total, position = 0, max(0, bisect_right(self.times, begin) - 1)
+        while position < len(self.times) and self.times[position] < end:
+            following = self.times[position + 1] if position + 1 < len(self.times) else end
+            total += self.amounts[position] * (min(following, end) - max(self.times[position], begin))
+            position += 1
+        return total
+
+
+class ResourceUsage:
+    """What all nodes offer and what pods hold of it, by resource.
+
+    A workload's job is accounted for by its outcome, for all its pods at once. So only what other pods hold is kept for
+    every instant; what all pods hold is known for the present, and checked.
+    """
+
+    def __init__(self) -> None:
+        self.offered: defaultdict[str, int] = defaultdict(int)
+        #: What all pods hold, and what those of no workload's job do.
+        self.held: defaultdict[str, int] = defaultdict(int)
+        self.held_outside_jobs: defaultdict[str, int] = defaultdict(int)
+        #: Whether nodes held more than they offer: one was made smaller than its pods, or refuses none.
+        self.is_overcommitted = False
+        #: Of each resource that a node ever offered: how much of it was offered, and held outside of jobs.
+        self._steps: dict[str, tuple[AmountSteps, AmountSteps]] = {}
+        self._has_changed = False
+
+    def offer(self, amounts: Mapping[str, int], sign: int = 1) -> None:
+        """Add what a node offers, or with a `sign` of -1 take it away."""
+        self._has_changed = True
+        for resource, amount in amounts.items():
+            self.offered[resource] += sign * amount
+            if resource != PODS and resource not in self._steps:
+                self._steps[resource] = AmountSteps(), AmountSteps()
+
+    def hold(self, demand: Requests, pods: int) -> None:
+        """Count what so many pods hold, or with a negative number hold no longer."""
+        held = self.held
+        for resource, count in demand:
+            held[resource] += count * pods
+
+    def hold_outside_jobs(self, demand: Requests, pods: int) -> None:
+        """Count what so many pods of no workload's job hold, beside `hold`."""
+        self._has_changed = True
+        for resource, count in demand:
+            self.held_outside_jobs[resource] += count * pods
+
+    def record(self, now: Instant) -> None:
+        """Record the present amounts from `now` on. Raises Bug if pods hold more than there is."""
+        for resource, amount in self.held.items():
+            if not 0 <= amount <= self.offered[resource] and not self.is_overcommitted:
+                raise Bug(f"pods hold {amount} of the {self.offered[resource]} {resource} that all nodes offer")
+        if self._has_changed:
+            self._has_changed = False
+            for resource, (offered, held) in self._steps.items():
+                offered.set(self.offered[resource], now)
+                held.set(self.held_outside_jobs[resource], now)
+
+    def was_offered(self, resource: str) -> bool:
+        """Return whether a node ever offered a resource."""
+        return resource in self._steps
+
+    @property
+    def resources_outside_jobs(self) -> list[str]:
+        """The resources that pods of no workload's job have held."""
+        return [resource for resource, (_, held) in self._steps.items() if any(held.amounts)]
+
+    def utilisation(self, resource: str, begin: Instant, end: Instant, job_ns: int) -> float | None:
+        """Return the mean share of a resource that pods held in a window; None where none was offered in it.
+
+        `job_ns` is what the workloads' jobs held: amount times nanoseconds. Raises Bug if the share is not within 0 and
+        1, unless nodes were overdrawn: then it is at most 1.
+        """
+        if resource not in self._steps:
+            return None
+        offered, held = self._steps[resource]
+        total = offered.integral(begin, end)
+        if not total:
+            return None
+        share = (job_ns + held.integral(begin, end)) / total
+        if not 0 <= share <= 1 and not self.is_overcommitted:
+            raise Bug(f"pods held {share:%} of the {resource} that nodes offered")
+        return min(share, 1.0)

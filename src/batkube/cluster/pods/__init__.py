@@ -1,0 +1,1 @@
+"""Pods: fields, resources, ports, device claims and usage."""

@@ -1,0 +1,1 @@
+"""API group apps: Deployments, ReplicaSets, StatefulSets, DaemonSets and their revisions."""

@@ -1,0 +1,199 @@
+"""StatefulSets: pods with names that stay, made in order, ended and renewed in reverse, one at a time unless said.
+
+Kubernetes: pkg/controller/statefulset (stateful_set_control.go, stateful_set_utils.go).
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+
+from batkube.cluster.client import ApiError, Client
+from batkube.cluster.event_recorder import EventRecorder
+from batkube.cluster.object_meta import is_being_deleted
+from batkube.cluster.pods.accessors import is_finished, is_ready, phase_of, time_until_available
+from batkube.cluster.store import Key, KubeObject
+from batkube.cluster.world import World
+from batkube.controllers.apps.claim_retention import ClaimRetention
+from batkube.controllers.apps.revisions import REVISION_LABEL, ControllerRevisions, template_of
+from batkube.controllers.framework.owner_index import OwnerIndex
+from batkube.controllers.framework.pod_control import EventMessages, claim_objects
+from batkube.controllers.framework.pod_owner_controller import PodOwnerController
+from batkube.controllers.volumes.matching import CLAIM
+from batkube.kernel.instants import Instant
+
+STATEFUL_SET = "statefulsets.apps"
+
+
+class StatefulSetController(PodOwnerController):
+    """Keeps every StatefulSet's pods."""
+
+    storage, kind = STATEFUL_SET, "StatefulSet"
+    event_messages = EventMessages(
+        "create Pod {pod} in StatefulSet {owner} successful",
+        "create Pod {pod} in StatefulSet {owner} failed error: {problem}",
+        "delete Pod {pod} in StatefulSet {owner} successful",
+        "delete Pod {pod} in StatefulSet {owner} failed error: {problem}",
+    )
+
+    def __init__(
+        self, world: World, client: Client, events: EventRecorder, pods: OwnerIndex, revisions: ControllerRevisions
+    ) -> None:
+        super().__init__(world, client, events, pods)
+        self._revisions = revisions
+        self._claims = ClaimRetention(self.store, client)
+
+    def reconcile(self, key: Key, owner: KubeObject, now: Instant) -> None:
+        """Make, end or renew the pod whose turn it is; of a set that is parallel, all of them."""
+        update = self._revisions.get_or_create(owner, now)
+        named = owner.get("status", {}).get("currentRevision")
+        kept = {revision["metadata"]["name"]: revision for revision in self._revisions.owned_by(owner)}
+        current = kept.get(named, update)
+        claim_objects(self.client, self.pods, owner, now)
+        if not is_being_deleted(owner):
+            self._manage_pods(owner, current, update, now)
+        pods = self.pods.owned_by(owner["metadata"]["uid"])
+        self.write_status(owner, _status(owner, pods, current, update, now), now)
+        used = {pod["metadata"].get("labels", {}).get(REVISION_LABEL, "") for pod in pods}
+        self._revisions.delete_old(owner, used | {_name(current), _name(update)}, now)
+        self.requeue_when_available(key, owner, pods, now)
+
+    def _manage_pods(self, owner: KubeObject, current: KubeObject, update: KubeObject, now: Instant) -> None:
+        """Do what may be done now, in the order of the real controller: make, end, renew."""
+        spec = owner["spec"]
+        is_ordered = spec.get("podManagementPolicy", "OrderedReady") == "OrderedReady"
+        first = (spec.get("ordinals") or {}).get("start", 0)
+        wanted = range(first, first + spec.get("replicas", 1))
+        pods = self._by_ordinal(owner)
+        for ordinal, present in pods.items():
+            self._claims.update_owners(owner, present, has_place=ordinal in wanted, now=now)
+        for ordinal in wanted:
+            pod = pods.get(ordinal)
+            if pod is None:
+                self._create(owner, ordinal, current if ordinal < first + _partition(spec) else update, now)
+            elif is_finished(pod) and not is_being_deleted(pod):
+                self.pod_control.delete(owner, pod, now)
+            if is_ordered and (pod is None or not _is_available(owner, pod, now)):
+                return
+        if self._scale_down(owner, pods, wanted, is_ordered, now):
+            return
+        if (spec.get("updateStrategy") or {}).get("type", "RollingUpdate") == "RollingUpdate":
+            renewable = reversed(wanted[_partition(spec) :])
+            self._rolling_update(owner, [pods[ordinal] for ordinal in renewable if ordinal in pods], update, now)
+
+    def _scale_down(
+        self, owner: KubeObject, pods: Mapping[int, KubeObject], wanted: range, is_ordered: bool, now: Instant
+    ) -> bool:
+        """End pods beyond the set's size, the last first; return whether everything else has to wait."""
+        unhealthy = [ordinal for ordinal in sorted(pods) if not _is_healthy(pods[ordinal])]
+        for ordinal in sorted(pods, reverse=True):
+            if ordinal in wanted:
+                continue
+            # Of the pods that are not available, only the first unhealthy one may be deleted (processCondemned).
+            waits = not _is_available(owner, pods[ordinal], now) and unhealthy[:1] != [ordinal]
+            if not is_being_deleted(pods[ordinal]) and not (is_ordered and waits):
+                self.pod_control.delete(owner, pods[ordinal], now)
+            if is_ordered:
+                return True
+        return False
+
+    def _rolling_update(self, owner: KubeObject, pods: list[KubeObject], update: KubeObject, now: Instant) -> None:
+        """End the last pod of an older template, unless one is on its way: it comes back with the new template."""
+        for pod in pods:
+            if pod["metadata"]["labels"].get(REVISION_LABEL) != _name(update) and not is_being_deleted(pod):
+                self.pod_control.delete(owner, pod, now)
+                return
+            if not _is_available(owner, pod, now):
+                return
+
+    def _by_ordinal(self, owner: KubeObject) -> Mapping[int, KubeObject]:
+        prefix = f"{owner['metadata']['name']}-"
+        names = {pod["metadata"]["name"]: pod for pod in self.pods.owned_by(owner["metadata"]["uid"])}
+        ordinals = {name.removeprefix(prefix): pod for name, pod in names.items() if name.startswith(prefix)}
+        return {int(text): pod for text, pod in ordinals.items() if text.isdecimal()}
+
+    def _create(self, owner: KubeObject, ordinal: int, revision: KubeObject, now: Instant) -> None:
+        template, name = template_of(revision), f"{owner['metadata']['name']}-{ordinal}"
+        metadata, claims = template.get("metadata") or {}, owner["spec"].get("volumeClaimTemplates") or ()
+        labels = {
+            **(metadata.get("labels") or {}),
+            "statefulset.kubernetes.io/pod-name": name,
+            "apps.kubernetes.io/pod-index": str(ordinal),
+            REVISION_LABEL: _name(revision),
+        }
+        spec = {**template["spec"], "hostname": name, "subdomain": owner["spec"].get("serviceName", "")}
+        for claim in claims:
+            self._create_claim(owner, claim, name, now)
+        if claims:
+            spec["volumes"] = [*(_volume(claim, name) for claim in claims), *(template["spec"].get("volumes") or ())]
+        template = {"metadata": {**metadata, "labels": labels}, "spec": spec}
+        pod = self.pod_control.create(owner, template, now, name=name)
+        self._claims.update_owners(owner, pod, has_place=True, now=now)
+
+    def _create_claim(self, owner: KubeObject, claim: KubeObject, pod_name: str, now: Instant) -> None:
+        """Create what the pod keeps its data in, unless it is there from the pod before it."""
+        namespace, metadata = owner["metadata"]["namespace"], claim["metadata"]
+        name = f"{metadata['name']}-{pod_name}"
+        if self.store.get(CLAIM, Key(f"{namespace}/{name}")) is None:
+            labels = {**(metadata.get("labels") or {}), **(owner["spec"]["selector"].get("matchLabels") or {})}
+            made = {"name": name, "namespace": namespace, "labels": labels}
+            with contextlib.suppress(ApiError):
+                self.client.create(
+                    CLAIM,
+                    {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": made, "spec": claim["spec"]},
+                    now,
+                )
+
+
+def _volume(claim: KubeObject, pod_name: str) -> KubeObject:
+    name = claim["metadata"]["name"]
+    return {"name": name, "persistentVolumeClaim": {"claimName": f"{name}-{pod_name}"}}
+
+
+def _name(revision: KubeObject) -> str:
+    name: str = revision["metadata"]["name"]
+    return name
+
+
+def _partition(spec: KubeObject) -> int:
+    """Return how many pods, the first ones, keep the old template."""
+    strategy = spec.get("updateStrategy") or {}
+    partition: int = (strategy.get("rollingUpdate") or {}).get("partition", 0)
+    return partition if strategy.get("type", "RollingUpdate") == "RollingUpdate" else 0
+
+
+def _min_ready_s(owner: KubeObject) -> int:
+    seconds: int = owner["spec"].get("minReadySeconds", 0)
+    return seconds
+
+
+def _is_healthy(pod: KubeObject) -> bool:
+    return phase_of(pod) == "Running" and is_ready(pod) and not is_being_deleted(pod)
+
+
+def _is_available(owner: KubeObject, pod: KubeObject, now: Instant) -> bool:
+    return _is_healthy(pod) and time_until_available(pod, _min_ready_s(owner), now) == 0
+
+
+def _status(
+    owner: KubeObject, pods: list[KubeObject], current: KubeObject, update: KubeObject, now: Instant
+) -> KubeObject:
+    present = [pod["metadata"].get("labels", {}).get(REVISION_LABEL) for pod in pods if not is_being_deleted(pod)]
+    ready = [pod for pod in pods if phase_of(pod) == "Running" and is_ready(pod)]
+    counts = {
+        "readyReplicas": len(ready),
+        "currentReplicas": present.count(_name(current)),
+        "updatedReplicas": present.count(_name(update)),
+    }
+    if counts["updatedReplicas"] == len(pods) == len(ready) and not _partition(owner["spec"]):
+        # The new template has reached every pod: from now on it is the current one.
+        counts["currentReplicas"], current = counts["updatedReplicas"], update
+    return {
+        "observedGeneration": owner["metadata"].get("generation", 0),
+        "replicas": len(pods),
+        **{name: count for name, count in counts.items() if count},
+        "currentRevision": _name(current),
+        "updateRevision": _name(update),
+        "collisionCount": owner.get("status", {}).get("collisionCount", 0),
+        "availableReplicas": sum(time_until_available(pod, _min_ready_s(owner), now) == 0 for pod in ready),
+    }

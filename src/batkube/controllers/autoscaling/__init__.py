@@ -1,0 +1,1 @@
+"""HorizontalPodAutoscalers: metrics, replica calculation, scaling limits."""

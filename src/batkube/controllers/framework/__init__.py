@@ -1,0 +1,1 @@
+"""Framework: work queue, owner index and pod control, which all controllers share."""

@@ -1,0 +1,11 @@
+"""Counts that are given as a number or as a share: `3`, `"25%"` (Kubernetes: intstr.GetScaledValueFromIntOrPercent)."""
+
+from __future__ import annotations
+
+
+def scaled_value(value: int | str, total: int, *, round_up: bool) -> int:
+    """Return what `value` is of `total`; a share that is no whole number is rounded as told."""
+    if isinstance(value, int):
+        return value
+    share = int(value.removesuffix("%")) * total
+    return -(-share // 100) if round_up else share // 100

@@ -1,0 +1,83 @@
+"""Which objects each controller object manages: pods by ReplicaSet or Job, ReplicaSets by Deployment.
+
+An index over one kind, so that looking at one Job costs its own pods and not all pods of the cluster. Objects without a
+controller are kept apart: one whose labels match may be adopted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from batkube.cluster.object_meta import controller_of, namespace_of
+from batkube.cluster.store import DELETED, Batch, Change, Key, KubeObject, Store
+from batkube.kernel.instants import Instant
+
+#: Told of a change to a managed object: the reference to its controller (None for an orphan), and the change.
+OwnedObjectHandler = Callable[[KubeObject | None, Change, Instant], None]
+
+
+class OwnerIndex:
+    """The objects of kind `kind` by the uid of their controller."""
+
+    def __init__(self, store: Store, kind: str) -> None:
+        self._store = store
+        self.storage = kind
+        #: Keys by the controller's uid; under "namespace/" those without a controller. Dicts for their order.
+        self._members: dict[str, dict[Key, None]] = {}
+        self._listeners: list[OwnedObjectHandler] = []
+        store.subscribe(kind, self._on_objects_changed)
+
+    def owned_by(self, uid: str) -> list[KubeObject]:
+        """Return the objects that the controller with this uid manages, in the order they became its own."""
+        return self._objects(uid)
+
+    def orphans(self, namespace: str) -> list[KubeObject]:
+        """Return the objects of a namespace that have no controller."""
+        return self._objects(f"{namespace}/")
+
+    def subscribe(self, listener: OwnedObjectHandler) -> None:
+        """Call `listener` after every change; when an object changes its controller, for the old one too."""
+        self._listeners.append(listener)
+
+    def _objects(self, group: str) -> list[KubeObject]:
+        members = self._members.get(group)
+        return self._store.objects(self.storage, list(members)) if members else []
+
+    def _group(self, key: Key, obj: KubeObject) -> dict[Key, None]:
+        reference = controller_of(obj)
+        name = f"{namespace_of(key)}/" if reference is None else reference["uid"]
+        return self._members.setdefault(name, {})
+
+    def _on_objects_changed(self, batch: Batch, now: Instant) -> None:
+        for change in batch.changes():
+            before = None if change.previous is None else controller_of(change.previous)
+            after = controller_of(change.object)
+            if change.previous is not None and (batch.type is DELETED or not _is_same_owner(before, after)):
+                self._remove(change.key, change.previous)
+            if batch.type is not DELETED:
+                self._group(change.key, change.object)[change.key] = None
+            for listener in self._listeners:
+                listener(after, change, now)
+                if before is not None and not _is_same_owner(before, after):
+                    listener(before, change, now)
+
+    def _remove(self, key: Key, obj: KubeObject) -> None:
+        group = self._group(key, obj)
+        group.pop(key, None)
+        if not group:
+            reference = controller_of(obj)
+            self._members.pop(f"{namespace_of(key)}/" if reference is None else reference["uid"], None)
+
+
+def is_newly_adoptable(change: Change) -> bool:
+    """Return whether somebody who did not want an orphan before may want it now: it is new, or has other labels."""
+    previous = change.previous
+    return (
+        previous is None
+        or previous["metadata"].get("labels") != change.object["metadata"].get("labels")
+        or controller_of(previous) is not None
+    )
+
+
+def _is_same_owner(one: KubeObject | None, other: KubeObject | None) -> bool:
+    return (None if one is None else one["uid"]) == (None if other is None else other["uid"])

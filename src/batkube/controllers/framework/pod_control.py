@@ -1,0 +1,196 @@
+"""Pods on behalf of a controller object: made from its template, adopted, released and deleted, each with its event.
+
+Kubernetes: pkg/controller/controller_utils.go (RealPodControl) and controller_ref_manager.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from batkube.cluster.client import ApiError, Client, ignore_not_found
+from batkube.cluster.event_recorder import EventNote, EventRecorder, EventType
+from batkube.cluster.object_meta import (
+    controller_reference,
+    is_being_deleted,
+    key_of,
+    namespace_of,
+    with_metadata,
+    without_finalizer,
+)
+from batkube.cluster.selectors import LabelSelector, selector_of
+from batkube.cluster.store import Key, KubeObject
+from batkube.controllers.framework.owner_index import OwnerIndex
+from batkube.kernel.instants import Instant
+
+POD = "pods"
+_NOT_FOUND = 404
+#: The first batch of a slow start; each that succeeds is followed by one twice as large.
+_FIRST_BATCH_SIZE = 1
+
+
+class EventMessages(NamedTuple):
+    """How events tell of a pod: `{pod}` is its name, `{owner}` its controller's, `{problem}` what went wrong."""
+
+    created: str = "Created pod: {pod}"
+    not_created: str = "Error creating: {problem}"
+    deleted: str = "Deleted pod: {pod}"
+    not_deleted: str = "Error deleting: {problem}"
+
+
+_DEFAULT_MESSAGES = EventMessages()
+
+
+class PodControl:
+    """Writes pods for controllers of one kind."""
+
+    def __init__(
+        self, client: Client, events: EventRecorder, owner_storage: str, words: EventMessages = _DEFAULT_MESSAGES
+    ) -> None:
+        self._client = client
+        self._messages = words
+        self._events = events
+        self._owner_storage = owner_storage
+
+    def create(
+        self, owner: KubeObject, template: KubeObject, now: Instant, *, name: str = "", generate_name: str = ""
+    ) -> KubeObject:
+        """Create a pod of `template` that `owner` controls; a name that the template has is none of the pod's."""
+        metadata = owner["metadata"]
+        wanted = template.get("metadata") or {}
+        made = {
+            "name": name,
+            "generateName": generate_name or f"{metadata['name']}-",
+            "namespace": metadata["namespace"],
+            "labels": wanted.get("labels"),
+            "annotations": wanted.get("annotations"),
+            "ownerReferences": [controller_reference(owner)],
+            "finalizers": wanted.get("finalizers"),
+        }
+        pod = {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {field: value for field, value in made.items() if value},
+            "spec": template["spec"],
+        }
+        try:
+            created = self._client.create(POD, pod, now)
+        except ApiError as refusal:
+            self._record_event(owner, "Warning", "FailedCreate", self._messages.not_created, pod, now, refusal.message)
+            raise
+        self._record_event(owner, "Normal", "SuccessfulCreate", self._messages.created, created, now)
+        return created
+
+    def create_many(
+        self, owner: KubeObject, templates: Sequence[tuple[KubeObject, str]], now: Instant
+    ) -> tuple[int, ApiError | None]:
+        """Create a pod of each template and prefix of a name, and return how many there are, and what stopped it.
+
+        In batches of 1, 2, 4, …: when one fails the rest of its batch is still tried and no further one, so that a
+        quota that is used up is not asked five hundred times (Kubernetes: slowStartBatch).
+        """
+        made, size, problem = 0, _FIRST_BATCH_SIZE, None
+        position = 0
+        while position < len(templates) and problem is None:
+            for template, prefix in templates[position : position + size]:
+                try:
+                    self.create(owner, template, now, generate_name=prefix)
+                    made += 1
+                except ApiError as refusal:
+                    problem = problem or refusal
+            position += size
+            size *= 2
+        return made, problem
+
+    def delete(self, owner: KubeObject, pod: KubeObject, now: Instant) -> None:
+        """Delete a pod; one that is gone already is as good."""
+        try:
+            self._client.delete(POD, key_of(pod), now)
+        except ApiError as refusal:
+            if refusal.code == _NOT_FOUND:
+                return
+            self._record_event(owner, "Warning", "FailedDelete", self._messages.not_deleted, pod, now, refusal.message)
+            raise
+        self._record_event(owner, "Normal", "SuccessfulDelete", self._messages.deleted, pod, now)
+
+    def _record_event(
+        self,
+        owner: KubeObject,
+        kind: EventType,
+        reason: str,
+        words: str,
+        pod: KubeObject,
+        now: Instant,
+        problem: str = "",
+    ) -> None:
+        names = {"pod": pod["metadata"].get("name", ""), "owner": owner["metadata"]["name"]}
+        note = EventNote(kind, reason, words.format(**names, problem=problem))
+        self._events.record(owner, self._owner_storage, note, now)
+
+
+def claim_objects(
+    client: Client,
+    members: OwnerIndex,
+    owner: KubeObject,
+    now: Instant,
+    *,
+    wanted: Callable[[KubeObject], bool] = lambda obj: True,
+    finalizer: str = "",
+) -> list[KubeObject]:
+    """Return which of `members` an `owner` controls, after releasing what no longer matches and adopting what does.
+
+    Adopted objects get `finalizer` too. What is not `wanted` is left alone. An owner that is being deleted claims what
+    it has and changes nothing.
+    """
+    metadata, selector = owner["metadata"], pod_selector(owner)
+    is_leaving = is_being_deleted(owner)
+    orphans = [obj for obj in members.orphans(metadata["namespace"]) if wanted(obj)]
+    claimed = []
+    for obj in filter(wanted, members.owned_by(metadata["uid"])):
+        if selector.matches(obj["metadata"].get("labels")):
+            claimed.append(obj)
+        elif not is_leaving:
+            _update_unless_gone(client, members.storage, _released(obj, owner, finalizer), now)
+    if is_leaving:
+        return claimed
+    for obj in orphans:
+        if not is_being_deleted(obj) and selector.matches(obj["metadata"].get("labels")):
+            adopted = _update_unless_gone(client, members.storage, _adopted(obj, owner, finalizer), now)
+            if adopted is not None:
+                claimed.append(adopted)
+    return claimed
+
+
+def _adopted(obj: KubeObject, owner: KubeObject, finalizer: str) -> KubeObject:
+    metadata = obj["metadata"]
+    finalizers = metadata.get("finalizers", [])
+    if finalizer and finalizer not in finalizers:
+        finalizers = [*finalizers, finalizer]
+    references = [*metadata.get("ownerReferences", ()), controller_reference(owner)]
+    return with_metadata(obj, ownerReferences=references, finalizers=finalizers or None)
+
+
+def _released(obj: KubeObject, owner: KubeObject, finalizer: str) -> KubeObject:
+    uid = owner["metadata"]["uid"]
+    references = [one for one in obj["metadata"].get("ownerReferences", ()) if one["uid"] != uid]
+    return with_metadata(without_finalizer(obj, finalizer), ownerReferences=references or None)
+
+
+def _update_unless_gone(client: Client, storage: str, obj: KubeObject, now: Instant) -> KubeObject | None:
+    written = None
+    with ignore_not_found():
+        written = client.update(storage, obj, now)
+    return written
+
+
+def pod_selector(owner: KubeObject) -> LabelSelector:
+    """Return what selects the pods of an object; a ReplicationController has plain labels, as all kinds once had."""
+    selector = owner["spec"].get("selector")
+    return selector_of({"matchLabels": selector} if owner["kind"] == "ReplicationController" else selector)
+
+
+def owner_key(reference: KubeObject | None, group: str, kind: str, dependent: Key) -> Key | None:
+    """Return the key of the owner of `dependent` if `reference` is to a `kind` of API group `group`, else None."""
+    if reference is None or reference["kind"] != kind or reference["apiVersion"].rpartition("/")[0] != group:
+        return None
+    return Key(f"{namespace_of(dependent)}/{reference['name']}")

@@ -1,0 +1,1 @@
+"""Garbage collection: the owner graph, namespaces, quotas, expired events."""

@@ -1,0 +1,132 @@
+"""Garbage collection: objects whose owners are gone go too; before, after or without them, as the deletion asked.
+
+Kubernetes: pkg/controller/garbagecollector. What a deletion asked for stands in finalizers that the API server set:
+`foregroundDeletion` keeps an owner until what blocks it is gone, `orphan` until its dependents were let go.
+"""
+
+from __future__ import annotations
+
+from batkube.cluster.client import Client
+from batkube.cluster.object_meta import is_being_deleted, with_metadata, without_finalizer
+from batkube.cluster.store import Key, KubeObject
+from batkube.cluster.world import World
+from batkube.controllers.framework.work_queue import WorkQueue
+from batkube.controllers.garbage_collection.object_graph import ObjectGraph
+from batkube.kernel.instants import Instant
+
+FOREGROUND, ORPHAN = "foregroundDeletion", "orphan"
+
+
+class GarbageCollector:
+    """Deletes what nobody owns any more. Its queue holds uids."""
+
+    def __init__(self, world: World, client: Client, graph: ObjectGraph) -> None:
+        self._client = client
+        self._graph = graph
+        self._queue = WorkQueue(world, self._reconcile)
+        graph.subscribe(self._on_object_changed)
+
+    def _on_object_changed(self, uid: str, before: KubeObject | None, after: KubeObject | None, now: Instant) -> None:
+        if after is None:
+            assert before is not None
+            self._queue_related(uid, before, now)
+            return
+        metadata = after["metadata"]
+        references = metadata.get("ownerReferences")
+        if is_being_deleted(after):
+            if _has_finalizer(after, FOREGROUND) or _has_finalizer(after, ORPHAN):
+                self._queue.add(Key(uid), now)
+            # It no longer blocks an owner once it does not name it.
+            if before is not None and before["metadata"].get("ownerReferences") != references:
+                self._queue_related(uid, before, now)
+        elif references and (before is None or before["metadata"].get("ownerReferences") != references):
+            self._queue.add(Key(uid), now)
+
+    def _queue_related(self, uid: str, gone: KubeObject, now: Instant) -> None:
+        """Look at what `gone` owned, and at the owners that may have waited for it."""
+        for dependent in self._graph.dependents(uid):
+            self._queue.add(Key(dependent), now)
+        for reference in gone["metadata"].get("ownerReferences", ()):
+            owner = self._graph.get(reference["uid"])
+            if owner is not None and _has_finalizer(owner, FOREGROUND):
+                self._queue.add(Key(reference["uid"]), now)
+
+    def _reconcile(self, uid: Key, now: Instant) -> None:
+        obj = self._graph.get(uid)
+        if obj is None:
+            return
+        if is_being_deleted(obj):
+            if _has_finalizer(obj, ORPHAN):
+                self._orphan_dependents(uid, obj, now)
+            elif _has_finalizer(obj, FOREGROUND):
+                self._delete_dependents_first(uid, obj, now)
+        elif obj["metadata"].get("ownerReferences"):
+            self._attempt_to_delete(uid, obj, now)
+
+    def _attempt_to_delete(self, uid: str, obj: KubeObject, now: Instant) -> None:
+        """Delete an object without a living owner, or make it forget those that are gone or going."""
+        solid, waiting = [], False
+        references = obj["metadata"]["ownerReferences"]
+        for reference in references:
+            owner = self._graph.owner_of(reference, obj)
+            if owner is None:
+                continue
+            if is_being_deleted(owner) and _has_finalizer(owner, FOREGROUND):
+                waiting = True
+            else:
+                solid.append(reference)
+        if solid:
+            if len(solid) < len(references):
+                self._update(uid, with_metadata(obj, ownerReferences=solid), now)
+            return
+        propagation = "Background"
+        if waiting and self._graph.dependents(uid):
+            self._unblock_if_circular(uid, obj, now)
+            propagation = "Foreground"
+        elif _has_finalizer(obj, ORPHAN):
+            propagation = "Orphan"
+        elif _has_finalizer(obj, FOREGROUND):
+            propagation = "Foreground"
+        place = self._graph.location_of(uid)
+        if place is not None:
+            self._client.delete(place.storage, place.key, now, propagation=propagation, uid=uid)
+
+    def _unblock_if_circular(self, uid: str, obj: KubeObject, now: Instant) -> None:
+        """Let an object no longer block its owners when it is itself an owner of what deletes dependents first."""
+        dependents = [self._graph.get(dependent) for dependent in self._graph.dependents(uid)]
+        if any(one is not None and is_being_deleted(one) and _has_finalizer(one, FOREGROUND) for one in dependents):
+            references = [{**one, "blockOwnerDeletion": False} for one in obj["metadata"]["ownerReferences"]]
+            self._update(uid, with_metadata(obj, ownerReferences=references), now)
+
+    def _delete_dependents_first(self, uid: str, obj: KubeObject, now: Instant) -> None:
+        blocking = [dependent for dependent in self._graph.dependents(uid) if self._blocks(dependent, uid)]
+        if not blocking:
+            self._remove_finalizer(uid, obj, FOREGROUND, now)
+        for dependent in self._graph.dependents(uid):
+            self._queue.add(Key(dependent), now)
+
+    def _blocks(self, dependent: str, owner: str) -> bool:
+        obj = self._graph.get(dependent)
+        references = () if obj is None else obj["metadata"].get("ownerReferences", ())
+        return any(one["uid"] == owner and one.get("blockOwnerDeletion") for one in references)
+
+    def _orphan_dependents(self, uid: str, obj: KubeObject, now: Instant) -> None:
+        """Make the dependents forget their owner, and the owner its finalizer."""
+        for dependent in self._graph.dependents(uid):
+            child = self._graph.get(dependent)
+            if child is not None:
+                left = [one for one in child["metadata"]["ownerReferences"] if one["uid"] != uid]
+                self._update(dependent, with_metadata(child, ownerReferences=left or None), now)
+        self._remove_finalizer(uid, obj, ORPHAN, now)
+
+    def _remove_finalizer(self, uid: str, obj: KubeObject, finalizer: str, now: Instant) -> None:
+        self._update(uid, without_finalizer(obj, finalizer), now)
+
+    def _update(self, uid: str, obj: KubeObject, now: Instant) -> None:
+        place = self._graph.location_of(uid)
+        if place is not None:
+            self._client.update(place.storage, obj, now)
+
+
+def _has_finalizer(obj: KubeObject, finalizer: str) -> bool:
+    return finalizer in obj["metadata"].get("finalizers", ())

@@ -1,0 +1,57 @@
+"""Events are forgotten an hour after they were last seen, as kube-apiserver does (--event-ttl).
+
+Or earlier, the oldest first, when there are very many: real components limit how many they send, so that a burst of a
+hundred thousand pods does not fill the store there either.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections import OrderedDict
+
+from batkube.cluster.client import ApiError, Client
+from batkube.cluster.event_recorder import EVENT, TTL
+from batkube.cluster.store import ADDED, MODIFIED, Batch, Key
+from batkube.cluster.world import World
+from batkube.kernel.agenda import Rank
+from batkube.kernel.instants import Instant
+
+#: The most events that are kept.
+MAX_EVENTS = 50_000
+
+
+class EventExpiry:
+    """Deletes old events. Every write of an event gives it another hour, so the queue is in order by itself."""
+
+    def __init__(self, world: World, client: Client, most: int = MAX_EVENTS) -> None:
+        self._agenda = world.agenda
+        self._client = client
+        #: When each event goes, soonest first.
+        self._due: OrderedDict[Key, Instant] = OrderedDict()
+        self._max_events = most
+        self._is_booked = False
+        #: Whether it is booked because there are too many.
+        self._is_overflow_booked = False
+        world.store.subscribe(EVENT, self._on_events_changed)
+
+    def _on_events_changed(self, batch: Batch, now: Instant) -> None:
+        for key in batch.keys:
+            self._due.pop(key, None)
+            if batch.type in (ADDED, MODIFIED):
+                self._due[key] = Instant(now + TTL)
+        self._book(now)
+
+    def _book(self, now: Instant) -> None:
+        is_full = len(self._due) > self._max_events
+        if self._due and (not self._is_booked or (is_full and not self._is_overflow_booked)):
+            self._is_booked, self._is_overflow_booked = True, is_full
+            at = now if is_full else next(iter(self._due.values()))
+            self._agenda.book(at, Rank.RECONCILE, self._expire)
+
+    def _expire(self, now: Instant) -> None:
+        self._is_booked = self._is_overflow_booked = False
+        while self._due and (len(self._due) > self._max_events or next(iter(self._due.values())) <= now):
+            key, _ = self._due.popitem(last=False)
+            with contextlib.suppress(ApiError):
+                self._client.delete(EVENT, key, now)
+        self._book(now)

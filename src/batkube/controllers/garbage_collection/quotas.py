@@ -1,0 +1,56 @@
+"""ResourceQuotas: what the objects of a namespace use together, counted anew whenever something of it is given back.
+
+Admission charges a quota with what is created; nobody but this controller gives back what was deleted or has ended.
+Kubernetes: pkg/controller/resourcequota.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from batkube.cluster.client import Client
+from batkube.cluster.object_meta import namespace_of
+from batkube.cluster.pods.accessors import is_finished
+from batkube.cluster.store import Key, KubeObject
+from batkube.cluster.world import World
+from batkube.controllers.framework.controller import Controller
+from batkube.controllers.garbage_collection.object_graph import ObjectGraph
+from batkube.kernel.instants import Instant
+from batkube.kernel.quantities import Quantity, parse_quantity
+
+QUOTA = "resourcequotas"
+
+UsageOf = Callable[[str, KubeObject, KubeObject], dict[str, Quantity]]
+"""Tells what an object, of a kind in the store, uses of a quota, by the names that quotas have for it."""
+
+
+class ResourceQuotaController(Controller):
+    """Keeps the status of every quota."""
+
+    storage = QUOTA
+
+    def __init__(self, world: World, client: Client, graph: ObjectGraph, usage_of: UsageOf) -> None:
+        super().__init__(world, client)
+        self._graph = graph
+        self._usage_of = usage_of
+        graph.subscribe(self._on_object_changed)
+
+    def _on_object_changed(self, uid: str, before: KubeObject | None, after: KubeObject | None, now: Instant) -> None:
+        """Count again when something is gone, or a pod has ended."""
+        if before is None or not self.store.entries(QUOTA):
+            return
+        if after is None or (after.get("kind") == "Pod" and is_finished(after) and not is_finished(before)):
+            for key, _ in self.store.in_namespace(QUOTA, before["metadata"].get("namespace", "")):
+                self.queue.add(key, now)
+
+    def reconcile(self, key: Key, quota: KubeObject, now: Instant) -> None:
+        """Count what the objects of the quota's namespace use."""
+        hard = quota["spec"].get("hard") or {}
+        used = {name: parse_quantity(0) for name in hard}
+        for place in self._graph.objects_in(namespace_of(key)):
+            user = self.store.get(*place)
+            if user is not None:
+                for name, amount in self._usage_of(place.storage, user, quota).items():
+                    if name in used:
+                        used[name] = used[name] + amount
+        self.write_status(quota, {"hard": hard, "used": {name: str(amount) for name, amount in used.items()}}, now)

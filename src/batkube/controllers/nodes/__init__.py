@@ -1,0 +1,1 @@
+"""Nodes: lifecycle, rate of eviction, eviction by taints."""

@@ -1,0 +1,1 @@
+"""Services: Endpoints, EndpointSlices and their mirroring."""

@@ -1,0 +1,1 @@
+"""Volumes: binding, matching, protection and ephemeral claims."""

@@ -1,0 +1,82 @@
+"""Volumes that live as long as their pod: each has a claim, made from the template in the pod and owned by it.
+
+Kubernetes: pkg/controller/volume/ephemeral.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from batkube.cluster.client import ApiError, Client, prefix_errors
+from batkube.cluster.event_recorder import EventRecorder
+from batkube.cluster.object_meta import controller_reference, is_being_deleted, is_controlled_by
+from batkube.cluster.store import ADDED, DELETED, Batch, Key, KubeObject
+from batkube.cluster.world import World
+from batkube.controllers.framework.controller import Controller
+from batkube.controllers.framework.pod_control import POD
+from batkube.controllers.volumes.matching import CLAIM, ephemeral_claim_name
+from batkube.kernel.instants import Instant
+
+
+class EphemeralVolumeController(Controller):
+    """Makes the claims of such volumes; the garbage collector deletes them with the pod."""
+
+    storage = POD
+
+    def __init__(self, world: World, client: Client, events: EventRecorder) -> None:
+        super().__init__(world, client, events)
+        world.store.subscribe(CLAIM, self._on_claims_changed)
+
+    def on_objects_changed(self, batch: Batch, now: Instant) -> None:
+        """Look at new pods; what volumes a pod has never changes."""
+        if batch.type is ADDED:
+            super().on_objects_changed(batch, now)
+
+    def should_reconcile(self, obj: KubeObject) -> bool:
+        """Return whether the pod has such a volume."""
+        return any("ephemeral" in volume for volume in obj["spec"].get("volumes") or ())
+
+    def _on_claims_changed(self, batch: Batch, now: Instant) -> None:
+        """Look at pods whose claims somebody deleted, or for whose claims a name is free now."""
+        if batch.type is DELETED:
+            for key in batch.keys:
+                for pod in _possible_pods(key):
+                    if (obj := self.store.get(POD, pod)) is not None and self.should_reconcile(obj):
+                        self.queue.add(pod, now)
+
+    def reconcile(self, key: Key, obj: KubeObject, now: Instant) -> None:
+        """Make the claims that are missing."""
+        if is_being_deleted(obj):
+            return
+        for volume in obj["spec"].get("volumes") or ():
+            if "ephemeral" in volume:
+                try:
+                    self._ensure_claim(obj, volume, now)
+                except ApiError as refusal:
+                    message = f"ephemeral volume {volume['name']}: {refusal.message}"
+                    self.record_event(obj, "Warning", "FailedBinding", message, now)
+                    raise
+
+    def _ensure_claim(self, pod: KubeObject, volume: KubeObject, now: Instant) -> None:
+        namespace, name = pod["metadata"]["namespace"], ephemeral_claim_name(pod, volume)
+        claim = self.store.get(CLAIM, Key(f"{namespace}/{name}"))
+        if claim is not None:
+            if not is_controlled_by(claim, pod):
+                whose = f"pod {namespace}/{pod['metadata']['name']} (pod is not owner)"
+                raise ApiError(409, "Conflict", f"PVC {namespace}/{name} was not created for {whose}")
+            return
+        template = volume["ephemeral"]["volumeClaimTemplate"]
+        wanted = template.get("metadata") or {}
+        copied = {field: wanted[field] for field in ("labels", "annotations") if wanted.get(field)}
+        metadata = {"name": name, "namespace": namespace, "ownerReferences": [controller_reference(pod)], **copied}
+        made = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": template["spec"]}
+        with prefix_errors(f"create PVC {name}"):
+            self.client.create(CLAIM, made, now)
+
+
+def _possible_pods(claim: Key) -> Iterator[Key]:
+    """Yield which pods a claim can be for: its name is that of the pod, a hyphen and that of the volume."""
+    end = claim.rfind("-")
+    while end > claim.find("/"):
+        yield Key(claim[:end])
+        end = claim.rfind("-", 0, end)

@@ -1,0 +1,193 @@
+"""Which volume suits which claim, and the volume that a storage class makes for one.
+
+Kubernetes: component-helpers/storage/volume/pv_helpers.go and pkg/controller/volume/persistentvolume.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from batkube.cluster.nodes.constraints import NodeTerm
+from batkube.cluster.object_meta import annotations_of, is_being_deleted
+from batkube.cluster.selectors import selector_of
+from batkube.cluster.store import KubeObject
+from batkube.kernel.quantities import parse_amount
+
+CLAIM, VOLUME, CLASS = "persistentvolumeclaims", "persistentvolumes", "storageclasses.storage.k8s.io"
+#: Set on what the controller, and no user, tied to the other.
+BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"
+#: Set on a claim once it has its volume.
+BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
+PROVISIONED_BY = "pv.kubernetes.io/provisioned-by"
+#: Set on a claim by a scheduler that has found a node for its pod.
+SELECTED_NODE = "volume.kubernetes.io/selected-node"
+#: The provisioner of classes whose volumes somebody makes by hand.
+NO_PROVISIONER = "kubernetes.io/no-provisioner"
+_BETA_CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
+
+
+def claim_names(pod: KubeObject) -> Iterator[str]:
+    """Yield the names of the claims that a pod mentions, in its own namespace."""
+    for volume in pod["spec"].get("volumes") or ():
+        if "persistentVolumeClaim" in volume:
+            yield volume["persistentVolumeClaim"]["claimName"]
+        elif "ephemeral" in volume:
+            yield ephemeral_claim_name(pod, volume)
+
+
+def ephemeral_claim_name(pod: KubeObject, volume: KubeObject) -> str:
+    """Return the name of the claim that is made for a volume of a pod."""
+    return f"{pod['metadata']['name']}-{volume['name']}"
+
+
+def class_of(obj: KubeObject) -> str:
+    """Return the name of the storage class of a claim or volume, "" for none."""
+    name: str = annotations_of(obj).get(_BETA_CLASS_ANNOTATION) or obj["spec"].get("storageClassName") or ""
+    return name
+
+
+def is_reserved_for(volume: KubeObject, claim: KubeObject) -> bool:
+    """Return whether a volume names this claim as its own, with its uid or, reserved by a user, without one."""
+    reference, metadata = volume["spec"].get("claimRef"), claim["metadata"]
+    if reference is None or (reference.get("namespace"), reference["name"]) != (
+        metadata["namespace"],
+        metadata["name"],
+    ):
+        return False
+    return reference.get("uid", "") in ("", metadata["uid"])
+
+
+def mismatch_reason(volume: KubeObject, claim: KubeObject) -> str | None:
+    """Return why a claim cannot have a volume that its user named, or None."""
+    wanted, offered = claim["spec"], volume["spec"]
+    if is_being_deleted(volume):
+        return f'the volume is marked for deletion "{volume["metadata"]["name"]}"'
+    if _storage_bytes(offered.get("capacity")) < _storage_bytes((wanted.get("resources") or {}).get("requests")):
+        return "requested PV is too small"
+    if class_of(volume) != class_of(claim):
+        return "storageClassName does not match"
+    if (wanted.get("volumeAttributesClassName") or "") != (offered.get("volumeAttributesClassName") or ""):
+        return "volumeAttributesClassName does not match"
+    if wanted.get("volumeMode", "Filesystem") != offered.get("volumeMode", "Filesystem"):
+        return "incompatible volumeMode"
+    if not set(wanted.get("accessModes") or ()) <= set(offered.get("accessModes") or ()):
+        return "incompatible accessMode"
+    return None
+
+
+def best_match(
+    claim: KubeObject, volumes: Iterable[KubeObject], node: KubeObject | None, *, waits: bool
+) -> KubeObject | None:
+    """Return the volume that a claim gets: one that is meant for it, else the smallest that suits it.
+
+    With `waits` only such as are meant for it, until there is a `node`, which must be able to reach the volume.
+    """
+    suitable = []
+    for volume in volumes:
+        if is_reserved_for(volume, claim):
+            if mismatch_reason(volume, claim) in (None, "storageClassName does not match") and _is_reachable(
+                volume, node
+            ):
+                return volume
+        elif (
+            "claimRef" not in volume["spec"]
+            and (node is not None or not waits)
+            and volume.get("status", {}).get("phase") == "Available"
+            and mismatch_reason(volume, claim) is None
+            and _matches_selector(volume, claim)
+            and _is_reachable(volume, node)
+        ):
+            suitable.append(volume)
+    return min(
+        suitable, key=lambda one: (_storage_bytes(one["spec"].get("capacity")), one["metadata"]["name"]), default=None
+    )
+
+
+def provisioned_volume(claim: KubeObject, storage_class: KubeObject) -> KubeObject:
+    """Return the volume that the provisioner of a class makes for a claim: a simulated one, as large as asked for."""
+    metadata, spec = claim["metadata"], claim["spec"]
+    name, driver = f"pvc-{metadata['uid']}", storage_class["provisioner"]
+    fields = {
+        "capacity": {"storage": spec["resources"]["requests"]["storage"]},
+        **_volume_source(driver, name),
+        "accessModes": spec.get("accessModes"),
+        "claimRef": claim_reference(claim),
+        "persistentVolumeReclaimPolicy": storage_class.get("reclaimPolicy", "Delete"),
+        "storageClassName": storage_class["metadata"]["name"],
+        "mountOptions": storage_class.get("mountOptions"),
+        "volumeMode": spec.get("volumeMode", "Filesystem"),
+        "volumeAttributesClassName": spec.get("volumeAttributesClassName"),
+        "nodeAffinity": _node_affinity(storage_class),
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": name, "annotations": {PROVISIONED_BY: driver}},
+        "spec": {field: value for field, value in fields.items() if value},
+    }
+
+
+def _volume_source(driver: str, name: str) -> KubeObject:
+    """Return what a volume is made of; a provisioner whose name no CSI driver can have makes folders of nodes.
+
+    Such as `rancher.io/local-path`; names of drivers have no slash (Kubernetes: ValidateCSIDriverName).
+    """
+    if "/" in driver:
+        return {"hostPath": {"path": f"/var/lib/{driver.rpartition('/')[2]}/{name}", "type": "DirectoryOrCreate"}}
+    return {"csi": {"driver": driver, "volumeHandle": name}}
+
+
+def claim_reference(claim: KubeObject) -> KubeObject:
+    """Return how a volume names its claim."""
+    metadata = claim["metadata"]
+    fields = {
+        "kind": "PersistentVolumeClaim",
+        "namespace": metadata["namespace"],
+        "name": metadata["name"],
+        "uid": metadata["uid"],
+        "apiVersion": "v1",
+        "resourceVersion": metadata.get("resourceVersion"),
+    }
+    return {field: value for field, value in fields.items() if value}
+
+
+def _node_affinity(storage_class: KubeObject) -> KubeObject | None:
+    """Return which nodes reach the volumes of a class that says where they may be."""
+    terms = [
+        {
+            "matchExpressions": [
+                {"key": one["key"], "operator": "In", "values": one["values"]}
+                for one in topology.get("matchLabelExpressions") or ()
+            ]
+        }
+        for topology in storage_class.get("allowedTopologies") or ()
+    ]
+    return {"required": {"nodeSelectorTerms": terms}} if terms else None
+
+
+def resized_volume(volume: KubeObject, claim: KubeObject) -> KubeObject:
+    """Return the volume as large as its claim wants it by now: who made it also lets it grow (external-resizer).
+
+    That a claim may want more, the API decides, by its storage class.
+    """
+    wanted = (claim["spec"].get("resources") or {}).get("requests") or {}
+    spec = volume["spec"]
+    if PROVISIONED_BY not in annotations_of(volume) or _storage_bytes(wanted) <= _storage_bytes(spec.get("capacity")):
+        return volume
+    return {**volume, "spec": {**spec, "capacity": {**spec["capacity"], "storage": wanted["storage"]}}}
+
+
+def _storage_bytes(amounts: KubeObject | None) -> int:
+    return parse_amount("storage", (amounts or {}).get("storage", 0))
+
+
+def _matches_selector(volume: KubeObject, claim: KubeObject) -> bool:
+    selector = claim["spec"].get("selector")
+    return selector is None or selector_of(selector).matches(volume["metadata"].get("labels"))
+
+
+def _is_reachable(volume: KubeObject, node: KubeObject | None) -> bool:
+    required = (volume["spec"].get("nodeAffinity") or {}).get("required")
+    if node is None or required is None:
+        return True
+    return any(NodeTerm(term).matches(node) for term in required["nodeSelectorTerms"])

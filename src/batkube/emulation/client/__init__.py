@@ -1,0 +1,1 @@
+"""Client: HTTP connection to a real cluster, its watches, and polling."""

@@ -1,0 +1,1 @@
+"""Control plane: etcd, kube-apiserver, controllers, scheduler and KWOK as local processes."""

@@ -1,0 +1,95 @@
+"""What a run leaves in a cluster: nothing. Everything it creates carries its label, and is removed at the end."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+
+from batkube.emulation.client.connection import ApiStatusError, ClusterConnection
+from batkube.emulation.client.polling import wait_until
+from batkube.emulation.manifests import LABEL_RUN, ManifestOptions, collection_of, local_queue, priority_class
+from batkube.kernel.errors import RunFailed
+
+#: How long a new namespace may take to get its service account; without one, pods are refused.
+_SERVICE_ACCOUNT_TIMEOUT_S = 15.0
+#: How long the cluster may take to remove everything.
+_DELETION_TIMEOUT_S = 90.0
+#: A sleeping container is not asked twice.
+_GRACE_S = 1
+
+
+def new_run_name() -> str:
+    """Return a name that no other run has."""
+    return secrets.token_hex(4)
+
+
+class RunEnvironment:
+    """The place in the cluster that a run is played in."""
+
+    def __init__(
+        self,
+        access: ClusterConnection,
+        style: ManifestOptions,
+        namespace: str | None,
+        priorities: Sequence[int],
+        queues: Sequence[str] = (),
+    ) -> None:
+        """`queues` are those of Kueue that jobs wait in; a namespace of our own has none yet."""
+        self._cluster = access
+        self._queues = queues
+        self._options = style
+        self._owns_namespace = namespace is None
+        self._priorities = priorities
+        self.namespace = namespace or f"batkube-{style.run}"
+
+    def prepare(self) -> None:
+        """Make the namespace, if it is to be our own, and the priority classes."""
+        if self._owns_namespace:
+            metadata = {"name": self.namespace, "labels": {LABEL_RUN: self._options.run}}
+            self._cluster.create("/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
+            wait_until(self._has_service_account, _SERVICE_ACCOUNT_TIMEOUT_S)
+            for queue in (local_queue(name, self._options) for name in self._queues):
+                self._cluster.create(collection_of(queue, self.namespace), queue)
+        for priority in self._priorities:
+            self._cluster.create("/apis/scheduling.k8s.io/v1/priorityclasses", priority_class(priority, self._options))
+
+    def _has_service_account(self) -> bool:
+        try:
+            return self._cluster.exists(f"/api/v1/namespaces/{self.namespace}/serviceaccounts/default")
+        except ApiStatusError:
+            return True  # we are not told, and the first pod will show
+
+    def clean_up(self) -> None:
+        """Remove everything that carries our label. Raises RunFailed when something stays."""
+        selector = f"{LABEL_RUN}={self._options.run}"
+        space = f"/namespaces/{self.namespace}"
+        if self._options.dialect is not None:
+            groups = f"/apis/{self._options.dialect.api_version}{space}/podgroups"
+            self._cluster.delete(groups, labelSelector=selector)
+        if self._options.kind.uses_job_controller:
+            self._cluster.delete(f"/apis/batch/v1{space}/jobs", labelSelector=selector, propagationPolicy="Background")
+        else:
+            self._cluster.delete(f"/api/v1{space}/pods", labelSelector=selector, gracePeriodSeconds=_GRACE_S)
+        for priority in self._priorities:
+            name = priority_class(priority, self._options)["metadata"]["name"]
+            self._cluster.delete(f"/apis/scheduling.k8s.io/v1/priorityclasses/{name}")
+        if self._owns_namespace:
+            self._cluster.delete(f"/api/v1{space}")
+        if not wait_until(self._is_clean, _DELETION_TIMEOUT_S, 0.3):
+            raise RunFailed(
+                f"the cluster has not removed everything after {_DELETION_TIMEOUT_S:.0f} s; {self.manual_cleanup}"
+            )
+
+    @property
+    def manual_cleanup(self) -> str:
+        """How to remove what is left."""
+        if self._owns_namespace:
+            return f"remove it with: kubectl delete namespace {self.namespace}"
+        kinds = "jobs,pods" if self._options.dialect is None else f"podgroups.{self._options.dialect.group},pods"
+        return f"remove it with: kubectl delete {kinds} -n {self.namespace} -l {LABEL_RUN}={self._options.run}"
+
+    def _is_clean(self) -> bool:
+        if self._owns_namespace:
+            return not self._cluster.exists(f"/api/v1/namespaces/{self.namespace}")
+        selector = f"{LABEL_RUN}={self._options.run}"
+        return not self._cluster.get(f"/api/v1/namespaces/{self.namespace}/pods", labelSelector=selector)["items"]

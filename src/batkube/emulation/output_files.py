@@ -1,0 +1,254 @@
+"""What is written once an emulated run is over: the files of a simulated one, from what was seen of the real one."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TextIO
+
+import msgspec
+
+from batkube.cluster.jobs.outcomes import DELETED_PHASE, ONE_ATTEMPT, JobPodsRecord, Outcome
+from batkube.cluster.mapping import NAMESPACE
+from batkube.cluster.nodes.resource_usage import ResourceUsage
+from batkube.cluster.pods.accessors import TERMINAL_PHASES
+from batkube.cluster.store import Key
+from batkube.emulation.job_tracker import EmulatedJob, EmulatedPod, JobTracker
+from batkube.emulation.preflight import ClusterNodes
+from batkube.emulation.settings import Emulation
+from batkube.kernel.errors import RunFailed
+from batkube.kernel.fidelity import FidelityNote, FidelityNotes
+from batkube.kernel.instants import START, Instant, format_seconds
+from batkube.kernel.journal import Journal
+from batkube.kernel.quantities import CPU
+from batkube.kernel.stopwatch import CpuStopwatch, peak_memory_bytes
+from batkube.outputs.files.folder import OutputFolder
+from batkube.outputs.files.manifest import fingerprint, write_json
+from batkube.outputs.writers.jobs_csv import ExtraColumns, write_jobs
+from batkube.outputs.writers.schedule_csv import summary_of, write_schedule
+from batkube.outputs.writers.streaming_csv import MachineStatesWriter, PodsWriter
+from batkube.platforms.model import Machine
+from batkube.version import __version__
+from batkube.workloads.model import Job
+
+#: The columns that recorded runs of real clusters have in addition, as those of 2020 do.
+STEP_COLUMNS = ("scheduled", "pulling", "pulled", "created")
+
+
+@dataclass(frozen=True, slots=True)
+class RunContext:
+    """What there is to tell of a run besides its jobs."""
+
+    emulation: Emulation
+    nodes: ClusterNodes
+    #: Where the API server is, and its version.
+    server: str
+    version: str
+    #: The label value of everything that was created.
+    run: str
+    namespace: str
+    command: Sequence[str]
+    stopwatch: CpuStopwatch
+
+
+class OutputWriter:
+    """Turns the story of a run into its files."""
+
+    def __init__(self, story: JobTracker, around: RunContext, notes: FidelityNotes) -> None:
+        self._tracker = story
+        self._context = around
+        self._notes = notes
+        self._emulated_jobs = {story.planned.job.key: story for story in story.jobs}
+        self._number_of = {name: number for number, name in enumerate(around.nodes.names)}
+        # A node that was not there at the beginning comes after those that were.
+        for job in story.jobs:
+            for pod in job.pods.values():
+                if pod.node:
+                    self._number_of.setdefault(pod.node, len(self._number_of))
+        self._machines = [
+            Machine(
+                number, name, around.nodes.allocatable[number] if number < len(around.nodes.allocatable) else {CPU: 0}
+            )
+            for name, number in self._number_of.items()
+        ]
+
+        #: When each pod began to run.
+        self._starts = {pod.name: self._start_of(pod) for job in story.jobs for pod in job.pods.values()}
+
+    def write(self, folder: OutputFolder, failure: RunFailed | None) -> list[Outcome]:
+        """Write every file, and return how the jobs ended."""
+        if failure is not None:
+            folder.protect_completed_run()
+        outcomes = [self._outcome(job) for job in self._tracker.jobs if job.has_ended]
+        with folder.file("journal.jsonl").open("wb") as sink:
+            journal = Journal(sink)
+            self._tracker.write_journal(journal)
+            digest = journal.digest
+        with folder.file("pods.csv").open("w", encoding="utf-8", newline="") as file:
+            self._write_pods(file)
+        with folder.file("machine_states.csv").open("w", encoding="utf-8", newline="") as file:
+            states = self._write_states(file)
+        summary = summary_of(
+            outcomes,
+            states,
+            self._usage(),
+            workload_outcomes=outcomes,
+            machine_count=len(self._machines),
+            whole_machines=False,
+            job_count=len(self._tracker.jobs),
+            version=__version__,
+        )
+        write_jobs(folder.file("jobs.csv"), outcomes, ExtraColumns(STEP_COLUMNS, self._steps))
+        self._note_gangs()
+        self._note_rejections()
+        summary["nb_violations"] = self._notes.violations
+        write_schedule(folder.file("schedule.csv"), summary)
+        write_json(folder.file("fidelity.json"), self._notes.rows())
+        folder.seal(self._manifest(digest, failure))
+        return outcomes
+
+    def _outcome(self, story: EmulatedJob) -> Outcome:
+        """Return how a job ended; it was submitted when its request was sent, and asked for what its pods did."""
+        task = story.planned
+        submit = task.job.submit if story.submitted is None else story.submitted
+        job = msgspec.structs.replace(task.job, submit=submit, requests=task.requests)
+        pods = story.final_pods()
+        starts = [self._starts[pod.name] for pod in pods]
+        bound = [pod.bound for pod in pods if pod.bound is not None]
+        ends = [pod.finished for pod in pods if pod.finished is not None]
+        started = [start for start in starts if start is not None]
+        has_run = len(started) == len(pods) > 0 and len(ends) == len(pods)
+        machines = 0
+        for pod in pods:
+            machines |= 1 << self._number_of[pod.node] if pod.node else 0
+        return Outcome(
+            job=job,
+            state=story.state,
+            scheduled=max(bound, default=None),
+            started=max(started) if has_run else None,
+            finished=max(ends) if has_run else None,
+            machines=machines,
+            past=ONE_ATTEMPT._replace(evictions=sum(pod.was_lost for pod in story.pods.values())),
+        )
+
+    def _start_of(self, pod: EmulatedPod) -> Instant | None:
+        """Return when a pod began to run; one that was over before anybody saw it run began when it was bound."""
+        if pod.started is None and pod.phase in ("Succeeded", "Failed") and pod.started_at and pod.bound is not None:
+            note = FidelityNote("start", "pods ended before they were seen running; they count as started when bound")
+            self._notes.add(note, example=pod.name)
+            return pod.bound
+        return pod.started
+
+    def _steps(self, job: Job) -> Sequence[str]:
+        """Return when the job's last pod reached each step; blank when nobody saw it."""
+        story = self._emulated_jobs[job.key]
+        cells = []
+        for column in STEP_COLUMNS:
+            times = [pod.step_time(column) for pod in story.final_pods()]
+            known = [time for time in times if time is not None]
+            cells.append(format_seconds(max(known)) if known and len(known) == len(times) else "")
+        return cells
+
+    def _write_pods(self, file: TextIO) -> None:
+        pods = [pod for job in self._tracker.jobs for pod in job.pods.values() if pod.finished is not None]
+        by_key = {Key(f"{NAMESPACE}/{pod.name}"): pod for pod in pods}
+        names = [machine.name for machine in self._machines]
+        writer = PodsWriter(file, names, lambda key: (by_key[key].failed_attempts, by_key[key].reason))
+        for key, pod in sorted(by_key.items(), key=lambda entry: entry[1].finished or START):
+            writer.write(
+                JobPodsRecord(
+                    job=pod.planned.job,
+                    keys=[key],
+                    created=pod.first_seen or START,
+                    machine_ids=[self._number_of[pod.node] if pod.node else None],
+                    scheduled=[pod.bound],
+                    started=[self._starts[pod.name]],
+                    finished=pod.finished or START,
+                    phase=pod.phase if pod.phase in TERMINAL_PHASES else DELETED_PHASE,
+                    reason=pod.reason if pod.phase != "Succeeded" else "",
+                )
+            )
+
+    def _write_states(self, file: TextIO) -> MachineStatesWriter:
+        """Write how many nodes had work of ours, and when."""
+        writer = MachineStatesWriter(file, len(self._machines))
+        writer.record_states(0, START)
+        changes = []
+        for job in self._tracker.jobs:
+            for pod in job.pods.values():
+                if pod.bound is not None:
+                    changes.append((pod.bound, 1, pod.node))
+                    if pod.finished is not None:
+                        changes.append((pod.finished, -1, pod.node))
+        counts: dict[str, int] = {}
+        busy = 0
+        for at, change, node in sorted(changes):
+            before = counts.get(node, 0)
+            counts[node] = before + change
+            busy += (before == 0 and change > 0) - (counts[node] == 0)
+            writer.record_states(busy, at)
+        writer.flush()
+        return writer
+
+    def _usage(self) -> ResourceUsage:
+        """Return what the nodes offer; all pods are of jobs. Ends are seen late, so nodes may seem to hold too much."""
+        usage = ResourceUsage()
+        for machine in self._machines:
+            usage.offer(machine.capacity)
+        usage.is_overcommitted = True
+        usage.record(START)
+        return usage
+
+    def _note_gangs(self) -> None:
+        gangs = [story for story in self._tracker.jobs if story.planned.job.size > 1]
+        if gangs:
+            note = FidelityNote("jobs", "the pods of a job of several did not wait for each other before they began")
+            self._notes.add(note, example=f"job {gangs[0].planned.job.key}", count=len(gangs))
+
+    def _note_rejections(self) -> None:
+        refusals = self._tracker.rejected_jobs
+        if refusals:
+            note = FidelityNote("submission", "jobs were not taken by the cluster, and count as rejected")
+            first = refusals[0]
+            self._notes.add(note, example=f"job {first.planned.job.key}: {first.rejection}", count=len(refusals))
+
+    def _manifest(self, digest: str, failure: RunFailed | None) -> dict[str, object]:
+        around = self._context
+        files = [*around.emulation.workloads, Path(around.emulation.platform or "")]
+        return {
+            "batkube": __version__,
+            "command": list(around.command),
+            "emulation": around.emulation.describe(),
+            "scheduler": f"{around.emulation.scheduler_name} of a real cluster",
+            "cluster": {
+                "server": around.server,
+                "version": around.version,
+                "clock_speed": around.nodes.speed,
+                "namespace": around.namespace,
+                "run": around.run,
+            },
+            "resources": "requests",
+            "seed": None,
+            "inputs": [fingerprint(path) for path in files if path.is_file()],
+            "platform": {
+                "machines": [
+                    {"name": machine.name, "cpu_milli": machine.cpu_milli, "capacity": machine.capacity}
+                    for machine in self._machines
+                ]
+            },
+            "jobs": len(self._tracker.jobs),
+            "result": "completed" if failure is None else "failed",
+            "failure": None if failure is None else str(failure),
+            "digest": digest,
+            "programs": [],
+            "real": {
+                "run_s": round(around.stopwatch.real_s, 3),
+                "cpu_s": round(around.stopwatch.cpu_s, 3),
+                "peak_memory_bytes": peak_memory_bytes(),
+                "python": sys.version.split()[0],
+                "cores": os.cpu_count(),
+            },
+        }

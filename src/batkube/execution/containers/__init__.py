@@ -1,0 +1,1 @@
+"""Containers: what they run, their probes, restarts and termination."""

@@ -1,0 +1,32 @@
+"""Notes of containers of which nothing says what they do, or not all: what was guessed, and how to say it."""
+
+from __future__ import annotations
+
+from batkube.cluster.event_recorder import EventNote
+from batkube.cluster.store import Key
+from batkube.execution.pods.container_plan import ContainerPlan
+from batkube.execution.pods.state import ContainerState
+from batkube.kernel.fidelity import FidelityNote, FidelityNotes
+from batkube.kernel.text.go_times import format_go_duration
+from batkube.workloads.container_rules.rules import image_repository
+
+_UNSUPPORTED_SCRIPT = FidelityNote(
+    "containers", "a script is not understood in full: how long it takes, or how it ends, is a guess; a rule can say it"
+)
+
+
+def note_guess(notes: FidelityNotes, pod: Key, one: ContainerState, plan: ContainerPlan) -> EventNote | None:
+    """Note that the plan of a pod's container is a guess, once for each image; return the event that tells of it."""
+    if plan.guess_reason:
+        notes.add(_UNSUPPORTED_SCRIPT, example=f"pod {pod}, container {one.name}: {plan.guess_reason}")
+    if not plan.has_default_length or plan.length is None:
+        return None
+    ends = f"after {format_go_duration(plan.length)}" if plan.length else "at once"
+    if not plan.guess_reason:
+        remedy = "a rule (--rules) or the annotation batkube.io/duration can say it"
+        message = (
+            f"nothing says how long containers of image {image_repository(one.image)} run: they ended {ends}; {remedy}"
+        )
+        notes.add(FidelityNote("containers", message), example=f"pod {pod}, container {one.name}")
+    message = f"Nothing says how long container {one.name} runs, so it is simulated to end {ends}"
+    return EventNote("Warning", "UnknownRunTime", message)

@@ -1,0 +1,1 @@
+"""Workload jobs: submission, work, deadlocks and outcomes."""

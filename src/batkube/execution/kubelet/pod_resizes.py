@@ -1,0 +1,258 @@
+"""Pods that are given other amounts of cpu and memory while they run (`kubectl patch --subresource resize`).
+
+    wanted (the spec) ─▶ allocated, if the node has room ─▶ actual, in every container that runs ─▶ done
+                      ├▶ Deferred: it has none now; tried again when a pod leaves or shrinks, or after three minutes
+                      └▶ Infeasible: it could never have
+
+What is allocated counts on the node from that moment on; what is wanted is counted by schedulers. A container gets its
+new amounts while it runs, unless its resize policy wants it to be started anew. A limit is not lowered below the memory
+that is in use: that is tried again. Kubernetes: pkg/kubelet, allocation/allocation_manager.go for what a node grants,
+kuberuntime/kuberuntime_manager.go (computePodResizeAction, doPodResizeAction) for what containers get.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from batkube.cluster.event_recorder import EventNote
+from batkube.cluster.mapping import POD
+from batkube.cluster.object_meta import Condition
+from batkube.cluster.pods.resources import Amounts, spec_demand
+from batkube.cluster.store import Key, KubeObject
+from batkube.cluster.world import World
+from batkube.execution.nodes.allocations import NodeAllocations
+from batkube.execution.pods.state import ContainerState, PodState, Stage, resources_of
+from batkube.execution.pods.status import RESIZE_IN_PROGRESS, RESIZE_PENDING
+from batkube.kernel.agenda import Rank
+from batkube.kernel.instants import Duration, Instant, rfc3339, seconds
+from batkube.kernel.quantities import CPU, MEMORY, parse_amount
+
+if TYPE_CHECKING:
+    from batkube.execution.containers.runtime import ContainerRuntime
+    from batkube.execution.kubelet.failed_nodes import PodEntry
+
+#: After how long a kubelet looks at resizes again that its node had no room for (retryDelay).
+_RETRY_INTERVAL: Duration = seconds(180)
+#: After how long it tries again what a container did not take (backOffPeriod, without its jitter).
+_ACTUATION_RETRY_INTERVAL: Duration = seconds(10)
+_SINCE = "lastTransitionTime"
+
+
+class PodResizes:
+    """Gives the pods of all nodes the resources that their specs ask for, as far as there is room."""
+
+    def __init__(
+        self, world: World, accounts: NodeAllocations, containers: ContainerRuntime, lives: Mapping[Key, PodEntry]
+    ) -> None:
+        self._store = world.store
+        self._agenda = world.agenda
+        self._allocations = accounts
+        self._runtime = containers
+        self._pod_states = lives
+        #: By node, the pods that may get what they want when it has room for it.
+        self._pending: dict[str, dict[Key, PodState]] = {}
+        #: By node, the appointment to look at them again.
+        self._retries: dict[str, int] = {}
+
+    def handle_pod_update(self, life: PodState, pod: KubeObject, now: Instant) -> None:
+        """Arrange for what follows from a change of a pod: of its containers, and of their resources."""
+        if self._runtime.handle_pod_update(life, pod, now):
+            self.book_if_changed(life, pod, now)
+
+    def book_if_changed(self, life: PodState, pod: KubeObject, now: Instant) -> None:
+        """Arrange for what follows when the spec of a pod asks for other resources than before."""
+        wanted = resources_of(pod)
+        if wanted != life.wanted_resources:
+            life.wanted_resources = wanted
+            if "resize" not in life.appointments:
+                self._runtime.appointments.book(life, "resize", now, Rank.START, self._add_pending)
+
+    def remove_pod(self, life: PodState, now: Instant) -> None:
+        """Take note that a pod is gone: others may get what they want."""
+        waiting = self._pending.get(life.node)
+        if waiting is not None:
+            waiting.pop(life.key, None)
+            self._book_retry(life.node, now)
+
+    def _add_pending(self, life: PodState, now: Instant) -> None:
+        self._pending.setdefault(life.node, {})[life.key] = life
+        self._retry_pending(life.node, now)
+
+    def _book_retry(self, node: str, at: Instant) -> None:
+        """Look at the resizes of a node again at that time, and not before; if there are none, never."""
+        number = self._retries.pop(node, None)
+        if number is not None:
+            self._agenda.cancel(number)
+        if self._pending.get(node):
+            self._retries[node] = self._agenda.book(at, Rank.START, functools.partial(self._on_retry_due, node))
+        else:
+            self._pending.pop(node, None)
+
+    def _on_retry_due(self, node: str, now: Instant) -> None:
+        del self._retries[node]
+        self._retry_pending(node, now)
+
+    def _retry_pending(self, node: str, now: Instant) -> None:
+        """Grant what can be granted on a node, to those first that ask for no more than they have."""
+        waiting = self._pending[node]
+        for life in sorted(waiting.values(), key=self._sort_key):
+            pod = self._store.get(POD, life.key)
+            is_here = self._pod_states.get(life.key) is life and not life.has_ended and not life.is_stopping
+            if pod is None or not is_here or not self._try_allocate(life, pod, now):
+                del waiting[life.key]
+        self._book_retry(node, Instant(now + _RETRY_INTERVAL))
+
+    def _sort_key(self, life: PodState) -> tuple[bool, int, bool, str]:
+        """Return whose turn it is first (Kubernetes: allocation manager, sortPendingResizes)."""
+        pod = self._store.get(POD, life.key) or {"spec": {}, "status": {}}
+        has, wants = dict(life.demand), spec_demand(pod["spec"])
+        grows = any(wants.get(resource, 0) > has.get(resource, 0) for resource in (CPU, MEMORY))
+        is_guaranteed = pod["status"].get("qosClass") == "Guaranteed"
+        # A time that no text comes after stands for a resize that nobody has looked at yet.
+        since = life.resize_conditions.get(RESIZE_PENDING, {}).get(_SINCE, "~")
+        return (grows, -pod["spec"].get("priority", 0), not is_guaranteed, since) if grows else (False, 0, False, "")
+
+    # What a node grants
+
+    def _try_allocate(self, life: PodState, pod: KubeObject, now: Instant) -> bool:
+        """Give a pod what it wants, or say why not; return whether it may be given it later."""
+        before = dict(life.resize_conditions)
+        if [one.allocated for one in life.containers()] == resources_of(pod):
+            life.resize_conditions.pop(RESIZE_PENDING, None)
+            if before != life.resize_conditions:
+                self._runtime.write_status(life, now)
+            return False
+        demand = spec_demand(pod["spec"])
+        if problem := self._infeasible_reason(life.node, demand):
+            self._set_condition(life, RESIZE_PENDING, pod, now, "Infeasible", problem)
+        elif shortage := self._allocations.resize(life.node, life.demand, tuple(demand.items())):
+            self._set_condition(life, RESIZE_PENDING, pod, now, "Deferred", str(shortage))
+        else:
+            self._allocate(life, pod, demand, now)
+            return False
+        if before != life.resize_conditions:
+            self._runtime.write_status(life, now)
+        return not problem
+
+    def _infeasible_reason(self, node: str, demand: Amounts) -> str:
+        """Return what a node could never give (Kubernetes: allocation manager, canResizePod)."""
+        for resource in (MEMORY, CPU):
+            capacity = self._allocations.allocatable(node, resource)
+            if demand.get(resource, 0) > capacity:
+                wish = f"{resource}, requested: {demand[resource]}, capacity: {capacity}"
+                return f"Node didn't have enough capacity: {wish}"
+        return ""
+
+    def _allocate(self, life: PodState, pod: KubeObject, demand: Amounts, now: Instant) -> None:
+        self._allocations.record_usage(now)
+        life.demand = tuple(demand.items())
+        for one, resources in zip(life.containers(), resources_of(pod), strict=True):
+            one.allocated = resources
+        life.resize_conditions.clear()
+        self._set_condition(life, RESIZE_IN_PROGRESS, pod, now)
+        self._runtime.write_status(life, now)
+        self._actuate(life, now)
+
+    # What containers get
+
+    def _actuate(self, life: PodState, now: Instant) -> None:
+        """Let the containers that run have what is allocated to them, or say why they cannot."""
+        pod = self._store.get(POD, life.key)
+        if pod is None:
+            return
+        self._runtime.appointments.cancel(life, "actuate")
+        resized = [one for one in life.containers() if one.stage is Stage.RUNNING and one.actual != one.allocated]
+        if problem := _limit_problem(life, resized, now):
+            self._set_condition(life, RESIZE_IN_PROGRESS, pod, now, "Error", problem)
+            self._runtime.appointments.book(
+                life, "actuate", Instant(now + _ACTUATION_RETRY_INTERVAL), Rank.START, self._actuate
+            )
+        else:
+            for one in resized:
+                if _must_restart(pod, one):
+                    self._runtime.restart_container(life, one, "resize requires restart", now)
+                else:
+                    one.apply_resize(now)
+                    self._runtime.book_end(life, one, now)
+            del life.resize_conditions[RESIZE_IN_PROGRESS]
+            self._runtime.record_event(pod, EventNote("Normal", "ResizeCompleted", _completion_message(life)), now)
+        self._runtime.write_status(life, now)
+
+    def _set_condition(
+        self, life: PodState, kind: str, pod: KubeObject, now: Instant, reason: str = "", message: str = ""
+    ) -> None:
+        """Set a condition of a resize; when it was last probed tells when it was last set, as in Kubernetes."""
+        old = life.resize_conditions.get(kind) or {}
+        observed = pod["metadata"].get("generation")
+        condition: Condition = {
+            "type": kind,
+            "status": "True",
+            "reason": reason,
+            "message": message,
+            "lastProbeTime": rfc3339(now),
+            _SINCE: rfc3339(now) if old.get("reason", "") != reason else old.get(_SINCE, rfc3339(now)),
+            "observedGeneration": old.get("observedGeneration", observed) if kind == RESIZE_IN_PROGRESS else observed,
+        }
+        life.resize_conditions[kind] = {name: value for name, value in condition.items() if value}
+
+
+def _must_restart(pod: KubeObject, one: ContainerState) -> bool:
+    """Return whether a container's own policy wants it to be started anew with its new resources."""
+    spec = next(spec for spec in pod["spec"][one.field] if spec["name"] == one.name)
+    wanting = [
+        each["resourceName"] for each in spec.get("resizePolicy") or () if each["restartPolicy"] != "NotRequired"
+    ]
+    return any(
+        (one.actual.get(part) or {}).get(resource) != (one.allocated.get(part) or {}).get(resource)
+        for resource in wanting
+        for part in ("requests", "limits")
+    )
+
+
+def _limit_problem(life: PodState, resized: list[ContainerState], now: Instant) -> str:
+    """Return which limits would be below the memory in use (Kubernetes: validateMemoryResizeAction)."""
+    use, problems = sum(_memory_usage(one, now) for one in life.main), []
+    old, new = _pod_limit([one.actual for one in life.main]), _pod_limit([one.allocated for one in life.main])
+    if new is not None and (old is None or new < old) and use >= new:
+        problems.append(f"attempting to set pod memory limit ({new}) below current usage ({use})")
+    for one in resized:
+        low, high = _memory_limit(one.allocated), _memory_limit(one.actual)
+        if low is not None and (high is None or low < high) and _memory_usage(one, now) >= low:
+            problems.append(
+                f'attempting to set container "{one.name}" memory limit ({low}) below current usage ({use})'
+            )
+    told = problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
+    return f"cannot decrease memory limits: {told}" if problems else ""
+
+
+def _memory_usage(one: ContainerState, now: Instant) -> int:
+    if one.plan.memory is None or one.started is None or one.stage is not Stage.RUNNING:
+        return 0
+    return one.plan.memory.value_at(Duration(now - one.started))
+
+
+def _memory_limit(resources: KubeObject) -> int | None:
+    limit = (resources.get("limits") or {}).get(MEMORY)
+    return None if limit is None else parse_amount(MEMORY, limit)
+
+
+def _pod_limit(resources: list[KubeObject]) -> int | None:
+    """Return the limit of a pod as a whole: there is one if each container has one."""
+    limits = [limit for one in resources if (limit := _memory_limit(one)) is not None]
+    return sum(limits) if len(limits) == len(resources) else None
+
+
+def _completion_message(life: PodState) -> str:
+    """Return what the event of a resize says, with the new resources as Go writes them."""
+
+    def described(containers: list[ContainerState]) -> Iterator[KubeObject]:
+        for one in containers:
+            parts = {part: one.allocated[part] for part in ("limits", "requests") if one.allocated.get(part)}
+            yield {"name": one.name, "resources": parts}
+
+    summary = {"initContainers": list(described(life.init)), "containers": list(described(life.main))}
+    text = json.dumps({key: value for key, value in summary.items() if value}, separators=(",", ":"))
+    return f"Pod resize completed: {text}"

@@ -1,0 +1,1 @@
+"""Latencies: what a real cluster adds to the ideal one."""

@@ -1,0 +1,211 @@
+"""What a real cluster adds to the ideal one: delays, and the pods of the cluster itself.
+
+    due ──client──▶ job in the API ──spawn──▶ pods there
+    bound ──notice──▶ kubelet at work ──pull or check──▶ image there ──create──▶ container made ──start──▶ Running
+    work ends ──report──▶ terminal status seen, resources free
+    deleted ──termination──▶ stopped, resources free (at most the grace period)
+
+Each step is a distribution in seconds, drawn per pod from its own named stream; all are zero unless a latencies file
+says otherwise. `notice`, `create` and `start` may differ between the first pod on a node and later ones, for on real
+nodes the first is slower. How images get to nodes is told in `images`, the pods of the cluster itself in `system_pods`,
+and the client that submits in `clients`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from batkube.cluster.store import KubeObject
+from batkube.execution.latencies.image_pulls import NodeImages
+from batkube.execution.latencies.request_limit import RequestLimit
+from batkube.execution.latencies.system_pods import SystemPod
+from batkube.kernel.distributions import Distribution, parse_distribution
+from batkube.kernel.errors import InputError, RunFailed
+from batkube.kernel.files.yaml_reader import read_yaml
+from batkube.kernel.instants import Duration, Instant, after, seconds
+from batkube.kernel.streams import Streams
+
+
+class FirstPodStep(NamedTuple):
+    """A step that takes another time for the first pod of the run on a node than for later ones."""
+
+    first: Distribution
+    later: Distribution
+
+
+Step = Distribution | FirstPodStep
+
+
+@dataclass(frozen=True, slots=True)
+class Latencies:
+    """The steps, as distributions in seconds (None means no delay), and the rest of what a latencies file says."""
+
+    spawn: Distribution | None = None
+    notice: Step | None = None
+    #: Getting an image that the node has not.
+    pull: Distribution | None = None
+    #: Asking the registry about an image that the node has, which imagePullPolicy Always does for every pod.
+    check: Distribution | None = None
+    create: Step | None = None
+    start: Step | None = None
+    report: Distribution | None = None
+    termination: Distribution | None = None
+    #: The chance that a node has an image when the run begins.
+    cached: float = 0.0
+    client: RequestLimit | None = None
+    system_pods: tuple[SystemPod, ...] = ()
+
+    @property
+    def are_zero(self) -> bool:
+        """True when no pod is ever delayed."""
+        return all(getattr(self, name) is None for name in STEPS)
+
+    @property
+    def run_only_keys(self) -> list[str]:
+        """The keys given that a served cluster has no use for: there, users submit and real controllers make pods."""
+        steps = {"spawn": self.spawn, "client": self.client, "system-pods": self.system_pods}
+        return [key for key, value in steps.items() if value]
+
+    def describe(self) -> dict[str, str]:
+        """Return what the file says, as the manifest shows it."""
+        texts: dict[str, str] = {}
+        for name in STEPS:
+            step: Step | None = getattr(self, name)
+            if isinstance(step, FirstPodStep):
+                texts |= {f"{name}.first": step.first.describe(), f"{name}.later": step.later.describe()}
+            elif step is not None:
+                texts[name] = step.describe()
+        if self.cached:
+            texts["cached"] = f"{self.cached:g}"
+        if self.client is not None:
+            texts["client"] = self.client.describe()
+        if self.system_pods:
+            texts["system-pods"] = "; ".join(pod.describe() for pod in self.system_pods)
+        return texts
+
+
+#: The keys of a latencies file that are distributions.
+STEPS = ("spawn", "notice", "pull", "check", "create", "start", "report", "termination")
+_FIRST_POD_STEPS = ("notice", "create", "start")
+_KEYS = (*STEPS, "cached", "client", "system-pods")
+
+NO_LATENCIES = Latencies()
+
+
+def read_latencies(path: Path) -> Latencies:
+    """Read a latencies file: a mapping from step to distribution, `pull: lognormal:2.5,0.4`, and a few other keys."""
+    content = read_yaml(path)
+    if not isinstance(content, Mapping):
+        raise InputError(path, problem="is not a mapping of steps to distributions", remedy=f"steps: {list(STEPS)}")
+    fields: dict[str, object] = {}
+    for name, value in content.items():
+        if name not in _KEYS:
+            raise InputError(
+                path, at=str(name), problem="is not a step of a pod's life", remedy=f"known keys: {', '.join(_KEYS)}"
+            )
+        try:
+            fields[name.replace("-", "_")] = _parse_value(name, value, path)
+        except ValueError as error:
+            raise InputError(path, at=name, problem=str(error)) from error
+    return Latencies(**fields)  # type: ignore[arg-type]  # each key was parsed to the type of its field
+
+
+def _parse_value(name: str, value: object, path: Path) -> object:
+    if name == "cached":
+        return _parse_share(value)
+    if name == "client":
+        return RequestLimit.parse(value)
+    if name == "system-pods":
+        return SystemPod.parse_all(value, str(path))
+    if name in _FIRST_POD_STEPS and isinstance(value, Mapping) and value.keys() & {"first", "later"}:
+        if value.keys() != {"first", "later"}:
+            raise ValueError(f"has {', '.join(map(str, value))}; write both `first` and `later`, and nothing else")
+        return FirstPodStep(_parse_step(value["first"]), _parse_step(value["later"]))
+    return _parse_step(value)
+
+
+def _parse_step(value: object) -> Distribution:
+    """Return the distribution of a step. One constant must be a time; what others draw below 0 counts as 0."""
+    step = parse_distribution(value)  # type: ignore[arg-type]  # it refuses what is no distribution
+    if step.name == "constant":
+        (constant,) = step.parameters
+        if constant < 0:
+            raise ValueError(f"{constant:g} is negative; a step takes 0 s or more")
+        try:
+            seconds(constant)
+        except ValueError as error:
+            raise ValueError(f"{constant:g} s is longer than a run can last") from error
+    return step
+
+
+def _parse_share(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        raise ValueError(f"{value!r} is not a share; write a number between 0 (no node has the image) and 1 (all have)")
+    return float(value)
+
+
+class Delays:
+    """Draws the delays of one run, each step from its own stream, and remembers which node has which image."""
+
+    def __init__(self, latencies: Latencies, streams: Streams) -> None:
+        self._latencies = latencies
+        self._streams = streams
+        self._images = NodeImages(
+            pull=lambda: self._draw("pull"), check=lambda: self._draw("check"), is_there=self._is_cached
+        )
+        #: The nodes that a pod was bound to before.
+        self._used_nodes: dict[str, None] = {}
+
+    def spawned_at(self, now: Instant) -> Instant:
+        """Return when the pods of a job that was submitted at `now` are there."""
+        return after(now, self._draw("spawn"))
+
+    def running_at(self, now: Instant, node: str, container: KubeObject) -> Instant:
+        """Return when a pod with this container, bound at `now`, will be running on `node`."""
+        is_first = node not in self._used_nodes
+        self._used_nodes[node] = None
+        noticed = after(now, self._draw("notice", is_first))
+        there = self._images.available_at(now, noticed, node, container)
+        created = after(there, self._draw("create", is_first))
+        return after(created, self._draw("start", is_first))
+
+    def ranks_by_start(self, now: Instant, nodes: Mapping[int, str], pod: KubeObject) -> dict[Instant, list[int]]:
+        """Return which of the pods of a job, all like `pod` and bound at `now`, will be running when, by rank."""
+        starts: dict[Instant, list[int]] = {}
+        for rank, node in nodes.items():
+            starts.setdefault(self.running_at(now, node, pod["spec"]["containers"][0]), []).append(rank)
+        return starts
+
+    def ranks_by_report(self, now: Instant, count: int) -> dict[Instant, list[int]]:
+        """Return when the end, at `now`, of the work of so many pods becomes known, and of which, by rank."""
+        reports: dict[Instant, list[int]] = {}
+        for rank in range(count):
+            reports.setdefault(self.reported_at(now), []).append(rank)
+        return reports
+
+    def reported_at(self, now: Instant) -> Instant:
+        """Return when the end, at `now`, of a pod's work becomes known."""
+        return after(now, self._draw("report"))
+
+    def stopped_at(self, now: Instant, deadline: Instant) -> Instant:
+        """Return when a pod that was told at `now` to stop has stopped: at the latest at its deadline."""
+        return min(after(now, self._draw("termination")), max(now, deadline))
+
+    def _is_cached(self) -> bool:
+        chance = self._latencies.cached
+        return chance > 0 and self._streams.named("latency/cached").random() < chance
+
+    def _draw(self, name: str, is_first: bool = False) -> Duration:
+        step: Step | None = getattr(self._latencies, name)
+        if step is None:
+            return Duration(0)
+        if isinstance(step, FirstPodStep):
+            step = step.first if is_first else step.later
+        drawn = step.draw(self._streams.named(f"latency/{name}"))
+        try:
+            return max(Duration(0), seconds(drawn))
+        except ValueError as error:
+            raise RunFailed(f"the latency {name!r} was drawn as {drawn:g} s, which no run can last") from error

@@ -1,0 +1,108 @@
+"""The pods of the cluster itself: cluster DNS and the like.
+
+They run before the first job comes and never end, so what they ask for is missing on their nodes. That can matter
+much: where jobs ask for whole nodes, a DNS pod that asks for a tenth of a cpu keeps them all off its node. Schedulers
+see these pods through the API like any others. For everyone else the node is smaller.
+
+Each goes to a node of its own, from the last node backwards, as long as there are enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from batkube.cluster.store import Key, KubeObject
+from batkube.kernel.errors import InputError
+from batkube.kernel.instants import Instant, rfc3339
+from batkube.kernel.quantities import PODS, format_amount, parse_amount
+from batkube.platforms.model import Machine
+from batkube.workloads.model import Requests
+
+SYSTEM_NAMESPACE = "kube-system"
+
+
+@dataclass(frozen=True, slots=True)
+class SystemPod:
+    """A pod of the cluster itself, and what it asks for."""
+
+    name: str
+    requests: Requests
+    #: The file that tells of it, for messages.
+    source: str = field(default="", compare=False)
+
+    @classmethod
+    def parse_all(cls, value: object, source: str = "") -> tuple[SystemPod, ...]:
+        """Return the pods that `[{name: coredns, cpu: 100m, memory: 70Mi}]` means; ValueError says what is wrong."""
+        if not isinstance(value, list):
+            raise ValueError("is not a list; write one entry per pod, such as {name: coredns, cpu: 100m}")
+        pods = tuple(replace(cls._parse(entry, number), source=source) for number, entry in enumerate(value, 1))
+        names = [pod.name for pod in pods]
+        if twice := [name for name in names if names.count(name) > 1]:
+            raise ValueError(f"two pods are called {twice[0]!r}")
+        return pods
+
+    @classmethod
+    def _parse(cls, entry: object, number: int) -> SystemPod:
+        if not isinstance(entry, Mapping) or not all(isinstance(key, str) for key in entry):
+            raise ValueError(f"entry {number} is not a pod; write {{name: coredns, cpu: 100m, memory: 70Mi}}")
+        name = entry.get("name", f"system-{number}")
+        if not isinstance(name, str) or not name:
+            raise ValueError(f"the name of entry {number} is {name!r}, which is no name")
+        amounts = {resource: value for resource, value in entry.items() if resource != "name"}
+        try:
+            return cls(name, tuple((resource, parse_amount(resource, value)) for resource, value in amounts.items()))
+        except ValueError as error:
+            raise ValueError(f"pod {name!r}: {error}") from error
+
+    def describe(self) -> str:
+        """Return the pod as the manifest shows it."""
+        return ", ".join([self.name, *(f"{name} {format_amount(name, held)}" for name, held in self.requests)])
+
+
+def machine_ids_of(pods: Sequence[SystemPod], machines: Sequence[Machine]) -> list[int]:
+    """Return the machine id of each pod's node."""
+    return [len(machines) - 1 - number % len(machines) for number in range(len(pods))]
+
+
+def without_system_pods(machines: Sequence[Machine], pods: Sequence[SystemPod]) -> tuple[Machine, ...]:
+    """Return the machines with what the system pods leave of them."""
+    left = [dict(machine.capacity) for machine in machines]
+    for pod, machine_id in zip(pods, machine_ids_of(pods, machines), strict=True):
+        for resource, count in (*pod.requests, (PODS, 1)):
+            free = left[machine_id].get(resource, 0) - count
+            if free < 0:
+                name = machines[machine_id].name
+                problem = f"machine {name!r} has not enough {resource} for the system pod {pod.name!r}"
+                remedy = "let the pod ask for less, or give the machine more"
+                if pod.source:
+                    raise InputError(pod.source, at="system-pods", problem=problem, remedy=remedy)
+                raise InputError("system-pods", problem=problem, remedy=remedy)
+            left[machine_id][resource] = free
+    return tuple(replace(machine, capacity=held) for machine, held in zip(machines, left, strict=True))
+
+
+def system_pod_objects(
+    pods: Sequence[SystemPod], machines: Sequence[Machine], node_names: Sequence[str], now: Instant
+) -> tuple[list[Key], list[KubeObject]]:
+    """Return the pods as the API shows them, running on their nodes."""
+    objects: list[KubeObject] = []
+    for number, (pod, machine_id) in enumerate(zip(pods, machine_ids_of(pods, machines), strict=True)):
+        requests = {resource: format_amount(resource, held) for resource, held in pod.requests}
+        metadata = {
+            "name": pod.name,
+            "namespace": SYSTEM_NAMESPACE,
+            "uid": f"00000000-0000-4000-9000-{number:012x}",
+            "creationTimestamp": rfc3339(now),
+        }
+        spec = {
+            "nodeName": node_names[machine_id],
+            "schedulerName": "default-scheduler",
+            "priority": 2_000_000_000,  # system-cluster-critical, so that no scheduler evicts them for a job
+            "restartPolicy": "Always",
+            "terminationGracePeriodSeconds": 30,
+            "containers": [{"name": pod.name, "image": pod.name, "resources": {"requests": requests}}],
+        }
+        status = {"phase": "Running", "startTime": rfc3339(now)}
+        objects.append({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec, "status": status})
+    return [Key(f"{SYSTEM_NAMESPACE}/{pod.name}") for pod in pods], objects

@@ -1,0 +1,1 @@
+"""Nodes: allocations, registration, leases, addresses, ports, devices and power."""

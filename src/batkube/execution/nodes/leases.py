@@ -1,0 +1,91 @@
+"""The leases of kubelets as objects, for a controller manager that has to see them.
+
+Kubernetes: pkg/kubelet and k8s.io/component-helpers, apimachinery/lease. Each node that is not silent has its own in
+kube-node-lease, and renews it every ten seconds from when it registered or came back. Nodes that did so at one instant
+renew in one write; only the first time goes the long way through admission, since no later one changes but the time.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable
+
+from batkube.cluster.client import Client
+from batkube.cluster.mapping import NODE
+from batkube.cluster.nodes.heartbeats import RENEW_INTERVAL
+from batkube.cluster.store import ADDED, DELETED, Batch, Key, KubeObject
+from batkube.cluster.world import World
+from batkube.kernel.agenda import Rank
+from batkube.kernel.instants import Instant, rfc3339_micro
+
+LEASE, NAMESPACE = "leases.coordination.k8s.io", "kube-node-lease"
+#: --node-lease-duration-seconds; a kubelet renews after a quarter of it.
+_DURATION_S = 40
+
+
+class NodeLeases:
+    """Renews the leases of nodes."""
+
+    def __init__(self, world: World, client: Client) -> None:
+        self._store = world.store
+        self._agenda = world.agenda
+        self._clock = world.clock
+        self._client = client
+        #: By the instant from which on they renew: the nodes that do so together. Each group has one appointment.
+        self._groups: dict[Instant, dict[str, None]] = {}
+        world.store.subscribe(NODE, self._on_nodes_changed)
+        world.heartbeats.subscribe(self._remove, self._add)
+
+    def _on_nodes_changed(self, batch: Batch, now: Instant) -> None:
+        for name in batch.keys:
+            if batch.type is ADDED:
+                # Programs that come up before the run begins see the nodes of its first instant already, and alive.
+                self._add(name, min(now, self._clock.now))
+            elif batch.type is DELETED:
+                self._remove(name, now)
+
+    def _add(self, node: str, now: Instant) -> None:
+        if now not in self._groups:
+            self._groups[now] = {}
+            self._book(now, now)
+        self._groups[now][node] = None
+
+    def _remove(self, node: str, now: Instant) -> None:
+        for group in self._groups.values():
+            group.pop(node, None)
+
+    def _book(self, since: Instant, at: Instant) -> None:
+        # Behind what happens to nodes: at the very instant at which it fails a node renews nothing. No run goes on for
+        # this alone.
+        self._agenda.book(at, Rank.START, functools.partial(self._renew_group, since), is_routine=True)
+
+    def _renew_group(self, since: Instant, now: Instant) -> None:
+        """Let a group renew, and again in ten seconds."""
+        if nodes := self._groups[since]:
+            self._renew(nodes, now)
+            self._book(since, Instant(now + RENEW_INTERVAL))
+        else:
+            del self._groups[since]
+
+    def _renew(self, nodes: Iterable[str], now: Instant) -> None:
+        time, keys, renewed = rfc3339_micro(now), [], []
+        for node in nodes:
+            key = Key(f"{NAMESPACE}/{node}")
+            lease = self._store.get(LEASE, key)
+            if lease is None:
+                self._client.create(LEASE, self._new_lease(node, time), now)
+            else:
+                keys.append(key)
+                renewed.append({**lease, "spec": {**lease["spec"], "renewTime": time}})
+        self._store.replace(LEASE, keys, renewed, now)
+
+    def _new_lease(self, node: str, time: str) -> KubeObject:
+        """Return the lease that a kubelet makes; it goes when the node does."""
+        uid = self._store.objects(NODE, [Key(node)])[0]["metadata"]["uid"]
+        owner = {"apiVersion": "v1", "kind": "Node", "name": node, "uid": uid}
+        return {
+            "apiVersion": "coordination.k8s.io/v1",
+            "kind": "Lease",
+            "metadata": {"name": node, "namespace": NAMESPACE, "ownerReferences": [owner]},
+            "spec": {"holderIdentity": node, "leaseDurationSeconds": _DURATION_S, "renewTime": time},
+        }

@@ -1,0 +1,199 @@
+"""What a kubelet reports when it registers its node, and of a node that another client created.
+
+Kubernetes: pkg/kubelet/nodestatus and kubelet_node_status.go. A Node that kubectl or an autoscaler creates becomes a
+simulated machine at once: ready, of the capacity its status gives, or of a default one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+from collections.abc import Mapping
+
+from batkube.cluster.client import ApiError, Client
+from batkube.cluster.event_recorder import EventNote, EventRecorder
+from batkube.cluster.object_meta import Condition, condition_of, has_condition, with_condition
+from batkube.cluster.store import ADDED, DELETED, Batch, Key, KubeObject
+from batkube.cluster.world import World
+from batkube.execution.nodes.addresses import AddressPool
+from batkube.kernel.agenda import Rank
+from batkube.kernel.instants import Instant, rfc3339
+
+NODE = "nodes"
+NODE_NETWORK = "172.16.0.0/12"
+#: Where the pods of a simulated cluster would find its API server: the last address of the nodes' network.
+CONTROL_PLANE = "172.31.255.254"
+KUBELET_VERSION = "v1.34.4-batkube"
+
+#: The taint of a new node until it is found ready (admission plugin TaintNodesByCondition).
+_NOT_READY = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
+#: Of a node that is created without saying what it has.
+_DEFAULT_CAPACITY = {"cpu": "4", "memory": "16Gi", "pods": "110"}
+_DEFAULT_LABELS = {"kubernetes.io/arch": "amd64", "kubernetes.io/os": "linux"}
+_CONDITIONS = (
+    ("MemoryPressure", "False", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
+    ("DiskPressure", "False", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
+    ("PIDPressure", "False", "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
+    ("Ready", "True", "KubeletReady", "kubelet is posting ready status"),
+)
+
+
+def _identity(name: str, what: str) -> str:
+    digest = hashlib.sha256(f"{what}/{name}".encode()).hexdigest()
+    return f"{digest[:8]}-{digest[8:12]}-{digest[12:16]}-{digest[16:20]}-{digest[20:32]}"
+
+
+def _node_info(name: str) -> KubeObject:
+    return {
+        "machineID": _identity(name, "machine").replace("-", ""),
+        "systemUUID": _identity(name, "system"),
+        "bootID": _identity(name, "boot"),
+        "kernelVersion": "0.0.0-batkube",
+        "osImage": "Batkube (simulated)",
+        "containerRuntimeVersion": "batkube://1.0.0",
+        "kubeletVersion": KUBELET_VERSION,
+        "kubeProxyVersion": "",
+        "operatingSystem": "linux",
+        "architecture": "amd64",
+    }
+
+
+class NodeRecovery:
+    """Lets the kubelets of nodes that come back after a failure say that they are well (setNodeReadyCondition)."""
+
+    def __init__(self, world: World, client: Client) -> None:
+        self._store = world.store
+        self._client = client
+        world.heartbeats.subscribe(on_return=self._post_ready)
+
+    def _post_ready(self, name: str, now: Instant) -> None:
+        node = self._store.get(NODE, Key(name))
+        if node is not None:
+            status = node.get("status", {})
+            unlike = [one for one in status.get("conditions") or () if one["status"] != "Unknown"]
+            conditions = _conditions(unlike, now)
+            self._client.update(
+                NODE, {**node, "status": {**status, "conditions": conditions}}, now, subresource="status"
+            )
+
+
+class NodeRegistrar:
+    """Speaks for every node that is in the store."""
+
+    def __init__(
+        self,
+        world: World,
+        client: Client,
+        events: EventRecorder,
+        resources: Mapping[str, str] | None = None,
+        *,
+        has_lifecycle: bool = True,
+    ) -> None:
+        """`resources` are those that each kubelet adds to what its Node offers, as device plugins do.
+
+        Without `has_lifecycle` no controller watches over nodes: those of the platform stay as they were made, and a
+        node that a program creates takes pods as soon as it is registered.
+        """
+        self._store = store = world.store
+        self._agenda = world.agenda
+        self._machines = world.machines
+        self._client = client
+        self._events = events
+        self._resources = resources or {}
+        self._has_lifecycle = has_lifecycle
+        self._addresses = AddressPool(NODE_NETWORK)
+        store.subscribe(NODE, self._on_nodes_changed)
+
+    def registered_node(self, node: KubeObject, now: Instant) -> KubeObject:
+        """Return `node` with everything that its kubelet says of it; what is said already stays."""
+        name = node["metadata"]["name"]
+        status = node.get("status", {})
+        capacity = {**(status.get("capacity") or status.get("allocatable") or _DEFAULT_CAPACITY), **self._resources}
+        metadata = node["metadata"]
+        labels = {**_DEFAULT_LABELS, "kubernetes.io/hostname": name, **(metadata.get("labels") or {})}
+        return {
+            **node,
+            "metadata": {**metadata, "labels": labels},
+            "status": {
+                **status,
+                "capacity": capacity,
+                "allocatable": {**(status.get("allocatable") or capacity), **self._resources},
+                "conditions": _conditions(status.get("conditions") or [], now),
+                "addresses": status.get("addresses") or self._new_addresses(name),
+                "daemonEndpoints": status.get("daemonEndpoints") or {"kubeletEndpoint": {"Port": 10250}},
+                "nodeInfo": {**_node_info(name), **(status.get("nodeInfo") or {})},
+            },
+        }
+
+    def _new_addresses(self, name: str) -> list[KubeObject]:
+        return [{"type": "InternalIP", "address": self._addresses.allocate()}, {"type": "Hostname", "address": name}]
+
+    def _on_nodes_changed(self, batch: Batch, now: Instant) -> None:
+        for change in batch.changes():
+            node = change.object
+            if batch.type is DELETED:
+                continue
+            if self._is_unregistered(node):
+                self._agenda.book(now, Rank.START, functools.partial(self._register, change.key))
+            elif batch.type is not ADDED and change.previous is not None:
+                self._on_cordon_changed(change.previous, node, now)
+
+    def _is_unregistered(self, node: KubeObject) -> bool:
+        """Return whether the kubelet of a node has still to report its status."""
+        if not self._has_lifecycle and self._machines.is_described(node["metadata"]["name"]):
+            return False
+        status = node.get("status", {})
+        offered = status.get("allocatable") or {}
+        is_known = condition_of(node, "Ready") is not None and bool(status.get("addresses"))
+        lacks_resources = any(resource not in offered for resource in self._resources)
+        return not is_known or lacks_resources or self._without_not_ready_taint(node)["spec"] != node["spec"]
+
+    def _without_not_ready_taint(self, node: KubeObject) -> KubeObject:
+        """Return a node without the taint of new nodes if it is ready and no controller removes the taint."""
+        if self._has_lifecycle or not has_condition(node, "Ready"):
+            return node
+        return {**node, "spec": _without_taint(node["spec"], _NOT_READY)}
+
+    def _on_cordon_changed(self, before: KubeObject, node: KubeObject, now: Instant) -> None:
+        if bool(before["spec"].get("unschedulable")) != bool(node["spec"].get("unschedulable")):
+            word = "NodeNotSchedulable" if node["spec"].get("unschedulable") else "NodeSchedulable"
+            self._agenda.book(now, Rank.START, functools.partial(self._record_event, node, word))
+
+    def _record_event(self, node: KubeObject, word: str, now: Instant) -> None:
+        name = node["metadata"]["name"]
+        note = EventNote("Normal", word, f"Node {name} status is now: {word}", host=name)
+        self._events.record(node, NODE, note, now)
+
+    def _register(self, key: Key, now: Instant) -> None:
+        node = self._store.get(NODE, key)
+        if node is None:
+            return
+        wanted = self._without_not_ready_taint(self.registered_node(node, now))
+        with contextlib.suppress(ApiError):
+            if (wanted["metadata"], wanted["spec"]) != (node["metadata"], node["spec"]):
+                node = self._client.update(NODE, {**node, "metadata": wanted["metadata"], "spec": wanted["spec"]}, now)
+            self._client.update(NODE, {**node, "status": wanted["status"]}, now, subresource="status")
+
+
+def _without_taint(spec: KubeObject, taint: Mapping[str, str]) -> KubeObject:
+    taints = spec.get("taints") or []
+    rest = [one for one in taints if any(one.get(name) != taint[name] for name in taint)]
+    if len(rest) == len(taints):
+        return spec
+    return {**{name: value for name, value in spec.items() if name != "taints"}, **({"taints": rest} if rest else {})}
+
+
+def _conditions(present: list[Condition], now: Instant) -> list[Condition]:
+    conditions = present
+    for kind, status, reason, message in _CONDITIONS:
+        if not any(one["type"] == kind for one in present):
+            new = {
+                "type": kind,
+                "status": status,
+                "lastHeartbeatTime": rfc3339(now),
+                "reason": reason,
+                "message": message,
+            }
+            conditions = with_condition(conditions, new, now)
+    return conditions

@@ -1,0 +1,39 @@
+"""What is to happen to pods later, each thing under a name, so that it can be dropped when a pod takes another turn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from batkube.execution.pods.state import PodState
+from batkube.kernel.agenda import Agenda, Rank
+from batkube.kernel.instants import Instant
+
+PodAction = Callable[[PodState, Instant], None]
+
+
+class PodAppointments:
+    """The agenda, as those see it who look after pods."""
+
+    def __init__(self, agenda: Agenda) -> None:
+        self._agenda = agenda
+
+    def book(self, life: PodState, name: str, at: Instant, rank: Rank, action: PodAction) -> None:
+        """Arrange for something to happen to a pod, unless it ends before; what has that name already is dropped."""
+
+        def act(now: Instant) -> None:
+            del life.appointments[name]
+            action(life, now)
+
+        self.cancel(life, name)
+        life.appointments[name] = self._agenda.book(at, rank, act)
+
+    def cancel(self, life: PodState, *names: str) -> None:
+        """Drop what was booked for a pod under these names."""
+        for name in names:
+            number = life.appointments.pop(name, None)
+            if number is not None:
+                self._agenda.cancel(number)
+
+    def cancel_all(self, life: PodState) -> None:
+        """Drop whatever was booked for a pod."""
+        self.cancel(life, *list(life.appointments))

@@ -1,0 +1,300 @@
+"""How a script goes: how long it takes, and with which exit code it ends.
+
+A value or the status of a program that nobody knows may pass by, but nothing may depend on it: a script that decides by
+it is not understood. Programs that are not known take no time, which is a guess, and said to be one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from typing import NamedTuple
+
+from batkube.execution.scripts.environment import ContainerFiles, Environment
+from batkube.execution.scripts.expansion import WordExpander
+from batkube.execution.scripts.lexer import UnsupportedScript, Word
+from batkube.execution.scripts.parser import (
+    AndOr,
+    CommandList,
+    ForLoop,
+    IfStatement,
+    Negation,
+    ShellCommand,
+    Statement,
+    Subshell,
+    WhileLoop,
+    parse,
+    unquoted_text,
+)
+from batkube.execution.scripts.programs import (
+    SPECIAL,
+    EndlessScript,
+    LoopJump,
+    Programs,
+    ScriptExit,
+    set_options,
+)
+from batkube.execution.scripts.state import Arguments, BackgroundJob, ScriptState
+from batkube.kernel.errors import nesting_limit
+from batkube.kernel.instants import Duration
+
+
+class ScriptOutcome(NamedTuple):
+    """How a script goes; `length` is None when it never ends by itself."""
+
+    length: Duration | None
+    exit_code: int = 0
+    #: A program of which nothing is known, and that was taken to take no time; "" if there is none.
+    unknown_program: str = ""
+
+
+def run_script(text: str, start: Environment, disk: ContainerFiles, options: Arguments | None = None) -> ScriptOutcome:
+    """Return how a script goes in a shell that is started so, with these options."""
+    state = ScriptState(start, disk)
+    set_options(state, options or [])
+    shell = _Shell(state)
+    return _run_to_end(state, lambda: shell.execute(parse(text)))
+
+
+def run_program(words: list[str], start: Environment, disk: ContainerFiles) -> ScriptOutcome:
+    """Return how one program with its arguments goes, without a shell."""
+    state = ScriptState(start, disk)
+    return _run_to_end(state, lambda: Programs(state, has_shell=False).run(list(words)))
+
+
+def _run_to_end(state: ScriptState, act: Callable[[], None]) -> ScriptOutcome:
+    """Return how it goes, when `act` is all there is."""
+    try:
+        act()
+    except ScriptExit:
+        pass
+    except EndlessScript:
+        return ScriptOutcome(None, 0, state.unknown_program)
+    except RecursionError:
+        raise UnsupportedScript(f"the script is nested too deeply: {nesting_limit()}") from None
+    if state.has_unknown_length and not state.has_slept:
+        raise UnsupportedScript(f"nobody knows what `{state.unknown_program}` does")
+    if state.status is None:
+        return ScriptOutcome(state.time, 0, state.unknown_program or state.uncertain_program)
+    return ScriptOutcome(state.time, state.status, state.unknown_program)
+
+
+class _Shell:
+    """Follows the statements of a script."""
+
+    def __init__(self, state: ScriptState) -> None:
+        self._state = state
+        self._programs = Programs(state)
+        self._expander = WordExpander(state, self._capture_output)
+        #: The status of the last `$(command)` of the present statement; -1 if there was none.
+        self._substitution_status: int | None = -1
+
+    def execute(self, node: Statement) -> None:
+        """Follow one statement."""
+        match node:
+            case CommandList():
+                for one in node.nodes:
+                    self.execute(one)
+            case AndOr():
+                self._execute_condition(node.first)
+                if self._succeeded() == (node.operator == "&&"):
+                    self.execute(node.second)
+            case Negation():
+                self._execute_condition(node.body)
+                self._state.status = int(self._succeeded())
+            case IfStatement():
+                self._execute_if(node)
+            case WhileLoop():
+                self._execute_while(node)
+            case ForLoop():
+                self._execute_for(node)
+            case Subshell(in_background=True):
+                self._execute_in_background(node.body)
+            case Subshell():
+                self._execute_subshell(node.body)
+                self._exit_on_error()
+            case ShellCommand():
+                self._execute_command(node)
+
+    def _execute_condition(self, node: Statement) -> None:
+        self._state.condition_depth += 1
+        try:
+            self.execute(node)
+        finally:
+            self._state.condition_depth -= 1
+
+    def _succeeded(self) -> bool:
+        """Return whether the last command succeeded, which something depends on."""
+        if self._state.status is None:
+            raise UnsupportedScript(f"what happens depends on how `{self._state.uncertain_program}` ends")
+        return self._state.status == 0
+
+    def _exit_on_error(self) -> None:
+        state = self._state
+        if not state.context.errexit or state.condition_depth or state.status == 0:
+            return
+        if state.status is None:  # it is taken for a success, which is told
+            state.unknown_program = state.unknown_program or state.uncertain_program
+            return
+        if state.output is not None:
+            raise UnsupportedScript("an error within $(…) does not end it in all shells")
+        raise ScriptExit
+
+    def _execute_if(self, node: IfStatement) -> None:
+        for test, body in node.branches:
+            self._execute_condition(test)
+            if self._succeeded():
+                self.execute(body)
+                return
+        if node.otherwise is not None:
+            self.execute(node.otherwise)
+        else:
+            self._state.status = 0
+
+    def _execute_while(self, node: WhileLoop) -> None:
+        state = self._state
+        last: int | None = 0
+        while True:
+            before = state.fingerprint()
+            self._execute_condition(node.condition)
+            if self._succeeded() == node.until:
+                state.status = last
+                return
+            if self._run_loop_body(node.body):
+                return
+            last = state.status
+            if before == state.fingerprint():
+                raise EndlessScript  # the next round will be as this one was
+
+    def _execute_for(self, node: ForLoop) -> None:
+        values = [one for word in node.words for one in self._expander.fields(word)]
+        if None in values:
+            raise UnsupportedScript("nobody knows for what a loop is done")
+        if not values:
+            self._state.status = 0
+        for value in values:
+            self._state.assign(node.name, value)
+            if self._run_loop_body(node.body):
+                return
+
+    def _run_loop_body(self, body: CommandList) -> bool:
+        """Go through the body of a loop; return whether that was its last round."""
+        self._state.count_step()
+        self._state.context.loop_depth += 1
+        try:
+            self.execute(body)
+        except LoopJump as leap:
+            if leap.levels > 1:
+                raise LoopJump(leap.levels - 1, leap.is_break) from None
+            return leap.is_break
+        finally:
+            self._state.context.loop_depth -= 1
+        return False
+
+    # Other shells
+
+    def _execute_subshell(self, body: Statement) -> None:
+        """Follow what a subshell does."""
+        with self._state.subshell(), contextlib.suppress(ScriptExit):
+            self.execute(body)
+
+    def _execute_in_background(self, body: Statement) -> None:
+        """Follow it now; what it does at other times than its parent must not depend on what that one does."""
+        state = self._state
+        start, questions = state.time, state.file_query_count
+        try:
+            self._execute_subshell(body)
+            job = BackgroundJob(state.time, state.status)
+        except EndlessScript:
+            job = BackgroundJob(None, 0)
+        if state.file_query_count != questions:
+            raise UnsupportedScript("what runs in the background looks at files, which may change meanwhile")
+        state.context.background.append(job)
+        state.time, state.status = start, 0
+
+    def _capture_output(self, text: str) -> str | None:
+        """Return what a command prints, None where nobody knows."""
+        state = self._state
+        before, state.output = state.output, []
+        status, conditions = state.status, state.condition_depth
+        script = parse(text)
+        # An error in the only command ends it anyway. To some shells an error that is within a condition counts here.
+        state.condition_depth = int(len(script.nodes) == 1 and isinstance(script.nodes[0], ShellCommand))
+        try:
+            self._execute_subshell(script)
+            printed = state.output
+        finally:
+            state.condition_depth, state.output = conditions, before
+        self._substitution_status, state.status = state.status, status
+        if None in printed:
+            return None
+        return "".join(piece for piece in printed if piece is not None).rstrip("\n")
+
+    # Simple commands
+
+    def _execute_command(self, node: ShellCommand) -> None:
+        state = self._state
+        state.count_step()
+        self._substitution_status = -1
+        words = self._expand_words(node)
+        assigned = [(name, self._expander.text(word)) for name, word in node.assignments] if words else []
+        if words:
+            self._run_program(node, words, assigned)
+        else:
+            for name, word in node.assignments:
+                state.assign(name, self._expander.text(word))
+            self._redirect(node)
+            state.status = 0 if self._substitution_status == -1 else self._substitution_status
+        self._exit_on_error()
+
+    def _expand_words(self, node: ShellCommand) -> Arguments:
+        if node.words and unquoted_text(node.words[0]) == "[[":
+            if node.reads or node.writes:
+                raise UnsupportedScript("`[[` with < or > is not read")
+            return [self._expander.text(word) for word in node.words]  # nothing is split there
+        return [field for word in node.words for field in self._expander.fields(word)]
+
+    def _run_program(self, node: ShellCommand, words: Arguments, assigned: list[tuple[str, str | None]]) -> None:
+        """Run a program that sees some variables otherwise than what comes after it."""
+        state = self._state
+        if assigned and words[0] in SPECIAL:
+            raise UnsupportedScript(f"an assignment before `{words[0]}` is not kept in all shells")
+        output = state.output
+        is_sure = self._redirect(node)
+        before = state.context.variables
+        if assigned:
+            state.context.variables = {**before, **dict(assigned)}
+        if node.is_silent:
+            state.output = None
+        try:
+            self._programs.run(words)
+        finally:
+            state.output = output
+            if assigned:
+                state.context.variables = before
+        if not is_sure and state.status == 0:
+            state.mark_uncertain(words[0] or "")
+
+    def _redirect(self, node: ShellCommand) -> bool:
+        """Open the files of a command; return whether that surely works."""
+        for word in node.reads:
+            path = self._expand_path(word)
+            state = self._state
+            if path != "/dev/null" and (not state.has_file(path) or state.has_file(path, folder=True)):
+                raise UnsupportedScript(f"nobody knows whether there is a file {path}")
+        is_sure = True
+        for word in node.writes:
+            path = self._expand_path(word)
+            if not path.startswith(("/dev/", "/proc/1/fd/")):
+                disk, now = self._state.files, self._state.time
+                is_made = disk.write(path, now)
+                if is_made is False or disk.has_folder(path, now):
+                    raise UnsupportedScript(f"{path} cannot be written")
+                is_sure = is_sure and is_made is True
+        return is_sure
+
+    def _expand_path(self, word: Word) -> str:
+        path = self._expander.text(word)
+        if path is None:
+            raise UnsupportedScript("nobody knows which file is read or written")
+        return path

@@ -1,0 +1,1 @@
+"""Timeline: events that happen to the cluster, such as node failures, and when."""

@@ -1,0 +1,98 @@
+"""Policies that an experiment is given as Python has them: classes, or instances.
+
+A scenario names its policy in a text, and runs are done in other processes, on other machines even. So each object
+gets a name, which holds a hash of its code and of what it was made with, as a run's own name must; and it travels
+pickled by value where `cloudpickle` is at hand. Without that only what can be imported elsewhere, too, can be sent.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import pickle
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TypeGuard
+
+from batkube.experiments.plan.runs import Plan
+from batkube.kernel.errors import InputError
+from batkube.policies.interface import Policy
+from batkube.policies.registry.catalogue import load_policy, make_policy
+from batkube.scenarios.scenario import POLICY_PREFIX
+from batkube.simulation.preparation.inputs import PolicyObject
+
+_HASH_LENGTH = 8
+
+
+class PolicyObjects:
+    """The objects of an experiment, by what stands for them after `policy:`."""
+
+    def __init__(self) -> None:
+        self._objects: dict[str, PolicyObject] = {}
+        self._pickled: dict[str, bytes] = {}
+
+    def replace_by_names(self, value: object) -> object:
+        """Return a part of an experiment with names in the place of objects. Raises InputError."""
+        if isinstance(value, Mapping):
+            return {key: self.replace_by_names(one) for key, one in value.items()}
+        if isinstance(value, list | tuple):
+            return [self.replace_by_names(one) for one in value]
+        if not _is_policy(value):
+            return value
+        kind = value if isinstance(value, type) else type(value)
+        name = f"{kind.__module__}.{kind.__qualname__}@{_digest(value, kind)}"
+        self._objects[name], self._pickled[name] = value, _pickle(name, value)
+        return f"{POLICY_PREFIX}{name}"
+
+    def check(self, name: str, arguments: Mapping[str, str]) -> object:
+        """Try a policy out, be it one of these or any other. Raises InputError."""
+        own = self._objects.get(name)
+        return load_policy(name, arguments) if own is None else make_policy(own, name, arguments)
+
+    def attach_to(self, plan: Plan) -> Plan:
+        """Return the plan whose runs bring their policies along."""
+        names = [run.scenario.scheduler.removeprefix(POLICY_PREFIX) for run in plan.runs]
+        policies = [self._pickled.get(name, b"") for name in names]
+        return replace(plan, runs=[replace(run, policy=one) for run, one in zip(plan.runs, policies, strict=True)])
+
+
+def _is_policy(value: object) -> TypeGuard[PolicyObject]:
+    return issubclass(value, Policy) if isinstance(value, type) else isinstance(value, Policy)
+
+
+def _digest(policy: PolicyObject, kind: type[Policy]) -> str:
+    """Return a hash of the code of a policy, and of what an instance holds."""
+    try:
+        code = inspect.getsource(kind)
+    except (OSError, TypeError):
+        code = kind.__qualname__
+    held = "" if isinstance(policy, type) else repr(sorted(vars(policy).items()))
+    return hashlib.sha256(f"{code}\0{held}".encode()).hexdigest()[:_HASH_LENGTH]
+
+
+def _pickle(name: str, policy: PolicyObject) -> bytes:
+    kind = policy if isinstance(policy, type) else type(policy)
+    module = sys.modules.get(kind.__module__)
+    try:
+        import cloudpickle
+    except ImportError:
+        if kind.__module__ == "__main__" or module is None:
+            problem = "is defined where other processes cannot import it"
+            remedy = "pip install cloudpickle; or put the class into a file: policy:FILE.py:CLASS"
+            raise InputError(f"policy {name}", problem=problem, remedy=remedy) from None
+        return pickle.dumps(policy)
+    is_ours = kind.__module__.partition(".")[0] == __name__.partition(".")[0]
+    by_value = module is not None and kind.__module__ != "__main__" and not is_ours
+    if by_value:
+        cloudpickle.register_pickle_by_value(module)
+    try:
+        return bytes(cloudpickle.dumps(policy))
+    except (pickle.PicklingError, TypeError) as error:
+        remedy = "leave out what belongs to this process: open files, locks, connections"
+        raise InputError(
+            f"policy {name}", problem=f"cannot be sent to other processes: {error}", remedy=remedy
+        ) from None
+    finally:
+        if by_value:
+            cloudpickle.unregister_pickle_by_value(module)

@@ -1,0 +1,207 @@
+"""Writes what an experiment leaves: results.csv, timings.csv and experiment.json, from the folders of its runs.
+
+results.csv holds simulated numbers only, in the order of the grid: the same experiment gives the same bytes, whatever
+was interrupted on the way. Real times are in timings.csv.
+"""
+
+from __future__ import annotations
+
+import csv
+import functools
+import importlib
+import importlib.util
+import io
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from batkube.experiments.description.columns import (
+    OVERALLOCATIONS,
+    PACED_OVERALLOCATIONS,
+    REPEAT,
+    RUN,
+    SEED,
+    STATE,
+    TIMING_COLUMNS,
+    measured_columns,
+    result_columns_among,
+)
+from batkube.experiments.plan.runs import Plan, PlannedRun
+from batkube.experiments.results.result_files import typed_columns
+from batkube.experiments.running.folder import (
+    DESCRIPTION_FILE,
+    PARQUET_FILE,
+    RESULTS_FILE,
+    TIMINGS_FILE,
+    VERSION_KEY,
+    ExperimentFolder,
+    FinishedRun,
+    RunState,
+)
+from batkube.kernel.errors import InputError
+from batkube.kernel.files.replacement import replace_on_success
+from batkube.outputs.files.manifest import write_json
+from batkube.version import __version__
+
+
+def write_tables(
+    plan: Plan, folder: ExperimentFolder, command: Sequence[str], codes: Sequence[str], *, parquet: bool = True
+) -> None:
+    """Write all of them, of the runs that are over; `codes` is which code of ours did them."""
+    measured = [
+        (run, ended, _run_numbers(folder.run_folder(run.name), ended)) for run, ended in _finished_runs(plan, folder)
+    ]
+    header = _header([axis.name for axis in plan.experiment.axes], [row for _, _, row in measured])
+    _write_csv(
+        folder.path / RESULTS_FILE, header, (_result_row(run, ended, row, header) for run, ended, row in measured)
+    )
+    _write_csv(
+        folder.path / TIMINGS_FILE,
+        (RUN, *TIMING_COLUMNS),
+        ([run.name, *_timings(ended, row)] for run, ended, row in measured),
+    )
+    write_description(plan, folder, command, codes)
+    if parquet:
+        _write_parquet(folder.path)
+
+
+def write_description(plan: Plan, folder: ExperimentFolder, command: Sequence[str], codes: Sequence[str]) -> None:
+    """Write experiment.json: what was run, and how each run that is over ended."""
+    experiment = plan.experiment
+    beside = experiment.source.parent
+    content = {
+        VERSION_KEY: __version__,
+        "code": codes,
+        "title": experiment.title,
+        "description": experiment.description,
+        "command": list(command),
+        "file": str(experiment.source),
+        "base": experiment.base,
+        "axes": [{"name": axis.name, "values": axis.labels} for axis in experiment.axes],
+        "seeds": experiment.seeds,
+        "repeats": experiment.repeats,
+        "figures": experiment.figures,
+        "inputs": {os.path.relpath(path, beside): digest for path, digest in plan.inputs.items()},
+        "total": len(plan.runs),
+        "runs": [
+            {
+                "run": run.name,
+                "axes": run.point.labels,
+                "seed": run.point.seed,
+                "repeat": run.point.repeat,
+                "state": ended.state.value,
+                "digest": ended.digest,
+                "programs": ended.programs,
+                "failure": ended.failure,
+            }
+            for run, ended in _finished_runs(plan, folder)
+        ],
+    }
+    with replace_on_success(folder.path / DESCRIPTION_FILE) as partial:
+        write_json(partial, content)
+
+
+def _finished_runs(plan: Plan, folder: ExperimentFolder) -> list[tuple[PlannedRun, FinishedRun]]:
+    """Return the runs that are over, in the order of the grid."""
+    return [(run, ended) for run in plan.runs if (ended := folder.finished_run(run.name)) is not None]
+
+
+def _header(axes: Sequence[str], measured: Iterable[Mapping[str, str]]) -> list[str]:
+    """Return the columns of results.csv: all that any of the runs has, and each once."""
+    known = [RUN, *axes, SEED, REPEAT, STATE, *measured_columns()]
+    more = [name for row in measured for name in result_columns_among(row) if name != OVERALLOCATIONS]
+    return list(dict.fromkeys([*known, *more, OVERALLOCATIONS]))
+
+
+def _run_numbers(run_folder: Path, ended: FinishedRun) -> dict[str, str]:
+    """Return a run's numbers by column; none for a run that failed, whose numbers are of a part of it only."""
+    if ended.state is RunState.FAILED:
+        return {}
+    try:
+        with (run_folder / "schedule.csv").open(encoding="utf-8", newline="") as file:
+            row = dict(next(csv.DictReader(file)))
+        if PACED_OVERALLOCATIONS in row:
+            row[OVERALLOCATIONS] = row[PACED_OVERALLOCATIONS]
+        else:
+            notes = json.loads((run_folder / "fidelity.json").read_bytes())
+            row[OVERALLOCATIONS] = str(sum(note["count"] for note in notes if _is_overallocation(note)))
+    except (OSError, ValueError, LookupError, TypeError, StopIteration, csv.Error) as error:
+        # They were whole when the run ended, or when the experiment was gone on with.
+        problem = f"schedule.csv or fidelity.json cannot be read any more: {error or type(error).__name__}"
+        remedy = "go on with the same command: the run is then done again"
+        raise InputError(run_folder, problem=problem, remedy=remedy) from error
+    return row
+
+
+def _is_overallocation(note: dict[str, Any]) -> bool:
+    """Say whether a fidelity note is of pods that the scheduler bound to a node without room (execution.kubelets)."""
+    return note["severity"] == "violation" and "without room" in note["message"]
+
+
+def _result_row(run: PlannedRun, ended: FinishedRun, measured: dict[str, str], header: Sequence[str]) -> list[str]:
+    point = run.point
+    row = {
+        **measured,
+        RUN: run.name,
+        **point.labels,
+        SEED: str(point.seed),
+        REPEAT: str(point.repeat),
+        STATE: ended.state.value,
+    }
+    return [row.get(name, "") for name in header]
+
+
+def _timings(ended: FinishedRun, measured: dict[str, str]) -> list[object]:
+    real = ended.real
+    if real is None:
+        return [""] * len(TIMING_COLUMNS)
+    scheduler_cpu_s = sum(program["cpu_s"] for program in real["programs"])
+    simulated_s = measured.get("makespan")
+    pace = float(simulated_s) / real["run_s"] if simulated_s and real["run_s"] else None
+    return [
+        real["run_s"],
+        real["cpu_s"],
+        round(scheduler_cpu_s, 3),
+        real["peak_memory_bytes"],
+        "" if pace is None else f"{pace:.3f}",
+    ]
+
+
+def _write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    with replace_on_success(path) as partial, partial.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(header)
+        writer.writerows(rows)
+
+
+@functools.cache
+def preload_parquet() -> bool:
+    """Import what Parquet takes, best while others are at work; return whether it is installed."""
+    if importlib.util.find_spec("pyarrow") is None:
+        return False
+    importlib.import_module("pyarrow.csv")
+    importlib.import_module("pyarrow.parquet")
+    return True
+
+
+def _write_parquet(folder: Path) -> None:
+    """Write results.csv once more as Parquet, where pyarrow is installed; remove an old one where it is not."""
+    target = folder / PARQUET_FILE
+    if not preload_parquet():
+        target.unlink(missing_ok=True)
+        return
+    import pyarrow
+    import pyarrow.csv
+    import pyarrow.parquet
+
+    columns = typed_columns(folder)
+    texts = [name for name, values in columns.items() if any(isinstance(value, str) for value in values)]
+    # By way of CSV: pyarrow imports pandas to look at lists, which takes longer than all the rest here.
+    lines = io.StringIO()
+    csv.writer(lines, lineterminator="\n").writerows([list(columns), *zip(*columns.values(), strict=True)])
+    options = pyarrow.csv.ConvertOptions(column_types={name: pyarrow.string() for name in texts})
+    table = pyarrow.csv.read_csv(io.BytesIO(lines.getvalue().encode()), convert_options=options)
+    with replace_on_success(target) as partial:
+        pyarrow.parquet.write_table(table, partial)

@@ -1,0 +1,1 @@
+"""Accounting: what is free on each vertex, now and later."""

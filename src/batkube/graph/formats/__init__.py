@@ -1,0 +1,1 @@
+"""Formats: resource graphs read, matches written."""

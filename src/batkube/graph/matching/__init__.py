@@ -1,0 +1,1 @@
+"""Matching: the matcher, allocations and their cancellation, changes of the graph."""

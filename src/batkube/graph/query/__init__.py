@@ -1,0 +1,1 @@
+"""resource-query: sessions, commands, searches and drawings."""

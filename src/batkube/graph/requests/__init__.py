@@ -1,0 +1,1 @@
+"""Requests: jobspecs, their constraints, and the compiled form that walks use."""

@@ -1,0 +1,1 @@
+"""Traversal: finds the vertices for a request, with caches and match policies."""

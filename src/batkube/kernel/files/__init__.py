@@ -1,0 +1,1 @@
+"""Files: YAML and XML input, locks, private files, atomic replacement."""

@@ -1,0 +1,75 @@
+"""Boxes that touch in an overview, told apart by their colours.
+
+Where there are thousands of boxes there is no room for outlines, and two jobs of one colour that touch look like one.
+A job keeps the colour that its id gives it unless one that touches it has it already; in print, where a reader may
+have no colours, unless one that touches it is about as light.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from batkube.outputs.charts.palette import FILLS, lightness
+from batkube.outputs.gantt.lanes import Boxes
+from batkube.outputs.measures.occupancy.stays import Ints
+
+#: The picture is looked at in so many columns and at most so many rows: what is finer is not seen on paper either.
+_COLUMNS, _MOST_ROWS = 1200, 1500
+_NO_JOB = -1
+#: What differs by less from black to white looks the same in grey.
+MIN_LIGHTNESS_DIFFERENCE = 0.06
+
+
+def distinct_fills(
+    fills: list[str], boxes: Boxes, machines: int, start_s: float, end_s: float, *, in_grey: bool = False
+) -> list[str]:
+    """Return the fills of all subjects, changed where boxes that touch would have the same one.
+
+    `in_grey` it is enough that they are about as light: then the one that differs most from its neighbours is taken.
+    """
+    touching: dict[int, set[int]] = {}
+    for first, second in _touching_pairs(_subject_grid(boxes, machines, start_s, end_s)):
+        touching.setdefault(int(first), set()).add(int(second))
+        touching.setdefault(int(second), set()).add(int(first))
+    chosen = list(fills)
+    for subject in sorted(touching):
+        # Those that come later still have the colours of their ids, and will give way.
+        taken = {chosen[other] for other in touching[subject] if other < subject}
+        if in_grey:
+            if _distance(chosen[subject], taken) < MIN_LIGHTNESS_DIFFERENCE:
+                chosen[subject] = max(FILLS, key=lambda fill: _distance(fill, taken))
+        elif chosen[subject] in taken:
+            chosen[subject] = next((fill for fill in FILLS if fill not in taken), chosen[subject])
+    return chosen
+
+
+def _distance(fill: str, others: set[str]) -> float:
+    """Return how far a fill is from the nearest of the others, from black to white."""
+    return min((abs(lightness(fill) - lightness(other)) for other in others), default=1.0)
+
+
+def _subject_grid(boxes: Boxes, machines: int, start_s: float, end_s: float) -> Ints:
+    """Return whose box is seen in each row and column."""
+    rows = min(machines, _MOST_ROWS)
+    grid = np.full((rows, _COLUMNS), _NO_JOB, dtype=np.int64)
+    across, down = _COLUMNS / (end_s - start_s), rows / machines
+    left = np.clip(((boxes.left - start_s) * across).astype(np.int64), 0, _COLUMNS - 1)
+    right = np.clip(np.ceil((boxes.right - start_s) * across).astype(np.int64), left + 1, _COLUMNS)
+    top = np.clip((boxes.top * down).astype(np.int64), 0, rows - 1)
+    bottom = np.clip(np.ceil(boxes.bottom * down).astype(np.int64), top + 1, rows)
+    for box, subject in enumerate(boxes.job):
+        grid[top[box] : bottom[box], left[box] : right[box]] = subject
+    return grid
+
+
+def _touching_pairs(grid: Ints) -> Ints:
+    """Return each two subjects that are seen beside or above one another."""
+    pairs = np.concatenate(
+        [
+            np.stack((grid[:, :-1].ravel(), grid[:, 1:].ravel()), axis=1),
+            np.stack((grid[:-1].ravel(), grid[1:].ravel()), axis=1),
+        ]
+    )
+    different = (pairs[:, 0] != pairs[:, 1]) & (pairs != _NO_JOB).all(axis=1)
+    result: Ints = np.unique(np.sort(pairs[different], axis=1), axis=0)
+    return result

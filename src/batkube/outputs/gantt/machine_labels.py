@@ -1,0 +1,77 @@
+"""The names beside the rows of a chart: of every machine where there is room, else of groups of machines."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from dataclasses import dataclass
+
+from batkube.outputs.charts.axes import shorten
+
+_NUMBER = re.compile(r"\d*$")
+#: The room that a name takes, in points, and how many there are at most where not every machine has one.
+_NAME_PT, _MOST_NAMES = 9, 25
+
+
+@dataclass(frozen=True, slots=True)
+class RowNames:
+    """What is written beside the rows."""
+
+    #: Where, counted in rows from the top, and what.
+    names: list[tuple[float, str]]
+    #: Between which rows a group ends, counted in the same way.
+    borders: list[int]
+    #: Whether each machine has its name.
+    names_every_machine: bool
+
+
+def row_names(machines: list[str], height_in: float) -> RowNames:
+    """Return the names for rows that are `height_in` high together.
+
+    Machines whose names differ only in the number at their end are a group: `gpu-0 … 299`. Where all are of one group,
+    every 2nd, 5th, 10th, … has its name.
+    """
+    count = len(machines)
+    if count <= int(height_in * 72 / _NAME_PT):
+        return RowNames([(row + 0.5, shorten(name)) for row, name in enumerate(machines)], [], names_every_machine=True)
+    groups = _groups(machines)
+    least = count * _NAME_PT / (height_in * 72)
+    if 1 < len(groups) <= _MOST_NAMES and any(last - first + 1 >= least for first, last in groups):
+        named = [((first + last + 1) / 2, _group_name(machines, first, last)) for first, last in groups]
+        return RowNames(_without_overlaps(named, least), [first for first, _ in groups[1:]], names_every_machine=False)
+    return RowNames(
+        [(row + 0.5, shorten(machines[row])) for row in _labelled_rows(count, height_in)], [], names_every_machine=False
+    )
+
+
+def _groups(machines: list[str]) -> list[tuple[int, int]]:
+    """Return the first and the last row of each group."""
+    runs = itertools.groupby(range(len(machines)), lambda row: _NUMBER.sub("", machines[row]))
+    rows = [list(group) for _, group in runs]
+    return [(group[0], group[-1]) for group in rows]
+
+
+def _group_name(machines: list[str], first: int, last: int) -> str:
+    if first == last:
+        return shorten(machines[first])
+    end = _NUMBER.search(machines[last])
+    return f"{shorten(machines[first])}…{end[0] if end else ''}"
+
+
+def _without_overlaps(named: list[tuple[float, str]], least: float) -> list[tuple[float, str]]:
+    """Return the names that do not stand in one another, the first ones first."""
+    kept: list[tuple[float, str]] = []
+    for place, name in named:
+        if not kept or place - kept[-1][0] >= least:
+            kept.append((place, name))
+    return kept
+
+
+def _labelled_rows(count: int, height_in: float) -> range:
+    most = min(int(height_in * 72 / _NAME_PT), _MOST_NAMES)
+    scale = 1
+    while True:
+        for factor in (1, 2, 5):
+            if count / (factor * scale) <= most:
+                return range(0, count, factor * scale)
+        scale *= 10

@@ -1,0 +1,83 @@
+"""What some jobs' waits and run times amount to beyond their means: the one definition for runs and for read files.
+
+Times are seconds. A number that the jobs cannot tell is None. The names are columns of schedule.csv and results.csv.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from array import array
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+#: τ: jobs shorter than this count as this long in the bounded slowdown (Feitelson and Rudolph, JSSPP 1998: 10 s).
+BOUND_S = 10.0
+#: What tells short jobs from long ones, and narrow ones from wide ones: an hour of run time and eight machines, as in
+#: S. Srinivasan, R. Kettimuthu, V. Subramani, P. Sadayappan, Characterization of backfilling strategies for parallel
+#: job scheduling, ICPP workshops 2002.
+SHORT_S, NARROW = 3600.0, 8
+CLASSES = ("short_narrow", "short_wide", "long_narrow", "long_wide")
+PERCENTILES = (90, 95, 99)
+#: What the columns of each resource's utilisation begin with; the resource's name follows.
+UTILISATION_PREFIX = "utilisation_"
+
+
+class MeasuredJob(NamedTuple):
+    """A job that started and ended."""
+
+    wait_s: float
+    turnaround_s: float
+    execution_s: float
+    size: float
+    user: str
+
+
+def job_statistics_of(jobs: Iterable[MeasuredJob]) -> dict[str, float | None]:
+    """Return the measures by column. Jobs are gone through once and not kept: long traces have many."""
+    by_user: dict[str, array[float]] = {}
+    by_class = {kind: array("d") for kind in CLASSES}
+    narrow, wide = [(by_class[f"short_{width}"], by_class[f"long_{width}"]) for width in ("narrow", "wide")]
+    for wait_s, turnaround_s, execution_s, size, user in jobs:
+        # The bounded slowdown: max(1, turnaround / max(execution, τ)).
+        slowdown = max(1.0, turnaround_s / max(execution_s, BOUND_S))
+        by_user.setdefault(user, array("d")).append(slowdown)
+        (narrow if size <= NARROW else wide)[execution_s > SHORT_S].append(wait_s)
+    return {
+        **_wait_statistics(sorted(itertools.chain.from_iterable(by_class.values()))),
+        **_slowdown_statistics(sorted(itertools.chain.from_iterable(by_user.values()))),
+        **{f"mean_waiting_time_{kind}": mean(of_class) for kind, of_class in by_class.items()},
+        "fairness_by_user": jain_index(values)
+        if len(values := [math.fsum(one) / len(one) for one in by_user.values()]) > 1
+        else None,
+    }
+
+
+def _wait_statistics(ordered: Sequence[float]) -> dict[str, float | None]:
+    percentiles = {f"p{rank}_waiting_time": percentile(ordered, rank) for rank in PERCENTILES}
+    return {"median_waiting_time": percentile(ordered, 50), **percentiles}
+
+
+def _slowdown_statistics(ordered: Sequence[float]) -> dict[str, float | None]:
+    return {"mean_bounded_slowdown": mean(ordered), "p95_bounded_slowdown": percentile(ordered, 95)}
+
+
+def mean(values: Sequence[float]) -> float | None:
+    """Return the mean; None of nothing."""
+    return math.fsum(values) / len(values) if values else None
+
+
+def percentile(ordered: Sequence[float], rank: float) -> float | None:
+    """Return the percentile of sorted values, with linear interpolation between neighbours, as numpy does; or None."""
+    if not ordered:
+        return None
+    place = (len(ordered) - 1) * rank / 100
+    below = math.floor(place)
+    above = min(below + 1, len(ordered) - 1)
+    return ordered[below] + (ordered[above] - ordered[below]) * (place - below)
+
+
+def jain_index(values: Iterable[float]) -> float:
+    """Return Jain's fairness index (Σx)² / (n Σx²): 1 when all are equal, 1/n when one has everything."""
+    each = list(values)
+    return math.fsum(each) ** 2 / (len(each) * math.fsum(value**2 for value in each))

@@ -1,0 +1,304 @@
+"""Runs side by side: a row per metric, and job by job.
+
+A comparison only means something when the runs had the same workload, so what differs in it is told first.
+Jobs are matched by their id; when ids repeat within a run (several workloads), by workload and id.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+
+import pandas as pd
+
+from batkube.kernel.quantities import CPU
+from batkube.outputs.job_statistics import CLASSES, PERCENTILES, UTILISATION_PREFIX
+from batkube.outputs.measures.comparisons.comparability import Comparability, comparability_of, not_comparable
+from batkube.outputs.measures.comparisons.run_labels import labels_of
+from batkube.outputs.measures.measured_run import MeasuredRun
+from batkube.outputs.measures.metric_columns import MetricColumn, column_of
+from batkube.outputs.measures.metrics import Metrics
+
+#: jobs.csv has six decimals, and two programs may round the last one differently: less than this is no difference.
+_RESOLUTION_S = 1.5e-6
+#: Points in time: how much later one is in percent means nothing.
+_TIME_COLUMNS = ("measured_from", "measured_until")
+
+
+@dataclass(frozen=True, slots=True)
+class MetricRow:
+    """One number of one run, with how to write it."""
+
+    column: MetricColumn
+    #: As the files have it: a share is 0 to 1.
+    raw: float | None
+
+    @property
+    def name(self) -> str:
+        """What people call it."""
+        return self.column.label
+
+    @property
+    def unit(self) -> str:
+        """The unit of what is shown."""
+        return self.column.unit
+
+    @property
+    def better(self) -> int:
+        """-1 when less is better, 1 when more is better, 0 when neither."""
+        return self.column.better
+
+    @property
+    def value(self) -> float | None:
+        """The number in its unit."""
+        return None if self.raw is None else self.raw * self.column.factor
+
+    @property
+    def text(self) -> str:
+        """The value as shown; a dash when it is unknown."""
+        return "–" if self.value is None else f"{self.value:,.{self.column.decimals}f}"
+
+
+@dataclass(frozen=True, slots=True)
+class JobDifferences:
+    """How one run's jobs differ from the baseline's, over the jobs both have."""
+
+    label: str
+    common: int
+    #: Jobs that start at another time; the mean is over these, the largest is signed (later is positive).
+    moved: int
+    moved_s_mean: float
+    moved_s_max: float
+    moved_most: str
+    #: Spearman's rank correlation of the starts; None when it is not defined (all start together).
+    start_order: float | None
+    #: Jobs on other machines, and with another final state.
+    elsewhere: int
+    ended_otherwise: int
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Comparison:
+    """Several runs, one of them the baseline that the others are measured against."""
+
+    labels: list[str]
+    baseline: int
+    #: Whether each run may be called better or worse than others.
+    comparability: list[Comparability]
+    #: For each run its rows; position i is the same metric in every run.
+    rows: list[list[MetricRow]]
+    warnings: list[str]
+    differences: list[JobDifferences]
+
+    def change(self, run: int, row: int) -> float | None:
+        """Return the relative difference to the baseline (0.1 is 10 % more); None when there is none to tell."""
+        value, base = self.rows[run][row].value, self.rows[self.baseline][row].value
+        if run == self.baseline or value is None or base is None or self.mark_of(run, row):
+            return None
+        if value == base:
+            return 0.0
+        is_instant = self.rows[run][row].column.name in _TIME_COLUMNS
+        return (value - base) / abs(base) if base and not is_instant else None
+
+    def mark_of(self, run: int, row: int) -> str:
+        """Return the sign of why a run is not compared with the baseline; empty where it is."""
+        if not self.rows[run][row].better:
+            return ""
+        return self.comparability[run].sign or self.comparability[self.baseline].sign
+
+    @property
+    def headings(self) -> list[str]:
+        """The labels, with a sign where a run cannot be compared."""
+        return [standing.marked(label) for label, standing in zip(self.labels, self.comparability, strict=True)]
+
+    @property
+    def legend(self) -> list[str]:
+        """What the signs mean, a line each."""
+        return [f"{one.sign} {one.meaning}" for one in not_comparable(self.comparability)]
+
+    def csv(self) -> str:
+        """Return the metrics as CSV: metric, unit, a column per run; numbers unrounded, empty when unknown.
+
+        Metrics have the names and units of schedule.csv and results.csv, where shares are 0 to 1.
+        """
+        out = io.StringIO()
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow(["metric", "unit", *self.labels])
+        for number, row in enumerate(self.rows[0]):
+            values = [rows[number].raw for rows in self.rows]
+            unit = "" if row.column.factor != 1 else row.unit
+            writer.writerow([row.column.name, unit, *("" if value is None else repr(value) for value in values)])
+        return out.getvalue()
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """The metrics as a frame: a row per metric under its name in results.csv, a column per run, as in the CSV."""
+        names = [row.column.name for row in self.rows[0]]
+        values = {label: [row.raw for row in rows] for label, rows in zip(self.labels, self.rows, strict=True)}
+        return pd.DataFrame(values, index=pd.Index(names, name="metric"), dtype="float64")
+
+    def __repr__(self) -> str:
+        """Return the comparison as a terminal shows it: warnings first, then the table and what its signs mean."""
+        warnings = [f"warning: {warning}" for warning in self.warnings]
+        return "\n".join([*warnings, self._display_frame.to_string(), *self.legend])
+
+    def _repr_html_(self) -> str:
+        """Return the comparison as a notebook shows it, in the same order."""
+        warnings = "".join(f"<p><b>warning:</b> {escape(warning)}</p>" for warning in self.warnings)
+        signs = "".join(f"<p>{escape(line)}</p>" for line in self.legend)
+        return f"<div>{warnings}{self._display_frame.to_html()}{signs}</div>"
+
+    @property
+    def _display_frame(self) -> pd.DataFrame:
+        """What any run has, as people read it, with the changes."""
+        columns: dict[str, list[str]] = {"unit": [row.unit for row in self.rows[0]]}
+        for run, label in enumerate(self.headings):
+            columns[label] = [row.text for row in self.rows[run]]
+            if run != self.baseline:
+                columns[f"{label}, ±%"] = [self._change_text(run, number) for number in range(len(self.rows[run]))]
+        table = pd.DataFrame(columns, index=[row.name.strip() for row in self.rows[0]])
+        return table[[any(rows[number].value is not None for rows in self.rows) for number in range(len(table))]]
+
+    def _change_text(self, run: int, row: int) -> str:
+        change = self.change(run, row)
+        return self.mark_of(run, row) if change is None else f"{change * 100:+.1f}"
+
+
+#: The order in which numbers are shown; what a run has besides stands before the last of these.
+_ORDER = (
+    "nb_jobs_measured",
+    "measured_from",
+    "measured_until",
+    "makespan",
+    "mean_waiting_time",
+    "median_waiting_time",
+    *(f"p{rank}_waiting_time" for rank in PERCENTILES),
+    "max_waiting_time",
+    *(f"mean_waiting_time_{kind}" for kind in CLASSES),
+    "mean_turnaround_time",
+    "mean_slowdown",
+    "max_slowdown",
+    "mean_bounded_slowdown",
+    "p95_bounded_slowdown",
+    "mean_utilisation",
+    "throughput",
+    "fairness_by_user",
+    "nb_evictions",
+    "work_lost",
+)
+
+
+def metric_rows(
+    metrics: Metrics, states: Sequence[str] | None = None, resources: Sequence[str] | None = None
+) -> list[MetricRow]:
+    """Return a run's numbers in the order they are shown.
+
+    `states` are the final states and `resources` the columns of resources to give a row each: those that any of several
+    runs has.
+    """
+    counts = metrics.states if states is None else {state: metrics.states.get(state, 0) for state in states}
+    shares = utilisation_columns(metrics) if resources is None else resources
+    names = [*_ORDER[: _ORDER.index("throughput")], *shares, *_ORDER[_ORDER.index("throughput") :], "nb_violations"]
+    return [
+        MetricRow(column_of("nb_jobs"), metrics.jobs),
+        *(
+            MetricRow(MetricColumn(f"nb_{state.lower()}", f"  {state.lower()}", decimals=0), count)
+            for state, count in counts.items()
+        ),
+        *(MetricRow(column_of(name), metrics.columns.get(name)) for name in names),
+    ]
+
+
+def utilisation_columns(metrics: Metrics) -> list[str]:
+    """Return the columns of the resources whose utilisation is known, but for those told already."""
+    names = [name for name in metrics.columns if name.startswith(UTILISATION_PREFIX)]
+    return [name for name in names if name != f"{UTILISATION_PREFIX}{CPU}"]
+
+
+def compare_runs(runs: Sequence[MeasuredRun], *, baseline: int = 0) -> Comparison:
+    """Return the runs side by side, measured against `runs[baseline]`."""
+    metrics = [run.metrics for run in runs]
+    states = sorted({state for each in metrics for state in each.states})
+    resources = list(dict.fromkeys(name for each in metrics for name in utilisation_columns(each)))
+    labels = labels_of([run.path for run in runs])
+    tables = _match_jobs([run.jobs for run in runs])
+    others = [number for number in range(len(runs)) if number != baseline]
+    warnings = [
+        f"{label} {remark}"
+        for label, run in zip(labels, runs, strict=True)
+        for remark in (run.failure_remark, run.violation_remark, run.loss_remark, run.window_remark)
+        if remark
+    ]
+    warnings += [
+        warning
+        for number in others
+        for warning in _workload_warnings(labels[baseline], labels[number], tables[baseline], tables[number])
+    ]
+    stated = [(label, run.machine_count_stated) for label, run in zip(labels, runs, strict=True)]
+    counts = {label: count for label, count in stated if count is not None}
+    if len(set(counts.values())) > 1:
+        sizes = ", ".join(f"{label} {count}" for label, count in counts.items())
+        warnings.append(f"the runs have different numbers of machines: {sizes}")
+    return Comparison(
+        labels,
+        baseline,
+        comparability_of([each.violations for each in metrics], [each.jobs - each.finished for each in metrics]),
+        [metric_rows(each, states, resources) for each in metrics],
+        warnings,
+        [_differences(labels[number], tables[baseline], tables[number]) for number in others],
+    )
+
+
+def _match_jobs(frames: Sequence[pd.DataFrame]) -> list[pd.DataFrame]:
+    """Return the frames indexed so that the same job has the same index in each."""
+    if all(frame["job_id"].is_unique for frame in frames):
+        return [frame.set_index("job_id") for frame in frames]
+    return [frame.set_index(frame["workload_name"] + "!" + frame["job_id"]) for frame in frames]
+
+
+def _workload_warnings(base_label: str, label: str, base: pd.DataFrame, other: pd.DataFrame) -> list[str]:
+    warnings = []
+    missing, added = len(base.index.difference(other.index)), len(other.index.difference(base.index))
+    if missing or added:
+        warnings.append(f"{label} lacks {missing:,} jobs of {base_label} and has {added:,} more")
+    common = base.index.intersection(other.index)
+    shift = (other.loc[common, "submission_time"] - base.loc[common, "submission_time"]).abs()
+    moved = int((shift > _RESOLUTION_S).sum())
+    if moved:
+        warnings.append(
+            f"{label} submits {moved} of {len(common)} jobs at other times than {base_label}, "
+            f"by up to {f'{shift.max():,.6f}'.rstrip('0').rstrip('.')} s"
+        )
+    return warnings
+
+
+def rank_correlation(one: pd.Series[float], other: pd.Series[float]) -> float | None:
+    """Return Spearman's rank correlation over the jobs of which both tell; None when one of them tells no order."""
+    known = one.notna() & other.notna()
+    ranks, others = one[known].rank(), other[known].rank()
+    if ranks.nunique() < 2 or others.nunique() < 2:
+        return None
+    return float(ranks.corr(others))
+
+
+def _differences(label: str, base: pd.DataFrame, other: pd.DataFrame) -> JobDifferences:
+    common = base.index.intersection(other.index, sort=False)
+    base, other = base.loc[common], other.loc[common]
+    shift = (other["starting_time"] - base["starting_time"]).dropna()
+    moved = shift[shift.abs() > _RESOLUTION_S]
+    most = int(moved.abs().to_numpy().argmax()) if len(moved) else 0
+    known = (base["allocated_resources"] != "") & (other["allocated_resources"] != "")
+    return JobDifferences(
+        label=label,
+        common=len(common),
+        moved=len(moved),
+        moved_s_mean=float(moved.abs().mean()) if len(moved) else 0.0,
+        moved_s_max=float(moved.iloc[most]) if len(moved) else 0.0,
+        moved_most=str(moved.index[most]) if len(moved) else "",
+        start_order=rank_correlation(base["starting_time"], other["starting_time"]),
+        elsewhere=int((known & (base["allocated_resources"] != other["allocated_resources"])).sum()),
+        ended_otherwise=int((base["final_state"] != other["final_state"]).sum()),
+    )

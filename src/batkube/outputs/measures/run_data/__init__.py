@@ -1,0 +1,1 @@
+"""Run data: the files of an output folder, read back as frames."""

@@ -1,0 +1,280 @@
+"""A run's output folder, read back.
+
+A bare jobs.csv will do, so that published Batsim results compare with ours; whatever such a file lacks (manifest, pods)
+is then simply not there. Nothing is read before it is asked for, and pandas is imported only then: `batkube run` must
+start without it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import shlex
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeGuard
+
+from batkube.kernel.errors import InputError
+from batkube.kernel.fidelity import Severity
+from batkube.kernel.intervals import parse_intervals
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_POD_TEXT_COLUMNS = ("pod", "job_id", "workload_name", "node", "machine", "phase", "last_reason")
+#: What the names of columns that count something begin with.
+COUNT_PREFIX = "nb_"
+#: How jobs come to nothing, by their final state.
+LOSS_STATES = {"COMPLETED_FAILED": "failed", "COMPLETED_KILLED": "killed", "REJECTED": "rejected"}
+
+_POD_NUMBER_COLUMNS = ("created", "scheduled", "started", "finished", "attempts")
+_DEVICE_TEXT_COLUMNS = ("driver", "pool", "device", "claim", "pods")
+_DEVICE_NUMBER_COLUMNS = ("allocated", "freed")
+
+
+class RunFiles:
+    """The files of one run. Times are in seconds of virtual time; job ids are always text."""
+
+    def __init__(self, path: str | Path) -> None:
+        #: What was given: a folder or a jobs.csv.
+        self.path = Path(path)
+        #: The run's jobs.csv.
+        self.jobs_path = _find_jobs(self.path)
+        name = self.jobs_path.name
+        #: What the run's files begin with: Batsim writes `out_jobs.csv`, `out_schedule.csv`…; we write no prefix.
+        self._prefix = name.removesuffix("jobs.csv") if name.endswith("jobs.csv") else f"{self.jobs_path.stem}_"
+
+    @cached_property
+    def jobs(self) -> pd.DataFrame:
+        """One row per job, in the file's order, with the columns of `jobs_frame`."""
+        from batkube.outputs.measures.run_data.jobs_frame import read_jobs
+
+        return read_jobs(self.jobs_path)
+
+    @cached_property
+    def pods(self) -> pd.DataFrame:
+        """One row per pod; no rows when the run wrote no pods.csv."""
+        return self._frame("pods.csv", _POD_TEXT_COLUMNS, _POD_NUMBER_COLUMNS).astype({"attempts": "Int64"})
+
+    @cached_property
+    def devices(self) -> pd.DataFrame:
+        """One row per time that a device was given to a claim; no rows where none was."""
+        return self._frame("devices.csv", _DEVICE_TEXT_COLUMNS, _DEVICE_NUMBER_COLUMNS)
+
+    def _frame(self, name: str, texts: tuple[str, ...], numbers: tuple[str, ...]) -> pd.DataFrame:
+        """Return what a file of the run holds; no rows when it wrote none."""
+        import pandas as pd
+
+        from batkube.outputs.measures.run_data.text_table import read_table
+
+        path = self.file(name)
+        if not path.is_file():
+            return pd.DataFrame({column: [] for column in (*texts, *numbers)})
+        table = read_table(path)
+        table.require((*texts, *numbers), "give the output folder of a run")
+        return pd.DataFrame(
+            {column: table.numbers(column) if column in numbers else table.text(column) for column in table.columns}
+        )
+
+    @cached_property
+    def schedule(self) -> pd.Series[Any]:
+        """The one row of schedule.csv, counts as ints and other numbers as floats; empty when there is no such file."""
+        import pandas as pd
+
+        from batkube.outputs.measures.run_data.text_table import read_table
+
+        path = self.beside("schedule.csv")
+        if not path.is_file():
+            return pd.Series(dtype=object)
+        table = read_table(path)
+        if len(table.lines) != 1:
+            raise InputError(path, problem=f"has {len(table.lines)} rows; a schedule.csv has exactly one")
+        values = {name: _number_or_text(cells[0]) for name, cells in table.columns.items()}
+        counts = {
+            name: int(value) for name, value in values.items() if name.startswith(COUNT_PREFIX) and _is_whole(value)
+        }
+        return pd.Series(values | counts, dtype=object)
+
+    @cached_property
+    def machine_states(self) -> pd.DataFrame:
+        """How many machines were in each state, a row per change; no rows when there is no such file."""
+        import pandas as pd
+
+        from batkube.outputs.measures.run_data.text_table import read_table
+
+        path = self.file("machine_states.csv")
+        if not path.is_file():
+            return pd.DataFrame({"time": [], "nb_idle": [], "nb_computing": []})
+        table = read_table(path)
+        frame = pd.DataFrame({name: table.numbers(name) for name in table.columns})
+        return frame.astype({name: "int64" for name in frame if str(name).startswith(COUNT_PREFIX)})
+
+    @cached_property
+    def manifest(self) -> dict[str, Any]:
+        """What manifest.json says; an empty dict when there is none."""
+        path = self.beside("manifest.json")
+        if not path.is_file():
+            return {}
+        try:
+            content = json.loads(path.read_bytes())
+        except (OSError, ValueError) as error:
+            raise InputError(path, problem=f"cannot be read as JSON: {error}") from error
+        if not isinstance(content, dict):
+            raise InputError(path, problem="holds no JSON object")
+        return content
+
+    @cached_property
+    def notes(self) -> list[dict[str, Any]]:
+        """The fidelity notes, violations first; none when there is no fidelity.json."""
+        path = self.beside("fidelity.json")
+        try:
+            notes = json.loads(path.read_bytes()) if path.is_file() else []
+        except (OSError, ValueError) as error:
+            raise InputError(path, problem=f"cannot be read as JSON: {error}") from error
+        if not isinstance(notes, list) or not all(isinstance(note, dict) for note in notes):
+            raise InputError(path, problem="holds no list of notes")
+        return sorted(notes, key=lambda note: note.get("severity") != Severity.VIOLATION)
+
+    @property
+    def violations(self) -> int:
+        """How often the scheduler did what no cluster allows. Numbers of such a run are of no possible schedule."""
+        return sum(int(note.get("count") or 0) for note in self.notes if note.get("severity") == Severity.VIOLATION)
+
+    @property
+    def violation_remark(self) -> str:
+        """What to say of a run whose scheduler did what no cluster allows; empty if it did not."""
+        often = "once" if self.violations == 1 else f"{self.violations:,} times"
+        words = f"did {often} what no cluster allows: its numbers are of no possible schedule"
+        return words if self.violations else ""
+
+    @property
+    def failure_remark(self) -> str:
+        """What to say of a run that failed, as its results are only a part of what was asked; empty if it did not."""
+        if self.manifest.get("result") != "failed":
+            return ""
+        total = self.manifest.get("jobs")
+        if not isinstance(total, int):
+            return "failed: its results are incomplete"
+        return f"failed: {total - len(self.jobs):,} of its {total:,} jobs have no outcome"
+
+    @property
+    def loss_remark(self) -> str:
+        """What to say of a run in which jobs came to nothing, which no mean shows; empty if none did.
+
+        Jobs that reached their walltime are none of these: a trace has them, whatever the scheduler.
+        """
+        counts = self.jobs["final_state"].value_counts()
+        lost = [(int(counts.get(state, 0)), words) for state, words in LOSS_STATES.items()]
+        words = ", ".join(f"{count:,} {words}" for count, words in lost if count)
+        ran = int((self.jobs["starting_time"].notna() & self.jobs["finish_time"].notna()).sum())
+        total = len(self.jobs)
+        return words and f"lost jobs: {words} of {total:,}; means are of the {ran:,} that started and ended"
+
+    @cached_property
+    def machines(self) -> list[dict[str, Any]]:
+        """The machines as the manifest lists them; empty when it does not."""
+        platform = self.manifest.get("platform") or {}
+        return list(platform.get("machines") or [])
+
+    @cached_property
+    def presence_s(self) -> dict[int, list[tuple[float, float]]]:
+        """When the nodes of machines existed, where not all the time; a span that lasted until the end has no bound."""
+        return {
+            number: [(float(begin), math.inf if end is None else float(end)) for begin, end in machine["present_s"]]
+            for number, machine in enumerate(self.machines)
+            if "present_s" in machine
+        }
+
+    @cached_property
+    def machine_count_stated(self) -> int | None:
+        """How many machines the manifest, or else schedule.csv, says there were; None when neither does."""
+        return len(self.machines) or int(self.schedule.get("nb_computing_machines") or 0) or None
+
+    @cached_property
+    def machine_count(self) -> int:
+        """How many machines there were as far as known: as stated, or by the highest id in use."""
+        allocations = self.jobs["allocated_resources"].unique()
+        seen = max((parse_intervals(text).bit_length() for text in allocations), default=0)
+        return max(self.machine_count_stated or 0, seen)
+
+    @property
+    def machine_names(self) -> list[str]:
+        """A name for each machine; its id where no name is known."""
+        names = [str(machine.get("name", number)) for number, machine in enumerate(self.machines)]
+        return names + [str(number) for number in range(len(names), self.machine_count)]
+
+    @property
+    def shares_machines(self) -> bool:
+        """True when jobs pack by cpu requests and the machines' cpu is known, so that shares can be told."""
+        stated = self.manifest.get("resources")
+        by_requests = stated == "requests" if stated else bool(self.jobs["cpu"].notna().any())
+        return by_requests and len(self.cpu_milli) == self.machine_count
+
+    @property
+    def cpu_milli(self) -> list[int]:
+        """Each machine's cpu in millicores; empty when the manifest does not tell all of them."""
+        known = [int(machine["cpu_milli"]) for machine in self.machines if machine.get("cpu_milli")]
+        return known if len(known) == len(self.machines) else []
+
+    @property
+    def scheduler(self) -> str:
+        """Who decided, as the manifest names it; empty when unknown."""
+        return str(self.manifest.get("scheduler") or self.manifest.get("policy") or "")
+
+    @property
+    def name(self) -> str:
+        """What to call the run when nothing else does: its folder's name, or its file's without `_jobs.csv`."""
+        name = self.path.resolve().name
+        return name.removesuffix(".csv").removesuffix("_jobs") if self.path.is_file() else name
+
+    def beside(self, name: str) -> Path:
+        """Return where this run's file called `name` is, if it has one."""
+        return self.jobs_path.with_name(self._prefix + name)
+
+    def left_out(self, name: str) -> bool:
+        """Say whether the run was told not to write its file called `name`."""
+        return name in (self.manifest.get("left_out") or ())
+
+    def file(self, name: str) -> Path:
+        """As `beside`, for somebody who cannot do without what the run knew. Raises InputError if it was left out."""
+        path = self.beside(name)
+        if self.left_out(name) and not path.is_file():
+            raise InputError(
+                path.parent,
+                problem=f"{name} was left out of this run by `outputs`",
+                remedy=f"batkube rerun {shlex.quote(str(path.parent))} --outputs all --out NEW, and take NEW instead",
+            )
+        return path
+
+
+def _find_jobs(path: Path) -> Path:
+    if path.is_file():
+        return path
+    if not path.is_dir():
+        raise InputError(path, problem="does not exist", remedy="give a run's output folder or a jobs.csv")
+    if (path / "jobs.csv").is_file():
+        return path / "jobs.csv"
+    candidates = sorted(path.glob("*_jobs.csv"))
+    if len(candidates) == 1:
+        return candidates[0]
+    if candidates:
+        names = ", ".join(candidate.name for candidate in candidates[:3])
+        raise InputError(
+            path, problem=f"holds the jobs of {len(candidates)} runs ({names}…)", remedy="name one of these files"
+        )
+    raise InputError(
+        path, problem="is not a run's output folder: it holds no jobs.csv", remedy="give the --out of a run"
+    )
+
+
+def _is_whole(value: float | str | None) -> TypeGuard[float]:
+    return isinstance(value, float) and value.is_integer()
+
+
+def _number_or_text(text: str) -> float | str | None:
+    if text == "":
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        return text

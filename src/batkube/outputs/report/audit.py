@@ -1,0 +1,100 @@
+"""The part of a run's report about what schedulers believed of the cluster: how much of it was wrong, and when."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Instant, human_duration
+from batkube.outputs.charts.inline_svg import inline_svg, render_figure
+from batkube.outputs.charts.style import chart_style
+from batkube.outputs.measures.measured_run import MeasuredRun
+from batkube.outputs.pages.html_tables import Cell, Heading, html_table
+from batkube.outputs.pages.markup import Markup, element, join
+from batkube.outputs.pages.page import Section, paragraph
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_SIZE_IN = (9.6, 2.4)
+#: What each kind of difference is, in the order of the table.
+DIFFERENCE_KINDS = {
+    "phantom": "pods believed to be on a node where they were not (any more)",
+    "blind spot": "pods on a node that were not believed to be there",
+    "offer": "nodes that offered something else than was believed",
+    "cache": "differences that kube-scheduler found in its own cache",
+    "left waiting": "pods left waiting since the look before, though a node had room for them",
+}
+AuditLines = list[dict[str, Any]]
+
+
+def audit_section(results: MeasuredRun) -> Section | None:
+    """Return what the auditor found; None for a run without one."""
+    path = results.beside("audit.jsonl")
+    if not path.is_file():
+        return None
+    head, *lines = [msgspec.json.decode(line) for line in path.read_bytes().splitlines()]
+    unanswered = f" {head['unanswered']:,} times a scheduler gave no answer." if head["unanswered"] else ""
+    misses = head.get("unsettled", 0)
+    unsettled = f" {misses:,} times things changed too fast for it." if misses else ""
+    text = f"What schedulers believed was compared with what was so {head['count']:,} times.{unanswered}{unsettled}"
+    lead = paragraph(text)
+    if not lines:
+        return Section("beliefs", "What schedulers believed", join([lead, paragraph("There was no difference.")]))
+    parts: list[Markup | None] = [lead, _summary(lines)]
+    figure = _draw_differences(lines)
+    if figure is not None:
+        svg = render_figure(figure, "svg").decode()
+        title = "Differences between what was believed and what was so, over time"
+        parts.append(element("figure", inline_svg(svg, prefix="beliefs", title=title)))
+    return Section("beliefs", "What schedulers believed", join(parts))
+
+
+def _summary(lines: AuditLines) -> Markup:
+    """Return how many differences of each kind there were, the first one, and how long those lasted that ended."""
+    heads = [Heading("kind"), Heading("what it means"), Heading("found", is_number=True), Heading("first")]
+    heads += [Heading("ended after", "s, mean", is_number=True)]
+    rows: list[list[Any]] = []
+    for kind, meaning in DIFFERENCE_KINDS.items():
+        new = [line for line in lines if line["kind"] == kind and line.get("is", "new") == "new"]
+        if not new:
+            continue
+        lasted = [
+            (line["at"] - line["since"]) / NANOSECONDS_PER_SECOND
+            for line in lines
+            if line["kind"] == kind and "since" in line
+        ]
+        first = new[0]
+        place = " ".join(str(first[key]) for key in ("pod", "node", "what") if first.get(key))
+        mean = Cell(f"{sum(lasted) / len(lasted):,.1f}", sum(lasted) / len(lasted)) if lasted else Cell("–")
+        rows.append(
+            [kind, meaning, Cell(f"{len(new):,}", len(new)), f"{human_duration(Instant(first['at']))}: {place}", mean]
+        )
+    return html_table(heads, rows, sortable=False)
+
+
+def _draw_differences(lines: AuditLines) -> Figure | None:
+    """Return how many differences there were over time, by kind; None if none lasted."""
+    kinds = [kind for kind in DIFFERENCE_KINDS if any(line["kind"] == kind and "is" in line for line in lines)]
+    if not kinds:
+        return None
+    end_s = max(line["at"] for line in lines) / NANOSECONDS_PER_SECOND
+    with chart_style():
+        from matplotlib.figure import Figure
+
+        from batkube.outputs.pages.colours import SERIES
+
+        figure = Figure(figsize=_SIZE_IN, dpi=160, facecolor="white", layout="constrained")
+        axes = figure.subplots()
+        for number, kind in enumerate(kinds):
+            times, counts = [0.0], [0]
+            for line in lines:
+                if line["kind"] == kind and "is" in line:
+                    times.append(line["at"] / NANOSECONDS_PER_SECOND)
+                    counts.append(counts[-1] + (1 if line["is"] == "new" else -1))
+            axes.step([*times, end_s], [*counts, counts[-1]], where="post", label=kind, color=SERIES[number])
+        axes.set_xlabel("time (s)")
+        axes.set_ylabel("differences")
+        axes.legend(loc="upper left", frameon=False)
+    return figure

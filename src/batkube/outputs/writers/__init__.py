@@ -1,0 +1,1 @@
+"""Writers: the CSV files of a run, row by row."""

@@ -1,0 +1,200 @@
+"""The outputs that are written while the run goes on: pods.csv and machine_states.csv."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import TextIO
+
+from batkube.cluster.jobs.outcomes import JobPodsRecord, PodRecord
+from batkube.cluster.mapping import NAMESPACE
+from batkube.cluster.store import Key
+from batkube.kernel.instants import START, Instant, format_seconds
+
+POD_COLUMNS = (
+    "pod",
+    "job_id",
+    "workload_name",
+    "node",
+    "machine",
+    "created",
+    "scheduled",
+    "started",
+    "finished",
+    "phase",
+    "attempts",
+    "last_reason",
+    "owner",
+)
+MACHINE_STATE_COLUMNS = (
+    "time",
+    "nb_sleeping",
+    "nb_switching_on",
+    "nb_switching_off",
+    "nb_idle",
+    "nb_computing",
+    "nb_unavailable",
+)
+
+AttemptsLookup = Callable[[Key], tuple[int, str]]
+"""Tells of a pod how often placing it failed, and why the last time."""
+
+_NEEDS_QUOTES = re.compile('[,"\n\r]')
+
+
+class PodsWriter:
+    """pods.csv: a row per pod, in the order in which jobs, and pods of no job, ended."""
+
+    def __init__(self, file: TextIO, node_names: Sequence[str], story: AttemptsLookup | None = None) -> None:
+        """`story` tells how often placing a pod failed, and why; a policy places a pod once or never."""
+        self._file = file
+        self._file.write(",".join(POD_COLUMNS) + "\n")
+        self._node_names = node_names
+        self._attempts_of = story
+
+    def write(self, record: JobPodsRecord) -> None:
+        """Write the pods of one job.
+
+        They share most of what a row says, so each shared text is made once. Only a job's name needs quoting: pod and
+        node names are Kubernetes names.
+        """
+        job = record.job
+        owner = f"{_csv_field(job.name)},{_csv_field(job.workload)}"
+        created = format_seconds(record.created)
+        end = f"{_time_cell(record.finished)},{record.phase}"
+        if self._attempts_of is not None:
+            self._write_with_attempts(record, owner, created, end, self._attempts_of)
+            return
+        rest = f"{_csv_field(record.reason)},{record.owner}"
+        times: Iterable[str]
+        if _are_equal(record.scheduled) and _are_equal(record.started):
+            times = itertools.repeat(_start_cells(record.scheduled[0], record.started[0]), len(record.keys))
+        else:
+            times = map(_start_cells, record.scheduled, record.started)
+        nodes, name_at = self._node_names, len(NAMESPACE) + 1
+        self._file.writelines(
+            f"{key[name_at:]},{owner},,,{created},{moments},{end},0,{rest}\n"
+            if number is None
+            else f"{key[name_at:]},{owner},{nodes[number]},{number},{created},{moments},{end},1,{rest}\n"
+            for key, number, moments in zip(record.keys, record.machine_ids, times, strict=True)
+        )
+
+    def _write_with_attempts(
+        self, record: JobPodsRecord, owner: str, created: str, end: str, story: AttemptsLookup
+    ) -> None:
+        for key, number, scheduled, started in zip(
+            record.keys, record.machine_ids, record.scheduled, record.started, strict=True
+        ):
+            failures, why = story(key)
+            place = "," if number is None else f"{self._node_names[number]},{number}"
+            course = _start_cells(scheduled, started)
+            attempts = failures + (number is not None)
+            reason = _csv_field(record.reason or why)
+            name = key[len(NAMESPACE) + 1 :]
+            self._file.write(f"{name},{owner},{place},{created},{course},{end},{attempts},{reason},{record.owner}\n")
+
+    def write_pod(self, record: PodRecord) -> None:
+        """Write a pod that has no part in a job of the workload."""
+        failures, why = (0, "") if self._attempts_of is None else self._attempts_of(record.key)
+        name = record.key.removeprefix(f"{NAMESPACE}/")
+        place = f"{record.node},{'' if record.machine_id is None else record.machine_id}"
+        times = ",".join(map(_time_cell, (record.created, record.scheduled, record.started, record.finished)))
+        attempts = failures + (record.scheduled is not None)
+        reason = _csv_field(record.reason or why)
+        self._file.write(
+            f"{name},{_csv_field(record.job)},{_csv_field(record.workload)},{place},{times},{record.phase},"
+            f"{attempts},{reason},{record.owner}\n"
+        )
+
+
+def _are_equal(instants: Sequence[Instant | None]) -> bool:
+    return instants.count(instants[0]) == len(instants)
+
+
+def _start_cells(scheduled: Instant | None, started: Instant | None) -> str:
+    return f"{_time_cell(scheduled)},{_time_cell(started)}"
+
+
+def _time_cell(instant: Instant | None) -> str:
+    return "" if instant is None else format_seconds(instant)
+
+
+def _csv_field(text: str) -> str:
+    """Return `text` as a CSV field, quoted when it must be (RFC 4180)."""
+    if not text.isalnum() and _NEEDS_QUOTES.search(text):
+        doubled = text.replace('"', '""')
+        return f'"{doubled}"'
+    return text
+
+
+class MachineStatesWriter:
+    """machine_states.csv: a row per instant at which the number of machines in some state changed.
+
+    Also sums up how long machines were in these states, and until when any was busy.
+    """
+
+    def __init__(self, file: TextIO, machine_count: int) -> None:
+        self._file = file
+        self._file.write(",".join(MACHINE_STATE_COLUMNS) + "\n")
+        #: Machines of the platform.
+        self.machine_count = machine_count
+        self._since = START
+        self._busy = self._absent = self._created = 0
+        self._created_machine_ns = 0
+        #: Machines that sleep, are switched on, are switched off.
+        self._asleep = (0, 0, 0)
+        self._written: tuple[int, ...] | None = None
+        #: Machine-nanoseconds with work, up to the last change.
+        self.busy_machine_ns = 0
+        #: And those without use, because their nodes are away or cordoned.
+        self.absent_machine_ns = 0
+        #: And those asleep, being switched on, being switched off.
+        self.asleep_machine_ns: Sequence[int] = [0, 0, 0]
+        #: Until when any machine had work, up to the last change.
+        self.busy_until = START
+        #: Machine-nanoseconds, up to then, of nodes that programs created beyond the platform.
+        self.created_machine_ns = 0
+
+    def record_states(self, busy: int, now: Instant, absent: int = 0, created: int = 0) -> None:
+        """Note that from `now` on `busy` machines have work and `absent` ones are of no use.
+
+        `created` is the number of nodes that exist beyond the platform. Several changes at one instant make one row.
+        """
+        self._advance_to(now)
+        self._busy, self._absent, self._created = busy, absent, created
+
+    def record_power_states(self, sleeping: int, switching_on: int, switching_off: int, now: Instant) -> None:
+        """Note how many machines are asleep, or on their way there and back, from `now` on."""
+        self._advance_to(now)
+        self._asleep = sleeping, switching_on, switching_off
+
+    def finish(self, now: Instant) -> None:
+        """The run ends at `now`: what is busy was so until then."""
+        self._advance_to(now)
+        self.flush()
+
+    def _advance_to(self, now: Instant) -> None:
+        if now <= self._since:
+            return
+        self.flush()
+        length = now - self._since
+        self._created_machine_ns += self._created * length
+        if self._busy:
+            self.busy_machine_ns += self._busy * length
+            self.busy_until = now
+            self.created_machine_ns = self._created_machine_ns
+        self.absent_machine_ns += self._absent * length
+        if any(self._asleep):
+            self.asleep_machine_ns = [
+                total + count * length for total, count in zip(self.asleep_machine_ns, self._asleep, strict=True)
+            ]
+        self._since = now
+
+    def flush(self) -> None:
+        """Write the state of the last instant, if it differs from the row before."""
+        idle = self.machine_count + self._created - self._busy - self._absent - sum(self._asleep)
+        state = (*self._asleep, idle, self._busy, self._absent)
+        if state != self._written:
+            self._file.write(f"{format_seconds(self._since)},{','.join(map(str, state))}\n")
+            self._written = state

@@ -1,0 +1,1 @@
+"""SimGrid platform files: machines, network, routes, power states, units."""

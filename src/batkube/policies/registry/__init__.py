@@ -1,0 +1,1 @@
+"""Registry: policies by name or from a file, their arguments and checks."""

@@ -1,0 +1,1 @@
+"""Runtime: connects a policy to the store, and applies its decisions."""

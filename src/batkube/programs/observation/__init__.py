@@ -1,0 +1,1 @@
+"""Observation of external programs: failed attempts, events, binding conflicts."""

@@ -1,0 +1,34 @@
+"""Which of kube-controller-manager's controllers are at work in a run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from batkube.programs.program import ExternalProgram
+from batkube.scenarios.scenario import CONTROLLER_MANAGER
+
+#: The argument that says so.
+CONTROLLERS_FLAG = "--controllers="
+NODE_LIFECYCLE, AUTOSCALING = "node-lifecycle-controller", "horizontal-pod-autoscaler-controller"
+
+
+def with_controllers(program: ExternalProgram, more: Sequence[str]) -> ExternalProgram:
+    """Return the program; if it is a kube-controller-manager with `more` at work, unless the user names who is."""
+    is_named = any(text.startswith(CONTROLLERS_FLAG) for text in program.arguments)
+    if is_named or not more or program.folder != CONTROLLER_MANAGER:
+        return program
+    return replace(
+        program, arguments=(*program.arguments, CONTROLLERS_FLAG + ",".join((*_enabled_controllers(program), *more)))
+    )
+
+
+def runs_node_lifecycle(program: ExternalProgram) -> bool:
+    """Return whether it is a kube-controller-manager that looks after nodes (Kubernetes: IsControllerEnabled)."""
+    names = _enabled_controllers(program)
+    return NODE_LIFECYCLE in names or ("*" in names and f"-{NODE_LIFECYCLE}" not in names)
+
+
+def _enabled_controllers(program: ExternalProgram) -> list[str]:
+    texts = [text for text in (*program.start.arguments, *program.arguments) if text.startswith(CONTROLLERS_FLAG)]
+    return texts[-1].removeprefix(CONTROLLERS_FLAG).split(",") if texts else []

@@ -1,0 +1,225 @@
+"""Which outside programs a scenario asks for: found by name or path, with their arguments and configuration.
+
+A program of the catalogue is started as its entry says; what the user gives comes on top. One that is given by its path
+is started as kube-scheduler is. What cannot be started is refused here, before anything is.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+from msgspec.structs import replace
+
+from batkube.kernel.errors import InputError
+from batkube.kernel.files.yaml_reader import read_yaml
+from batkube.policies.registry.catalogue import policy_names
+from batkube.programs.program import Builder, ExternalProgram
+from batkube.programs.selection.clock_commands import program_of_command, start_with_clock
+from batkube.programs.startup.command_lines import served_scheduler_names
+from batkube.programs.startup.extenders import reject_binding_extenders
+from batkube.scenarios.keys import split_scheduler
+from batkube.scenarios.scenario import CONTROLLER_MANAGER, Scenario
+from batkube.schedulers.catalogue import Catalogue
+from batkube.schedulers.clocks import split_clock
+from batkube.schedulers.installed import installed_program, user_catalogue
+from batkube.schedulers.named_programs import ProgramStart, fill_placeholders, program_start
+from batkube.timing.time_rules import TimeMode
+
+#: Our own, which writes what is wrong with its picture where the run is audited.
+KUBEFLUX = "kubeflux"
+
+
+class ProgramSource(NamedTuple):
+    """Where programs come from: a catalogue, and who builds what is in it."""
+
+    catalogue: Catalogue
+    #: None for programs that are built without a word.
+    builder: Builder | None = None
+    #: The time of the run that they are for.
+    time: TimeMode = TimeMode.EXACT
+
+    def start(self, name: str) -> ProgramStart:
+        """Return how a program of the catalogue is started; refuses one that cannot be on a run's clock."""
+        start = program_start(name, self.catalogue)
+        if not start.virtual:
+            remedy = "choose one of `batkube schedulers list`"
+            raise InputError(f"program {name!r}", problem="is not for virtual time", remedy=remedy)
+        return start
+
+    def program(
+        self, name: str, start: ProgramStart, arguments: Sequence[str], content: Mapping[str, Any]
+    ) -> ExternalProgram:
+        """Return a program that starts in such a way: one that is built, or a command."""
+        if start.command:
+            return program_of_command(start, name, [*start.command, *arguments], self.time)
+        return ExternalProgram(name, self._binary(name), start, tuple(arguments), content)
+
+    def _binary(self, name: str) -> Path:
+        """Return the program of a path, or of a name of the catalogue."""
+        if "/" not in name:
+            return (self.builder or installed_program)(name, self.catalogue)
+        path = Path(name)
+        if not path.is_file():
+            raise InputError(f"program {name!r}", problem="there is no such program", remedy="check the path")
+        return path.resolve()
+
+
+def external_programs(scenario: Scenario, builder: Builder | None) -> tuple[ExternalProgram, ...]:
+    """Return the programs of a scenario: schedulers, the main one first, what belongs to them, controllers, all else.
+
+    Raises InputError for one that cannot be started. `builder` gives the program of a name; without one it is built.
+    """
+    catalogue = user_catalogue([] if scenario.catalogue is None else [scenario.catalogue])
+    shelf = ProgramSource(catalogue, builder, scenario.time.mode)
+    texts = (scenario.scheduler, *scenario.more_schedulers)
+    schedulers = [_scheduler(text, number, scenario, shelf) for number, text in enumerate(texts)]
+    companions = [one for scheduler in schedulers for one in _companions(scheduler, shelf)]
+    text = scenario.controller_manager
+    managers = [] if text is None else [_controller_manager(text, shelf)]
+    others = [_attached_program(text, number, shelf) for number, text in enumerate(scenario.attach, start=1)]
+    return (*schedulers, *companions, *managers, *others)
+
+
+def _scheduler(text: str, number: int, scenario: Scenario, shelf: ProgramSource) -> ExternalProgram:
+    """Return a scheduler by its text in the scenario, `[NAME=]PROGRAM [ARGUMENT…]`; number 0 is the main one."""
+    serves, command = split_scheduler(text)
+    kind, rest = split_clock(command)
+    more = [f"--{key}={value}" for key, value in scenario.scheduler_args.items()] if number == 0 else []
+    if kind is not None:
+        program = program_of_command(start_with_clock(kind), command, [*_split_command(rest), *more], shelf.time)
+        return dataclasses.replace(program, serves=serves, folder=serves if number else "")
+    name, *arguments = _split_command(command)
+    known = [policy for policy, _ in policy_names()]
+    if name in known or name.endswith(".py") or ".py:" in name:
+        raise InputError(f"scheduler {name!r}", problem="is a policy, not a program", remedy=f"write policy:{name}")
+    start = shelf.start("kube-scheduler" if "/" in name else name)
+    if not start.scheduler_name:
+        raise InputError(f"scheduler {name!r}", problem="is no scheduler", remedy=f"--attach {name} beside a scheduler")
+    arguments += more
+    if name == KUBEFLUX and scenario.audit is not None and not any(w.startswith("--audit") for w in arguments):
+        arguments.append("--audit={folder}/audit.jsonl")
+    arguments, file = _split_off_configuration(arguments, start)
+    if number == 0 and scenario.scheduler_config is not None:
+        file = scenario.scheduler_config
+    content = program_configuration(name, start, file, serves)
+    if file is not None and scenario.time.mode is TimeMode.EXACT:
+        reject_binding_extenders(content, file)
+    program = shelf.program(name, start, arguments, content)
+    return dataclasses.replace(program, serves=serves, folder=serves if number else "")
+
+
+def _companions(scheduler: ExternalProgram, shelf: ProgramSource) -> list[ExternalProgram]:
+    """Return the programs that belong to a scheduler; one that is a scheduler itself serves the same pods."""
+    served = served_scheduler_names(scheduler)[0]
+    programs = []
+    for text in scheduler.start.companions:
+        name, *arguments = _split_command(fill_placeholders(text, {"scheduler-name": served}))
+        start = shelf.start(name)
+        serves = scheduler.serves if start.scheduler_name else ""
+        program = shelf.program(name, start, arguments, program_configuration(name, start, serves=serves))
+        folder = str(Path(scheduler.folder, name.partition("@")[0]))
+        programs.append(dataclasses.replace(program, serves=serves, folder=folder))
+    return programs
+
+
+def controller_manager(text: str, builder: Builder | None) -> ExternalProgram:
+    """Return the program that looks after objects by its command line."""
+    return _controller_manager(text, ProgramSource(user_catalogue(), builder))
+
+
+def _controller_manager(text: str, shelf: ProgramSource) -> ExternalProgram:
+    return _program_of_command_line(text, CONTROLLER_MANAGER, shelf, like=CONTROLLER_MANAGER)
+
+
+def _attached_program(text: str, number: int, shelf: ProgramSource) -> ExternalProgram:
+    """Return a program that is attached beside the schedulers; number 1 is the first one."""
+    kind, command = split_clock(text)
+    words = _split_command(command)
+    folder = f"attached-{number}-{words[0].rpartition('/')[2].partition('@')[0]}"
+    if kind is None:
+        return _program_of_command_line(text, folder, shelf)
+    program = program_of_command(replace(start_with_clock(kind), scheduler_name=""), text, words, shelf.time)
+    return dataclasses.replace(program, folder=folder)
+
+
+def _program_of_command_line(text: str, folder: str, shelf: ProgramSource, like: str = "") -> ExternalProgram:
+    """Return a program that is no scheduler of the run by its command line; its files go into `folder`.
+
+    One that is given by its path is started as the program `like` of the catalogue, if any.
+    """
+    name, *arguments = _split_command(text)
+    is_told = any("{kubeconfig}" in argument for argument in arguments)
+    start = ProgramStart(() if is_told else ("--kubeconfig={kubeconfig}",), {}, "")
+    if "/" not in name or like:
+        start = replace(shelf.start(like if "/" in name else name), scheduler_name="")
+    arguments, file = _split_off_configuration(arguments, start)
+    content = program_configuration(name, start, file)
+    return dataclasses.replace(shelf.program(name, start, arguments, content), folder=folder)
+
+
+def _split_command(command: str) -> list[str]:
+    """Return the program and the arguments of a command line; a path that stands alone may have spaces."""
+    if "/" in command and Path(command).is_file():
+        return [command]
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise InputError(f"program {command!r}", problem=f"is no command line: {error}") from error
+    if not words:
+        raise InputError("a program", problem="has no name", remedy="give a name or a path")
+    return words
+
+
+def _split_off_configuration(arguments: Sequence[str], start: ProgramStart) -> tuple[list[str], Path | None]:
+    """Return the arguments, and apart from them the configuration file that one of them gives.
+
+    It is not handed over as it is, since our kubeconfig belongs into it.
+    """
+    flags = start.configuration_flags
+    files = [Path(text.partition("=")[2]) for text in arguments if text.partition("=")[0] in flags]
+    return [text for text in arguments if text.partition("=")[0] not in flags], files[-1] if files else None
+
+
+def program_configuration(name: str, start: ProgramStart, file: Path | None = None, serves: str = "") -> dict[str, Any]:
+    """Return the content of a program's configuration file: its default, with the user's `file` on top.
+
+    Where a default may have profiles, a scheduler that serves a name of its own has its first one under that name.
+    """
+    if file is not None:
+        if not start.configuration_flags:
+            raise InputError(file, problem=f"{name} takes no configuration file", remedy="leave it out")
+        merged: dict[str, Any] = _merge(start.configuration, _read_configuration(start.configuration, file))
+        return merged
+    if serves and start.has_profiles:
+        first, *others = start.configuration.get("profiles") or [{}]
+        return {**start.configuration, "profiles": [{**first, "schedulerName": serves}, *others]}
+    return start.configuration
+
+
+def _read_configuration(default: Mapping[str, Any], path: Path) -> dict[str, Any]:
+    """Return the content of the user's file, which must be of the same kind as the default one."""
+    content, kind = read_yaml(path), default.get("kind")
+    if not isinstance(content, dict):
+        raise InputError(path, problem=f"is not a {kind or 'mapping'}", remedy="see docs/reference/schedulers.md")
+    if kind is not None and content.get("kind") != kind:
+        group = str(default.get("apiVersion")).partition("/")[0]
+        raise InputError(path, problem=f"is not a {kind}", remedy=f"give a file whose kind is {kind} ({group})")
+    try:
+        plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(content))
+    except (TypeError, msgspec.EncodeError) as problem:
+        raise InputError(path, problem=str(problem)) from problem
+    return plain
+
+
+def _merge(default: Any, wish: Any) -> Any:  # noqa: ANN401 - any YAML
+    """Return what the user wrote, with what only the default says; where our kubeconfig belongs, it stays."""
+    if isinstance(default, dict) and (isinstance(wish, dict) or wish is None):
+        own = wish or {}
+        changed = {key: _merge(default[key], value) if key in default else value for key, value in own.items()}
+        return {**changed, **{key: value for key, value in default.items() if key not in own}}
+    return default if default == "{kubeconfig}" else wish

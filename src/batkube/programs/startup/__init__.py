@@ -1,0 +1,1 @@
+"""Startup of external programs: command line, environment, credentials, API access."""

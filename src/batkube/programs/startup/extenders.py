@@ -1,0 +1,80 @@
+"""Extenders: services that kube-scheduler asks over HTTP while it decides.
+
+They live on real time. A scheduler that waits for one looks idle, and the clock would run away from under it. So its
+questions go through the run's own server, which asks in its place and holds the clock until the answer is there: in
+virtual time an extender takes no time at all.
+"""
+
+from __future__ import annotations
+
+import http.client
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from batkube.api.requests.messages import JSON, TEXT, Request, Response
+from batkube.kernel.errors import InputError
+
+#: The path below which the run's server answers for extenders.
+EXTENDERS_PATH = "/extenders/"
+#: A question may name every node in full.
+MAX_REQUEST = 1 << 30
+
+
+def extender_urls(configuration: Mapping[str, Any]) -> list[str]:
+    """Return the addresses of the extenders of a configuration; "" for one over TLS, which is asked directly."""
+    return [_plain_url(extender) for extender in configuration.get("extenders") or ()]
+
+
+def _plain_url(extender: Mapping[str, Any]) -> str:
+    url = str(extender.get("urlPrefix") or "")
+    return url if urlsplit(url).scheme == "http" and not extender.get("enableHTTPS") else ""
+
+
+def reject_binding_extenders(configuration: Mapping[str, Any], path: Path) -> None:
+    """Refuse an extender that binds pods: for that it had to reach the API while the clock waits for its answer."""
+    for number, extender in enumerate(configuration.get("extenders") or ()):
+        if extender.get("bindVerb"):
+            raise InputError(
+                path,
+                at=f"extenders[{number}].bindVerb",
+                problem="an extender cannot bind pods on virtual time, since it is not on the run's clock",
+                remedy="leave binding to the scheduler",
+            )
+
+
+class ExtenderProxy:
+    """The extenders of one scheduler, by their number in its configuration."""
+
+    def __init__(self, urls: Sequence[str], patience_s: float) -> None:
+        """`patience_s` is how long, in real time, an answer may take."""
+        self._urls = urls
+        self._patience_s = patience_s
+
+    def rewrite_configuration(self, configuration: Mapping[str, Any], server: str) -> dict[str, Any]:
+        """Return a configuration whose extenders are asked through `server`."""
+        if not any(self._urls):
+            return dict(configuration)
+        changed = [
+            {**extender, "urlPrefix": f"{server}{EXTENDERS_PATH}{number}"} if url else extender
+            for number, (extender, url) in enumerate(zip(configuration["extenders"], self._urls, strict=True))
+        ]
+        return {**configuration, "extenders": changed}
+
+    def forward(self, request: Request) -> Response:
+        """Return the answer to a request below `EXTENDERS_PATH`; one that cannot be had is a gateway's failure."""
+        number, _, verb = request.path.removeprefix(EXTENDERS_PATH).partition("/")
+        url = self._urls[int(number)].rstrip("/")
+        target = urlsplit(f"{url}/{quote(verb)}")
+        headers = {"Content-Type": request.headers.get("content-type", JSON)}
+        connection = http.client.HTTPConnection(target.hostname or "", target.port, timeout=self._patience_s)
+        try:
+            connection.request(request.method, target.path, request.body, headers)
+            answer = connection.getresponse()
+            return Response(answer.status, answer.read(), answer.getheader("Content-Type") or JSON)
+        except (OSError, http.client.HTTPException) as problem:
+            code = http.HTTPStatus.GATEWAY_TIMEOUT if isinstance(problem, TimeoutError) else http.HTTPStatus.BAD_GATEWAY
+            return Response(code, f"{url}: {problem}\n".encode(), TEXT)
+        finally:
+            connection.close()

@@ -1,0 +1,315 @@
+"""Outside schedulers: real programs on the run's clock, talking to the run's own API server."""
+
+from __future__ import annotations
+
+import functools
+import hmac
+import logging
+import os
+import random
+import re
+import secrets
+import ssl
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+from batkube.api.assembly import Api
+from batkube.api.connections.polled.program_listener import ProgramListener
+from batkube.api.connections.polled.server import PolledServer
+from batkube.api.connections.polled.transmission import DisturbedPieces, Transmission, WholePieces
+from batkube.api.connections.protocol.connection import MAX_BODY_BYTES, Handler
+from batkube.api.requests.messages import Request, Response, Stream
+from batkube.api.requests.users import MASTERS, authenticated_user
+from batkube.api.verbs.handlers.objects import PATH_NOT_FOUND
+from batkube.cluster.mapping import NODE, POD
+from batkube.cluster.pods.usage import PodUsage
+from batkube.cluster.store import Store
+from batkube.cluster.world import World
+from batkube.kernel.errors import InputError
+from batkube.kernel.instants import UNIX_START, Instant, as_float_s
+from batkube.programs.observation.conflicts import SchedulerConflicts
+from batkube.programs.program import ExternalProgram, ProgramSetup, RunServer
+from batkube.programs.startup.command_lines import ProgramFolder, command_line, served_scheduler_names
+from batkube.programs.startup.environment import PROXY_PORT, environment_of, uses_proxy
+from batkube.programs.startup.extenders import EXTENDERS_PATH, MAX_REQUEST, ExtenderProxy, extender_urls
+from batkube.programs.time_driver import CoordinatedTimeDriver
+from batkube.scenarios.disturbances import Disturbance
+from batkube.scenarios.scenario import Scenario
+from batkube.schedulers.clocks import ClockKind
+from batkube.timing.coordinator import Attachment, Coordinator
+from batkube.timing.costs import ZERO, DecisionCost, MeasuredCost, ModelledCost, parse_cost
+from batkube.timing.loop import ExternalHorizon
+from batkube.timing.pages.clock_page import ClockPage
+from batkube.timing.pages.interruptions import HeadStart, Interruptions
+from batkube.timing.pages.session_page import SessionPage
+from batkube.timing.processes.attached_process import AttachedProcess
+from batkube.timing.processes.program_log import ProgramLog
+from batkube.timing.time_rules import TimeMode
+
+EPOCH_NS = -int(UNIX_START)
+#: The path of objects of a group.
+_OBJECTS = re.compile(r"/apis/([^/]+/[^/]+)/(?:namespaces/[^/]+/)?([^/]+)")
+
+_log = logging.getLogger(__name__)
+
+
+class NoTimers:
+    """Watches in a run never end by themselves and need no bookmarks: connections do not break, and nothing is lost."""
+
+    def after(self, seconds: float, callback: Callable[[], None]) -> Callable[[], None]:
+        """Call nothing: whatever the server wants to do after a while is needless here."""
+        return _cancel_nothing
+
+
+def _cancel_nothing() -> None:
+    """Cancel what will not happen."""
+
+
+class _ProgramGate:
+    """Lets in who knows the secret part of the path; client-go sends tokens over TLS only, which a run does without.
+
+    One that is open asks nobody who he is, as `kubectl proxy` does: the listener lets in nobody but the program.
+    """
+
+    def __init__(
+        self, server: RunServer, program: str, secret: str, extenders: ExtenderProxy, *, is_open: bool = False
+    ) -> None:
+        self._api = server.api
+        self._program = program
+        self._conflicts = server.conflicts
+        self._is_open = is_open
+        self._extenders = extenders
+        self._prefix = f"/{secret}"
+        self._authorization = f"Bearer {server.token}"
+        self._unknown_kinds = server.unknown_kinds
+
+    def handle(self, request: Request) -> Response | Stream:
+        """Answer a request below the secret path as the administrator's."""
+        # Compared in a time that does not tell how much of a guess was right.
+        end = len(self._prefix)
+        if hmac.compare_digest(request.path[: end + 1].encode(), f"{self._prefix}/".encode()):
+            request.path = request.path[end:]
+            if request.path.startswith(EXTENDERS_PATH):
+                return self._extenders.forward(request)
+            request.headers["authorization"] = self._authorization
+        elif self._is_open:
+            request.headers.setdefault("authorization", self._authorization)
+        answer = self._api.handle(request)
+        if answer is PATH_NOT_FOUND:
+            self._note_unknown(request.path)
+        if self._conflicts is not None and isinstance(answer, Response):
+            self._conflicts.record_response(self._program, request.method, request.path, answer.status)
+        return answer
+
+    def _note_unknown(self, path: str) -> None:
+        """Take note of a kind that is asked for in vain; what a program looks up of whole groups may well be absent."""
+        match = _OBJECTS.match(path)
+        kind = f"{match[2]} of {match[1]}" if match else ""
+        if kind and kind not in self._unknown_kinds:
+            self._unknown_kinds.append(kind)
+
+    def too_large(self) -> Response:
+        """Answer a request whose body is larger than is taken."""
+        return self._api.too_large()
+
+
+def start_coordinated(setup: ProgramSetup, frontier: ExternalHorizon | None = None) -> CoordinatedTimeDriver:
+    """Start the programs of a run on its clock, before the first job arrives."""
+    attachments = start_all(
+        setup,
+        lambda program, folder: _start_attached(program, setup, folder),
+        lambda started: Coordinator(started, EPOCH_NS).stop(),
+    )
+    return CoordinatedTimeDriver(setup.world, attachments, setup.observer, setup.scenario.patience, EPOCH_NS, frontier)
+
+
+_Started = TypeVar("_Started")
+
+
+def start_all(
+    setup: ProgramSetup,
+    start: Callable[[ExternalProgram, Path], _Started],
+    stop: Callable[[list[_Started]], None],
+) -> list[_Started]:
+    """Start every program with a folder of its own; if one cannot be started, those before it are ended."""
+    started: list[_Started] = []
+    try:
+        for program in setup.programs:
+            folder = setup.folder / program.folder
+            folder.mkdir(parents=True, exist_ok=True)
+            started.append(start(program, folder))
+    except BaseException:
+        stop(started)
+        raise
+    return started
+
+
+def make_server(
+    world: World,
+    use: PodUsage | None = None,
+    more_versions: Sequence[str] = (),
+    conflicts: SchedulerConflicts | None = None,
+) -> RunServer:
+    """Return the API server of a run; `more_versions` are served as well, and `conflicts` hears of bindings.
+
+    `use` tells what pods use.
+    """
+    token = secrets.token_urlsafe()
+    users = {token: authenticated_user("admin", "admin", (MASTERS,))}
+    clock = world.clock
+    api = Api(
+        world.store,
+        lambda: clock.event_time,
+        NoTimers(),
+        world.streams,
+        users,
+        bare=True,
+        use=use,
+        notes=world.notes,
+        more_versions=more_versions,
+    )
+    api.bootstrap(clock.now, 6443)
+    return RunServer(api, token, [], conflicts)
+
+
+def _start_attached(scheduler: ExternalProgram, setup: ProgramSetup, folder: Path) -> Attachment:
+    """Start a program on the run's clock; what schedulers decide may cost time."""
+    asks_extenders = any(extender_urls(scheduler.configuration))
+    listen = functools.partial(
+        PolledServer,
+        max_body=MAX_REQUEST if asks_extenders else MAX_BODY_BYTES,
+        transmission=_transmission(setup.scenario),
+    )
+    process, api_server = start_program(scheduler, listen, setup, folder)
+    api_server.page = process.page
+    if Disturbance.SLOW_PROGRAM in setup.scenario.disturb:
+        process.interruptions = Interruptions(process.pid, _unseeded_random())
+    if Disturbance.WAKE_UPS in setup.scenario.disturb:
+        process.page.head_start = HeadStart(_unseeded_random())
+    cost = _decision_cost(setup.scenario, process, setup.world.store) if served_scheduler_names(scheduler) else None
+    return Attachment(process, api_server, cost, setup.scenario.watchdog)
+
+
+def _transmission(scenario: Scenario) -> Transmission:
+    """Return how the server sends pieces: whole, unless the scenario disturbs them."""
+    late, cut, pause = (
+        one in scenario.disturb for one in (Disturbance.SLOW_SERVER, Disturbance.CUTS, Disturbance.PAUSES)
+    )
+    if not (late or cut or pause):
+        return WholePieces()
+    return DisturbedPieces(_unseeded_random(), late=late, cut=cut, pause=pause)
+
+
+def _unseeded_random() -> random.Random:
+    """Return randomness that is another one in every run: disturbances must not matter."""
+    return random.Random(secrets.randbits(64))
+
+
+class ProgramServer(Protocol):
+    """A server of one program."""
+
+    #: What is shown to clients that speak TLS.
+    tls: ssl.SSLContext | None
+
+    def close(self) -> None:
+        """Stop listening."""
+
+
+_Server = TypeVar("_Server", bound=ProgramServer)
+
+
+def start_program(
+    scheduler: ExternalProgram,
+    listen: Callable[[Handler, ProgramListener], _Server],
+    setup: ProgramSetup,
+    folder: Path,
+) -> tuple[AttachedProcess, _Server]:
+    """Start a scheduler with its own connection to the API, and return both; its files go into `folder`."""
+    scenario, server = setup.scenario, setup.server
+    secret = secrets.token_urlsafe()
+    held = scenario.time.mode is TimeMode.EXACT
+    extenders = ExtenderProxy(extender_urls(scheduler.configuration) if held else [], as_float_s(scenario.watchdog))
+    listener, is_open = _listener(scheduler, secret), uses_proxy(scheduler)
+    api_server = listen(_ProgramGate(server, scheduler.folder, secret, extenders, is_open=is_open), listener)
+    log = ProgramLog(folder / "log.txt")
+    temporary = tempfile.TemporaryDirectory(prefix="batkube-", ignore_cleanup_errors=True)
+    (own, own_descriptors), (theirs, their_descriptors) = (
+        _program_folder(scheduler, one) for one in (folder, Path(temporary.name))
+    )
+    descriptors = (*own_descriptors, *their_descriptors)
+    try:
+        command = command_line(scheduler, own, listener.port, secret, extenders)
+        environment = environment_of(scheduler, own, theirs.program_path, listener.port, scenario.seed, server.token)
+        api_server.tls = environment.tls
+        page = _clock_page(scheduler, setup.world.clock.now, listener.port, scenario, log)
+        _log.info("%s is started: %s, with its files in %s", scheduler.name, command[0], folder)
+        process = AttachedProcess(
+            scheduler.name, command, page, log, environment.variables, environment.prepare, descriptors
+        )
+    except InputError:
+        log.close()
+        api_server.close()
+        temporary.cleanup()
+        raise
+    finally:
+        for descriptor in descriptors:
+            os.close(descriptor)
+    process.temporary = temporary
+    listener.allow(process.pid, lambda: page.connect_count)
+    return process, api_server
+
+
+def _program_folder(scheduler: ExternalProgram, folder: Path) -> tuple[ProgramFolder, tuple[int, ...]]:
+    """Return a program's folder, with the path under which it knows it and the descriptors it inherits for that.
+
+    The path of an output folder is another one in every run, its last part at random until the run is over. A Go
+    program gets the same path each time: that of an open descriptor. Other programs may start children without it.
+    """
+    if scheduler.start.clock is not ClockKind.GO:
+        return ProgramFolder(folder, str(folder)), ()
+    descriptor = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    return ProgramFolder(folder, f"/proc/self/fd/{descriptor}"), (descriptor,)
+
+
+def _listener(scheduler: ExternalProgram, secret: str) -> ProgramListener:
+    """Listen for a program, at the port where it looks for us if it says so."""
+    port = scheduler.start.proxy_port
+    try:
+        return ProgramListener(secret, port)
+    except OSError as error:
+        raise InputError(
+            f"program {scheduler.name!r}",
+            problem=f"expects the API at port {port}, which is taken: {error.strerror}",
+            remedy="end what listens there, another run for instance",
+        ) from error
+
+
+def _clock_page(scheduler: ExternalProgram, now: Instant, port: int, scenario: Scenario, log: ProgramLog) -> ClockPage:
+    """Return the clock of a program; one that lives on real time leaves it unread."""
+    kind = scheduler.start.clock
+    if kind in (ClockKind.GO, ClockKind.REAL):
+        return ClockPage(now + EPOCH_NS, deterministic=scenario.deterministic, seed=scenario.seed, port=port)
+    return SessionPage(
+        now + EPOCH_NS,
+        deterministic=scenario.deterministic,
+        seed=scenario.seed,
+        port=port,
+        # The library leads there, wherever it is; so several runs can go on at a time.
+        proxy_port=PROXY_PORT if kind is ClockKind.PRELOAD else 0,
+        drain=log.drain,
+    )
+
+
+def _decision_cost(scenario: Scenario, process: AttachedProcess, store: Store) -> DecisionCost | None:
+    if scenario.decision_cost == ZERO:
+        return None
+    model = parse_cost(scenario.decision_cost)
+    if model is None:
+        return MeasuredCost(process.cpu_ns)
+    return ModelledCost(
+        model,
+        nodes=lambda: len(store.entries(NODE)),
+        pending_pods=lambda: sum("nodeName" not in pod["spec"] for pod, _ in store.entries(POD).values()),
+    )

@@ -1,0 +1,91 @@
+"""How time goes on in a run with outside programs: not before all of them are idle."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from batkube.cluster.world import World
+from batkube.kernel.instants import Duration, Instant
+from batkube.programs.observation.failed_attempts import AttemptLog
+from batkube.programs.observation.observer import ProgramObserver
+from batkube.timing.coordinator import Attachment, Coordinator
+from batkube.timing.loop import ExternalHorizon
+
+
+class CoordinatedTimeDriver:
+    """Outside programs whose clock moves only when all of them are idle."""
+
+    def __init__(
+        self,
+        world: World,
+        attachments: Sequence[Attachment],
+        observer: ProgramObserver,
+        patience: Duration,
+        epoch_ns: int,
+        frontier: ExternalHorizon | None = None,
+    ) -> None:
+        """`patience` is for how long, in virtual time, nothing may change when nothing is due."""
+        self.attachments = attachments
+        self._agenda = world.agenda
+        self._clock = world.clock
+        self._coordinator = Coordinator(attachments, epoch_ns)
+        self._observer = observer
+        self._patience = patience
+        self._horizon = frontier
+        self._logs = [AttemptLog(attachment.process.log, observer.record_attempt) for attachment in attachments]
+        #: How much had changed in the cluster when something last did, and when that was. A program that only keeps
+        #: itself busy changes nothing.
+        self._activity, self._active_at = observer.activity, world.clock.now
+
+    def advance(self) -> Instant | None:
+        """Settle everybody; then, unless that made something due, move to what is due or done next."""
+        now = self._clock.now
+        self._coordinator.settle(now)
+        self._read_logs(now)
+        if self._observer.activity != self._activity:
+            self._activity, self._active_at = self._observer.activity, now
+        due, end = self._agenda.due, Instant(self._active_at + self._patience)
+        if due is not None and due <= now:
+            return now
+        if len(self._agenda) == 0 and not (self._horizon is not None and self._horizon.expects_events):
+            # Nothing is due, or only what would be for ever.
+            if now >= end:
+                return None
+            due = end if due is None else min(due, end)
+        if self._horizon is not None:
+            due = self._horizon.advance_limit(now, self._next_wakeup(due, now))
+        assert due is not None, "what is on the agenda is due"
+        reached = self._coordinator.advance(now, due)
+        self._read_logs(reached)
+        return reached
+
+    def _next_wakeup(self, due: Instant | None, now: Instant) -> Instant | None:
+        """Return when the programs or the agenda have something to do, whichever is first."""
+        own = self._coordinator.next_instant(now)
+        return min((one for one in (due, own) if one is not None), default=None)
+
+    def columns(self) -> dict[str, str | int]:
+        """Return nothing: here time has no part in the results."""
+        return {}
+
+    def _read_logs(self, now: Instant) -> None:
+        """Take note of what the programs logged up to `now`."""
+        for log in self._logs:
+            log.read(now)
+
+    def stop(self) -> None:
+        """End every program."""
+        for attachment in self.attachments:
+            attachment.server.read_ready()
+            name, page, listener = attachment.process.name, attachment.page, attachment.server.listener
+            elsewhere = page.foreign_connections + max(
+                0, page.connect_count - listener.accepted - listener.closed_unidentified
+            )
+            self._observer.note_real_time_use(name, page.unsupported_features)
+            self._observer.note_foreign_connections(name, elsewhere, page.foreign_bytes)
+            if not attachment.is_repeatable:
+                self._observer.note_nondeterminism(name)
+            self._observer.note_intruders(name, page.connect_count, listener)
+        self._coordinator.stop()
+        for attachment in self.attachments:
+            self._observer.note_end(attachment.process)

@@ -1,0 +1,1 @@
+"""Builds of schedulers: Go toolchains, compilation, the cache of built programs."""

@@ -1,0 +1,72 @@
+"""What `serve` does about a bug of ours: it ends with the bug's story, or logs it and continues (`--keep-going`).
+
+Requests and appointments report what they raise. Everything else that fails does so in a callback of the event loop
+or in a thread, and is reported from there: timers of watches, streams, the tidying up of memory.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import threading
+import traceback
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from batkube.kernel.errors import as_bug
+from batkube.kernel.fidelity import FidelityNote, FidelityNotes
+
+log = logging.getLogger(__name__)
+
+_KEPT_GOING = FidelityNote("bug", "Batkube failed at something, logged it and continued: do not trust the results")
+_PACKAGE = str(Path(__file__).parent.parent)
+
+
+class BugReports:
+    """Receives every unexpected error of a served cluster."""
+
+    def __init__(self, end: Callable[[Exception], None], notes: FidelityNotes, *, keep_going: bool) -> None:
+        """`end` ends the service with an error."""
+        self._end = end
+        self._notes = notes
+        self._keep_going = keep_going
+
+    def report(self, error: Exception) -> None:
+        """End the service with `error`, or log and note it; called within the event loop."""
+        if not self._keep_going:
+            self._end(error)
+            return
+        story = str(as_bug(error))
+        log.error("%s", story, exc_info=error)
+        self._notes.add(_KEPT_GOING, example=story)
+
+    @contextlib.contextmanager
+    def installed(self, loop: asyncio.AbstractEventLoop) -> Iterator[None]:
+        """Receive, as long as the block runs, what fails in callbacks of `loop` and in threads."""
+
+        def in_callback(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+            error = context.get("exception")
+            if isinstance(error, Exception) and _is_ours(error):
+                self.report(error)
+            else:
+                loop.default_exception_handler(context)
+
+        def in_thread(failed: threading.ExceptHookArgs) -> None:
+            if isinstance(failed.exc_value, Exception) and not loop.is_closed():
+                loop.call_soon_threadsafe(self.report, failed.exc_value)
+
+        before = threading.excepthook
+        loop.set_exception_handler(in_callback)
+        threading.excepthook = in_thread
+        try:
+            yield
+        finally:
+            threading.excepthook = before
+            loop.set_exception_handler(None)
+
+
+def _is_ours(error: Exception) -> bool:
+    """Return whether an error passed through our code, and not only through asyncio's, which clients can provoke."""
+    return any(frame.f_code.co_filename.startswith(_PACKAGE) for frame, _ in traceback.walk_tb(error.__traceback__))

@@ -1,0 +1,63 @@
+"""A real kube-controller-manager beside a served cluster: a client like any other, on the real clock.
+
+The program of the catalogue is the same that a run takes. Without a page of its own it reads the machine's clock, as
+any program does, and so it can only keep step with a cluster whose seconds are real ones.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import subprocess
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from batkube.kernel.errors import RunFailed
+from batkube.programs.program import ExternalProgram
+from batkube.programs.selection.controller_manager import CONTROLLERS_FLAG, NODE_LIFECYCLE
+from batkube.programs.startup.command_lines import arguments_of
+from batkube.timing.processes.parent_death import kill_with_parent
+from batkube.timing.processes.program_log import last_lines
+
+#: Within the folder of what is served.
+LOG_FILE = "kube-controller-manager.log"
+#: All that it has, but for the one that would take nodes for dead that do not report every few seconds.
+_CONTROLLERS = f"{CONTROLLERS_FLAG}*,-{NODE_LIFECYCLE}"
+
+
+class ControllerManagerProcess:
+    """The process, and what it logs."""
+
+    def __init__(self, program: ExternalProgram, kubeconfig: Path, log: Path) -> None:
+        self._name = program.name
+        self._log = log
+        if not any(text.startswith(CONTROLLERS_FLAG) for text in program.arguments):
+            program = replace(program, arguments=(*program.arguments, _CONTROLLERS))
+        command = [str(program.binary), *arguments_of(program, {"kubeconfig": str(kubeconfig)})]
+        with log.open("ab") as file:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=subprocess.STDOUT,
+                env={"TZ": "UTC"},
+                start_new_session=True,
+                preexec_fn=kill_with_parent(),
+            )
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator[None]:
+        """End the program when the block does."""
+        try:
+            yield
+        finally:
+            self._process.kill()
+            self._process.wait()
+
+    async def wait_for_exit(self) -> None:
+        """Wait until the program ends by itself, and raise RunFailed then: nobody looks after the objects any more."""
+        code = await asyncio.to_thread(self._process.wait)
+        lines = last_lines(self._log.read_text(encoding="utf-8", errors="replace"))
+        end = "\n".join(f"    {line}" for line in lines) or "    (it logged nothing)"
+        raise RunFailed(f"{self._name} ended with exit code {code}; its last lines, of {self._log.name}:\n{end}")

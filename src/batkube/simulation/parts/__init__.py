@@ -1,0 +1,1 @@
+"""Parts of a run: completion tracking, auditor, energy, Batsim connection."""

@@ -1,0 +1,217 @@
+"""The auditor of a run compares, at settled instants, what schedulers believe of the cluster with the cluster.
+
+Policies of ours are asked which pods they believe to be on which node. kube-scheduler compares its cache itself.
+KubeFlux writes its picture of the cluster to a file, with what it knows to be wrong with it (`kubeflux_pictures`). Of
+all other schedulers only decisions can be judged: a pod that is bound where there is no room is a violation of the run,
+and a pod that is left waiting though there is room is told here.
+
+An instant is settled when nothing has changed for a moment, so that everybody has heard of everything: programs on the
+run's clock gather news for a millisecond. Each difference has a line in the journal when it is seen first, and one
+when it is gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from batkube.cluster.mapping import NODE, POD
+from batkube.cluster.nodes.constraints import NodeConstraints
+from batkube.cluster.pods.accessors import is_finished, node_of_pod
+from batkube.cluster.pods.resources import add_amounts, allocatable_of, demand_of
+from batkube.cluster.store import Batch, Key, KubeObject
+from batkube.cluster.world import World
+from batkube.kernel.agenda import Rank
+from batkube.kernel.fidelity import FidelityNote
+from batkube.kernel.instants import Duration, Instant, after, instant_of, seconds
+from batkube.kubeflux.audit import Auditor, cache_differences
+from batkube.kubeflux.scheduler_cache import NodeAccount, SchedulerCache
+from batkube.policies.runtime.policy_scheduler import PolicyScheduler
+from batkube.simulation.parts.kubeflux_audit import AuditLine, KubeFluxAuditReader
+
+if TYPE_CHECKING:
+    from batkube.programs.cache_comparison import CacheComparison
+
+#: Where KubeFlux writes, in the folder of its files.
+KUBEFLUX_FILE = "audit.jsonl"
+LEFT_WAITING = "left waiting"
+#: Looks are so much after every whole interval: what happens at round times has been answered by then.
+_CHECK_OFFSET = seconds("0.01")
+#: For how long nothing has changed at a settled instant, and how often such an instant is waited for.
+_SETTLE_TIME, _MAX_RETRIES = seconds("0.005"), 100
+_WRONG_BELIEF = FidelityNote("auditor", "what a scheduler believed of the cluster was not so; see audit.jsonl")
+_NO_ANSWER = FidelityNote("auditor", "a scheduler did not compare its cache when it was asked to")
+
+
+class RunAuditor:
+    """Looks at every so many seconds of virtual time."""
+
+    def __init__(
+        self,
+        world: World,
+        interval: Duration,
+        policy: PolicyScheduler | None,
+        comparisons: Sequence[CacheComparison],
+        folder: Path,
+        *,
+        is_outside: bool,
+    ) -> None:
+        """`folder` is that of the programs' files; `is_outside` says that programs schedule."""
+        self._world = world
+        self._interval = interval
+        self._policy = policy
+        self._comparisons = comparisons
+        self._folder = folder
+        self._has_external_scheduler = is_outside
+        self._auditor = Auditor()
+        self._kubeflux_readers: dict[Path, KubeFluxAuditReader] = {}
+        self._waiting: dict[Key, Instant] = {}
+        self._lines: list[AuditLine] = []
+        #: How often was looked, how often a scheduler gave no answer, and how often there was no settled instant.
+        self.check_count = 0
+        self.unanswered_count = 0
+        self.unsettled_count = 0
+        self._changed_at = Instant(0)
+        for kind in (NODE, POD):
+            world.store.subscribe(kind, self._on_changed)
+        self._book_check(Instant(_CHECK_OFFSET), Instant(_CHECK_OFFSET))
+
+    def _on_changed(self, batch: Batch, now: Instant) -> None:
+        self._changed_at = now
+
+    def _book_check(self, due: Instant, now: Instant) -> None:
+        """Book the next look after the one that was due then."""
+        while due <= now:
+            due = after(due, self._interval)
+
+        def come(now: Instant) -> None:
+            if now - self._changed_at >= _SETTLE_TIME:
+                self.check_count += 1
+                self._check(now)
+            elif now - due < _MAX_RETRIES * _SETTLE_TIME:
+                self._world.agenda.book(after(now, _SETTLE_TIME), Rank.FINISH, come, is_routine=True)
+                return
+            else:
+                self.unsettled_count += 1
+            self._book_check(due, now)
+
+        self._world.agenda.book(due, Rank.FINISH, come, is_routine=True)
+
+    def _check(self, now: Instant) -> None:
+        if self._policy is not None:
+            believed = _node_accounts(self._world, self._policy.assumed_nodes())
+            true = _node_accounts(self._world, self._actual_places())
+            self._record(self._auditor.update(set(cache_differences(believed, true)), now), now)
+        for comparison in self._comparisons:
+            mismatches = comparison.run(now)
+            self.unanswered_count += mismatches is None
+            self._record(mismatches or (), now)
+        if self._has_external_scheduler:
+            self._check_kubeflux(now)
+            self._check_left_waiting(now)
+
+    def _check_kubeflux(self, now: Instant) -> None:
+        paths = sorted(self._folder.rglob(KUBEFLUX_FILE))
+        if not paths:
+            return
+        store = self._world.store
+        true = SchedulerCache.build(store.all(NODE).values(), store.all(POD).values()).accounts
+        for path in paths:
+            self._record(self._kubeflux_readers.setdefault(path, KubeFluxAuditReader(path)).check(true, now), now)
+
+    def _record(self, lines: Iterable[Mapping[str, Any]], now: Instant) -> None:
+        """Keep lines for the file, and write each into the journal."""
+        for line in lines:
+            self._lines.append(dict(line))
+            is_over = line.get("is") == "over"
+            fields = {key: str(line[key]) for key in ("kind", "scheduler", "node", "pod", "what") if line.get(key)}
+            amounts = " ".join(f"{name}={count}" for name, count in line.get("amounts", {}).items())
+            fields |= {"amounts": amounts} if amounts else {}
+            since = line["since"] if is_over else line["at"]
+            self._world.journal.append(now, "agree" if is_over else "differ", **fields, since=since)
+
+    def _actual_places(self) -> dict[Key, str]:
+        pods = self._world.store.all(POD).items()
+        return {key: node_of_pod(pod) for key, pod in pods if node_of_pod(pod) and not is_finished(pod)}
+
+    def _check_left_waiting(self, now: Instant) -> None:
+        """Tell of pods that have waited since the last look at least, though there is room for them on some node."""
+        store, free = self._world.store, self._free_resources()
+        current: set[Key] = set()
+        lines: list[AuditLine] = []
+        for key, pod in store.all(POD).items():
+            is_waiting = not node_of_pod(pod) and not is_finished(pod) and not pod["spec"].get("schedulingGates")
+            if not is_waiting or instant_of(pod["metadata"]["creationTimestamp"]) > now - self._interval:
+                continue
+            node = _first_fitting_node(pod, store.all(NODE).values(), free)
+            if node is not None:
+                current.add(key)
+                if key not in self._waiting:
+                    self._waiting[key] = now
+                    line: AuditLine = {"kind": LEFT_WAITING, "node": node, "pod": str(key), "amounts": demand_of(pod)}
+                    lines.append({**line, "at": now, "is": "new"})
+        for key in sorted(self._waiting.keys() - current):
+            line = {"kind": LEFT_WAITING, "node": "", "pod": str(key), "at": now, "is": "over"}
+            lines.append({**line, "since": self._waiting.pop(key)})
+        self._record(lines, now)
+
+    def _free_resources(self) -> dict[str, dict[str, int]]:
+        store = self._world.store
+        free = {node["metadata"]["name"]: allocatable_of(node) for node in store.all(NODE).values()}
+        for key, name in self._actual_places().items():
+            pod = store.get(POD, key)
+            if pod is not None and name in free:
+                add_amounts(free[name], demand_of(pod), -1)
+        return free
+
+    def lines(self) -> list[AuditLine]:
+        """Return all that was found, in the order of time."""
+        return sorted(self._lines, key=lambda line: int(line["at"]))
+
+    def finish(self, now: Instant) -> None:
+        """Take what was told since the last look, and note what was found for whoever reads the end of the run."""
+        for path in sorted(self._folder.rglob(KUBEFLUX_FILE)):
+            self._record(self._kubeflux_readers.setdefault(path, KubeFluxAuditReader(path)).read_new_lines(), now)
+        lines = [line for line in self.lines() if line.get("is", "new") == "new"]
+        beliefs = [line for line in lines if line["kind"] != LEFT_WAITING]
+        if beliefs:
+            first = beliefs[0]
+            example = " ".join(str(first[key]) for key in ("kind", "node", "pod", "what") if first.get(key))
+            self._world.notes.add(_WRONG_BELIEF, example=example, count=len(beliefs))
+        if self.unanswered_count:
+            self._world.notes.add(_NO_ANSWER, example="SIGUSR2", count=self.unanswered_count)
+
+    def write(self, path: Path) -> None:
+        """Write all that was found, a line of JSON each; first how often was looked."""
+        head: dict[str, object] = {
+            "kind": "looks",
+            "count": self.check_count,
+            "unanswered": self.unanswered_count,
+            "unsettled": self.unsettled_count,
+        }
+        path.write_bytes(b"".join(msgspec.json.encode(line) + b"\n" for line in (head, *self.lines())))
+
+
+def _node_accounts(world: World, places: dict[Key, str]) -> dict[str, NodeAccount]:
+    accounts: dict[str, NodeAccount] = {}
+    for key, name in places.items():
+        pod = world.store.get(POD, key)
+        accounts.setdefault(name, NodeAccount()).held[key] = {} if pod is None else demand_of(pod)
+    return accounts
+
+
+def _first_fitting_node(pod: KubeObject, nodes: Iterable[KubeObject], free: dict[str, dict[str, int]]) -> str | None:
+    """Return the first node that would take a pod, None if there is none."""
+    rules, demand = NodeConstraints(pod["spec"]), demand_of(pod)
+    for node in nodes:
+        name: str = node["metadata"]["name"]
+        left = free[name]
+        if (
+            all(left.get(resource, 0) >= count for resource, count in demand.items())
+            and rules.rejection_reason(node) is None
+        ):
+            return name
+    return None

@@ -1,0 +1,40 @@
+"""The parts of a run in which jobs compute and communicate, or energy counts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from batkube.cluster.world import World
+from batkube.simulation.preparation.inputs import Inputs
+
+if TYPE_CHECKING:
+    from batkube.execution.jobs.work_runners import FluidWorkRunner
+    from batkube.execution.nodes.power_switches import PowerSwitches
+    from batkube.execution.profiles.energy_log import EnergyLog
+
+
+class EnergyParts(NamedTuple):
+    """The work of jobs, where some slow down others; and where energy counts, the book of it and machines' switches."""
+
+    execution_work: FluidWorkRunner | None = None
+    energy_book: EnergyLog | None = None
+    switches: PowerSwitches | None = None
+
+
+def create_energy_parts(world: World, inputs: Inputs) -> EnergyParts:
+    """Put together what a run needs whose jobs do more than wait."""
+    model = inputs.fluid_model
+    if model is None:
+        return EnergyParts()
+    # Imported only where they are needed: most jobs only wait.
+    from batkube.execution.jobs.work_runners import FluidWorkRunner
+    from batkube.execution.nodes.power_switches import PowerSwitches
+
+    platform = model.new_platform()
+    runner = model.new_runner(world.agenda, platform)
+    book = model.new_energy_log(platform) if inputs.scenario.energy else None
+    switches = None
+    if book is not None:
+        runner.meters = book.meters
+        switches = PowerSwitches(world, inputs.platform.machines, runner, book)
+    return EnergyParts(FluidWorkRunner(world.agenda, runner, book), book, switches)

@@ -1,0 +1,62 @@
+"""The picture that a KubeFlux of a run has of the cluster, read from its own files and compared with the cluster.
+
+KubeFlux writes down each difference that it finds itself. A change that it has not heard of it cannot find, so its
+whole picture is compared here as well, and differences that it has not written down are added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from batkube.kernel.instants import Instant
+from batkube.kubeflux.audit import Auditor, CacheDifference, cache_differences
+from batkube.kubeflux.scheduler_cache import NodeAccount, cache_file
+
+_ACCOUNTS_DECODER = msgspec.json.Decoder(dict[str, NodeAccount])
+AuditLine = dict[str, Any]
+
+
+class KubeFluxAuditReader:
+    """The files of one KubeFlux."""
+
+    def __init__(self, path: Path) -> None:
+        """`path` is the file of the differences that it tells."""
+        self._path = path
+        self._offset = 0
+        #: What it knows to be wrong at present.
+        self._reported: set[CacheDifference] = set()
+        self._auditor = Auditor()
+
+    def check(self, true: Mapping[str, NodeAccount], now: Instant) -> list[AuditLine]:
+        """Return what is new at a settled instant: what it told since the last one, and what it could not tell."""
+        lines = self.read_new_lines()
+        picture = cache_file(self._path)
+        if picture.is_file():
+            wrong = set(cache_differences(_ACCOUNTS_DECODER.decode(picture.read_bytes()), true))
+            lines += self._with_scheduler(self._auditor.update(wrong - self._reported, now))
+        return lines
+
+    def read_new_lines(self) -> list[AuditLine]:
+        """Return what it told since it was last asked."""
+        if not self._path.is_file():
+            return []
+        with self._path.open("rb") as file:
+            file.seek(self._offset)
+            text = file.read()
+        self._offset += len(text)
+        lines = [msgspec.json.decode(line) for line in text.splitlines()]
+        for line in lines:
+            amounts = tuple(sorted(line["amounts"].items()))
+            difference = CacheDifference(line["kind"], line["node"], line["pod"], amounts)
+            if line["is"] == "new":
+                self._reported.add(difference)
+            else:
+                self._reported.discard(difference)
+        return self._with_scheduler(lines)
+
+    def _with_scheduler(self, lines: list[AuditLine]) -> list[AuditLine]:
+        return [{**line, "scheduler": self._path.parent.name} for line in lines]

@@ -1,0 +1,1 @@
+"""Preparation: the inputs of a run, read and validated before it starts."""

@@ -1,0 +1,219 @@
+"""In which form a run's jobs are submitted: as the scenario says, or their scheduler's entry in the catalogue."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from batkube.cluster.client import BulkClient, Client
+from batkube.cluster.jobs.executions import JobExecution
+from batkube.cluster.jobs.outcomes import PastAttempts
+from batkube.cluster.jobs.submission_forms import (
+    DEFAULT_QUEUE,
+    KUEUE,
+    POD_GROUP_APIS,
+    VOLCANO_JOBS,
+    GroupedPodFactory,
+    PodGroupApi,
+    SubmissionForm,
+    indexed_job_of,
+    local_queue_of,
+    priority_class_of,
+    queue_name,
+    queue_of,
+    volcano_job_of,
+)
+from batkube.cluster.mapping import NAMESPACE, PodFactory, ResourceModel
+from batkube.cluster.store import Key, KubeObject
+from batkube.cluster.world import World
+from batkube.execution.jobs.creators import JobCreator, ObjectCreator, PodCreator, PodGroupCreator
+from batkube.kernel.errors import InputError
+from batkube.kernel.instants import Instant
+from batkube.programs.program import ExternalProgram
+from batkube.schedulers.named_programs import ProgramStart
+from batkube.workloads.model import Job
+
+JOBS = "jobs.batch"
+_PRIORITY_CLASSES = "priorityclasses.scheduling.k8s.io"
+_VOLCANO_JOBS = f"jobs.{VOLCANO_JOBS.partition('/')[0]}"
+_LOCAL_QUEUES = f"localqueues.{KUEUE.partition('/')[0]}"
+_CLUSTER_QUEUES = f"clusterqueues.{KUEUE.partition('/')[0]}"
+#: Volcano's Queues are of the same group and version as its PodGroups.
+_VOLCANO = POD_GROUP_APIS["scheduling.volcano.sh/v1beta1"]
+#: Forms in which a job names a Queue of its dialect.
+_FORMS_WITH_QUEUE = (SubmissionForm.POD_GROUP, SubmissionForm.VOLCANO_JOB)
+
+
+class JobForm(NamedTuple):
+    """How the jobs of one scheduler are submitted."""
+
+    form: SubmissionForm
+    #: Of its PodGroups, where there are any.
+    dialect: PodGroupApi = _VOLCANO
+
+
+JobForms = Mapping[str, JobForm]
+"""How jobs are submitted, by the `schedulerName` they ask for."""
+
+
+def job_forms_of(wish: str | None, schedulers: Sequence[ExternalProgram], objects: Iterable[KubeObject]) -> JobForms:
+    """Return how the jobs of each scheduler are submitted: as one wishes, or as the scheduler wants it.
+
+    `objects` are those that will be there, definitions of kinds among them. Raises InputError for a form that a
+    scheduler does not know.
+    """
+    if not schedulers:
+        return {}
+    from batkube.programs.startup.command_lines import served_scheduler_names
+
+    kinds = {str(one["metadata"].get("name")) for one in objects if one["kind"] == "CustomResourceDefinition"}
+    job_forms: dict[str, JobForm] = {}
+    for scheduler in schedulers:
+        for name in served_scheduler_names(scheduler):
+            job_forms.setdefault(name, _job_form(wish, scheduler, kinds))
+    return job_forms
+
+
+def is_owned_by_controller(job_form: JobForm) -> bool:
+    """Return whether controllers make the pods of such jobs."""
+    return job_form.form.is_owned
+
+
+def require_job_controller(job_forms: JobForms) -> None:
+    """Refuse forms of which the Job controller makes the pods, where there is none."""
+    for form, _ in job_forms.values():
+        if form in (SubmissionForm.INDEXED_JOB, SubmissionForm.KUEUE_JOB):
+            problem = f"nobody would make the pods of jobs that are submitted as {form.value!r}"
+            raise InputError("controllers", problem=problem, remedy="leave it out, or --submit-as pods")
+
+
+def _job_form(wish: str | None, scheduler: ExternalProgram, kinds: set[str]) -> JobForm:
+    dialects = list(_defined_dialects(scheduler.start, kinds))
+    known = [SubmissionForm.PODS, SubmissionForm.INDEXED_JOB]
+    known += [SubmissionForm.POD_GROUP] if dialects else []
+    known += [SubmissionForm.VOLCANO_JOB] if _VOLCANO_JOBS in kinds else []
+    known += [SubmissionForm.KUEUE_JOB] if _LOCAL_QUEUES in kinds else []
+    text = str(wish or scheduler.start.submit_as)
+    if text not in known:
+        group = scheduler.start.pod_group
+        if text == SubmissionForm.POD_GROUP and group:
+            problem = f"{scheduler.name} knows PodGroups of {group}, and nobody defines that kind"
+            raise InputError("submit-as", problem=problem, remedy="see `definitions` in docs/reference/schedulers.md")
+        problem = f"{scheduler.name} does not know jobs as {text!r}"
+        raise InputError("submit-as", problem=problem, remedy=f"one of {', '.join(known)}")
+    return JobForm(SubmissionForm(text), *dialects[:1])
+
+
+def _defined_dialects(start: ProgramStart, kinds: set[str]) -> Iterable[PodGroupApi]:
+    """Yield the dialects of PodGroups that are defined: first that of a scheduler's entry."""
+    dialects = list(POD_GROUP_APIS.values())
+    if start.pod_group:
+        known = POD_GROUP_APIS.get(start.pod_group, PodGroupApi(start.pod_group))
+        key, label = start.pod_group_key, start.pod_group_label
+        dialects = [known._replace(group_key=label or key or known.group_key, is_label=bool(label) or known.is_label)]
+    yield from (dialect for dialect in dialects if f"podgroups.{dialect.group}" in kinds)
+
+
+def admission_kinds(job_forms: JobForms) -> list[str]:
+    """Return the kinds of objects, as they are stored, by which schedulers tell that they let jobs in."""
+    kinds = []
+    for form, dialect in job_forms.values():
+        if form in (SubmissionForm.POD_GROUP, SubmissionForm.VOLCANO_JOB):
+            kinds.append(f"podgroups.{dialect.group}")
+        elif form is SubmissionForm.KUEUE_JOB:
+            kinds.append(JOBS)
+    return list(dict.fromkeys(kinds))
+
+
+class _JobDependencies:
+    """Makes what jobs refer to, once each, unless it is there."""
+
+    def __init__(self, world: World, client: Client, job_form: JobForm) -> None:
+        self._store = world.store
+        self._client = client
+        self._form, self._dialect = job_form
+
+    def __call__(self, job: Job, now: Instant) -> None:
+        """Make the PriorityClass and the queue of a job."""
+        if job.priority:
+            self._ensure(_PRIORITY_CLASSES, priority_class_of(job.priority), now)
+        name = queue_name(job)
+        if self._form is SubmissionForm.KUEUE_JOB:
+            key = Key(f"{NAMESPACE}/{name}")
+            self._ensure(_LOCAL_QUEUES, local_queue_of(name, self._cluster_queue(name)), now, key)
+        elif self._form in _FORMS_WITH_QUEUE and self._dialect.has_queues and name != DEFAULT_QUEUE:
+            # The default one is there, or the scheduler makes it.
+            self._ensure(f"queues.{self._dialect.group}", queue_of(name, self._dialect.api_version), now)
+
+    def _cluster_queue(self, name: str) -> str:
+        """Return the ClusterQueue that a LocalQueue leads to: that of its name, or else the first one."""
+        known = self._store.entries(_CLUSTER_QUEUES)
+        return name if Key(name) in known else next(iter(known), Key(name))
+
+    def _ensure(self, storage: str, obj: KubeObject, now: Instant, key: Key | None = None) -> None:
+        if self._store.get(storage, key or Key(obj["metadata"]["name"])) is None:
+            self._client.create(storage, obj, now)
+
+
+class DelegatingJobMaker(JobCreator):
+    """Makes each job in the form of its scheduler."""
+
+    def __init__(self, makers: Mapping[str, JobCreator]) -> None:
+        self._makers = makers
+
+    def create(self, job: Job, now: Instant, past: PastAttempts) -> None:
+        """Submit a job."""
+        self._makers[job.scheduler].create(job, now, past)
+
+    def forget_execution(self, course: JobExecution) -> None:
+        """Take note that a course will not go on."""
+        self._makers[course.job.scheduler].forget_execution(course)
+
+    def evict_remaining(self, course: JobExecution, now: Instant) -> None:
+        """Ask what is left of a course to go."""
+        self._makers[course.job.scheduler].evict_remaining(course, now)
+
+    def clean_up(self, job: Job, now: Instant, *, is_killed: bool) -> None:
+        """Clear away what stood for a job."""
+        self._makers[job.scheduler].clean_up(job, now, is_killed=is_killed)
+
+
+def job_maker_of(world: World, model: ResourceModel, client: BulkClient | None, job_forms: JobForms) -> JobCreator:
+    """Return the maker of a run's jobs; `client` is None where only an in-process policy reads them.
+
+    This is the one place where that is decided: with a client, pods are defaulted and admitted as any others.
+    """
+    if client is None:
+        return PodCreator(world, model)
+    makers: dict[JobForm, JobCreator] = {}
+    numbers = itertools.count()
+    for job_form in job_forms.values():
+        if job_form not in makers:
+            makers[job_form] = _create_maker(world, model, client, job_form, numbers)
+    if len(makers) > 1:
+        return DelegatingJobMaker({name: makers[job_form] for name, job_form in job_forms.items()})
+    return next(iter(makers.values()), _create_maker(world, model, client, JobForm(SubmissionForm.PODS), numbers))
+
+
+def _create_maker(
+    world: World,
+    model: ResourceModel,
+    client: BulkClient,
+    job_form: JobForm,
+    numbers: Iterator[int],
+) -> JobCreator:
+    prepare = _JobDependencies(world, client, job_form)
+    match job_form.form:
+        case SubmissionForm.PODS:
+            return PodCreator(world, model, client, PodFactory(model, numbers), prepare)
+        case SubmissionForm.POD_GROUP:
+            return PodGroupCreator(world, model, client, GroupedPodFactory(model, job_form.dialect, numbers), prepare)
+        case SubmissionForm.VOLCANO_JOB:
+            storage, describe, restarts_whole = _VOLCANO_JOBS, volcano_job_of, True
+        case _:
+            is_kueue = job_form.form is SubmissionForm.KUEUE_JOB
+            storage, restarts_whole = JOBS, False
+            describe = functools.partial(indexed_job_of, kueue=is_kueue)
+    return ObjectCreator(world, model, client, storage, describe, prepare, restarts_whole=restarts_whole)

@@ -1,0 +1,193 @@
+"""The objects of a run's workloads: checked before it begins, and applied at their times.
+
+Objects are tried out first, in the same order, on a server that nobody works for: what that refuses for what it is, is
+refused with its file and place before anything is written. What depends on the course of the run (a quota that is used
+up by then) is journalled and noted when it happens.
+"""
+
+from __future__ import annotations
+
+import functools
+import heapq
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from batkube.cluster.client import ApiError
+from batkube.cluster.jobs.custom_completion import has_finished
+from batkube.cluster.kinds import KindTable
+from batkube.cluster.store import DELETED, Batch, Key, KubeObject
+from batkube.cluster.world import World
+from batkube.kernel.agenda import Rank
+from batkube.kernel.errors import InputError
+from batkube.kernel.fidelity import FidelityNote
+from batkube.kernel.instants import Duration, Instant
+from batkube.kernel.streams import Streams
+from batkube.workloads.model import ObjectManifest, Workload
+
+if TYPE_CHECKING:
+    from batkube.api.manifests import ManifestClient
+    from batkube.programs.selection.prerequisites import Prerequisites
+
+_REJECTED_BY_API = FidelityNote("workload", "the API refused objects when they were applied")
+_UNKNOWN_TO_PROGRAMS = FidelityNote("workload", "objects of custom kinds do nothing: no program of the run knows them")
+#: What stays until somebody deletes it.
+_ENDLESS_KINDS = ("CronJob", "DaemonSet", "Deployment", "ReplicaSet", "ReplicationController", "StatefulSet")
+_FORBIDDEN = 403
+
+
+def objects_of(workloads: Iterable[Workload]) -> list[ObjectManifest]:
+    """Return the objects of all workloads in the order in which they are applied."""
+    return list(heapq.merge(*(workload.objects for workload in workloads), key=lambda manifest: manifest.at))
+
+
+def check_objects(
+    objects: Sequence[ObjectManifest],
+    until: Duration | None,
+    others: Sequence[ObjectManifest] = (),
+    prerequisites: Prerequisites = (),
+    more_versions: Sequence[str] = (),
+) -> None:
+    """Refuse objects that no run could take, or with which one would never end; nobody waits for `others` to end.
+
+    `prerequisites` are there before all of them, and `more_versions` of the API are served.
+    """
+    if not objects and not others and not prerequisites:
+        return
+    for manifest in objects:
+        if manifest.kind == "Node":
+            _reject(manifest, "is a machine, which no workload brings", "describe it in the --platform")
+        if until is None and never_ends(manifest):
+            _reject(manifest, "never ends, and so the run would not", "add --until, such as --until 1d")
+    # Imported only where it is needed: loading it takes longer than a small run does to run.
+    from batkube.programs.selection.prerequisites import install
+    from batkube.programs.startup.launch import make_server
+
+    world = World(Streams(0))
+    server = make_server(world, more_versions=more_versions)
+    manifests = server.api.manifest_client(server.token)
+    install(prerequisites, manifests)
+    for manifest in heapq.merge(objects, others, key=lambda manifest: manifest.at):
+        world.clock.advance(manifest.at)
+        try:
+            manifests.apply(manifest.fields)
+        except ApiError as refusal:
+            if refusal.code != _FORBIDDEN:
+                remedy = _remedy(manifest) if refusal.message.startswith("no matches") else None
+                # Some of its messages are lists of several lines.
+                _reject(manifest, f"is refused by the API: {' '.join(refusal.message.split())}", remedy)
+
+
+def _remedy(manifest: ObjectManifest) -> str:
+    """Return what helps a kind that is unknown: its definition, or to switch its version on."""
+    version = manifest.fields.get("apiVersion")
+    return f"add --api {version}" if version in KindTable.builtin().optional_versions else "define its kind before"
+
+
+def _reject(manifest: ObjectManifest, problem: str, remedy: str | None) -> None:
+    raise InputError(manifest.source, at=manifest.place, problem=problem, remedy=remedy)
+
+
+def never_ends(manifest: ObjectManifest) -> bool:
+    """Return whether an object is there, and at work, until somebody deletes it."""
+    kind, spec = manifest.kind, manifest.fields.get("spec")
+    if kind == "Pod" and isinstance(spec, dict):
+        return spec.get("restartPolicy", "Always") == "Always" and "activeDeadlineSeconds" not in spec
+    return kind in _ENDLESS_KINDS or (kind == "Job" and isinstance(spec, dict) and spec.get("suspend") is True)
+
+
+class ObjectSubmission:
+    """Applies objects, ascending by their times; those of one instant in their order."""
+
+    def __init__(
+        self,
+        world: World,
+        manifests: ManifestClient,
+        objects: Sequence[ObjectManifest],
+        on_apply: Callable[[], None] | None = None,
+    ) -> None:
+        """`on_apply` tells programs that may act on objects; without it there are none."""
+        self._agenda = world.agenda
+        self._journal = world.journal
+        self._notes = world.notes
+        self._manifests = manifests
+        self._on_apply = on_apply
+        self._objects = iter(objects)
+        self._next = next(self._objects, None)
+        self._store = world.store
+        #: Those of custom kinds, by kind: only some program knows what to do with them. And those that have not ended.
+        self._custom: dict[str, set[Key]] = {}
+        self._open: set[tuple[str, Key]] = set()
+        self._workloads: dict[tuple[str, Key], str] = {}
+        #: The workload of the object that is just being applied: whoever hears of it wants to know at once.
+        self._workload_being_applied: str | None = None
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether every object was applied, or refused."""
+        return self._next is None
+
+    @property
+    def has_open_custom_objects(self) -> bool:
+        """Whether an object of a custom kind is there that does not say that it has ended."""
+        return bool(self._open)
+
+    def unapplied(self) -> list[str]:
+        """Return what was not applied, as its file names it."""
+        waiting = [] if self._next is None else [self._next, *self._objects]
+        return [f"{manifest.source}: {manifest.place}" for manifest in waiting]
+
+    def workload_of(self, storage: str, key: Key) -> str | None:
+        """Return the workload that brought an object."""
+        return self._workloads.get((storage, key), self._workload_being_applied)
+
+    def book_next(self) -> None:
+        """Book the next instant at which something is applied."""
+        if self._next is not None:
+            self._agenda.book(self._next.at, Rank.SUBMIT, self._apply_due)
+
+    def _apply_due(self, now: Instant) -> None:
+        while self._next is not None and self._next.at == now:
+            self._apply(self._next, now)
+            self._next = next(self._objects, None)
+        self.book_next()
+
+    def _apply(self, manifest: ObjectManifest, now: Instant) -> None:
+        self._workload_being_applied = manifest.workload
+        try:
+            resource, key = self._manifests.apply(manifest.fields)
+        except ApiError as refusal:
+            self._journal.append(now, "refuse", kind=manifest.kind, place=manifest.place, reason=refusal.message)
+            self._notes.add(
+                _REJECTED_BY_API, example=f"{Path(manifest.source).name}: {manifest.place}: {refusal.message}"
+            )
+            return
+        finally:
+            self._workload_being_applied = None
+        self._workloads[resource.storage, key] = manifest.workload
+        if resource.custom:
+            self._track(resource.storage, key)
+        if self._on_apply is not None:
+            self._on_apply()
+        elif resource.custom:
+            self._notes.add(_UNKNOWN_TO_PROGRAMS, example=f"{manifest.kind} {key}")
+        self._journal.append(now, "apply", kind=manifest.kind, object=str(key))
+
+    def _track(self, storage: str, key: Key) -> None:
+        """Keep track of whether an object of a custom kind has ended."""
+        if storage not in self._custom:
+            self._custom[storage] = set()
+            self._store.subscribe(storage, functools.partial(self._on_custom_changed, storage))
+        self._custom[storage].add(key)
+        self._update(storage, key, self._store.get(storage, key))
+
+    def _on_custom_changed(self, storage: str, batch: Batch, now: Instant) -> None:
+        for key, obj in zip(batch.keys, batch.objects, strict=True):
+            if key in self._custom[storage]:
+                self._update(storage, key, None if batch.type is DELETED else obj)
+
+    def _update(self, storage: str, key: Key, obj: KubeObject | None) -> None:
+        if obj is None or has_finished(obj):
+            self._open.discard((storage, key))
+        else:
+            self._open.add((storage, key))

@@ -1,0 +1,1 @@
+"""Processes: programs attached to the run's clock, their logs and mounts."""

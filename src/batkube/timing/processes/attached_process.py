@@ -1,0 +1,142 @@
+"""A program that runs on the run's clock: its process, its page, its log and what it used."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from batkube.kernel.errors import InputError, RunFailed
+from batkube.timing.pages.clock_page import ClockPage
+from batkube.timing.pages.interruptions import Interruptions
+from batkube.timing.processes.parent_death import kill_with_parent
+from batkube.timing.processes.program_log import ProgramLog
+
+
+class ProcessUsage(NamedTuple):
+    """What a program has used when it is over."""
+
+    cpu_s: float
+    peak_memory_bytes: int
+
+
+class AttachedProcess:
+    """One program under virtual time."""
+
+    def __init__(
+        self,
+        name: str,
+        command: Sequence[str],
+        page: ClockPage,
+        log: ProgramLog,
+        environment: Mapping[str, str],
+        prepare: Callable[[], None] | None = None,
+        descriptors: Sequence[int] = (),
+    ) -> None:
+        """`prepare` is called in the new process before it becomes the program, which inherits `descriptors`."""
+        self.name = name
+        self.page = page
+        self.log = log
+        #: What it used; known once it has ended.
+        self.usage = ProcessUsage(0.0, 0)
+        #: What stops it now and then, if anything does.
+        self.interruptions: Interruptions | None = None
+        #: Its folder of temporary files, if it has one, which goes with it.
+        self.temporary: tempfile.TemporaryDirectory[str] | None = None
+        #: How it ended, if it did so by itself and the run failed by that.
+        self.crash = ""
+        try:
+            self._process = subprocess.Popen(
+                list(command),
+                stdin=subprocess.DEVNULL,
+                stdout=log.sink,
+                stderr=subprocess.STDOUT,
+                env={**environment, **page.environment},
+                pass_fds=(*page.descriptors, *descriptors),
+                start_new_session=True,
+                preexec_fn=_chain(kill_with_parent(), prepare),
+            )
+        except subprocess.SubprocessError as error:
+            page.close()
+            raise InputError(
+                f"program {name!r}",
+                problem="cannot be given file systems of its own, for its service account or its mounts",
+                remedy="allow user namespaces (unshare(2)), or choose one that uses $KUBECONFIG and needs no mounts",
+            ) from error
+        except OSError as error:
+            page.close()
+            raise InputError(
+                f"program {name!r}",
+                problem=f"cannot be started: {error.strerror or error}",
+                remedy="give the path of a program, built by `batkube schedulers build`",
+            ) from error
+        log.close_sink()
+        page.set_process(self.pid)
+
+    @property
+    def pid(self) -> int:
+        """The process id."""
+        return self._process.pid
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the program has ended by itself."""
+        if self._process.returncode is None:
+            self._reap(os.WNOHANG)
+        return self._process.returncode is not None
+
+    def _reap(self, flags: int) -> None:
+        """Take note of the program's end; unlike Popen's own methods this tells what it used."""
+        pid, status, used = os.wait4(self.pid, flags)
+        if pid:
+            self._process.returncode = os.waitstatus_to_exitcode(status)
+            self.usage = ProcessUsage(used.ru_utime + used.ru_stime, used.ru_maxrss * 1024)
+
+    def failure(self, problem: str) -> RunFailed:
+        """Return the failure of the run by this program, with the last lines of its log."""
+        path = self.log.path
+        end = "\n".join(f"    {line}" for line in self.log.last_lines()) or "    (it logged nothing)"
+        return RunFailed(f"{self.name} {problem}; its last lines, of {path.parent.name}/{path.name}:\n{end}")
+
+    def exit_failure(self, *, needs_page: bool = True) -> RunFailed:
+        """Return the failure of a run whose program is gone; `needs_page` says that it should have used its page."""
+        code = self._process.returncode
+        how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
+        if needs_page and not self.page.pid:
+            how = f"{how} and never read the virtual clock; {self.page.remedy}"
+        self.crash = how
+        return self.failure(how)
+
+    def cpu_ns(self) -> int:
+        """Return the CPU time that the live program has used, in nanoseconds (Linux: the clock of a process's CPU)."""
+        return time.clock_gettime_ns(~self.pid << 3 | 2)
+
+    def stop(self) -> None:
+        """End the program, which stands still while nobody moves its clock: asking it politely would be in vain."""
+        if self.interruptions is not None:
+            self.interruptions.stop()
+        if not self.has_ended:
+            self._process.kill()
+            self._reap(0)
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, signal.SIGKILL)  # those that it has started, and left
+        self.log.close()
+        self.page.close()
+        if self.temporary is not None:
+            self.temporary.cleanup()
+
+
+def _chain(first: Callable[[], None] | None, second: Callable[[], None] | None) -> Callable[[], None] | None:
+    """Return what calls the one and then the other."""
+
+    def both() -> None:
+        for step in (first, second):
+            if step is not None:
+                step()
+
+    return both if first or second else None

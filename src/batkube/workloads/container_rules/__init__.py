@@ -1,0 +1,1 @@
+"""Container rules: run time, exit code, resource usage and health of containers."""

@@ -1,0 +1,134 @@
+"""Reading a rules file: a list of rules, each with what it matches and what the containers it matches do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+
+from batkube.kernel.distributions import Distribution, parse_distribution
+from batkube.kernel.files.yaml_reader import read_yaml
+from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Duration, duration
+from batkube.kernel.quantities import CPU, MEMORY
+from batkube.workloads import fields as take
+from batkube.workloads.container_rules.rules import FOREVER, ContainerRule
+from batkube.workloads.container_rules.usage_curves import UsageCurve
+from batkube.workloads.fields import Place
+
+_PATTERNS = ("image", "container", "namespace", "pod")
+_LOAD = "cpu-load"
+_AFTER, _UNTIL = "healthy-after", "healthy-until"
+_BEHAVIOUR_KEYS = ("duration", "exit-code", CPU, _LOAD, MEMORY, "pull", _AFTER, _UNTIL)
+_MATCH_KEYS = (*_PATTERNS, "labels", "command")
+_KEYS = (*_MATCH_KEYS, *_BEHAVIOUR_KEYS)
+#: What exit codes there are.
+_EXIT_CODES = range(256)
+
+
+def read_rules(path: Path) -> tuple[ContainerRule, ...]:
+    """Return the rules of a file, in its order."""
+    place = Place(path)
+    content = take.array(place, read_yaml(path))
+    if not content:
+        place.reject("has no rules", "write at least one, or leave the file out")
+    return tuple(_rule(place[number], entry) for number, entry in enumerate(content))
+
+
+def _rule(place: Place, entry: object) -> ContainerRule:
+    keys = take.mapping(place, entry)
+    for key in keys:
+        if key not in _KEYS:
+            (place / str(key)).reject("is no key of a rule", f"known keys: {', '.join(_KEYS)}")
+    if not keys.keys() & set(_MATCH_KEYS):
+        place.reject("says of no container that it means it", 'write what it matches; image: "*" matches all')
+    if not keys.keys() & set(_BEHAVIOUR_KEYS):
+        place.reject("says nothing of the containers it matches", f"add one of {', '.join(_BEHAVIOUR_KEYS)}")
+    if CPU in keys and _LOAD in keys:
+        (place / _LOAD).reject(f"says what containers use, and so does {CPU}", "leave one of them out")
+    after, until = (_duration(place / key, keys[key]) if key in keys else None for key in (_AFTER, _UNTIL))
+    fixed = [one.parameters[0] for one in (after, until) if isinstance(one, Distribution) and one.name == "constant"]
+    if len(fixed) == 2 and fixed[1] <= fixed[0]:
+        remedy = f"{_AFTER}: {FOREVER} is the way to say that no probe ever succeeds"
+        (place / _UNTIL).reject(f"is not later than {_AFTER}", remedy)
+    return ContainerRule(
+        place=f"{place.path}: {place.at}",
+        **{key: take.string(place / key, keys[key]) for key in _PATTERNS if key in keys},
+        labels=_labels(place / "labels", keys.get("labels", {})),
+        command=take.string(place / "command", keys["command"]) if "command" in keys else None,
+        duration=_duration(place / "duration", keys["duration"]) if "duration" in keys else None,
+        exit_code=_exit_code(place / "exit-code", keys["exit-code"]) if "exit-code" in keys else None,
+        cpu=_usage(place / CPU, CPU, keys[CPU]) if CPU in keys else None,
+        memory=_usage(place / MEMORY, MEMORY, keys[MEMORY]) if MEMORY in keys else None,
+        cpu_load=_curve(place / _LOAD, CPU, keys[_LOAD]) if _LOAD in keys else None,
+        pull_fails=_pull_fails(place / "pull", keys["pull"]) if "pull" in keys else False,
+        healthy_after=after,
+        healthy_until=until,
+    )
+
+
+def _labels(place: Place, value: object) -> Mapping[str, str]:
+    labels = take.mapping(place, value)
+    return {key: take.string(place / key, text) for key, text in labels.items()}
+
+
+def _duration(place: Place, value: object) -> Distribution | Literal["forever"]:
+    """Return a length of time as people write it, or a distribution of seconds."""
+    if value == FOREVER:
+        return FOREVER
+    if isinstance(value, str) and ":" not in value:
+        return parse_distribution(_parse_duration(place, value) / NANOSECONDS_PER_SECOND)
+    return _distribution(place, value)
+
+
+def _parse_duration(place: Place, value: object) -> Duration:
+    try:
+        return duration(str(value))
+    except ValueError as error:
+        place.reject(str(error), f"or write {FOREVER}")
+
+
+def _distribution(place: Place, value: object) -> Distribution:
+    try:
+        drawn = parse_distribution(value)  # type: ignore[arg-type]  # it refuses what is no distribution
+    except ValueError as error:
+        place.reject(str(error))
+    if drawn.name == "constant" and drawn.parameters[0] < 0:
+        place.reject(f"is {drawn.parameters[0]:g}, which is negative")
+    return drawn
+
+
+def _exit_code(place: Place, value: object) -> Distribution:
+    drawn = _distribution(place, value)
+    if drawn.name not in ("constant", "choice") or any(code not in _EXIT_CODES for code in drawn.parameters):
+        place.reject(f"is {take.abbreviated(value)}, and an exit code is one of 0 to 255", "write 1, or choice:0,0,0,1")
+    return drawn
+
+
+def _pull_fails(place: Place, value: object) -> bool:
+    if value not in ("fails", "works"):
+        place.reject(f"is {take.abbreviated(value)}", "write fails, of an image that does not exist, or works")
+    return value == "fails"
+
+
+def _usage(place: Place, resource: str, value: object) -> UsageCurve | Distribution:
+    """Return how much is used: a quantity, a distribution of cores or bytes, or points `[age, quantity]`."""
+    if isinstance(value, Mapping) or (isinstance(value, str) and ":" in value):
+        return _distribution(place, value)
+    return _curve(place, resource, value)
+
+
+def _curve(place: Place, resource: str, value: object) -> UsageCurve:
+    if not isinstance(value, list):
+        return UsageCurve(((Duration(0), take.quantity(place, resource, value)),))
+    points = tuple(_point(place[number], resource, point) for number, point in enumerate(value))
+    ages = [age for age, _ in points]
+    if not points or ages != sorted(ages):
+        place.reject("has no points, or points that go back in time", "write [[0s, 100Mi], [10m, 2Gi]]")
+    return UsageCurve(points)
+
+
+def _point(place: Place, resource: str, value: object) -> tuple[Duration, int]:
+    pair = take.array(place, value)
+    if len(pair) != 2:
+        place.reject(f"is {take.abbreviated(value)}, not an age and a quantity", "write [10m, 2Gi]")
+    return _parse_duration(place[0], pair[0]), take.quantity(place[1], resource, pair[1])

@@ -1,0 +1,34 @@
+"""How much of something is used over time: straight lines between points."""
+
+from __future__ import annotations
+
+import itertools
+from typing import NamedTuple
+
+from batkube.kernel.instants import Duration
+
+
+class UsageCurve(NamedTuple):
+    """Amounts at ages that never fall. Two points of one age are a step; the last amount stays."""
+
+    points: tuple[tuple[Duration, int], ...]
+
+    def value_at(self, age: Duration) -> int:
+        """Return the amount at an age."""
+        before = [point for point in self.points if point[0] <= age]
+        if not before:
+            return self.points[0][1]
+        if len(before) == len(self.points):
+            return before[-1][1]
+        (start, low), (end, high) = before[-1], self.points[len(before)]
+        return low + (high - low) * (age - start) // (end - start)
+
+    def first_age_above(self, limit: int, since: Duration) -> Duration | None:
+        """Return the age, from `since` on, at which the amount first goes beyond `limit`; None if it never does."""
+        if self.value_at(since) > limit:
+            return since
+        for (start, low), (end, high) in itertools.pairwise(self.points):
+            if end > since and high > limit:
+                # Rounded up to a nanosecond; `low` is not beyond the limit, or it would have been the end before.
+                return Duration(start - (low - limit) * (end - start) // (high - low))
+        return None

@@ -1,0 +1,1 @@
+"""Events files: scheduled changes of the cluster during a run."""

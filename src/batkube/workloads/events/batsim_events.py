@@ -1,0 +1,73 @@
+"""Reading Batsim's events file: a JSON object per line, in any order.
+
+    {"timestamp": 10, "type": "machine_unavailable", "resources": "0-4 6"}
+
+A machine that is unavailable goes on with the jobs it has and gets no new ones (Batsim documentation, "Events"), which
+in Kubernetes' words is a cordon.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from pathlib import Path
+
+from batkube.kernel.instants import Instant
+from batkube.kernel.intervals import parse_intervals
+from batkube.workloads import fields as take
+from batkube.workloads.events.entries import EventAction, EventEntry, EventNodes, EventSchedule
+from batkube.workloads.fields import Place
+from batkube.workloads.files import read_bytes
+
+_NUMBER = re.compile("[0-9]+")
+_MAX_DIGITS = 7
+_ACTIONS = {"machine_unavailable": EventAction.CORDON, "machine_available": EventAction.UNCORDON}
+
+
+def is_batsim_events_file(content: bytes) -> bool:
+    """Return whether a file begins as Batsim's events files do: with a line that is a JSON object."""
+    first = next((line for line in content.splitlines() if line.strip()), b"")
+    try:
+        return isinstance(json.loads(first), dict) and b"timestamp" in first
+    except ValueError:
+        return False
+
+
+def read_batsim_events(path: Path) -> tuple[EventEntry, ...]:
+    """Return the entries of the file in the order of their times."""
+    entries = [_entry(place, fields) for place, fields in event_lines(path)]
+    return tuple(sorted(entries, key=lambda entry: entry.schedule.at))
+
+
+def machine_ids(place: Place, text: str) -> int:
+    """Return the machines of an interval set such as `0-4 6`, as a set."""
+    if max(map(len, _NUMBER.findall(text)), default=0) > _MAX_DIGITS:
+        place.reject(f"is {text[:40]!r}; no platform has so many machines")
+    try:
+        return parse_intervals(text)
+    except ValueError as error:
+        place.reject(str(error))
+
+
+def event_lines(path: Path) -> Iterator[tuple[Place, Mapping[str, object]]]:
+    """Yield the objects of the file, each with its place. Raises InputError."""
+    for number, line in enumerate(read_bytes(path).splitlines(), 1):
+        if not line.strip():
+            continue
+        place = Place(path) / f"line {number}"
+        try:
+            value = json.loads(line, parse_float=Decimal)
+        except (ValueError, RecursionError):
+            place.reject("is not JSON", "write one object per line")
+        yield place, take.mapping(place, value)
+
+
+def _entry(place: Place, fields: Mapping[str, object]) -> EventEntry:
+    kind = take.string(place / "type", fields.get("type"))
+    if kind not in _ACTIONS:
+        (place / "type").reject(f"is {kind!r}, which no scheduler here would hear of", f"one of {', '.join(_ACTIONS)}")
+    at = take.duration(place / "timestamp", fields.get("timestamp"))
+    ids = machine_ids(place / "resources", take.string(place / "resources", fields.get("resources")))
+    return EventEntry(place, _ACTIONS[kind], EventSchedule(Instant(at)), EventNodes(ids=ids))

@@ -1,0 +1,1 @@
+"""Formats of workload files, by origin."""

@@ -1,0 +1,1 @@
+"""Batsim: workload files, profiles, usage traces and DAX workflows."""

@@ -1,0 +1,1 @@
+"""Kubernetes: manifests, audit logs and pod lists as workloads."""

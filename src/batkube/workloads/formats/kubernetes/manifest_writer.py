@@ -1,0 +1,132 @@
+"""Writing Kubernetes manifests: one batch/v1 Job per job, which a real cluster runs and our reader reads back.
+
+The container sleeps as long as the job runs. Our annotations hold the exact times. Priorities become PriorityClasses,
+since Kubernetes lets nobody write a pod's priority itself. Text values are written as JSON strings, which YAML reads.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import msgspec
+
+from batkube.kernel.errors import InputError
+from batkube.kernel.instants import NANOSECONDS_PER_SECOND
+from batkube.kernel.quantities import format_amount
+from batkube.workloads.delay_profiles import exact_seconds
+from batkube.workloads.formats.kubernetes.annotations import DURATION, EXIT_CODE, SUBMIT, USER, WALLTIME
+from batkube.workloads.model import Job, Workload
+from batkube.workloads.run_times import run_time
+
+_IMAGE = "busybox"
+#: What the name of a Job and of its pods' labels may be (Kubernetes: RFC 1123 label).
+_MAX_NAME_LENGTH = 63
+_OBJECT_NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+_NUMBER_SUFFIX_LENGTH = 8
+_FORBIDDEN_CHARACTERS = re.compile(r"[^a-z0-9-]+")
+
+
+def manifests_text(workload: Workload) -> Iterator[str]:
+    """Yield the YAML documents of `workload`."""
+    for priority in dict.fromkeys(job.priority for job in workload.jobs if job.priority):
+        yield (
+            "---\napiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\n"
+            f"metadata:\n  name: {priority_class_name(priority)}\nvalue: {priority}\n"
+        )
+    used: set[str] = set()
+    for job in workload.jobs:
+        run = run_time(job.profile)
+        if run is None:
+            raise InputError(
+                workload.source,
+                at=f"job {job.name}",
+                problem=f"its profile {job.profile.name!r} has no run time of its own, which a manifest needs",
+                remedy="write Batsim JSON (.json)",
+            )
+        yield _manifest(job, exact_seconds(run), _object_name(job.name, used))
+
+
+def priority_class_name(priority: int) -> str:
+    """Return the name of the PriorityClass of a priority."""
+    return f"priority-{priority}" if priority >= 0 else f"priority-minus-{-priority}"
+
+
+def is_object_name(name: str) -> bool:
+    """Say whether Kubernetes takes `name` as it is."""
+    return _OBJECT_NAME.fullmatch(name) is not None
+
+
+def _object_name(name: str, used: set[str]) -> str:
+    """Return `name` as Kubernetes allows it, with a number behind it if another job has it already."""
+    cleaned = _FORBIDDEN_CHARACTERS.sub("-", name.lower()).strip("-") or "job"
+    shortened = cleaned[: _MAX_NAME_LENGTH - _NUMBER_SUFFIX_LENGTH].strip("-")
+    allowed, number = cleaned if len(cleaned) <= _MAX_NAME_LENGTH else shortened, 1
+    while allowed in used:
+        number += 1
+        allowed = f"{shortened}-{number}"
+    used.add(allowed)
+    return allowed
+
+
+def _manifest(job: Job, run_s: str, name: str) -> str:
+    annotations = {DURATION: run_s, SUBMIT: exact_seconds(job.submit)}
+    if job.walltime is not None:
+        annotations[WALLTIME] = exact_seconds(job.walltime)
+    if job.profile.ret:
+        annotations[EXIT_CODE] = str(job.profile.ret)
+    if job.user:
+        annotations[USER] = job.user
+    command = f"sleep {run_s}; exit {job.profile.ret}" if job.profile.ret else f"sleep {run_s}"
+    lines = [
+        "---",
+        "apiVersion: batch/v1",
+        "kind: Job",
+        "metadata:",
+        f"  name: {_quoted(name)}",
+        "  annotations:",
+        *(f"    {key}: {_quoted(value)}" for key, value in annotations.items()),
+        "spec:",
+        f"  completions: {job.size}",
+        f"  parallelism: {job.size}",
+        "  backoffLimit: 0",
+        "  template:",
+        "    spec:",
+        *_pod_lines(job),
+        "      restartPolicy: Never",
+        "      containers:",
+        "      - name: main",
+        f"        image: {_quoted(job.image or _IMAGE)}",
+        f"        command: [sh, -c, {_quoted(command)}]",
+        *_resource_lines(job),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _pod_lines(job: Job) -> Iterator[str]:
+    if job.scheduler:
+        yield f"      schedulerName: {_quoted(job.scheduler)}"
+    if job.priority:
+        yield f"      priorityClassName: {priority_class_name(job.priority)}"
+    if job.walltime is not None:
+        # On the pod and not on the Job: a Job's deadline counts from its creation, waiting included.
+        yield f"      activeDeadlineSeconds: {-(-job.walltime // NANOSECONDS_PER_SECOND)}"
+
+
+def _resource_lines(job: Job) -> Iterator[str]:
+    if not job.requests:
+        return
+    yield "        resources:"
+    yield "          requests:"
+    for resource, amount in job.requests:
+        yield f"            {_quoted(resource)}: {_quoted(format_amount(resource, amount))}"
+    extended = [(resource, amount) for resource, amount in job.requests if "/" in resource]
+    if extended:
+        # Kubernetes wants the limit of an extended resource to equal its request.
+        yield "          limits:"
+        for resource, amount in extended:
+            yield f"            {_quoted(resource)}: {_quoted(format_amount(resource, amount))}"
+
+
+def _quoted(text: str) -> str:
+    return msgspec.json.encode(text).decode()

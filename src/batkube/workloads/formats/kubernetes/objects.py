@@ -1,0 +1,127 @@
+"""Manifests as objects of a cluster: any kind that the API serves, each applied at its time.
+
+A file is one of two things. Where each of its objects is something that a *job* can express, the file is a list of jobs
+(`manifests`). Anything else (a Deployment, a Job that is tried again, a Pod whose command says how long it runs) needs
+a cluster with controllers, and then the whole file goes there, as with `kubectl apply`: one file has one meaning.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from batkube.kernel.instants import Instant
+from batkube.workloads import fields as take
+from batkube.workloads.fields import Place
+from batkube.workloads.formats.kubernetes.annotations import DURATION, SUBMIT, annotated_duration, read_annotations
+from batkube.workloads.model import ObjectManifest, Workload
+
+LocatedObject = tuple[Place, Mapping[str, object]]
+"""An object of a file, and where it stands."""
+
+_PREFIX = "batkube.io/"
+#: Kinds that others need in order to be served or created; at one instant they come first.
+_KINDS_APPLIED_FIRST = ("CustomResourceDefinition", "Namespace")
+#: Fields of a Job that only a Job controller can do anything with (Kubernetes documentation, "Jobs").
+_CONTROLLER_JOB_FIELDS = (
+    "backoffLimitPerIndex",
+    "managedBy",
+    "maxFailedIndexes",
+    "podFailurePolicy",
+    "podReplacementPolicy",
+    "successPolicy",
+    "suspend",
+    "ttlSecondsAfterFinished",
+)
+
+
+def are_all_jobs(objects: Sequence[LocatedObject]) -> bool:
+    """Return whether every object is a Pod or Job that says how long it runs and asks for no controller.
+
+    PriorityClasses may be among them. A file without any object is left to the reader of jobs, which refuses it.
+    """
+    return all(_is_job(place, fields) for place, fields in objects)
+
+
+def _is_job(place: Place, fields: Mapping[str, object]) -> bool:
+    kind, version = fields.get("kind"), fields.get("apiVersion")
+    if kind not in ("Pod", "Job", "PriorityClass") or version not in ("v1", "batch/v1", "scheduling.k8s.io/v1", None):
+        return False
+    if kind == "PriorityClass":
+        return True
+    if DURATION not in read_annotations(place, fields):
+        return False
+    spec = fields.get("spec")
+    return kind == "Pod" or not isinstance(spec, Mapping) or _is_gang(spec)
+
+
+def _is_gang(spec: Mapping[str, object]) -> bool:
+    """Return whether all pods of a Job run at once, and once."""
+    parallelism, completions = spec.get("parallelism"), spec.get("completions")
+    return (
+        not spec.get("backoffLimit")
+        and spec.get("completionMode", "NonIndexed") == "NonIndexed"
+        and not any(spec.get(field) not in (None, False) for field in _CONTROLLER_JOB_FIELDS)
+        and (completions is None or completions == (1 if parallelism is None else parallelism))
+        and parallelism != 0
+    )
+
+
+def workload_from_objects(path: Path, name: str, objects: Sequence[LocatedObject]) -> Workload:
+    """Return the objects of a file as the workload `name`, in the order in which they are applied."""
+    manifests = [_manifest(place, fields, str(path), name) for place, fields in objects]
+    manifests.sort(key=lambda manifest: (manifest.at, manifest.kind not in _KINDS_APPLIED_FIRST))
+    return Workload(name=name, source=str(path), jobs=(), objects=manifests)
+
+
+def _manifest(place: Place, fields: Mapping[str, object], source: str, workload: str) -> ObjectManifest:
+    for key in ("apiVersion", "kind"):
+        take.string(place / key, fields.get(key))
+    metadata = take.mapping(place / "metadata", fields.get("metadata"))
+    if not metadata.get("name") and not metadata.get("generateName"):
+        (place / "metadata" / "name").reject("is missing")
+    annotations = read_annotations(place, fields)
+    at = annotated_duration(place, annotations, SUBMIT)
+    plain = _to_json(fields)
+    own = {key: text for key, text in annotations.items() if key.startswith(_PREFIX)}
+    if own:
+        plain["metadata"]["annotations"] = {**(plain["metadata"].get("annotations") or {}), **own}
+    _annotate_pod_template(plain, own)
+    return ObjectManifest(at=Instant(at or 0), fields=plain, workload=workload, source=source, place=place.at)
+
+
+def _annotate_pod_template(fields: dict[str, Any], own: Mapping[str, str]) -> None:
+    """Copy our annotations to the pods that the object will make: what they say is about them, wherever it stands."""
+    ours = {key: text for key, text in own.items() if key != SUBMIT}
+    template = pod_template(fields)
+    metadata = None if template is None else template.get("metadata") or {}
+    # What is wrong with a template is for the API to say.
+    if ours and template is not None and isinstance(metadata, dict):
+        annotations = metadata.get("annotations") or {}
+        if isinstance(annotations, dict):
+            template["metadata"] = {**metadata, "annotations": {**annotations, **ours}}
+
+
+def pod_template(fields: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the pod template of an object, that of a CronJob's Jobs too; None when it has none."""
+    spec = fields.get("spec")
+    while isinstance(spec, dict):
+        template = spec.get("template")
+        if isinstance(template, dict):
+            return template
+        job_template = spec.get("jobTemplate")
+        spec = job_template.get("spec") if isinstance(job_template, dict) else None
+    return None
+
+
+def _to_json(value: Any) -> Any:  # noqa: ANN401 - any YAML
+    """Return a value of YAML as JSON has it: dates are texts, and nothing is shared between two places."""
+    if isinstance(value, Mapping):
+        return {str(key): _to_json(held) for key, held in value.items()}
+    if isinstance(value, list):
+        return [_to_json(held) for held in value]
+    if isinstance(value, datetime.date):
+        return value.isoformat()
+    return value

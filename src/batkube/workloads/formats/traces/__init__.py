@@ -1,0 +1,1 @@
+"""Traces of clusters: SWF, Slurm accounting, Alibaba, Google, openb."""

@@ -1,0 +1,233 @@
+"""Reading the batch work of Alibaba's cluster traces of 2017 and 2018: batch_task.csv and batch_instance.csv.
+
+CSV files without a header. A task has instances, which are processes on one machine each and wait for nobody: each is a
+job of one pod. batch_task.csv says what an instance asks for and when the task began and ended; batch_instance.csv when
+each of its instances did, and what they used, so that it is read with the batch_task.csv beside it.
+
+Columns: the trace's repository alibaba/clusterdata, cluster-trace-v2017/schema.csv and cluster-trace-v2018/schema.md.
+Cpu is in hundredths of a core in both (2017: its issue 11). Memory is a share of the largest machine, in percent in
+2018.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+from pathlib import Path
+from typing import NamedTuple
+
+from batkube.kernel.errors import InputError
+from batkube.kernel.fidelity import FidelityNote
+from batkube.kernel.instants import Duration, Instant, seconds
+from batkube.workloads.files import open_lines
+from batkube.workloads.formats.traces.cloud_tasks import (
+    EARLIER_TRY,
+    FAILED,
+    NEVER_STARTED,
+    NO_END,
+    STARTED_BEFORE_TRACE,
+    CloudTraceTasks,
+)
+from batkube.workloads.model import Requests, Workload
+
+STATUSES = frozenset({"Ready", "Waiting", "Running", "Terminated", "Failed", "Cancelled", "Interrupted"})
+_WAITING, _RUNNING, _DONE, _BACKUP = ("Ready", "Waiting"), "Running", "Terminated", "Interrupted"
+
+TASK_RUN_TIMES = FidelityNote(
+    "workload", "instances are taken to run as long as their task; batch_instance.csv tells how long each ran"
+)
+SUBMITTED_AT_START = FidelityNote(
+    "workload", "the trace does not tell when work was submitted, only when it began: that is when it comes here"
+)
+UNKNOWN_TASK = FidelityNote(
+    "workload", "batch_task.csv does not have the task of an instance, which asks for nothing here"
+)
+
+
+class _TableColumns(NamedTuple):
+    """Where a table has what; `task` and `job` make an instance's task, `instances` is of a table of tasks."""
+
+    width: int
+    begin: int
+    end: int
+    job: int
+    task: int
+    status: int
+    instances: int | None = None
+    cpu: int | None = None
+    memory: int | None = None
+    #: The number of a try, and of how many.
+    tries: tuple[int, int] | None = None
+    #: So many GiB are one of the table's units of memory.
+    gib: Decimal = Decimal(1)
+    #: Whether `begin` is when a task was created, and not when it began.
+    has_creation_times: bool = False
+
+
+_TASKS = (
+    _TableColumns(
+        8,
+        begin=0,
+        end=1,
+        job=2,
+        task=3,
+        instances=4,
+        status=5,
+        cpu=6,
+        memory=7,
+        gib=Decimal(100),
+        has_creation_times=True,
+    ),
+    _TableColumns(9, begin=5, end=6, job=2, task=0, instances=1, status=4, cpu=7, memory=8),
+)
+_INSTANCES = (
+    _TableColumns(12, begin=0, end=1, job=2, task=3, status=5, tries=(6, 7)),
+    _TableColumns(14, begin=5, end=6, job=2, task=1, status=4, tries=(8, 9)),
+)
+#: The unit of cpu.
+_UNIT_CORES = Decimal("0.01")
+_REMEDY = "give batch_task.csv or batch_instance.csv of cluster-trace-v2017 or -v2018, as published"
+
+
+def is_alibaba(first_line: str) -> bool:
+    """Say whether a file that begins with this line is one of these tables."""
+    cells = first_line.strip().split(",")
+    is_row = any(len(cells) == table.width and cells[table.status] in STATUSES for table in _TASKS + _INSTANCES)
+    return is_row or _is_header(cells)
+
+
+def _is_header(cells: Sequence[str]) -> bool:
+    """Say whether a line names the columns of one of these tables; they are published without, and handed on with."""
+    tables = [table for table in _TASKS + _INSTANCES if len(cells) == table.width]
+    return any(cells[table.status].strip().lower() == "status" for table in tables)
+
+
+def companion_task_table(path: Path) -> Path | None:
+    """Return the batch_task.csv that a batch_instance.csv is read with; None if there is none, or it is none."""
+    name = path.name.replace("batch_instance", "batch_task")
+    places = (path.with_name(name), path.with_name(name.removesuffix(".gz")), path.with_name(f"{name}.gz"))
+    return next((place for place in places if name != path.name and place.is_file()), None)
+
+
+def read_alibaba(path: Path, name: str) -> Workload:
+    """Return the instances of a table as a workload called `name`. Raises InputError."""
+    tasks = CloudTraceTasks(path, name)
+    rows = _rows(path)
+    first = next(rows, None)
+    if first is None:
+        raise InputError(path, problem="is empty")
+    table = _table(tasks, first[1])
+    if table.instances is None:
+        _read_instances(tasks, table, first, rows)
+    else:
+        _read_tasks(tasks, table, first, rows)
+    return tasks.workload()
+
+
+def _rows(path: Path) -> Iterator[tuple[str, list[str]]]:
+    with open_lines(path) as text:
+        for number, row in enumerate(csv.reader(text), 1):
+            if row and not (number == 1 and _is_header(row)):
+                yield f"line {number}", row
+
+
+def _table(tasks: CloudTraceTasks, row: Sequence[str]) -> _TableColumns:
+    for table in _TASKS + _INSTANCES:
+        if len(row) == table.width:
+            return table
+    problem = f"has {len(row)} columns; batch_task.csv has 8 (2017) or 9 (2018), batch_instance.csv 12 or 14"
+    return tasks.reject("line 1", problem, _REMEDY)
+
+
+def _check_row(tasks: CloudTraceTasks, table: _TableColumns, at: str, row: Sequence[str]) -> None:
+    if len(row) != table.width:
+        tasks.reject(at, f"has {len(row)} columns, and the first line has {table.width}", _REMEDY)
+    if row[table.status] not in STATUSES:
+        tasks.reject(at, f"status {row[table.status]!r} is not one of {', '.join(sorted(STATUSES))}", _REMEDY)
+
+
+def _times(
+    tasks: CloudTraceTasks, table: _TableColumns, at: str, row: Sequence[str]
+) -> tuple[Instant, Duration] | None:
+    """Return when a row's work began and how long it ran; None, with a note, where the trace does not tell both."""
+    status = row[table.status]
+    begin = tasks.parse_integer(at, "the start", row[table.begin] or "0")
+    end = tasks.parse_integer(at, "the end", row[table.end] or "0")
+    if status in _WAITING:
+        tasks.notes[NEVER_STARTED] += 1
+    elif status == _RUNNING or end == 0 or (end < begin and begin > 0):
+        tasks.notes[NO_END] += 1
+    elif begin <= 0:
+        # "a time of 0 represents the event occur before the trace period", and so do negative ones.
+        tasks.notes[STARTED_BEFORE_TRACE] += 1
+    else:
+        if status != _DONE:
+            tasks.notes[FAILED] += 1
+        return Instant(seconds(begin)), seconds(end - begin)
+    return None
+
+
+def _read_tasks(
+    tasks: CloudTraceTasks, table: _TableColumns, first: tuple[str, list[str]], rows: Iterator[tuple[str, list[str]]]
+) -> None:
+    for at, row in _chained(first, rows):
+        _check_row(tasks, table, at, row)
+        times = _times(tasks, table, at, row)
+        if times is None:
+            continue
+        requests = _requests(tasks, table, at, row)
+        name = tasks.checked_name(at, f"{row[table.job]}.{row[table.task]}")
+        count = tasks.parse_integer(at, "the number of instances", row[table.instances or 0])
+        for number in range(1, count + 1):
+            tasks.add(name if count == 1 else f"{name}.{number}", *times, requests)
+        tasks.notes[TASK_RUN_TIMES] += count if count > 1 else 0
+        tasks.notes[SUBMITTED_AT_START] += 0 if table.has_creation_times else count
+
+
+def _read_instances(
+    tasks: CloudTraceTasks, table: _TableColumns, first: tuple[str, list[str]], rows: Iterator[tuple[str, list[str]]]
+) -> None:
+    beside = companion_task_table(tasks.path)
+    if beside is None:
+        problem = "does not tell what instances ask for, and there is no batch_task.csv beside it"
+        raise InputError(tasks.path, problem=problem, remedy="put both into one folder, by their names")
+    asked = _requests_by_task(CloudTraceTasks(beside, ""))
+    seen: dict[str, int] = {}
+    for at, row in _chained(first, rows):
+        _check_row(tasks, table, at, row)
+        number, last = (row[place] for place in table.tries or ())
+        if row[table.status] == _BACKUP or (number and last and number != last):
+            tasks.notes[EARLIER_TRY] += 1
+            continue
+        times = _times(tasks, table, at, row)
+        if times is None:
+            continue
+        key = (row[table.job], row[table.task])
+        if key not in asked:
+            tasks.notes[UNKNOWN_TASK] += 1
+        name = tasks.checked_name(at, ".".join(key))
+        seen[name] = seen.get(name, 0) + 1
+        tasks.add(f"{name}.{seen[name]}", *times, asked.get(key, ()))
+        tasks.notes[SUBMITTED_AT_START] += 1
+
+
+def _requests_by_task(tasks: CloudTraceTasks) -> dict[tuple[str, str], Requests]:
+    asked: dict[tuple[str, str], Requests] = {}
+    table: _TableColumns | None = None
+    for at, row in _rows(tasks.path):
+        table = table or _table(tasks, row)
+        if table.instances is None:
+            tasks.reject(at, "is a table of instances, where that of tasks is looked for", _REMEDY)
+        _check_row(tasks, table, at, row)
+        asked[row[table.job], row[table.task]] = _requests(tasks, table, at, row)
+    return asked
+
+
+def _requests(tasks: CloudTraceTasks, table: _TableColumns, at: str, row: Sequence[str]) -> Requests:
+    return tasks.requests(at, row[table.cpu or 0], _UNIT_CORES, row[table.memory or 0], table.gib)
+
+
+def _chained(first: tuple[str, list[str]], rows: Iterator[tuple[str, list[str]]]) -> Iterator[tuple[str, list[str]]]:
+    yield first
+    yield from rows

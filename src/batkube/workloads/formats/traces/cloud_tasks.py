@@ -1,0 +1,128 @@
+"""What the traces of cloud clusters have in common: tasks of one pod, with sizes as shares of the largest machine.
+
+Their owners do not tell how large that machine is. Here a hundredth of it is one core, or one GiB: a platform whose
+machines have 100 cores and 100Gi has machines as large as the trace's largest, and `50,25Gi` is one of half the cpu
+and a quarter of the memory.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from decimal import Decimal, InvalidOperation
+from operator import attrgetter
+from pathlib import Path
+from typing import NoReturn
+
+from batkube.kernel.errors import InputError
+from batkube.kernel.fidelity import FidelityNote
+from batkube.kernel.instants import Duration, Instant
+from batkube.kernel.quantities import CPU, MEMORY
+from batkube.workloads.delay_profiles import DelayProfiles
+from batkube.workloads.model import Job, Requests, Workload
+from batkube.workloads.names import name_problem
+
+_GIB, _MILLI = 1 << 30, 1000
+
+NORMALISED = FidelityNote(
+    "workload", "the trace tells sizes as shares of its largest machine; here a hundredth is 1 core, or 1 GiB"
+)
+STARTED_BEFORE_TRACE = FidelityNote(
+    "workload", "a task began before the trace did, so how long it ran is unknown: it is left out"
+)
+NO_END = FidelityNote("workload", "a task has no end in the trace and is left out")
+NEVER_STARTED = FidelityNote("workload", "a task of the trace never began and is left out")
+FAILED = FidelityNote(
+    "workload", "a task did not end well in the trace (failed, killed, evicted, …); here it runs as long"
+)
+EARLIER_TRY = FidelityNote("workload", "a try of a task before its last one is left out")
+NO_REQUESTS = FidelityNote("workload", "a task does not say what it asks for; here it takes no room")
+
+
+class CloudTraceTasks:
+    """Gathers the tasks of a trace as jobs of one pod."""
+
+    def __init__(self, path: Path, name: str) -> None:
+        self.path = path
+        self._name = name
+        self._jobs: list[Job] = []
+        self._delays = DelayProfiles()
+        self._requests: dict[tuple[str, str], Requests] = {}
+        self.notes: Counter[FidelityNote] = Counter()
+
+    def add(
+        self,
+        name: str,
+        submit: Instant,
+        run: Duration,
+        requests: Requests,
+        *,
+        user: str = "",
+        queue: str = "",
+        priority: int = 0,
+    ) -> None:
+        """Take a task that ran."""
+        if not requests:
+            self.notes[NO_REQUESTS] += 1
+        self._jobs.append(
+            Job(
+                workload=self._name,
+                name=name,
+                submit=submit,
+                size=1,
+                profile=self._delays.profile_for(run),
+                requests=requests,
+                user=user,
+                queue=queue,
+                priority=priority,
+            )
+        )
+
+    def requests(self, at: str, cpu: str, unit_cores: Decimal, memory: str, unit_gib: Decimal) -> Requests:
+        """Return what a task asks for, in units of so many cores and so many GiB; "" is untold.
+
+        Tasks that ask for the same share it.
+        """
+        key = (cpu, memory)
+        if key not in self._requests:
+            cpu_milli = self._amount(at, "cpu", cpu, unit_cores * _MILLI)
+            amount = self._amount(at, "memory", memory, unit_gib * _GIB)
+            self._requests[key] = tuple((kind, value) for kind, value in ((CPU, cpu_milli), (MEMORY, amount)) if value)
+        return self._requests[key]
+
+    def checked_name(self, at: str, name: str) -> str:
+        """Return a name that may be one."""
+        if problem := name_problem(name):
+            self.reject(at, f"name {problem}")
+        return name
+
+    def parse_integer(self, at: str, column: str, text: str) -> int:
+        """Return a whole number."""
+        if not text.removeprefix("-").isdecimal():
+            self.reject(at, f"{column} is {text!r}, which is no whole number")
+        return int(text)
+
+    def reject(self, at: str, problem: str, remedy: str | None = None) -> NoReturn:
+        """Raise InputError for a place in the file."""
+        raise InputError(self.path, at=at, problem=problem, remedy=remedy)
+
+    def workload(self) -> Workload:
+        """Return the tasks by submission; simultaneous ones in the order of the file. Raises InputError if none ran."""
+        if not self._jobs:
+            left_out = sum(self.notes[note] for note in (STARTED_BEFORE_TRACE, NO_END, NEVER_STARTED, EARLIER_TRY))
+            raise InputError(self.path, problem=f"holds no task that began and ended ({left_out} were left out)")
+        self._jobs.sort(key=attrgetter("submit"))
+        self.notes[NORMALISED] += sum(bool(job.requests) for job in self._jobs)
+        notes = tuple((note, count) for note, count in self.notes.items() if count)
+        return Workload(name=self._name, source=str(self.path), jobs=self._jobs, notes=notes)
+
+    def _amount(self, at: str, column: str, text: str, unit: Decimal) -> int:
+        if not text:
+            return 0
+        try:
+            amount = Decimal(text) * unit
+            if not amount.is_finite() or amount < 0:
+                raise ValueError(text)
+            return math.ceil(amount)
+        except (InvalidOperation, ValueError):
+            self.reject(at, f"{column} is {text!r}, which is no amount")

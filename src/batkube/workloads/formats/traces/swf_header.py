@@ -1,0 +1,70 @@
+"""The header of a trace in the Standard Workload Format: comments at its top of the form `; Label: value`.
+
+Parallel Workloads Archive, "The Standard Workload Format", version 2.2, "Header Comments".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from batkube.kernel.text.numbers import parse_int
+from batkube.workloads.files import open_lines
+from batkube.workloads.model import TraceHeader
+
+Labels = list[tuple[str, str]]
+"""The labels of a header and what stands behind each, in the order of the file. Some come more than once."""
+
+#: What is true of a trace whatever is done to it: whose it is, and what its users' clocks showed.
+_KEPT_LABELS = ("Computer", "Installation", "Acknowledge", "Information", "TimeZone", "TimeZoneString")
+_START_LABEL = "UnixStartTime"
+_LABEL = re.compile(r";\s*(\w+)\s*:\s*(\S.*)")
+_FIRST_NUMBER = re.compile(r"[0-9]+")
+_NUMBERED = re.compile(r"([0-9]+)\s+(\S.*)")
+
+
+def header_labels(path: Path) -> Labels:
+    """Return the labels at the top of the trace at `path`."""
+    found: Labels = []
+    with open_lines(path) as text:
+        for line in text:
+            if not line.startswith(";") and line.strip():
+                break
+            if match := _LABEL.match(line):
+                found.append((match[1], " ".join(match[2].split())))
+    return found
+
+
+def machine_size(labels: Labels) -> int | None:
+    """Return the processors (MaxProcs), or else the nodes (MaxNodes), that the header states; None if it does not."""
+    return _first_number(labels, "MaxProcs") or _first_number(labels, "MaxNodes")
+
+
+def trace_header(labels: Labels) -> TraceHeader:
+    """Return what a header says that is kept when the trace is written again."""
+    return TraceHeader(
+        unix_start_s=_first_number(labels, _START_LABEL),
+        queue_names=_names_by_number(labels, "Queue"),
+        partition_names=_names_by_number(labels, "Partition"),
+        comments=tuple((label, value) for label, value in labels if label in _KEPT_LABELS),
+    )
+
+
+def header_text(header: TraceHeader) -> Iterator[str]:
+    """Yield the lines of a header that are no names of queues and partitions."""
+    yield from (f"; {label}: {value}\n" for label, value in header.comments)
+    if header.unix_start_s is not None:
+        yield f"; {_START_LABEL}: {header.unix_start_s}\n"
+
+
+def _first_number(labels: Labels, wanted: str) -> int | None:
+    """Return the first number behind a label; nothing for one that is 0, or longer than any that is meant."""
+    values = (match for label, value in labels if label == wanted and (match := _FIRST_NUMBER.match(value)))
+    return next((parse_int(match[0]) or None for match in values), None)
+
+
+def _names_by_number(labels: Iterable[tuple[str, str]], wanted: str) -> dict[str, str]:
+    """Return names by their numbers: `; Queue: 2 high`."""
+    values = (match for label, value in labels if label == wanted and (match := _NUMBERED.match(value)))
+    return {match[1]: match[2] for match in values}

@@ -1,0 +1,85 @@
+"""Writing the Standard Workload Format. It has numbers only, so what is not a number is numbered or left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from batkube.kernel.errors import InputError
+from batkube.kernel.instants import NANOSECONDS_PER_SECOND
+from batkube.workloads.delay_profiles import exact_seconds
+from batkube.workloads.formats.traces.swf_header import header_text
+from batkube.workloads.model import Job, Workload
+from batkube.workloads.run_times import run_time
+
+
+def swf_text(workload: Workload) -> Iterator[str]:
+    """Yield the lines of `workload`: a header, then 18 fields per job."""
+    processors = workload.size_machines or max(job.size for job in workload.jobs)
+    yield "; Version: 2.2\n; Conversion: Batkube\n"
+    yield from header_text(workload.header)
+    yield f"; MaxJobs: {len(workload.jobs)}\n; MaxRecords: {len(workload.jobs)}\n; MaxProcs: {processors}\n"
+    yield from _origin_lines(workload)
+    keep_names = all(_is_number(job.name) for job in workload.jobs)
+    if not keep_names:
+        yield "; Note: jobs are numbered in the order of their submission; their names were not numbers\n"
+    if any(has_fractional_seconds(job) for job in workload.jobs):
+        yield "; Note: times have parts of seconds; the format has whole ones\n"
+    users = _assign_numbers(job.user for job in workload.jobs)
+    queues = _assign_numbers(job.queue for job in workload.jobs)
+    partitions = _assign_numbers(job.partition for job in workload.jobs)
+    yield from _name_lines("Note: user {} is", users, {})
+    yield from _name_lines("Queue: {}", queues, workload.header.queue_names)
+    yield from _name_lines("Partition: {}", partitions, workload.header.partition_names)
+    for number, job in enumerate(workload.jobs, 1):
+        run = run_time(job.profile)
+        if run is None:
+            raise InputError(
+                workload.source,
+                at=f"job {job.name}",
+                problem=f"its profile {job.profile.name!r} has no run time of its own, and SWF holds nothing else",
+                remedy="write Batsim JSON (.json)",
+            )
+        name = job.name if keep_names else number
+        walltime = "-1" if job.walltime is None else exact_seconds(job.walltime)
+        user, queue = users.get(job.user, "-1"), queues.get(job.queue, "-1")
+        yield (
+            f"{name} {exact_seconds(job.submit)} -1 {exact_seconds(run)} {job.size} -1 -1 "
+            f"{job.size} {walltime} -1 1 {user} -1 -1 {queue} {partitions.get(job.partition, '-1')} -1 -1\n"
+        )
+
+
+def _name_lines(word: str, numbers: dict[str, str], known: Mapping[str, str]) -> Iterator[str]:
+    """Yield what the numbers stand for: the name that had to be numbered, or the one `known` for a number."""
+    for name, number in numbers.items():
+        meaning = known.get(name, name)
+        if meaning != number:
+            yield f"; {word.format(number)} {_single_line(meaning)}\n"
+
+
+def _origin_lines(workload: Workload) -> Iterator[str]:
+    """Yield what a reader of the file has no other way to learn: where its jobs are from, and what was done to them."""
+    yield f"; Note: from {_single_line(Path(workload.source).name)}\n"
+    yield from (f"; Note: {_single_line(note.message_with_count(count))}\n" for note, count in workload.notes)
+
+
+def _single_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def has_fractional_seconds(job: Job) -> bool:
+    """Say whether a time of a job is no whole number of seconds, as the format has them."""
+    times = (job.submit, run_time(job.profile) or 0, job.walltime or 0)
+    return any(time % NANOSECONDS_PER_SECOND for time in times)
+
+
+def _is_number(name: str) -> bool:
+    return name.isascii() and name.isdecimal()
+
+
+def _assign_numbers(names: Iterable[str]) -> dict[str, str]:
+    """Return the number of each name: its own where all are numbers, else by first appearance."""
+    known = [name for name in dict.fromkeys(names) if name]
+    if all(_is_number(name) for name in known):
+        return {name: name for name in known}
+    return {name: str(number) for number, name in enumerate(known, 1)}

@@ -1,0 +1,1 @@
+"""Synthetic workloads: generators and the recipes that describe them."""

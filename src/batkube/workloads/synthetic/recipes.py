@@ -1,0 +1,244 @@
+"""Workloads that a run makes for itself, drawn from a seed: generated ones, and parts of a trace.
+
+In a scenario they stand in the place of a file: `workload: {generate: lublin, jobs: 500}` or
+`workload: {resample: trace.swf, window: 7d}`. Unless they name a seed of their own it is the run's, so that the seeds
+of an experiment are workloads, and schedulers are compared on the same ones.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+
+from batkube.kernel.distributions import Distribution
+from batkube.kernel.errors import InputError
+from batkube.kernel.instants import Duration
+from batkube.kernel.quantities import MEMORY
+from batkube.kernel.streams import Streams
+from batkube.kernel.text.suggestions import suggestion
+from batkube.workloads.model import Workload
+from batkube.workloads.reader import read_workload
+from batkube.workloads.synthetic import generators, option_values
+from batkube.workloads.transformations import conversions, resampling, selection
+
+#: What makes a mapping a recipe, and what each may say besides.
+GENERATE, RESAMPLE = "generate", "resample"
+_SHAPE_KEYS = ("run-time", "size", "cpu", "memory", "walltime")
+KEYS_OF_GENERATOR = {
+    "burst": _SHAPE_KEYS,
+    "spaced": ("interval", *_SHAPE_KEYS),
+    "poisson": ("rate", "interval", *_SHAPE_KEYS),
+    "lublin": ("machines", "by-type"),
+}
+_COMMON_KEYS: tuple[str, ...] = (GENERATE, "jobs", "seed")
+_RESAMPLE_KEYS: tuple[str, ...] = (RESAMPLE, "window", "overlap", "blocks", "length", "rate", "machines", "seed")
+#: How a recipe says that its seed is the run's; the same as saying nothing.
+RUN_SEED = "${seed}"
+_JOB_COUNT = re.compile(r"([1-9]\d*)\s*jobs?")
+_DEFAULT_MACHINES = 128
+_STREAM = "workload.resampling"
+
+
+@dataclass(frozen=True, slots=True)
+class RecipeSource:
+    """Where the words of a recipe stand, for messages."""
+
+    #: The file; empty for a command, whose options they are.
+    file: str = ""
+
+    def place(self, word: str) -> str:
+        """Return where a word stands."""
+        return f"{self.file}: workload.{word}".rstrip(".") if self.file else f"--{word}"
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadRecipe:
+    """How a workload is made; `words` as somebody wrote them, checked."""
+
+    options: Mapping[str, object]
+    source: RecipeSource
+
+    def place(self, word: str) -> str:
+        """Return where a word stands, for messages."""
+        return self.source.place(word)
+
+    @property
+    def trace(self) -> Path | None:
+        """The file it draws from, if it draws from one."""
+        return Path(str(self.options[RESAMPLE])) if RESAMPLE in self.options else None
+
+    def make(self, run_seed: int, name: str = "w0") -> Workload:
+        """Return the workload, drawn from the recipe's seed or else the run's. Raises InputError."""
+        seed = self.seed if self.seed is not None else run_seed
+        workload = self._resampled(seed, name) if self.trace is not None else self._generated(seed, name)
+        return replace(workload, name=name)
+
+    @property
+    def seed(self) -> int | None:
+        """Its own seed; None for the run's."""
+        seed = self.options.get("seed", RUN_SEED)
+        return None if seed == RUN_SEED else self._integer("seed", seed, least=None)
+
+    def validate(self) -> None:
+        """Refuse what cannot be made, as far as it can be told without a trace at hand."""
+        if self.trace is None:
+            self._integer("jobs", self.options.get("jobs", 1))
+            replace(self, options={**self.options, "jobs": 1}).make(0)
+        else:
+            self._sampler()
+            _ = self.seed, self._rate_factor, self._machines
+
+    def _generated(self, seed: int, name: str) -> Workload:
+        count = self._integer("jobs", self.options.get("jobs", 200))
+        match self.options[GENERATE]:
+            case "burst":
+                return generators.burst(count, self._shape, seed, name)
+            case "spaced":
+                interval = option_values.duration_option(self.place("interval"), self._string("interval") or "10s")
+                return generators.spaced(count, interval, self._shape, seed, name)
+            case "poisson":
+                return generators.poisson(count, self._rate, self._shape, seed, name)
+            case _:
+                by_type = self._flag("by-type", default=False)
+                return generators.lublin(
+                    count, self._machines or _DEFAULT_MACHINES, by_type=by_type, seed=seed, name=name
+                )
+
+    @property
+    def _shape(self) -> generators.JobShape:
+        def drawn(word: str, default: str | None, least: float) -> Distribution | None:
+            text = self._string(word) or default
+            return None if text is None else option_values.distribution_option(self.place(word), text, least)
+
+        memory = self._string("memory")
+        run_time, size = drawn("run-time", "170", 0), drawn("size", "1", 1)
+        assert run_time is not None
+        assert size is not None
+        return generators.JobShape(
+            run_time=run_time,
+            size=size,
+            cpu=drawn("cpu", None, 0.001),
+            memory_bytes=None
+            if memory is None
+            else option_values.quantity_option(self.place("memory"), MEMORY, memory),
+            walltime=drawn("walltime", None, 0.001),
+        )
+
+    @property
+    def _rate(self) -> float:
+        rate, interval = self._string("rate"), self._string("interval")
+        if (rate is None) == (interval is None):
+            names = f"{self.place('rate')} and {self.place('interval')}"
+            raise InputError(self.place(GENERATE), problem=f"poisson needs one of {names}")
+        if rate is not None:
+            return float(option_values.factor_option(self.place("rate"), rate))
+        mean = option_values.duration_option(self.place("interval"), str(interval))
+        if mean <= 0:
+            raise InputError(self.place("interval"), problem="must be longer than 0")
+        return 1e9 / mean
+
+    def _resampled(self, seed: int, name: str) -> Workload:
+        assert self.trace is not None
+        workload = read_workload(self.trace, name)
+        draw = self._sampler()
+        if self._machines is not None:
+            workload = replace(workload, size_machines=self._machines)
+        drawn = selection.mark_notes_of_whole_trace(selection.recount_overruns(draw(workload, Streams(seed))))
+        return drawn if self._rate_factor is None else conversions.scale_arrival_rate(drawn, self._rate_factor)
+
+    def _sampler(self) -> Callable[[Workload, Streams], Workload]:
+        """Return how the trace is drawn from."""
+        window, blocks, length = self._string("window"), self._string("blocks"), self._string("length")
+        if (window is None) == (blocks is None):
+            names = f"{self.place('window')} and {self.place('blocks')}"
+            raise InputError(self.place(RESAMPLE), problem=f"needs one of {names}", remedy="such as a window of 7d")
+        if (blocks is None) != (length is None):
+            problem = "blocks and the length that they fill go together"
+            raise InputError(self.place("length"), problem=problem, remedy="such as blocks of 1d and a length of 7d")
+        if window is not None:
+            return self._window_sampler(window)
+        if "overlap" in self.options:
+            problem = "is about windows; blocks are drawn with replacement"
+            raise InputError(self.place("overlap"), problem=problem, remedy="leave it out, or ask for a window")
+        block, whole = self._length("blocks", str(blocks)), self._length("length", str(length))
+        return lambda trace, streams: resampling.block_bootstrap(trace, block, whole, streams.named(_STREAM))
+
+    def _window_sampler(self, window: str) -> Callable[[Workload, Streams], Workload]:
+        overlap = self._flag("overlap", default=True)
+        if match := _JOB_COUNT.fullmatch(window.strip()):
+            jobs = int(match[1])
+            if overlap:
+                return lambda trace, streams: resampling.job_window(trace, jobs, streams.named(_STREAM))
+            return lambda trace, streams: resampling.disjoint_job_window(trace, jobs, streams.seed)
+        span = self._length("window", window)
+        if overlap:
+            return lambda trace, streams: resampling.time_window(trace, span, streams.named(_STREAM))
+        return lambda trace, streams: resampling.disjoint_time_window(trace, span, streams.seed)
+
+    @property
+    def _rate_factor(self) -> Fraction | None:
+        text = self._string("rate")
+        factor = None if text is None else option_values.factor_option(self.place("rate"), text)
+        if factor is not None and factor <= 0:
+            raise InputError(self.place("rate"), problem=f"must be larger than 0, not {text}")
+        return factor
+
+    @property
+    def _machines(self) -> int | None:
+        machines = self.options.get("machines")
+        return None if machines is None else self._integer("machines", machines)
+
+    def _length(self, word: str, text: str) -> Duration:
+        length = option_values.duration_option(self.place(word), text)
+        if length <= 0:
+            raise InputError(self.place(word), problem="must be longer than 0")
+        return length
+
+    def _flag(self, word: str, *, default: bool) -> bool:
+        value = self.options.get(word, default)
+        if not isinstance(value, bool):
+            raise InputError(self.place(word), problem=f"{value!r} is neither true nor false")
+        return value
+
+    def _string(self, word: str) -> str | None:
+        value = self.options.get(word)
+        return None if value is None else str(value)
+
+    def _integer(self, word: str, value: object, least: int | None = 1) -> int:
+        if not isinstance(value, int) or isinstance(value, bool) or (least is not None and value < least):
+            remedy = "a whole number" if least is None else f"a whole number, {least} or more"
+            raise InputError(self.place(word), problem=f"{value!r} is not possible", remedy=remedy)
+        return value
+
+
+def parse_recipe(words: Mapping[str, object], wording: RecipeSource, beside: Path | None = None) -> WorkloadRecipe:
+    """Return the recipe that `words` are; the path of a trace is relative to the folder `beside`. Raises InputError."""
+    if (GENERATE in words) == (RESAMPLE in words):
+        problem = "is no workload that can be made: it needs one of 'generate' and 'resample'"
+        raise InputError(wording.place(""), problem=problem, remedy="such as {generate: lublin, jobs: 500}, or a path")
+    checked = {str(word): value for word, value in words.items() if value is not None}
+    if RESAMPLE in checked:
+        if not isinstance(checked[RESAMPLE], str | Path):
+            raise InputError(wording.place(RESAMPLE), problem=f"{checked[RESAMPLE]!r} is not the path of a trace")
+        checked[RESAMPLE] = str((beside or Path()) / str(checked[RESAMPLE]))
+        kind, known = RESAMPLE, _RESAMPLE_KEYS
+    else:
+        kind = str(checked[GENERATE])
+        if kind not in KEYS_OF_GENERATOR:
+            problem, remedy = f"there is no kind {kind!r}", f"kinds: {', '.join(KEYS_OF_GENERATOR)}"
+            raise InputError(wording.place(GENERATE), problem=problem, remedy=remedy)
+        known = (*_COMMON_KEYS, *KEYS_OF_GENERATOR[kind])
+    for word in checked:
+        if word not in known:
+            remedy = (
+                suggestion(word, known)
+                if wording.file
+                else f"options of {kind}: --{', --'.join(known[len(_COMMON_KEYS) :])}"
+            )
+            raise InputError(wording.place(word), problem=f"means nothing for {kind}", remedy=remedy)
+    recipe = WorkloadRecipe(checked, wording)
+    recipe.validate()
+    return recipe

@@ -1,0 +1,120 @@
+"""Finding stretches of a trace in which its machine was busy to a wanted degree.
+
+The method is that of evalys (Workload.extract_periods_with_given_utilisation, version 4.0.7): the trace is cut into
+periods of one length, counted from the first start; the first and the last are left aside; of each remaining one the
+mean of processors in use over processors there is taken. The jobs *submitted* in a period are its workload.
+
+What was in use is told by the recorded starts (submit time plus wait time, fields 2 and 3 of SWF). A workload in
+another format has no record: there each job counts from its submission on, which is the load it offers.
+"""
+
+from __future__ import annotations
+
+import bisect
+import itertools
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from batkube.kernel.errors import InputError
+from batkube.kernel.instants import Duration, Instant, human_duration
+from batkube.workloads.files import open_lines
+from batkube.workloads.formats.traces import swf
+from batkube.workloads.model import Workload
+from batkube.workloads.run_times import run_time
+
+BusyInterval = tuple[int, int, int]
+"""One job's time on the machine: (start, end, processors)."""
+
+_MAX_CLOSEST_IN_MESSAGE = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """A stretch of the trace and the mean share of the machine in use during it."""
+
+    begin: Instant
+    end: Instant
+    utilisation: float
+
+
+def recorded_intervals(path: Path) -> list[BusyInterval]:
+    """Return when the jobs of the SWF file `path` really ran; jobs without run time or processors are left out."""
+    stays: list[BusyInterval] = []
+    with open_lines(path) as text:
+        for number, fields in swf.job_lines(path, text):
+            if fields[swf.STATUS] in swf.PARTIAL_STATUSES:
+                continue
+            submit, wait, run = (
+                swf.time_field(path, number, fields, at) for at in (swf.SUBMIT, swf.WAIT, swf.RUN_TIME)
+            )
+            processors = swf.count_field(path, number, fields, swf.ALLOCATED_PROCESSORS)
+            if run >= 0 and processors > 0:
+                start = submit + max(wait, 0)
+                stays.append((start, start + run, processors))
+    return stays
+
+
+def offered_intervals(workload: Workload) -> list[BusyInterval]:
+    """Return when the jobs would run if each started as soon as it is submitted."""
+    stays: list[BusyInterval] = []
+    for job in workload.jobs:
+        length = run_time(job.profile)
+        if length is not None:
+            stays.append((job.submit, job.submit + length, job.size))
+    return stays
+
+
+def periods(stays: Iterable[BusyInterval], processors: int, length: Duration) -> list[Period]:
+    """Return the trace's periods of `length` with their mean utilisation, all but the first and the last."""
+    times, areas, loads = _load_steps(stays)
+
+    def area_until(at: int) -> int:
+        index = bisect.bisect_right(times, at) - 1
+        return areas[index] + loads[index] * (at - times[index])
+
+    windows = []
+    begins = range(times[0], times[-1], length)
+    for begin in begins[1:-1]:
+        mean = (area_until(begin + length) - area_until(begin)) / length
+        windows.append(Period(Instant(begin), Instant(begin + length), mean / processors))
+    return windows
+
+
+def _load_steps(stays: Iterable[BusyInterval]) -> tuple[list[int], list[int], list[int]]:
+    """Return the instants at which the load changes, and at each the area before it and the load from it on."""
+    change_at: dict[int, int] = {}
+    for start, end, processors in stays:
+        change_at[start] = change_at.get(start, 0) + processors
+        change_at[end] = change_at.get(end, 0) - processors
+    times = sorted(change_at)
+    loads = list(itertools.accumulate(change_at[at] for at in times))
+    steps = (load * (later - at) for load, (at, later) in zip(loads, itertools.pairwise(times), strict=False))
+    return times, list(itertools.accumulate(steps, initial=0)), loads
+
+
+def find_period(
+    workload: Workload, stays: Iterable[BusyInterval], length: Duration, wanted: float, variation: float, nth: int = 1
+) -> Period:
+    """Return the `nth` period (from 1) whose mean utilisation is within `variation` of `wanted`."""
+    if workload.size_machines is None:
+        raise InputError(
+            workload.source,
+            problem="does not say how many processors its machine has, so utilisation means nothing",
+            remedy="give the number with --machines",
+        )
+    held = list(stays)
+    if length <= 0 or not held:
+        raise InputError(workload.source, problem="utilisation needs a period longer than 0 and jobs with run times")
+    candidates = periods(held, workload.size_machines, length)
+    matching = [period for period in candidates if wanted - variation <= period.utilisation <= wanted + variation]
+    if len(matching) < nth:
+        closest = sorted(candidates, key=lambda period: abs(period.utilisation - wanted))[:_MAX_CLOSEST_IN_MESSAGE]
+        nearest = ", ".join(f"{period.utilisation:.4f}" for period in closest) or "none, the trace is too short"
+        raise InputError(
+            workload.source,
+            problem=f"has {len(matching)} periods of {human_duration(length)} with a mean utilisation of "
+            f"{wanted} ± {variation}, not {nth}",
+            remedy=f"closest: {nearest}; allow more --variation or change the --period",
+        )
+    return matching[nth - 1]

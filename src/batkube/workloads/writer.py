@@ -1,0 +1,93 @@
+"""Writing a workload to a file: whole or not at all."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from batkube.kernel.errors import InputError
+from batkube.kernel.fidelity import FidelityNote
+from batkube.kernel.files.replacement import replace_on_success
+from batkube.workloads.formats.batsim.writer import batsim_text
+from batkube.workloads.formats.kubernetes.manifest_writer import is_object_name, manifests_text
+from batkube.workloads.formats.traces.swf_writer import has_fractional_seconds, swf_text
+from batkube.workloads.model import WHOLE_GANG, Job, Workload
+from batkube.workloads.reader import format_of_name
+
+_WRITERS: dict[str, Callable[[Workload], Iterator[str]]] = {
+    "batsim": batsim_text,
+    "swf": swf_text,
+    "manifests": manifests_text,
+}
+WRITABLE_FORMATS = tuple(_WRITERS)
+_FORMATS_TEXT = "batsim (.json), swf (.swf), manifests (.yaml, .yml); each may be gzipped (.gz)"
+
+#: What the formats cannot hold, with the question whether a job has it.
+_LOSS_CHECKS: dict[str, tuple[tuple[FidelityNote, Callable[[Job], bool]], ...]] = {
+    "batsim": (),
+    "swf": (
+        (FidelityNote("workload", "SWF has no requests per pod: a job's are lost"), lambda job: bool(job.requests)),
+        (FidelityNote("workload", "SWF has no priorities: a job's is lost"), lambda job: job.priority != 0),
+        (FidelityNote("workload", "SWF has no schedulers: a job's is lost"), lambda job: bool(job.scheduler)),
+        (
+            FidelityNote(
+                "workload", "SWF has whole seconds: a job's times have more digits, which some readers refuse"
+            ),
+            has_fractional_seconds,
+        ),
+        (FidelityNote("workload", "SWF has no exit codes: a job's is lost"), lambda job: job.profile.ret != 0),
+        (FidelityNote("workload", "SWF has no PodGroups: a job's terms are lost"), lambda job: job.gang != WHOLE_GANG),
+    ),
+    "manifests": (
+        (
+            FidelityNote("workload", "manifests have no min_member and min_resources: a job's are lost"),
+            lambda job: job.gang != WHOLE_GANG,
+        ),
+        (
+            FidelityNote("workload", "a job's name is not allowed in Kubernetes and was changed"),
+            lambda job: not is_object_name(job.name),
+        ),
+        (FidelityNote("workload", "manifests have no queues: a job's is lost"), lambda job: bool(job.queue)),
+        (FidelityNote("workload", "manifests have no partitions: a job's is lost"), lambda job: bool(job.partition)),
+    ),
+}
+
+
+def write_workload(
+    workload: Workload, path: Path, format: str | None = None, *, force: bool = False
+) -> list[tuple[FidelityNote, int]]:
+    """Write `workload` to `path` and return what its format could not hold, each with for how many jobs.
+
+    The format is told by the extension unless `format` names one of `WRITABLE_FORMATS`. An existing file is replaced
+    only with `force`, and then in one step: a failure leaves the old one as it was.
+    """
+    chosen = format or format_of_name(path)
+    if chosen not in _WRITERS:
+        raise InputError(path, problem="is no format that can be written", remedy=f"formats: {_FORMATS_TEXT}")
+    if path.is_dir():
+        raise InputError(path, problem="is a directory", remedy="name a file in it")
+    if path.exists() and not force:
+        raise InputError(path, problem="exists already", remedy="choose another name, or replace it with --force")
+    _write_atomically(path, _WRITERS[chosen](workload))
+    counted = [(note, sum(map(has, workload.jobs))) for note, has in _LOSS_CHECKS[chosen]]
+    return [(note, count) for note, count in counted if count]
+
+
+def _write_atomically(path: Path, chunks: Iterable[str]) -> None:
+    try:
+        with replace_on_success(path) as partial, partial.open("wb") as raw:
+            if path.suffix.lower() == ".gz":
+                # No name and no time inside: the same workload gives the same bytes.
+                with gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as zipped:
+                    _write_chunks(cast(BinaryIO, zipped), chunks)
+            else:
+                _write_chunks(raw, chunks)
+    except OSError as error:
+        raise InputError(path, problem=f"cannot be written ({error.strerror})") from None
+
+
+def _write_chunks(stream: BinaryIO, chunks: Iterable[str]) -> None:
+    for chunk in chunks:
+        stream.write(chunk.encode())

@@ -1,0 +1,366 @@
+"""Webhooks are asked over TLS, as the real server asks them; who is asked is a program that really listens."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from batkube.api.access.serving_certificates import new_server_credentials
+from batkube.api.requests.webhooks.calls import PendingWebhookCalls, WebhookCalls, WebhookRequest, WebhookResponse
+from batkube.kernel.stopwatch import wall_clock_instant
+from conformance.client import Client
+from conformance.serving import Serving
+from conformance.webhook import Answer, Hook
+
+GROUP = "/apis/admissionregistration.k8s.io/v1"
+MAPS = "/api/v1/namespaces/default/configmaps"
+ON_MAPS = {
+    "apiGroups": [""],
+    "apiVersions": ["v1"],
+    "operations": ["CREATE", "UPDATE", "DELETE"],
+    "resources": ["configmaps"],
+}
+Json = dict[str, Any]
+
+
+def reviewed(review: Json, allowed: bool, **more: Any) -> Json:  # noqa: ANN401 - of any answer
+    response = {"uid": review["request"]["uid"], "allowed": allowed, **more}
+    return {"apiVersion": review["apiVersion"], "kind": "AdmissionReview", "response": response}
+
+
+def patch(review: Json, *operations: Json) -> Json:
+    text = base64.b64encode(json.dumps(operations).encode()).decode()
+    return reviewed(review, True, patch=text, patchType="JSONPatch")
+
+
+@pytest.fixture
+def client(server: Serving) -> Iterator[Client]:
+    with contextlib.closing(Client(server.url)) as connected:
+        yield connected
+
+
+def configure(client: Client, kind: str, hook: Hook, name: str = "hooks", **more: Any) -> None:  # noqa: ANN401
+    webhook = {
+        "name": "judge.example.com",
+        "clientConfig": {"url": f"https://127.0.0.1:{hook.port}/judge", "caBundle": hook.authority},
+        "rules": [ON_MAPS],
+        "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+        **more,
+    }
+    body = {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": f"{kind}WebhookConfiguration",
+        "metadata": {"name": name},
+        "webhooks": [webhook],
+    }
+    answer = client.ask("POST", f"{GROUP}/{kind.lower()}webhookconfigurations", body)
+    assert answer["status"] == 201, answer
+
+
+def config(name: str = "a", **data: str) -> Json:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data}
+
+
+def test_a_validating_webhook_is_shown_the_whole_object_and_may_refuse_it(client: Client) -> None:
+    def judge(review: Json) -> Json:
+        good = (review["request"]["object"] or {}).get("data", {}).get("size") != "large"
+        return reviewed(review, good, status={"message": "too large", "reason": "Size", "code": 409}, warnings=["hm"])
+
+    with Hook(judge).listening() as hook:
+        configure(client, "Validating", hook, timeoutSeconds=7)
+        created = client.ask("POST", MAPS, config(size="small"))
+        refused = client.ask("PUT", f"{MAPS}/a", config(size="large"))
+
+    assert created["status"] == 201
+    assert created["warnings"] == ['299 - "hm"']
+    assert (refused["status"], refused["body"]["reason"]) == (409, "Size")
+    assert refused["body"]["message"] == 'admission webhook "judge.example.com" denied the request: too large'
+    assert hook.paths == ["/judge?timeout=7s"] * 2
+    first, second = (review["request"] for review in hook.asked)
+    assert first["object"]["metadata"]["uid"] == created["body"]["metadata"]["uid"], "what it has seen is stored"
+    assert (first["operation"], first["oldObject"], first["dryRun"]) == ("CREATE", None, False)
+    assert first["kind"] == {"group": "", "version": "v1", "kind": "ConfigMap"}
+    assert first["resource"] == first["requestResource"] == {"group": "", "version": "v1", "resource": "configmaps"}
+    assert (first["userInfo"]["username"], first["namespace"], first["name"]) == ("admin", "default", "a")
+    assert first["options"]["kind"] == "CreateOptions"
+    assert (second["operation"], second["oldObject"]["data"]) == ("UPDATE", {"size": "small"})
+    assert first["uid"] != second["uid"]
+
+
+def test_names_and_uids_that_a_webhook_was_shown_are_the_stored_ones(client: Client) -> None:
+    with Hook(lambda review: reviewed(review, True)).listening() as hook:
+        configure(client, "Validating", hook)
+        body = {**config(), "metadata": {"generateName": "map-"}}
+        created = client.ask("POST", MAPS, body)["body"]["metadata"]
+
+    (review,) = hook.asked
+    shown = review["request"]["object"]["metadata"]
+    assert (shown["name"], shown["uid"]) == (created["name"], created["uid"])
+
+
+def test_a_mutating_webhook_changes_what_is_stored_and_defaults_follow(client: Client) -> None:
+    container = {"name": "added", "image": "nginx"}
+    on_pods = {**ON_MAPS, "resources": ["pods"]}
+    add = {"op": "add", "path": "/spec/containers/-", "value": container}
+    with Hook(lambda review: patch(review, add)).listening() as hook:
+        configure(client, "Mutating", hook, rules=[on_pods])
+        pod = {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": "p"},
+            "spec": {"containers": [{"name": "c", "image": "i"}]},
+        }
+        created = client.ask("POST", "/api/v1/namespaces/default/pods", pod)
+
+    assert created["status"] == 201, created
+    names = [(each["name"], each["imagePullPolicy"]) for each in created["body"]["spec"]["containers"]]
+    assert names == [("c", "Always"), ("added", "Always")]
+
+
+def test_webhooks_are_asked_in_the_order_of_their_names_and_again_if_they_wish_it(client: Client) -> None:
+    """A is asked again, since B changed the object after it, and wishes it; B does not (reinvocationcontext.go)."""
+    order: list[str] = []
+
+    def named(name: str) -> Answer:
+        def answer(review: Json) -> Json:
+            order.append(name)
+            done = name in review["request"]["object"].get("data", {})
+            return (
+                reviewed(review, True) if done else patch(review, {"op": "add", "path": f"/data/{name}", "value": "1"})
+            )
+
+        return answer
+
+    with Hook(named("a")).listening() as a, Hook(named("b")).listening() as b:
+        configure(client, "Mutating", b, "second", reinvocationPolicy="Never")
+        configure(client, "Mutating", a, "first", reinvocationPolicy="IfNeeded")
+        created = client.ask("POST", MAPS, config(x="0"))
+
+    assert created["body"]["data"] == {"x": "0", "a": "1", "b": "1"}
+    assert order == ["a", "b", "a"]
+
+
+def test_nothing_is_deleted_that_a_webhook_wants_kept_and_of_many_none(client: Client) -> None:
+    def judge(review: Json) -> Json:
+        request = review["request"]
+        return reviewed(review, request["operation"] != "DELETE" or request["name"] != "kept")
+
+    with Hook(judge).listening() as hook:
+        configure(client, "Validating", hook)
+        for name in ("free", "kept"):
+            assert client.ask("POST", MAPS, config(name))["status"] == 201
+        all_of_them = client.ask("DELETE", MAPS)
+        kept = client.ask("DELETE", f"{MAPS}/kept")
+        left = [each["metadata"]["name"] for each in client.ask("GET", MAPS)["body"]["items"]]
+        free = client.ask("DELETE", f"{MAPS}/free")
+
+    told = 'admission webhook "judge.example.com" denied the request without explanation'
+    assert (all_of_them["status"], kept["status"], free["status"]) == (400, 400, 200)
+    assert kept["body"]["message"] == all_of_them["body"]["message"] == told
+    assert {"free", "kept"} <= set(left)
+    deletion = hook.asked[-1]["request"]
+    assert (deletion["object"], deletion["oldObject"]["metadata"]["name"]) == (None, "free")
+    assert deletion["options"]["kind"] == "DeleteOptions"
+
+
+@pytest.mark.parametrize(("policy", "status"), [("Fail", 500), ("Ignore", 201)])
+def test_what_cannot_be_asked_is_refused_unless_failures_are_ignored(client: Client, policy: str, status: int) -> None:
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        port = nobody.getsockname()[1]
+        with Hook(lambda review: reviewed(review, True)).listening() as hook:
+            url = f"https://127.0.0.1:{port}/judge"
+            configure(client, "Validating", hook, clientConfig={"url": url}, failurePolicy=policy)
+            answer = client.ask("POST", MAPS, config())
+
+    assert answer["status"] == status
+    if status == 500:
+        problem = f'Post "{url}?timeout=10s": dial tcp 127.0.0.1:{port}: connect: connection refused'
+        text = f'failed calling webhook "judge.example.com": failed to call webhook: {problem}'
+        assert answer["body"]["message"] == f"Internal error occurred: {text}"
+        assert (answer["body"]["reason"], answer["body"]["details"]) == (
+            "InternalError",
+            {"causes": [{"message": text}]},
+        )
+
+
+@pytest.mark.parametrize(
+    ("answer", "problem"),
+    [
+        (lambda review: {}, "received invalid webhook response: webhook response was absent"),
+        (lambda review: {**reviewed(review, True), "kind": "Pod"}, 'no kind "Pod" is registered for version'),
+        (lambda review: reviewed(review, True, uid="other"), "expected response.uid="),
+        (lambda review: patch(review, {"op": "remove", "path": "/data"}), "validating webhook may not return"),
+    ],
+)
+def test_an_answer_that_is_none_counts_as_a_failure(client: Client, answer: Answer, problem: str) -> None:
+    with Hook(answer).listening() as hook:
+        configure(client, "Validating", hook)
+        refused = client.ask("POST", MAPS, config())
+
+    assert refused["status"] == 500
+    assert problem in refused["body"]["message"]
+
+
+def test_a_certificate_of_somebody_else_and_an_error_of_the_webhook_are_failures(client: Client) -> None:
+    with Hook(lambda review: {"oops": True}).listening() as hook, Hook(lambda review: {}).listening() as other:
+        configure(
+            client,
+            "Validating",
+            hook,
+            clientConfig={"url": f"https://127.0.0.1:{hook.port}/", "caBundle": other.authority},
+        )
+        unknown = client.ask("POST", MAPS, config())["body"]["message"]
+        client.ask("DELETE", f"{GROUP}/validatingwebhookconfigurations/hooks")
+        hook.status = 500
+        configure(client, "Validating", hook)
+        failed = client.ask("POST", MAPS, config())["body"]["message"]
+
+    assert unknown.endswith("tls: failed to verify certificate: x509: certificate signed by unknown authority")
+    told = r"""an error on the server ("{\"oops\": true}") has prevented the request from succeeding"""
+    assert failed.endswith(told)
+
+
+def test_others_are_served_while_a_webhook_takes_its_time_which_is_limited(client: Client, server: Serving) -> None:
+    def wait(review: Json) -> Json:
+        time.sleep(3)
+        return reviewed(review, True)
+
+    with Hook(wait).listening() as hook:
+        configure(client, "Validating", hook, timeoutSeconds=1)
+        with contextlib.closing(Client(server.url)) as other:
+            answers: list[Json] = []
+            asking = threading.Thread(target=lambda: answers.append(client.ask("POST", MAPS, config())))
+            asking.start()
+            served = 0
+            while asking.is_alive():
+                assert other.ask("GET", MAPS)["status"] == 200
+                served += 1
+            asking.join()
+
+    assert served > 5, "a server that waited would have served one"
+    assert answers[0]["status"] == 500
+    assert answers[0]["body"]["message"].endswith("context deadline exceeded")
+
+
+def test_conditions_selectors_and_dry_runs(client: Client) -> None:
+    with Hook(lambda review: reviewed(review, False)).listening() as hook:
+        configure(
+            client,
+            "Validating",
+            hook,
+            objectSelector={"matchLabels": {"judged": "yes"}},
+            matchConditions=[{"name": "large", "expression": "object.data.size == 'large'"}],
+            sideEffects="NoneOnDryRun",
+        )
+        judged = {**config(size="large"), "metadata": {"name": "a", "labels": {"judged": "yes"}}}
+        unlabelled = client.ask("POST", MAPS, config("b", size="large"))["status"]
+        small = client.ask(
+            "POST", MAPS, {**judged, "data": {"size": "small"}, "metadata": {**judged["metadata"], "name": "c"}}
+        )["status"]
+        large = client.ask("POST", MAPS, judged, dryRun="All")
+        unclear = client.ask("POST", MAPS, {**judged, "data": {"other": "1"}})
+
+    assert (unlabelled, small, large["status"], unclear["status"]) == (201, 201, 400, 403)
+    assert len(hook.asked) == 1
+    assert hook.asked[0]["request"]["dryRun"] is True
+    assert unclear["body"]["message"].startswith('configmaps "a" is forbidden: ')
+
+
+def test_a_service_leads_to_a_webhook_if_somebody_listens_there(client: Client) -> None:
+    """By ExternalName to this machine; to simulated pods, or nowhere, in the words of the real server."""
+    services = "/api/v1/namespaces/default/services"
+    with Hook(lambda review: reviewed(review, False)).listening() as hook:
+        at = {
+            "service": {"namespace": "default", "name": "hook", "port": hook.port, "path": "/x"},
+            "caBundle": hook.authority,
+        }
+        configure(client, "Validating", hook, clientConfig=at)
+        missing = client.ask("POST", MAPS, config())["body"]["message"]
+        spec = {"type": "ExternalName", "externalName": "localhost"}
+        service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "hook"}, "spec": spec}
+        assert client.ask("POST", services, service)["status"] == 201
+        unnamed = client.ask("POST", MAPS, config())["body"]["message"]
+        client.ask("DELETE", f"{services}/hook")
+        inside = {"ports": [{"port": hook.port}], "selector": {"app": "hook"}}
+        client.ask("POST", services, {**service, "spec": inside})
+        empty = client.ask("POST", MAPS, config())["body"]["message"]
+
+    url = f'Post "https://hook.default.svc:{hook.port}/x?timeout=10s"'
+    assert missing.endswith(f'{url}: service "hook" not found')
+    assert "x509" in unnamed, "the certificate is for another name than hook.default.svc"
+    assert empty.endswith(f'{url}: no endpoints available for service "hook"')
+
+
+def test_what_drips_in_is_ended_when_its_time_is_over(client: Client) -> None:
+    """A timeout of a socket is one of each operation; the webhook sends a byte now and then, for ever."""
+    credentials = new_server_credentials("127.0.0.1", wall_clock_instant())
+    ended = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def drip() -> None:
+            with contextlib.suppress(OSError), credentials.tls_context.wrap_socket(listener.accept()[0], True) as one:
+                one.recv(65536)
+                one.sendall(b"HTTP/1.1 200 OK\r\n")
+                while not ended.is_set():
+                    one.sendall(b"a")
+                    time.sleep(0.1)
+
+        threading.Thread(target=drip, daemon=True).start()
+        authority = base64.b64encode(credentials.ca_certificate).decode()
+        at = {"url": f"https://127.0.0.1:{listener.getsockname()[1]}/", "caBundle": authority}
+        with Hook(lambda review: {}).listening() as hook:
+            configure(client, "Validating", hook, clientConfig=at, timeoutSeconds=1)
+            answer = client.ask("POST", MAPS, config())
+        ended.set()
+
+    assert answer["body"]["message"].endswith("context deadline exceeded")
+
+
+def test_controllers_ask_webhooks_too(server: Serving, client: Client) -> None:
+    """A component within the process waits for the answer."""
+    with Hook(
+        lambda review: patch(review, {"op": "add", "path": "/data", "value": {"by": "hook"}})
+    ).listening() as hook:
+        configure(client, "Mutating", hook)
+        value = {**config("made"), "metadata": {"name": "made", "namespace": "default"}}
+        now = wall_clock_instant()
+        server.inside(lambda: server.api.client("some-controller").create("configmaps", value, now))
+        stored = client.ask("GET", f"{MAPS}/made")["body"]
+
+    assert stored["data"] == {"by": "hook"}
+    assert hook.asked[0]["request"]["userInfo"]["username"] == "system:some-controller"
+
+
+def test_what_components_do_while_a_request_is_handled_is_not_the_requests() -> None:
+    """Time goes on when a request is handled, and so controllers act; each of their objects has a name of its own."""
+    inquiries = WebhookCalls(lambda question: WebhookResponse(0, b""), lambda: 1)
+    names = iter(("first", "second", "third"))
+    inquiries.begin_request({})
+
+    mine = inquiries.once("name", lambda: next(names))
+    with inquiries.outside_request():
+        others = [inquiries.once("name", lambda: next(names)) for _ in range(2)]
+
+    assert (mine, others, inquiries.once("name", lambda: "another")) == ("first", ["second", "third"], "first")
+
+
+def test_a_request_that_has_written_is_not_broken_off() -> None:
+    versions = [7]
+    question = WebhookRequest("https://x/", "x", 443, "x", "", b"", 1)
+    inquiries = WebhookCalls(lambda question: WebhookResponse(200, b"{}"), lambda: versions[0])
+    inquiries.begin_request({})
+    with pytest.raises(PendingWebhookCalls):
+        inquiries.responses([("a", question)])
+    versions[0] = 8
+
+    assert inquiries.responses([("a", question)]) == [WebhookResponse(200, b"{}")]

@@ -1,0 +1,225 @@
+"""The listener of a program: who is let in, who is not, and what is known of what is still on its way."""
+
+from __future__ import annotations
+
+import os
+import select
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from batkube.api.connections.polled import program_listener
+from batkube.api.connections.polled.program_listener import ProgramListener
+from batkube.api.connections.polled.socket_table import SocketTable
+
+GET = b"GET /secret/api HTTP/1.1\r\n\r\n"
+#: Connects to the port given as the user given, says what is given, and stays.
+CALLER = """
+import os, socket, sys
+if int(sys.argv[3]) != os.geteuid():
+    os.setuid(int(sys.argv[3]))
+with socket.socket() as caller:
+    caller.connect(("127.0.0.1", int(sys.argv[1])))
+    caller.sendall(sys.argv[2].encode())
+    print(flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def listener() -> Iterator[ProgramListener]:
+    ours = ProgramListener("secret")
+    ours.allow(os.getpid())
+    yield ours
+    ours.close()
+
+
+def _connect(listener: ProgramListener) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", listener.port), timeout=10)
+
+
+def _counts(listener: ProgramListener) -> tuple[int, int, int]:
+    return listener.accepted, listener.rejected, listener.closed_unidentified
+
+
+def _caller(listener: ProgramListener, *command: str, user: int = os.geteuid()) -> subprocess.Popen[bytes]:
+    """Start another process that holds a connection to the listener and has said all that it should."""
+    process = subprocess.Popen(
+        [*command, sys.executable, "-c", CALLER, str(listener.port), GET.decode(), str(user)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    process.stdout.readline()
+    return process
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.communicate()
+
+
+def test_the_program_is_let_in_before_it_has_said_anything(listener: ProgramListener) -> None:
+    with _connect(listener) as first, _connect(listener) as second:
+        let_in = listener.accept_program_connections()
+
+        assert [sock.getpeername() for sock in let_in] == [first.getsockname(), second.getsockname()]
+        assert _counts(listener) == (2, 0, 0)
+        for sock in let_in:
+            sock.close()
+
+
+def test_another_process_of_the_same_user_is_turned_away_even_if_it_knows_the_secret(listener: ProgramListener) -> None:
+    stranger = _caller(listener)
+    with _connect(listener):
+        (own,) = listener.accept_program_connections()
+
+        assert _counts(listener) == (1, 1, 0)
+        own.close()
+    _end(stranger)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_another_user_is_turned_away_whatever_session_he_is_of(listener: ProgramListener) -> None:
+    stranger = _caller(listener, user=65534)
+    listener.allow(stranger.pid)
+
+    assert listener.accept_program_connections() == []
+    assert _counts(listener) == (0, 1, 0)
+    _end(stranger)
+
+
+def test_a_process_that_the_program_has_started_is_let_in(listener: ProgramListener) -> None:
+    program = _caller(listener, "sh", "-c", '"$@"; exit', "sh")
+    listener.allow(program.pid)
+    (own,) = listener.accept_program_connections()
+
+    assert own.recv(1000) == GET
+    own.close()
+    _end(program)
+
+
+def test_nobody_is_let_in_before_the_program_is_known() -> None:
+    listener = ProgramListener("secret")
+    with _connect(listener):
+        assert listener.accept_program_connections() == []
+        listener.allow(os.getpid())
+        (own,) = listener.accept_program_connections()
+        own.close()
+    listener.close()
+
+
+def _say_and_close(listener: ProgramListener, *sentences: bytes) -> None:
+    for words in sentences:
+        with _connect(listener) as caller:
+            caller.sendall(words)
+
+
+def test_who_has_closed_already_is_let_in_if_he_knows_the_secret_and_the_program_misses_a_connection() -> None:
+    listener = ProgramListener("secret")
+    listener.allow(os.getpid(), lambda: 2)
+    with _connect(listener):
+        _say_and_close(listener, GET, b"", b"GET /another/api HTTP/1.1\r\n\r\n", b"GET /sec", GET)
+        let_in = listener.accept_program_connections()
+
+    assert [sock.recv(1000) for sock in let_in] == [b"", GET]
+    assert _counts(listener) == (2, 3, 1)
+    for sock in let_in:
+        sock.close()
+    listener.close()
+
+
+def test_who_has_closed_already_is_turned_away_even_if_he_knows_the_secret(listener: ProgramListener) -> None:
+    _say_and_close(listener, GET, GET)
+
+    assert listener.accept_program_connections() == []
+    assert _counts(listener) == (0, 2, 0)
+
+
+def test_a_connection_that_was_reset_has_vanished(listener: ProgramListener) -> None:
+    with _connect(listener) as caller:
+        caller.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, bytes([1, 0, 0, 0, 0, 0, 0, 0]))
+
+    assert listener.accept_program_connections() == []
+    assert _counts(listener) == (0, 0, 1)
+
+
+def test_a_stranger_is_cut_off_at_once(listener: ProgramListener) -> None:
+    listener.allow(_a_process_that_has_ended())
+    with _connect(listener) as caller:
+        caller.sendall(GET)
+        assert listener.accept_program_connections() == []
+
+        with pytest.raises(ConnectionResetError):
+            caller.recv(1000)
+
+
+def _a_process_that_has_ended() -> int:
+    with subprocess.Popen([sys.executable, "-c", ""]) as process:
+        return process.pid
+
+
+def test_a_connection_for_which_there_is_no_room_yet_is_awaited_if_it_is_the_programs(
+    listener: ProgramListener,
+) -> None:
+    listener.sock.listen(0)
+    with _connect(listener), socket.socket() as waiting:
+        (own,) = listener.accept_program_connections()
+        assert not listener.has_bytes_in_flight([own])
+        with _connect(listener):
+            waiting.setblocking(False)
+            waiting.connect_ex(("127.0.0.1", listener.port))
+
+            assert listener.has_bytes_in_flight([own])
+            listener.allow(_a_process_that_has_ended())
+            assert not listener.has_bytes_in_flight([own])
+        own.close()
+
+
+def test_bytes_that_have_not_arrived_are_awaited_and_those_that_wait_to_be_read_are_not(
+    listener: ProgramListener,
+) -> None:
+    with _connect(listener) as caller:
+        (own,) = listener.accept_program_connections()
+        assert not listener.has_bytes_in_flight([own])
+        _send_all_that_goes(caller)
+        assert listener.has_bytes_in_flight([own])
+        while own in _readable(own):
+            own.recv(1 << 20)
+        assert not listener.has_bytes_in_flight([own])
+
+        _send_all_that_goes(own)  # what does not fit waits here, and the other side does not read what did
+        assert not listener.has_bytes_in_flight([own])
+        own.close()
+
+
+def _send_all_that_goes(sock: socket.socket) -> None:
+    sock.setblocking(False)
+    try:
+        while True:
+            sock.send(bytes(1 << 20))
+    except BlockingIOError:
+        pass
+
+
+def _readable(sock: socket.socket) -> list[socket.socket]:
+    return select.select([sock], [], [], 0.3)[0]
+
+
+def test_where_the_kernel_does_not_tell_everybody_is_let_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(self: SocketTable) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(program_listener.SocketTable, "__init__", refuse)
+    listener = ProgramListener("secret")
+    listener.allow(_a_process_that_has_ended())
+    with _connect(listener):
+        (own,) = listener.accept_program_connections()
+        own.close()
+
+    assert not listener.can_identify_program
+    assert not listener.has_bytes_in_flight([])
+    listener.close()

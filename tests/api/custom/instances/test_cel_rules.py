@@ -1,0 +1,224 @@
+"""CEL rules: the language, and how schemas use it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from batkube.api.cel.programs import CelProgram
+from batkube.api.cel.syntax.nodes import SourceError, Unsupported
+from batkube.api.cel.values import CelError
+from batkube.api.custom.instances.cel_rules import RuleSet
+from batkube.api.custom.schemas.cel_types import DYN, escape_name
+from batkube.api.custom.schemas.structural import parse_structural
+
+INT64 = st.integers(-(2**63), 2**63 - 1)
+
+
+def evaluated(text: str, value: Any = None) -> Any:  # noqa: ANN401
+    return CelProgram(text, {"self": DYN, "oldSelf": DYN})({"self": value})
+
+
+def broken(schema: dict[str, Any], value: Any, old: Any = None) -> list[tuple[str, str]]:  # noqa: ANN401
+    rules = RuleSet(parse_structural({"type": "object", "properties": {"spec": schema}}))
+    before = None if old is None else {"spec": old}
+    return [(error.field, error.message) for error in rules.validate({"spec": value}, before)]
+
+
+# The language
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1 + 2 * 3 == 7 && (1 + 2) * 3 == 9",
+        "-7 / 2 == -3 && -7 % 2 == -1",
+        "dyn(1) == 1.0 && 1 < 1.5 && dyn(2u) == 2",
+        "'a' + 'b' == \"ab\" && r'\\d' == '\\\\d' && b'a' == bytes('a')",
+        "[1, 2] + [3] == [1, 2, 3] && 2 in [1, 2] && 'a' in {'a': 1}",
+        "true || 1 / 0 == 1",
+        "!(false && 1 / 0 == 1)",
+        "1 > 2 ? false : true",
+        "[1, 2, 3].all(x, x > 0) && [1, 2].exists(x, x == 2) && [1, 2, 2].exists_one(x, x == 1)",
+        "[1, 2, 3].filter(x, x > 1).map(x, x * 2) == [4, 6]",
+        "{'a': 1}.all(k, k == 'a') && [5, 6].all(i, v, v == 5 + i)",
+        "[1 / 1, 0].exists(x, 4 / x == 4)",
+        "size('äö') == 2 && size([1]) == 1 && 'abc'.size() == 3",
+        "'abc'.startsWith('a') && 'abc'.endsWith('c') && 'abc'.contains('b') && 'abc'.matches('^a.c$')",
+        "'a,b'.split(',') == ['a', 'b'] && ['a', 'b'].join('-') == 'a-b' && ' x '.trim() == 'x'",
+        "'abc'.substring(1) == 'bc' && 'abc'.indexOf('c') == 2 && 'AbC'.lowerAscii() == 'abc'",
+        "'%s is %d'.format(['x', 5]) == 'x is 5' && 'abab'.replace('a', 'c') == 'cbcb'",
+        "int('5') == 5 && string(5) == '5' && double('1.5') == 1.5 && bool('true') && type(5) == int",
+        "duration('1h30m') > duration('80m') && duration('90s').getMinutes() == 1",
+        "timestamp('2024-03-01T00:00:00Z') - timestamp('2024-02-28T00:00:00Z') == duration('48h')",
+        "timestamp('2024-03-01T05:00:00Z').getHours() == 5 && timestamp('2024-03-03T00:00:00Z').getDayOfWeek() == 0",
+        "[3, 1].sum() == 4 && [1, 2].isSorted() && [3, 1].max() == 3 && ['a', 'b'].indexOf('b') == 1",
+        "sets.contains([1, 2], [2]) && sets.equivalent([1, 2, 2], [2, 1]) && sets.intersects([1], [1, 5])",
+        "quantity('1Gi').isGreaterThan(quantity('1G')) && quantity('500m').add(quantity('500m')).asInteger() == 1",
+        "isIP('::1') && !isIP('x') && cidr('10.0.0.0/8').containsIP('10.1.2.3') && ip('127.0.0.1').isLoopback()",
+        "url('https://a.b:8080/c?d=e').getPort() == '8080' && isURL('/x') && 'aab'.findAll('a') == ['a', 'a']",
+        "optional.of(1).orValue(2) == 1 && optional.none().orValue(2) == 2 && {'a': 1}.?b.orValue(3) == 3",
+        "!format.dns1123Label().validate('a-b').hasValue() && format.dns1123Label().validate('_').hasValue()",
+    ],
+)
+def test_the_language_computes_as_specified(text: str) -> None:
+    assert evaluated(text) is True
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("1 / 0 == 1", "division by zero"),
+        ("9223372036854775807 + 1 > 0", "integer overflow"),
+        ("self.a == 1", "no such key: a"),
+        ("[1][5] == 1", "index out of bounds: 5"),
+        ("self < 1", "no such overload"),
+        ("int('x') == 1", "type conversion error from 'string' to 'int'"),
+    ],
+)
+def test_what_cannot_be_computed_is_an_error(text: str, problem: str) -> None:
+    with pytest.raises(CelError) as caught:
+        evaluated(text, {})
+
+    assert str(caught.value) == problem
+
+
+@given(INT64, INT64, st.sampled_from("+-*"))
+def test_integers_are_those_of_64_bits(left: int, right: int, operator: str) -> None:
+    expected = {"+": left + right, "-": left - right, "*": left * right}[operator]
+
+    if -(2**63) <= expected < 2**63:
+        assert evaluated(f"self.a {operator} self.b", {"a": left, "b": right}) == expected
+    else:
+        with pytest.raises(CelError, match="integer overflow"):
+            evaluated(f"self.a {operator} self.b", {"a": left, "b": right})
+
+
+@given(INT64, INT64)
+def test_quotient_and_remainder_make_up_the_number(left: int, right: int) -> None:
+    assume(right != 0 and not (left == -(2**63) and right == -1))
+
+    assert evaluated("self.a / self.b * self.b + self.a % self.b == self.a", {"a": left, "b": right}) is True
+
+
+@given(st.text(max_size=40))
+def test_any_text_is_an_expression_or_is_refused(text: str) -> None:
+    try:
+        program = CelProgram(text, {"self": DYN})
+    except (SourceError, Unsupported):
+        return
+    assert program.identifiers <= {"self"}
+
+
+def test_a_function_of_real_cel_that_is_not_known_here_is_told_and_not_guessed() -> None:
+    with pytest.raises(Unsupported):
+        CelProgram("semver('1.0.0').major() > 0", {"self": DYN})
+
+    rules = RuleSet(parse_structural({"type": "object", "x-kubernetes-validations": [{"rule": "isSemver('1.0')"}]}))
+
+    assert [text.partition(":")[0] for text in rules.unsupported] == ["isSemver('1.0')"]
+    assert rules.validate({}, None) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "in_rules"),
+    [
+        ("a", "a"),
+        ("x-y", "x__dash__y"),
+        ("a.b/c", "a__dot__b__slash__c"),
+        ("in", "__in__"),
+        ("1", None),
+        ("ä", None),
+    ],
+)
+def test_odd_names_are_spelled_out(name: str, in_rules: str | None) -> None:
+    assert escape_name(name) == in_rules
+
+
+# Rules of schemas
+
+
+def test_a_broken_rule_is_told_with_its_message_reason_and_place() -> None:
+    schema = {
+        "type": "object",
+        "properties": {"x": {"type": "integer"}, "y": {"type": "integer"}},
+        "x-kubernetes-validations": [
+            {"rule": "self.x < self.y"},
+            {"rule": "self.x != 5", "message": "five is taken", "reason": "FieldValueForbidden", "fieldPath": ".x"},
+            {"rule": "self.y > 9", "messageExpression": "'y is ' + string(self.y)"},
+        ],
+    }
+
+    assert broken(schema, {"x": 5, "y": 1}) == [
+        ("spec", 'Invalid value: "object": failed rule: self.x < self.y'),
+        ("spec.x", "Forbidden: five is taken"),
+        ("spec", 'Invalid value: "object": y is 1'),
+    ]
+    assert broken(schema, {"x": 1, "y": 10}) == []
+
+
+def test_a_rule_that_fails_to_evaluate_is_broken() -> None:
+    schema = {
+        "type": "object",
+        "properties": {"x": {"type": "integer"}},
+        "x-kubernetes-validations": [{"rule": "self.x > 1"}],
+    }
+
+    assert broken(schema, {}) == [("spec", 'Invalid value: "object": no such key: x evaluating rule: self.x > 1')]
+
+
+def test_rules_about_change_are_judged_on_updates_only() -> None:
+    schema = {"type": "integer", "x-kubernetes-validations": [{"rule": "self >= oldSelf"}]}
+
+    assert broken(schema, 1) == []
+    assert broken(schema, 1, 1) == []
+    assert broken(schema, 1, 2) == [("spec", 'Invalid value: "integer": failed rule: self >= oldSelf')]
+
+
+def test_an_optional_old_value_lets_a_rule_judge_creations_too() -> None:
+    rule = {"rule": "oldSelf.hasValue() ? self >= oldSelf.value() : self == 1", "optionalOldSelf": True}
+    schema = {"type": "integer", "x-kubernetes-validations": [rule]}
+
+    assert broken(schema, 1) == []
+    assert [field for field, _ in broken(schema, 2)] == ["spec"]
+    assert broken(schema, 3, 2) == []
+
+
+def test_what_broke_a_rule_before_and_did_not_change_passes() -> None:
+    item = {
+        "type": "object",
+        "properties": {"k": {"type": "string"}, "v": {"type": "integer"}},
+        "x-kubernetes-validations": [{"rule": "self.v > 0"}],
+    }
+    schema = {
+        "type": "array",
+        "items": item,
+        "x-kubernetes-list-type": "map",
+        "x-kubernetes-list-map-keys": ["k"],
+    }
+    bad, worse = {"k": "a", "v": 0}, {"k": "b", "v": -1}
+
+    assert [field for field, _ in broken(schema, [bad, worse], [bad])] == ["spec[1]"]
+
+
+def test_values_are_of_the_type_that_the_schema_says() -> None:
+    timed = {
+        "type": "string",
+        "format": "date-time",
+        "x-kubernetes-validations": [{"rule": "self > timestamp('2020-01-01T00:00:00Z')"}],
+    }
+    number = {"type": "number", "x-kubernetes-validations": [{"rule": "self / 2.0 == 0.5"}]}
+    unordered = {
+        "type": "array",
+        "items": {"type": "integer"},
+        "x-kubernetes-list-type": "set",
+        "x-kubernetes-validations": [{"rule": "self == [2, 1]"}],
+    }
+
+    assert broken(timed, "2021-01-01T00:00:00Z") == []
+    assert [field for field, _ in broken(timed, "2019-01-01T00:00:00Z")] == ["spec"]
+    assert broken(number, 1) == []
+    assert broken(unordered, [1, 2]) == []

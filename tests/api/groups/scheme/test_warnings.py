@@ -1,0 +1,148 @@
+"""What clients are warned of, in the words of the real server."""
+
+from __future__ import annotations
+
+import base64
+import ipaddress
+from typing import Any
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from batkube.api.groups.kind_model import address_warnings
+from batkube.api.groups.scheme.warnings import warnings_on_create, warnings_on_update
+from batkube.api.requests.warnings import warning_headers
+from batkube.cluster.kinds import KindTable, Resource
+
+TABLE = KindTable.builtin()
+CONTAINER = {"name": "c", "image": "i"}
+
+
+def resource_of(value: dict[str, Any]) -> Resource:
+    group, _, version = value["apiVersion"].rpartition("/")
+    found = TABLE.of_kind(group, version, value["kind"])
+    assert found is not None
+    return found
+
+
+def new(api_version: str, kind: str, name: str = "a", **fields: object) -> list[str]:
+    value = {"apiVersion": api_version, "kind": kind, "metadata": {"name": name}, **fields}
+    return warnings_on_create(resource_of(value), value)
+
+
+def pod(**spec: object) -> list[str]:
+    return new("v1", "Pod", spec={"containers": [CONTAINER], **spec})
+
+
+def test_an_ordinary_pod_is_not_commented_on() -> None:
+    assert pod(nodeSelector={"disk": "ssd"}, terminationGracePeriodSeconds=30, volumes=[{"name": "v"}]) == []
+
+
+@pytest.mark.parametrize(
+    ("spec", "told"),
+    [
+        (
+            {"nodeSelector": {"beta.kubernetes.io/os": "linux"}},
+            'spec.nodeSelector[beta.kubernetes.io/os]: deprecated since v1.14; use "kubernetes.io/os" instead',
+        ),
+        (
+            {"terminationGracePeriodSeconds": -1},
+            "spec.terminationGracePeriodSeconds: must be >= 0; negative values are invalid and will be treated as 1",
+        ),
+        (
+            {"topologySpreadConstraints": [{"topologyKey": "zone"}]},
+            "spec.topologySpreadConstraints[0].labelSelector: a null labelSelector results in matching no pod",
+        ),
+        (
+            {"imagePullSecrets": [{"name": "a"}, {"name": "a"}]},
+            'spec.imagePullSecrets[1].name: duplicate name "a"',
+        ),
+        (
+            {"containers": [{**CONTAINER, "resources": {"limits": {"memory": "100m"}}}]},
+            'spec.containers[0].resources.limits[memory]: fractional byte value "100m" is invalid, must be an integer',
+        ),
+        (
+            {"volumes": [{"name": "v", "secret": {"secretName": "s", "items": [{"path": "a"}, {"path": "a/b"}]}}]},
+            'volume "v" (Secret "s"): overlapping paths: "a/b" with "a"',
+        ),
+        (
+            {"containers": [{**CONTAINER, "ports": [{"containerPort": 80}]}, {"ports": [{"containerPort": 80}]}]},
+            "spec.containers[1].ports[0]: duplicate port definition with spec.containers[0].ports[0]",
+        ),
+    ],
+)
+def test_a_pod_that_will_surprise_its_owner_is_commented_on(spec: dict[str, Any], told: str) -> None:
+    assert pod(**spec) == [told]
+
+
+def test_a_variable_may_build_upon_its_former_value_but_not_hide_it() -> None:
+    grown = [{"name": "A", "value": "1"}, {"name": "A", "value": "$(A)2"}]
+    hidden = [{"name": "A", "value": "1"}, {"name": "A", "value": "2"}]
+
+    assert pod(containers=[{**CONTAINER, "env": grown}]) == []
+    assert pod(containers=[{**CONTAINER, "env": hidden}]) == [
+        'spec.containers[0].env[1]: hides previous definition of "A", which may be dropped when using apply'
+    ]
+
+
+def test_a_template_is_judged_again_only_when_its_specification_changed() -> None:
+    template = {"spec": {"containers": [CONTAINER], "nodeSelector": {"beta.kubernetes.io/arch": "x"}}}
+    old = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"generation": 1}, "spec": {"template": template}}
+    relabelled = {**old, "metadata": {"generation": 1, "labels": {"a": "b"}}}
+    changed = {**old, "metadata": {"generation": 2}}
+
+    assert warnings_on_update(resource_of(old), relabelled, old, "") == []
+    assert warnings_on_update(resource_of(old), changed, old, "status") == []
+    assert warnings_on_update(resource_of(old), changed, old, "") == [
+        "spec.template.spec.nodeSelector[beta.kubernetes.io/arch]: "
+        'deprecated since v1.14; use "kubernetes.io/arch" instead'
+    ]
+
+
+def test_a_secret_for_tls_should_hold_a_certificate_and_its_key() -> None:
+    block = "-----BEGIN {0}-----\nMTIzNA==\n-----END {0}-----\n"
+
+    def told(certificate: str, key: str) -> list[str]:
+        data = {"tls.crt": certificate, "tls.key": key}
+        encoded = {name: base64.b64encode(text.encode()).decode() for name, text in data.items()}
+        return new("v1", "Secret", type="kubernetes.io/tls", data=encoded)
+
+    certificate, key = block.format("CERTIFICATE"), block.format("PRIVATE KEY")
+    assert told("", "") == ["tls: failed to find any PEM data in certificate input"]
+    assert told(certificate, "junk") == ["tls: failed to find any PEM data in key input"]
+    assert told(certificate, certificate) == [
+        "tls: found a certificate rather than a key in the PEM for the private key"
+    ]
+    assert told(key, certificate) == [
+        "tls: failed to find certificate PEM data in certificate input, but did find a private key; PEM inputs may "
+        "have been switched"
+    ]
+    assert told(certificate, key) == ["x509: malformed certificate"]
+    assert new("v1", "Secret", type="Opaque", data={}) == []
+
+
+@given(st.ip_addresses())
+def test_a_canonical_address_is_never_commented_on(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> None:
+    assume(address.version == 4 or address.ipv4_mapped is None)
+
+    assert address_warnings.ip_warnings("ip", str(address)) == []
+
+
+@given(st.lists(st.integers(0, 255), min_size=4, max_size=4), st.integers(0, 32))
+def test_an_address_with_leading_zeros_is_told_its_canonical_form(parts: list[int], length: int) -> None:
+    padded, plain = ".".join(f"0{part}" for part in parts), ".".join(map(str, parts))
+    future = "will be considered invalid in a future Kubernetes release: use"
+
+    assert address_warnings.ip_warnings("ip", padded) == [f'ip: non-standard IP address "{padded}" {future} "{plain}"']
+    assert (
+        f'non-standard CIDR value "{padded}/{length}"' in address_warnings.cidr_warnings("ip", f"{padded}/{length}")[-1]
+    )
+
+
+def test_headers_say_everything_once_and_not_endlessly() -> None:
+    assert warning_headers(["a", "b", "a", ""]) == (("Warning", '299 - "a"'), ("Warning", '299 - "b"'))
+    assert warning_headers(['say "x"', "bad\n"]) == (("Warning", '299 - "say \\"x\\""'),)
+    many = warning_headers([f"{number} " + "x" * 400 for number in range(40)])
+    assert len(many) == 16
+    assert all(len(text) == len('299 - ""') + 256 for _, text in many)

@@ -1,0 +1,82 @@
+"""How many pods an autoscaler asks for: the cases of Kubernetes' own calculator."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from batkube.cluster.pods.usage import PodUsage
+from batkube.cluster.world import World
+from batkube.controllers.autoscaling.replica_calculator import CalculationFailed, Target, calculate_replicas
+from batkube.kernel.instants import Instant, rfc3339, seconds
+from batkube.kernel.streams import Streams
+from batkube.workloads.container_rules.rules import ContainerRules
+
+NOW = Instant(seconds(10_000))
+LONG_AGO = 9_000
+USE = PodUsage(World(Streams(0)).store, ContainerRules((), Streams(0)))
+HALF = Target("cpu", "", 50, None)
+
+
+def pod(name: str, used: str | None, request: str = "1", phase: str = "Running", ready_for_s: int = LONG_AGO) -> Any:  # noqa: ANN401 - any JSON
+    """Return a pod that uses so much cpu; None for one of which nothing is measured."""
+    since = rfc3339(Instant(NOW - seconds(ready_for_s)))
+    ready = {"type": "Ready", "status": "True" if phase == "Running" else "False", "lastTransitionTime": since}
+    state = {} if used is None else {"running": {"startedAt": since}}
+    return {
+        "metadata": {"name": name, "annotations": {} if used is None else {"batkube.io/cpu-usage": used}},
+        "spec": {"nodeName": "n", "containers": [{"name": "c", "resources": {"requests": {"cpu": request}}}]},
+        "status": {
+            "phase": phase,
+            "startTime": since,
+            "conditions": [ready],
+            "containerStatuses": [{"name": "c", "restartCount": 0, "state": state}],
+        },
+    }
+
+
+@pytest.mark.parametrize(
+    ("pods", "target", "replicas", "percent"),
+    [
+        ([pod("a", "1"), pod("b", "1")], HALF, 4, 100),
+        # Within a tenth of the target nothing is done.
+        ([pod("a", "550m"), pod("b", "550m")], HALF, 2, 55),
+        ([pod("a", "560m"), pod("b", "560m")], HALF, 3, 56),
+        ([pod("a", "100m"), pod("b", "100m")], HALF, 1, 10),
+        # A pod that is not ready yet uses nothing where there should be more …
+        ([pod("a", "1"), pod("b", "1"), pod("c", None, phase="Pending")], HALF, 4, 100),
+        ([pod("a", "600m"), pod("b", "600m"), pod("c", None, phase="Pending")], HALF, 3, 60),
+        # … and does not count where there should be fewer.
+        ([pod("a", "100m"), pod("b", "100m"), pod("c", None, phase="Pending")], HALF, 1, 10),
+        # One that is young counts once it was ready for a whole window.
+        ([pod("a", "1"), pod("b", "1", ready_for_s=14)], HALF, 2, 100),
+        ([pod("a", "1"), pod("b", "1", ready_for_s=15)], HALF, 4, 100),
+        # What is not measured uses all it requests where there should be fewer, nothing where there should be more.
+        ([pod("a", "100m"), pod("b", "100m"), pod("c", None)], HALF, 3, 10),
+        ([pod("a", "100m"), pod("b", "100m"), pod("c", "100m"), pod("d", None)], HALF, 3, 10),
+        ([pod("a", "1"), pod("b", "1"), pod("c", "1"), pod("d", None)], HALF, 6, 100),
+        # Failed pods are as if they were not there.
+        ([pod("a", "1"), pod("b", None, phase="Failed")], HALF, 2, 100),
+        ([pod("a", "250m"), pod("b", "350m")], Target("cpu", "", None, 100), 6, None),
+    ],
+)
+def test_the_average_is_brought_to_the_target(
+    pods: list[Any], target: Target, replicas: int, percent: int | None
+) -> None:
+    asked = calculate_replicas(target, pods, USE, len(pods), NOW)
+    assert (asked.replicas, asked.utilisation_percent) == (replicas, percent)
+
+
+@pytest.mark.parametrize(
+    ("pods", "target", "problem"),
+    [
+        ([], HALF, "unable to get metrics for resource cpu: no metrics returned from resource metrics API"),
+        ([pod("a", "1", request="0")], HALF, "no metrics returned matched known pods"),
+        ([pod("a", "1", ready_for_s=1)], HALF, r"did not receive metrics for targeted pods \(pods might be unready\)"),
+        ([pod("a", "1")], Target("memory", "", 50, None), "missing request for memory in container c of Pod a"),
+    ],
+)
+def test_without_a_measure_nothing_is_asked_for(pods: list[Any], target: Target, problem: str) -> None:
+    with pytest.raises(CalculationFailed, match=problem):
+        calculate_replicas(target, pods, USE, max(1, len(pods)), NOW)

@@ -1,0 +1,80 @@
+"""How fast lost nodes are emptied, by zone (Kubernetes: pkg/controller/nodelifecycle, ComputeZoneState)."""
+
+from __future__ import annotations
+
+import pytest
+
+from batkube.cluster.store import KubeObject
+from batkube.controllers.nodes.eviction_rate import EvictionRateLimiter, zone_of
+from batkube.kernel.instants import Instant, seconds
+
+NOW = Instant(seconds(1000))
+
+
+def nodes(ready: int, lost: int, zone: str = "a") -> list[KubeObject]:
+    statuses = ["True"] * ready + ["Unknown"] * lost
+    return [
+        {
+            "metadata": {"name": f"{zone}-{number}", "labels": {"topology.kubernetes.io/zone": zone}},
+            "status": {"conditions": [{"type": "Ready", "status": status}]},
+        }
+        for number, status in enumerate(statuses)
+    ]
+
+
+def turns(pace: EvictionRateLimiter, there: list[KubeObject], count: int = 3) -> list[float | None]:
+    """Return in how many seconds the next nodes of the last one's zone may be emptied."""
+    instants: list[float | None] = []
+    for _ in range(count):
+        turn = pace.next_eviction_at(there[-1])
+        instants.append(None if turn is None else (turn - NOW) / 1e9)
+        if turn is not None:
+            pace.record_eviction(there[-1], turn)
+    return instants
+
+
+@pytest.mark.parametrize(
+    ("ready", "lost", "expected"),
+    [
+        (9, 1, [0, 10, 20]),
+        (1, 2, [0, 10, 20]),  # two are never too many
+        (5, 5, [0, 10, 20]),
+        (4, 5, [None, None, None]),  # 55 of a hundred are
+        (22, 29, [0, 100, 200]),  # of more than fifty, one in a hundred seconds
+        (22, 28, [None, None, None]),
+    ],
+)
+def test_a_zone_is_emptied_slowly_or_not_at_all_when_too_many_of_its_nodes_are_lost(
+    ready: int, lost: int, expected: list[float | None]
+) -> None:
+    pace, there = EvictionRateLimiter(NOW), nodes(ready, lost)
+    pace.update(there, NOW)
+
+    assert turns(pace, there) == expected
+
+
+def test_a_zone_that_is_lost_as_a_whole_is_emptied_while_another_is_not_and_none_when_all_are() -> None:
+    pace, lost = EvictionRateLimiter(NOW), nodes(0, 5)
+    pace.update([*nodes(1, 3, "b"), *lost], NOW)
+    assert (pace.is_fully_disrupted, turns(pace, lost)) == (False, [0, 10, 20])
+
+    pace.update([*nodes(0, 4, "b"), *lost], NOW)
+    assert (pace.is_fully_disrupted, turns(pace, lost)) == (True, [None, None, None])
+
+
+def test_after_a_pause_the_first_has_to_wait_for_its_turn() -> None:
+    pace = EvictionRateLimiter(NOW)
+    pace.update(nodes(1, 4), NOW)
+    pace.update(nodes(4, 1), NOW)
+
+    assert turns(pace, nodes(4, 1)) == [10, 20, 30]
+
+
+def test_each_zone_has_a_pace_of_its_own_and_a_region_makes_it_another() -> None:
+    pace, here, there = EvictionRateLimiter(NOW), nodes(5, 1), nodes(5, 1, "b")
+    pace.update([*here, *there], NOW)
+
+    assert turns(pace, here) == turns(pace, there) == [0, 10, 20]
+    labels = {"topology.kubernetes.io/zone": "a", "topology.kubernetes.io/region": "r"}
+    assert zone_of({"metadata": {"labels": labels}}) != zone_of(here[0])
+    assert zone_of({"metadata": {}}) == ""

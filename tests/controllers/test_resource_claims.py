@@ -1,0 +1,239 @@
+"""Claims to devices are made for pods, reserved for them, and given back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.controllers.conftest import Cluster
+
+from batkube.cluster.client import ApiError
+from batkube.cluster.object_meta import controller_reference
+from batkube.cluster.pods.accessors import is_finished
+
+CLAIM, TEMPLATE = "resourceclaims.resource.k8s.io", "resourceclaimtemplates.resource.k8s.io"
+FINALIZER = "resource.kubernetes.io/delete-protection"
+SPEC = {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "gpu"}}]}}
+DEVICES = {"devices": {"results": []}}
+BY_TEMPLATE, BY_NAME = {"resourceClaimTemplateName": "gpus"}, {"resourceClaimName": "shared"}
+
+
+@pytest.fixture
+def idle() -> Cluster:
+    """A cluster whose pods nobody places."""
+    return Cluster("2x4", scheduler=False)
+
+
+def template(**metadata: Any) -> dict[str, Any]:  # noqa: ANN401
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaimTemplate",
+        "metadata": {"name": "gpus", "namespace": "default"},
+        "spec": {"metadata": metadata, "spec": SPEC},
+    }
+
+
+def shared(**status: Any) -> dict[str, Any]:  # noqa: ANN401
+    finalizers = [FINALIZER] if "allocation" in status else []
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": {"name": "shared", "namespace": "default", "finalizers": finalizers},
+        "spec": SPEC,
+        "status": status,
+    }
+
+
+def pod(world: Cluster, name: str = "a", claim: dict[str, str] = BY_TEMPLATE, **spec: Any) -> dict[str, Any]:  # noqa: ANN401
+    claims = [{"name": "c", **claim}]
+    return world.pod(name, {"batkube.io/duration": "10"}, restart="Never", resourceClaims=claims, **spec)
+
+
+def claims(world: Cluster) -> list[dict[str, Any]]:
+    return list(world.store.all(CLAIM).values())
+
+
+def allocate(world: Cluster, name: str, *consumers: dict[str, Any]) -> None:
+    """Do what kube-scheduler does once it has found devices for a claim."""
+    claim = world.get(CLAIM, f"default/{name}")
+    made = {**claim, "metadata": {**claim["metadata"], "finalizers": [FINALIZER]}}
+    claim = world.api.update(CLAIM, made, world.now)
+    names = [{key: one["metadata"][key] for key in ("name", "uid")} for one in consumers]
+    status = {"allocation": DEVICES, "reservedFor": [{"resource": "pods", **one} for one in names]}
+    world.api.update(CLAIM, {**claim, "status": status}, world.now, subresource="status")
+
+
+def bind(world: Cluster, name: str, node: str = "node-0") -> None:
+    binding = {"metadata": {"name": name, "namespace": "default"}, "target": {"name": node}}
+    world.api.create("pods", binding, world.now, subresource="binding")
+
+
+def test_a_claim_is_made_of_the_template_and_the_pod_is_told(idle: Cluster) -> None:
+    idle.create(TEMPLATE, template(labels={"l": "1"}, annotations={"a": "2"}))
+    idle.create("pods", pod(idle))
+    idle.run(1)
+
+    (claim,) = claims(idle)
+    metadata, owner = claim["metadata"], idle.get("pods", "default/a")
+    assert claim["spec"] == SPEC
+    assert metadata["name"].startswith("a-c-")
+    assert metadata["labels"] == {"l": "1"}
+    assert metadata["annotations"] == {"a": "2", "resource.kubernetes.io/pod-claim-name": "c"}
+    assert [(one["kind"], one["uid"], one["controller"]) for one in metadata["ownerReferences"]] == [
+        ("Pod", owner["metadata"]["uid"], True)
+    ]
+    assert owner["status"]["resourceClaimStatuses"] == [{"name": "c", "resourceClaimName": metadata["name"]}]
+
+
+def test_a_template_that_comes_later_is_waited_for(idle: Cluster) -> None:
+    idle.create("pods", pod(idle))
+    idle.run(1)
+    assert not claims(idle)
+    problem = 'resource claim template "gpus": resourceclaimtemplate.resource.k8s.io "gpus" not found'
+    assert f"PodResourceClaim c: {problem}" in idle.events("FailedResourceClaimCreation")
+
+    idle.create(TEMPLATE, template())
+    idle.run(10)
+    assert len(claims(idle)) == 1
+
+
+def test_a_claim_that_is_refused_is_tried_again(idle: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    create = idle.api.create
+
+    def refuse(storage: str, *arguments: Any, **more: Any) -> dict[str, Any]:  # noqa: ANN401
+        if storage == CLAIM:
+            raise ApiError(403, "Forbidden", "exceeded quota: q")
+        return create(storage, *arguments, **more)
+
+    idle.create(TEMPLATE, template())
+    idle.create("pods", pod(idle))
+    with monkeypatch.context() as patch:
+        patch.setattr(idle.api, "create", refuse)
+        idle.run(1)
+    told = "PodResourceClaim c: create ResourceClaim : exceeded quota: q"
+    assert told in idle.events("FailedResourceClaimCreation"), "the real one names what has no name yet"
+    idle.run(2)
+    assert len(claims(idle)) == 1
+
+
+def test_a_claim_that_somebody_deleted_or_whose_name_got_lost_is_made_good(idle: Cluster) -> None:
+    idle.create(TEMPLATE, template())
+    idle.create("pods", pod(idle))
+    idle.run(1)
+    (first,) = claims(idle)
+    idle.delete(CLAIM, f"default/{first['metadata']['name']}")
+    idle.run(1)
+    (second,) = claims(idle)
+    assert second["metadata"]["uid"] != first["metadata"]["uid"]
+
+    told = idle.get("pods", "default/a")
+    idle.api.update("pods", {**told, "status": {"phase": "Pending"}}, idle.now, subresource="status")
+    idle.run(1)
+    assert claims(idle) == [second]
+    (status,) = idle.get("pods", "default/a")["status"]["resourceClaimStatuses"]
+    assert status["resourceClaimName"] == second["metadata"]["name"]
+
+
+def test_devices_are_free_when_the_pod_has_ended_and_its_own_claim_goes(idle: Cluster) -> None:
+    idle.create(TEMPLATE, template())
+    idle.create("pods", pod(idle))
+    idle.run(1)
+    (claim,) = claims(idle)
+    allocate(idle, claim["metadata"]["name"], idle.get("pods", "default/a"))
+    bind(idle, "a")
+    idle.run(5)
+    assert claims(idle)[0]["status"]["allocation"] is not None
+    (status,) = idle.get("pods", "default/a")["status"]["resourceClaimStatuses"]
+    assert status["resourceClaimName"] == claim["metadata"]["name"], "the kubelet keeps what is not its own"
+
+    idle.run(10)
+    assert is_finished(idle.get("pods", "default/a"))
+    assert not claims(idle)
+
+
+def test_a_shared_claim_keeps_its_devices_for_the_last_pod(idle: Cluster) -> None:
+    idle.create(CLAIM, shared())
+    pods = [idle.get("pods", idle.create("pods", pod(idle, name, BY_NAME))) for name in ("a", "b")]
+    allocate(idle, "shared", *pods)
+    bind(idle, "a")
+    idle.run(15)
+    (claim,) = claims(idle)
+    assert [one["name"] for one in claim["status"]["reservedFor"]] == ["b"]
+    assert "allocation" in claim["status"]
+
+    idle.delete("pods", "default/b")
+    idle.run(1)
+    (claim,) = claims(idle)
+    assert claim["status"] == {}
+    assert FINALIZER not in (claim["metadata"].get("finalizers") or ())
+
+
+def test_a_pod_that_was_placed_by_hand_is_given_a_claim_that_has_devices(idle: Cluster) -> None:
+    idle.create("pods", pod(idle, "a", BY_NAME, nodeName="node-0"))
+    idle.run(1)
+    idle.create(CLAIM, shared(allocation=DEVICES))
+    idle.run(1)
+    (claim,) = claims(idle)
+    assert [one["name"] for one in claim["status"]["reservedFor"]] == ["a"]
+
+
+def test_a_claim_of_one_pod_can_be_shared_by_another_that_names_it(idle: Cluster) -> None:
+    idle.create(TEMPLATE, template())
+    idle.create("pods", pod(idle))
+    idle.run(1)
+    (claim,) = claims(idle)
+    name = claim["metadata"]["name"]
+    idle.create("pods", pod(idle, "b", {"resourceClaimName": name}, nodeName="node-0"))
+    idle.run(1)
+    allocate(idle, name, idle.get("pods", "default/a"))
+    idle.run(1)
+    (claim,) = claims(idle)
+    assert [one["name"] for one in claim["status"]["reservedFor"]] == ["a", "b"]
+
+
+def test_no_more_pods_than_allowed_share_a_claim(idle: Cluster) -> None:
+    others = [
+        {"apiGroup": "example.com", "resource": "others", "name": f"{one}", "uid": f"{one}"} for one in range(256)
+    ]
+    idle.create(CLAIM, shared(allocation=DEVICES, reservedFor=others))
+    idle.create("pods", pod(idle, "a", BY_NAME, nodeName="node-0"))
+    idle.run(1)
+    (claim,) = claims(idle)
+    assert claim["status"]["reservedFor"] == others
+
+
+def test_a_deleted_claim_goes_when_nobody_needs_it(idle: Cluster) -> None:
+    idle.create(CLAIM, shared(allocation=DEVICES))
+    idle.delete(CLAIM, "default/shared")
+    idle.run(1)
+    assert not claims(idle)
+
+
+def test_a_claim_of_another_controller_is_none_of_our_business(idle: Cluster) -> None:
+    other = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "default"}}
+    owner = controller_reference(idle.get("configmaps", idle.create("configmaps", other)))
+    made = shared()
+    idle.create(CLAIM, {**made, "metadata": {**made["metadata"], "ownerReferences": [owner]}})
+    idle.create("pods", pod(idle, "a", BY_NAME))
+    idle.run(1)
+    assert len(claims(idle)) == 1
+
+
+@pytest.mark.parametrize(("claim", "name"), [(BY_NAME, "shared"), (BY_TEMPLATE, "c")])
+def test_containers_that_start_without_their_devices_are_noted(claim: dict[str, str], name: str) -> None:
+    world = Cluster("2x4")
+    world.create(CLAIM, shared())
+    world.create("pods", pod(world, "a", claim))
+    world.run(5)
+    (note,) = world.world.notes.rows()
+    assert note["example"] == f"pod default/a, container app: claim {name}", "there, or still to be made"
+
+
+def test_long_names_are_cut_in_proportion(idle: Cluster) -> None:
+    idle.create(TEMPLATE, template())
+    made = pod(idle, "p" * 60)
+    made["spec"]["resourceClaims"] = [{"name": "c" * 20, **BY_TEMPLATE}]
+    idle.create("pods", made)
+    idle.run(1)
+    (claim,) = claims(idle)
+    assert claim["metadata"]["name"].startswith(f"{'p' * 41}-{'c' * 13}")

@@ -1,0 +1,194 @@
+"""When half-started jobs are told to be in a deadlock: bindings are made by hand, on a world without a scheduler."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Sequence
+
+from batkube.cluster.decisions import Binding, Eviction, bind, evict
+from batkube.cluster.mapping import NODE, POD, ResourceModel, node_of
+from batkube.cluster.object_meta import key_of
+from batkube.cluster.store import Key, KubeObject
+from batkube.cluster.world import World
+from batkube.execution.jobs.creators import PodCreator
+from batkube.execution.jobs.gang_monitor import ROLLBACK_TIME, GangMonitor
+from batkube.execution.jobs.submission import Submission
+from batkube.execution.jobs.workload_jobs import WorkloadJobs
+from batkube.execution.kubelet.kubelets import Kubelets
+from batkube.execution.nodes.allocations import NodeAllocations
+from batkube.kernel.agenda import Rank
+from batkube.kernel.instants import START, Instant, seconds
+from batkube.kernel.journal import Journal
+from batkube.kernel.quantities import CPU
+from batkube.kernel.streams import Streams
+from batkube.platforms.reader import read_platform
+from batkube.timing.loop import Loop
+from batkube.workloads.model import Delay, Job
+
+LATER = Instant(START + ROLLBACK_TIME)
+
+
+class Cluster:
+    """Nodes of one cpu, and jobs of pods of one cpu each, by the sizes that their names are given."""
+
+    def __init__(
+        self,
+        nodes: int,
+        sizes: dict[str, int],
+        *,
+        priority: int = 0,
+        has_evictors: bool = False,
+        others: Sequence[KubeObject] = (),
+    ) -> None:
+        self.file = io.BytesIO()
+        self.world = World(Streams(0), Journal(self.file))
+        self.loop, self.store = Loop(self.world), self.world.store
+        self.store.create(POD, [key_of(pod) for pod in others], others, START)
+        machines = read_platform(f"{nodes}x1").machines
+        jobs = [
+            Job(
+                workload="w0",
+                name=name,
+                submit=START,
+                size=size,
+                profile=Delay(name="d", duration=seconds(100)),
+                requests=((CPU, 1000),),
+            )
+            for name, size in sizes.items()
+        ]
+        maker = PodCreator(self.world, ResourceModel.REQUESTS)
+        submission = Submission(self.world, jobs, maker)
+        conductor = WorkloadJobs(
+            self.world,
+            maker,
+            resubmit=submission.resubmit,
+            on_outcome=lambda outcome: None,
+            on_pods=lambda record: None,
+        )
+        Kubelets(self.world, NodeAllocations(self.store), conductor)
+        objects = [node_of(machine, ResourceModel.REQUESTS, START) for machine in machines]
+        self.store.create(NODE, [key for key, _ in objects], [node for _, node in objects], START)
+        self.watch = GangMonitor(
+            self.world,
+            highest_priority=priority,
+            has_objects=False,
+            has_evictors=has_evictors,
+            goes_on=False,
+        )
+        submission.start()
+        self.loop.run_until(START)
+
+    def bind(self, **places: int) -> None:
+        """Bind the pods `a_0=3` to the nodes of these numbers."""
+        keys = [Key(f"default/w0-{name.replace('_', '-')}") for name in places]
+        bind(self.store, Binding(keys, [f"node-{number}" for number in places.values()]), self.loop.now, in_full=False)
+        self.loop.run_until(self.loop.now)
+
+    def is_stuck(self) -> bool:
+        return self.watch.is_deadlocked(self.loop.now)
+
+
+def half_and_half(**options: bool | int) -> Cluster:
+    """Return a cluster whose two jobs have one of two pods each, on all nodes."""
+    cluster = Cluster(2, {"a": 2, "b": 2}, **options)  # type: ignore[arg-type]
+    cluster.bind(a_0=0, b_0=1)
+    return cluster
+
+
+def test_where_nobody_evicts_it_is_told_at_once_with_jobs_nodes_and_since_when() -> None:
+    cluster = half_and_half()
+
+    assert cluster.is_stuck()
+    assert str(cluster.watch.deadlock) == (
+        "deadlock since 0 s: 2 half-started jobs can never get the nodes still missing: "
+        "w0!a has 1 of its 2 pods on node-0; w0!b has 1 of its 2 pods on node-1"
+    )
+    assert list(cluster.watch.deadlocked_jobs) == ["w0!a", "w0!b"]
+    cluster.world.journal.flush()
+    lines = [json.loads(line) for line in cluster.file.getvalue().splitlines()]
+    assert [line["nodes"] for line in lines if line["event"] == "deadlock"] == ["node-0", "node-1"]
+
+
+def test_programs_that_may_evict_have_ten_minutes() -> None:
+    cluster = half_and_half(has_evictors=True)
+
+    assert not cluster.is_stuck()
+    cluster.loop.run_until(Instant(LATER - 1))
+    assert not cluster.is_stuck()
+    cluster.loop.run_until(LATER)
+    assert cluster.is_stuck()
+
+
+def test_an_eviction_ends_what_looked_like_one() -> None:
+    cluster = half_and_half(has_evictors=True)
+    assert not cluster.is_stuck()
+
+    evict(cluster.store, Eviction([Key("default/w0-a-0")]), cluster.loop.now)
+    cluster.loop.run_until(LATER)
+
+    assert not cluster.is_stuck()
+
+
+def test_it_is_not_told_while_nodes_may_come() -> None:
+    cluster = half_and_half()
+    cluster.world.agenda.book(Instant(seconds(50)), Rank.TIMELINE, lambda now: None)
+
+    assert not cluster.is_stuck()
+    cluster.loop.run_until(Instant(seconds(50)))
+    assert cluster.is_stuck()
+
+
+def test_it_is_not_told_while_a_job_may_come_that_preempts() -> None:
+    cluster = half_and_half(priority=1)
+    cluster.world.agenda.book(Instant(seconds(50)), Rank.SUBMIT, lambda now: None)
+
+    assert not cluster.is_stuck()
+    cluster.loop.run_until(LATER)
+    assert cluster.is_stuck()
+
+
+def test_a_running_job_will_end_and_is_no_obstacle() -> None:
+    cluster = Cluster(3, {"a": 2, "b": 2, "c": 1})
+
+    cluster.bind(a_0=0, b_0=1, c=2)
+
+    assert not cluster.is_stuck()
+
+
+def test_a_pod_that_never_ends_is_one() -> None:
+    container = {"name": "c", "resources": {"requests": {"cpu": "1"}}}
+    web: KubeObject = {
+        "metadata": {"name": "web", "namespace": "default", "uid": "1"},
+        "spec": {"nodeName": "node-2", "restartPolicy": "Always", "containers": [container]},
+        "status": {"phase": "Running"},
+    }
+    task = {**web, "spec": {**web["spec"], "restartPolicy": "Never"}}
+
+    for pod, is_stuck in ((web, True), (task, False)):
+        cluster = Cluster(3, {"a": 2, "b": 2}, others=[pod])
+        cluster.bind(a_0=0, b_0=1)
+        assert cluster.is_stuck() == is_stuck
+
+
+def test_a_node_that_takes_no_pods_is_no_help() -> None:
+    cluster = Cluster(3, {"a": 2, "b": 2})
+    cluster.bind(a_0=0, b_0=1)
+    assert not cluster.is_stuck()
+
+    [node] = cluster.store.objects(NODE, [Key("node-2")])
+    cordoned = {**node, "spec": {**node["spec"], "unschedulable": True}}
+    cluster.store.replace(NODE, [Key("node-2")], [cordoned], cluster.loop.now)
+
+    assert cluster.is_stuck()
+
+
+def test_how_long_pods_hold_nodes_for_the_others_is_counted() -> None:
+    cluster = Cluster(4, {"a": 2, "b": 2})
+    cluster.bind(a_0=0)
+    cluster.loop.run_until(Instant(seconds(7)))
+
+    cluster.bind(a_1=1, b_0=2, b_1=3)
+
+    assert cluster.watch.member_waits == {"w0!a": seconds(7)}
+    assert cluster.store.get(POD, Key("default/w0-a-1")) is not None

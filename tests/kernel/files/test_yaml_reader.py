@@ -1,0 +1,39 @@
+"""YAML files that people write."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from batkube.kernel.errors import InputError
+from batkube.kernel.files.yaml_reader import read_yaml
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "file.yaml"
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("base: {a: 1}\naxes: {}\nbase: {a: 2}\n", "line 3: the key 'base' is given twice"),
+        ("base:\n  seed: 1\n  seed: 2\n", "line 3: the key 'seed' is given twice"),
+        ('- {a: 1, "a": 2}\n', "line 1: the key 'a' is given twice"),
+    ],
+)
+def test_a_key_that_is_given_twice_is_refused_with_its_line(tmp_path: Path, text: str, place: str) -> None:
+    with pytest.raises(InputError) as refused:
+        read_yaml(written(tmp_path, text))
+
+    assert str(refused.value).startswith(f"{tmp_path / 'file.yaml'}: {place}")
+
+
+def test_what_is_merged_into_a_mapping_may_be_overridden(tmp_path: Path) -> None:
+    text = "one: &one {a: 1, b: 1}\ntwo: &two {<<: *one, a: 2}\nthree: {<<: *two, a: 3}\n"
+
+    content = read_yaml(written(tmp_path, text))
+
+    assert content == {"one": {"a": 1, "b": 1}, "two": {"a": 2, "b": 1}, "three": {"a": 3, "b": 1}}

@@ -1,0 +1,68 @@
+"""Whose fault an error is; what the machine has run out of is found in its chain, and nowhere else."""
+
+from __future__ import annotations
+
+import errno
+
+import pytest
+
+from batkube.kernel.error_causes import expected_error
+from batkube.kernel.errors import Bug, InputError, RunFailed
+
+
+def chained(cause: BaseException, *, hidden: bool = False) -> InputError:
+    """Return the error that somebody raised on meeting `cause`."""
+    try:
+        try:
+            raise cause
+        except BaseException as error:
+            raise InputError("out", problem="cannot be written") from (None if hidden else error)
+    except InputError as error:
+        return error
+
+
+@pytest.mark.parametrize(
+    ("cause", "remedy"),
+    [
+        (OSError(errno.EMFILE, "Too many open files", "out"), "ulimit -n"),
+        (OSError(errno.ENFILE, "Too many open files in system"), "end some"),
+        (ImportError("libz.so.1: cannot open shared object file: Too many open files"), "ulimit -n"),
+        (BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable"), "ulimit -u"),
+        (RuntimeError("can't start new thread"), "ulimit -u"),
+        (OSError(errno.ENOMEM, "Cannot allocate memory"), "ulimit -v"),
+        (MemoryError(), "ulimit -v"),
+    ],
+)
+def test_a_shortage_is_told_instead_of_what_it_led_to(cause: BaseException, remedy: str) -> None:
+    told = expected_error(chained(cause))
+
+    assert isinstance(told, InputError)
+    assert told.source == "the machine"
+    assert remedy in (told.remedy or "")
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS])
+def test_what_a_foreseen_error_says_stays(number: int) -> None:
+    foreseen = chained(OSError(number, "No space left on device"))
+
+    assert expected_error(foreseen) is foreseen
+
+
+def test_a_lock_that_somebody_holds_is_no_shortage() -> None:
+    foreseen = chained(BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable"), hidden=True)
+
+    assert expected_error(foreseen) is foreseen
+
+
+def test_a_failed_run_is_told_as_it_is_whatever_led_to_it() -> None:
+    failure = RunFailed("policy Mine: failed in mine.py:3")
+    failure.__cause__ = MemoryError()
+
+    assert expected_error(failure) is failure
+
+
+def test_what_nobody_foresaw_is_the_machine_s_the_input_s_or_a_bug() -> None:
+    assert isinstance(expected_error(OSError(errno.EIO, "Input/output error")), RunFailed)
+    assert isinstance(expected_error(RecursionError()), InputError)
+    assert expected_error(ZeroDivisionError()) is None
+    assert expected_error(Bug("an invariant")) is None

@@ -1,0 +1,39 @@
+"""Remembering what functions made of texts, without keeping long ones."""
+
+from __future__ import annotations
+
+from batkube.kernel.memo import memoized
+
+
+def test_a_result_is_made_once_and_forgotten_when_there_are_many() -> None:
+    made = []
+
+    @memoized(2)
+    def length(text: str, more: int = 0) -> int:
+        made.append(text)
+        return len(text) + more
+
+    assert [length("a"), length("a"), length("bb"), length("bb")] == [1, 1, 2, 2]
+    assert made == ["a", "bb"]
+    assert [length("ccc"), length("a")] == [3, 1]
+    assert made == ["a", "bb", "ccc", "a"]
+
+
+def test_arguments_by_name_count_too() -> None:
+    @memoized(10)
+    def length(text: str, more: int = 0) -> int:
+        return len(text) + more
+
+    assert [length("a"), length("a", more=1), length("a", more=2), length("a")] == [1, 2, 3, 1]
+
+
+def test_long_texts_are_not_kept() -> None:
+    made = []
+
+    @memoized(10, longest=3)
+    def length(text: str | bytes) -> int:
+        made.append(text)
+        return len(text)
+
+    assert [length("abcd"), length("abcd"), length(b"abcd"), length("abc"), length("abc")] == [4, 4, 4, 3, 3]
+    assert made == ["abcd", "abcd", b"abcd", "abc"]

@@ -1,0 +1,154 @@
+"""Watches as the 2020 prototype had them: a client that follows them sees a pod's past again."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from batkube.api.requests.messages import Request, Response, Stream
+from batkube.cluster.mapping import POD
+from batkube.cluster.store import Key
+from batkube.cluster.world import World
+from batkube.kernel.instants import START
+from batkube.kernel.streams import Streams
+from batkube.pacing.watch_replay import ReplayingApi
+from batkube.programs.startup.launch import make_server
+
+UNFINISHED = "status.phase!=Succeeded,status.phase!=Failed"
+
+
+class _Reader:
+    """Follows the pods as client-go does: lists once, then watches from the last event's version, again and again."""
+
+    def __init__(self, api: ReplayingApi, token: str, selector: str = UNFINISHED) -> None:
+        self._api = api
+        self._token = token
+        self._selector = selector
+        listed = self._ask({})
+        assert isinstance(listed, Response)
+        self.version = int(json.loads(listed.body)["metadata"]["resourceVersion"])
+
+    def watch(self) -> list[tuple[str, str, str | None]]:
+        """Return the events of one watch: type, pod and node."""
+        answer = self._ask({"watch": ["1"], "resourceVersion": [str(self.version)]})
+        assert isinstance(answer, Response)  # a whole answer, which ends
+        events = [json.loads(line) for line in answer.body.splitlines()]
+        if events:
+            self.version = int(events[-1]["object"]["metadata"]["resourceVersion"])
+        return [
+            (one["type"], one["object"]["metadata"]["name"], one["object"]["spec"].get("nodeName")) for one in events
+        ]
+
+    def _ask(self, query: dict[str, list[str]]) -> Response | Stream:
+        headers = {"authorization": f"Bearer {self._token}", "accept": "application/json"}
+        return self._api.handle(Request("GET", "/api/v1/pods", {"fieldSelector": [self._selector], **query}, headers))
+
+
+class _Cluster:
+    """A store whose pods change as they do in a run."""
+
+    def __init__(self) -> None:
+        world = World(Streams(0))
+        self.store = world.store
+        api, self.token, *_ = make_server(world)
+        self.api = ReplayingApi(api, self.store, lambda: world.clock.now)
+
+    def submit(self, name: str) -> None:
+        pod = {
+            "metadata": {"name": name, "namespace": "default", "uid": name},
+            "spec": {"containers": [{"name": "c", "image": "i"}]},
+            "status": {"phase": "Pending"},
+        }
+        self.store.create(POD, [Key(f"default/{name}")], [pod], START)
+
+    def bind(self, name: str, node: str) -> None:
+        self._change(name, spec={"nodeName": node})
+
+    def patch(self, name: str) -> None:
+        """Say that the pod cannot be scheduled, as its scheduler does."""
+        self._change(name, status={"conditions": [{"type": "PodScheduled", "status": "False"}]})
+
+    def run(self, name: str) -> None:
+        self._change(name, status={"phase": "Running"})
+
+    def end(self, name: str) -> None:
+        self._change(name, status={"phase": "Succeeded"})
+
+    def _change(self, name: str, **parts: dict[str, object]) -> None:
+        key = Key(f"default/{name}")
+        pod = self.store.get(POD, key)
+        assert pod is not None
+        changed = {**pod, **{part: {**pod[part], **new} for part, new in parts.items()}}
+        self.store.replace(POD, [key], [changed], START)
+
+
+@pytest.fixture
+def cluster() -> _Cluster:
+    return _Cluster()
+
+
+@pytest.fixture
+def reader(cluster: _Cluster) -> _Reader:
+    return _Reader(cluster.api, cluster.token)
+
+
+def test_a_watch_tells_what_there_is_to_tell_again_and_ends(cluster: _Cluster, reader: _Reader) -> None:
+    assert reader.watch() == []
+    cluster.submit("a")
+
+    assert reader.watch() == [("MODIFIED", "a", None)]
+    assert reader.watch() == [("MODIFIED", "a", None)]
+
+
+def test_a_bound_pod_is_shown_unbound_again_after_the_patch_of_another(cluster: _Cluster, reader: _Reader) -> None:
+    cluster.submit("a")
+    cluster.submit("b")
+    reader.watch()
+    cluster.bind("a", "n1")
+    cluster.patch("b")
+    past = [("MODIFIED", "a", None), ("MODIFIED", "b", None)]
+    bound = [("MODIFIED", "a", "n1"), ("MODIFIED", "b", None)]
+
+    assert reader.watch() == past + bound
+    assert reader.watch() == past + bound
+
+    cluster.bind("b", "n2")
+    assert reader.watch() == [*past, *bound, ("MODIFIED", "b", "n2")]
+    # It goes on from the last binding now, so the past is over.
+    assert reader.watch() == [("MODIFIED", "a", "n1"), ("MODIFIED", "b", "n2")]
+
+
+def test_that_a_pod_runs_is_not_told_and_that_it_ended_is(cluster: _Cluster, reader: _Reader) -> None:
+    cluster.submit("a")
+    cluster.bind("a", "n1")
+    reader.watch()
+    cluster.run("a")
+    assert reader.watch() == [("MODIFIED", "a", "n1")]
+
+    cluster.end("a")
+    assert reader.watch() == [("MODIFIED", "a", "n1"), ("DELETED", "a", "n1")]
+    cluster.store.delete(POD, [Key("default/a")], START)
+    assert reader.watch() == [("DELETED", "a", "n1")]
+
+
+def test_readers_go_on_from_where_they_are(cluster: _Cluster, reader: _Reader) -> None:
+    other = _Reader(cluster.api, cluster.token, selector="")
+    cluster.submit("a")
+    reader.watch()
+    other.watch()
+    cluster.bind("a", "n1")
+    reader.watch()
+    assert reader.watch() == [("MODIFIED", "a", "n1")]
+
+    assert other.watch() == [("MODIFIED", "a", None), ("MODIFIED", "a", "n1")]
+
+
+def test_everything_else_is_answered_as_ever(cluster: _Cluster) -> None:
+    headers = {"authorization": f"Bearer {cluster.token}", "accept": "application/json"}
+
+    answer = cluster.api.handle(Request("GET", "/api/v1/nodes", {}, headers))
+
+    assert isinstance(answer, Response)
+    assert json.loads(answer.body)["kind"] == "NodeList"
+    assert cluster.api.too_large().status == 413

@@ -1,0 +1,66 @@
+"""What is seen of outside programs: failed attempts to place pods, as far as the API shows them."""
+
+from __future__ import annotations
+
+import pytest
+
+from batkube.cluster.mapping import POD
+from batkube.cluster.store import Key, KubeObject
+from batkube.cluster.world import World
+from batkube.kernel.instants import START, Instant
+from batkube.kernel.streams import Streams
+from batkube.programs.observation.observer import EVENTS, ProgramObserver
+
+WHY = "0/1 nodes are available: 1 Insufficient cpu."
+LATER = Instant(START + 60)
+
+
+@pytest.fixture
+def world() -> World:
+    return World(Streams(0))
+
+
+def make_pod(world: World, uid: str) -> None:
+    pod: KubeObject = {"metadata": {"name": "a", "namespace": "default", "uid": uid}, "spec": {}, "status": {}}
+    world.store.create(POD, [Key("default/a")], [pod], START)
+
+
+def tell(world: World, name: str, about: KubeObject) -> None:
+    """Let a scheduler tell that a pod was tried three times in vain."""
+    event: KubeObject = {
+        "metadata": {"name": name, "namespace": "default"},
+        "reason": "FailedScheduling",
+        "regarding": {"kind": "Pod", "namespace": "default", "name": "a", **about},
+        "note": WHY,
+        "series": {"count": 3},
+    }
+    world.store.create(EVENTS, [Key(f"default/{name}")], [event], LATER)
+
+
+@pytest.mark.parametrize("about", [{"uid": "1"}, {}])
+def test_an_event_tells_how_often_a_pod_was_tried_in_vain(world: World, about: KubeObject) -> None:
+    observer = ProgramObserver(world)
+    make_pod(world, "1")
+
+    tell(world, "a.1", about)
+
+    assert observer.pop_attempts(Key("default/a")) == (3, WHY)
+
+
+def test_an_event_of_a_pod_that_is_gone_is_not_told_of_the_next_one_of_its_name(world: World) -> None:
+    """client-go tells of a series of events minutes after it; a job that was evicted is back by then."""
+    observer = ProgramObserver(world)
+    make_pod(world, "2")
+
+    tell(world, "a.1", {"uid": "1"})
+
+    assert observer.pop_attempts(Key("default/a")) == (0, "")
+
+
+def test_an_event_of_no_pod_is_not_kept(world: World) -> None:
+    observer = ProgramObserver(world)
+
+    tell(world, "a.1", {"uid": "1"})
+    make_pod(world, "1")
+
+    assert observer.pop_attempts(Key("default/a")) == (0, "")

@@ -1,0 +1,33 @@
+"""The environment of outside programs: what they find, and where they may put files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from batkube.programs.program import ExternalProgram
+from batkube.programs.startup.command_lines import ProgramFolder
+from batkube.programs.startup.environment import environment_of
+from batkube.schedulers.named_programs import ProgramStart, program_start
+
+
+def _variables(start: ProgramStart, folder: Path) -> dict[str, str]:
+    scheduler = ExternalProgram("it", Path("/programs/it"), start, (), {}, "")
+    return environment_of(scheduler, ProgramFolder(folder, "/proc/self/fd/7"), "/proc/self/fd/8", 4711, 1, "").variables
+
+
+def test_a_program_has_temporary_files_of_its_own(tmp_path: Path) -> None:
+    start = ProgramStart((), {}, "", environment={"MINE": "{folder}/mine"})
+
+    assert _variables(start, tmp_path) == {
+        "TZ": "UTC",
+        "TMPDIR": "/proc/self/fd/8",
+        "MINE": "/proc/self/fd/7/mine",
+    }
+
+
+@pytest.mark.parametrize("program", ["volcano", "volcano-controller-manager"])
+def test_programs_of_volcano_do_not_share_a_socket(program: str, tmp_path: Path) -> None:
+    """Two runs at once had different results: both listened at /tmp/klog-socks/klog-klog.sock, and one removed it."""
+    assert _variables(program_start(program), tmp_path)["DEBUG_SOCKET_DIR"] == "/proc/self/fd/8"

@@ -1,0 +1,336 @@
+"""Builds: by name or from a folder, kept, and made once."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import threading
+import zipfile
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from batkube.kernel.errors import InputError, RunFailed
+from batkube.schedulers.build.builder import build_path, ensure_built
+from batkube.schedulers.build.cache import outdated_builds
+from batkube.schedulers.build.records import DEFINITIONS, cached_builds, lock_of, remove_build
+from batkube.schedulers.build.toolchains import file_lock
+from batkube.schedulers.catalogue import Catalogue, read_catalogue
+from batkube.schedulers.definitions import decode_definitions
+from batkube.schedulers.named_programs import default_catalogue, find_recipe
+from batkube.schedulers.recipes import BuildRecipe, GoMod, go_mod, local_recipe
+from schedulers.conftest import needs_go
+
+
+@pytest.fixture
+def module(tmp_path: Path) -> Path:
+    """A researcher's own module, with a scheduler in it that does not do much."""
+    folder = tmp_path / "module"
+    (folder / "cmd" / "mine").mkdir(parents=True)
+    (folder / "go.mod").write_text("module example.com/mine\n\ngo 1.24\n")
+    (folder / "cmd" / "mine" / "main.go").write_text('package main\n\nfunc main() { println("mine") }\n')
+    return folder
+
+
+@needs_go
+def test_a_folder_is_built_in_one_call_and_again_when_it_changed(module: Path, tmp_path: Path) -> None:
+    wanted = local_recipe(module, "./cmd/mine")
+    first = ensure_built(wanted, tmp_path / "cache").read_bytes()
+    (module / "cmd" / "mine" / "main.go").write_text('package main\n\nfunc main() { println("changed") }\n')
+
+    binary = ensure_built(wanted, tmp_path / "cache")
+
+    assert binary.name == "mine"
+    assert binary.read_bytes() != first
+    assert build_path(wanted, tmp_path / "cache") == binary
+
+
+@needs_go
+def test_who_wants_what_another_builds_waits_for_it(module: Path, tmp_path: Path) -> None:
+    wanted = local_recipe(module, "./cmd/mine")
+    binary = build_path(wanted, tmp_path)
+    told: list[str] = []
+    has_told = threading.Event()
+
+    def report(text: str) -> None:
+        told.append(text)
+        has_told.set()
+
+    second = threading.Thread(target=ensure_built, args=(wanted, tmp_path, report))
+    with file_lock(lock_of(binary.parent), lambda: None):
+        second.start()
+        assert has_told.wait(30)
+        assert told == ["waiting for another build of mine"]
+        assert not binary.exists()
+    second.join()
+
+    assert told[-1] == "built mine"
+    assert sorted(path.name for path in binary.parent.iterdir()) == [".overlay", "build.json", "mine"]
+
+
+@pytest.fixture
+def published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The path of a module that is published, and needs another that is not; on a module proxy made of files."""
+    proxy = tmp_path / "proxy"
+    publish(
+        proxy,
+        "example.com/tiny",
+        {
+            "go.mod": "module example.com/tiny\n\ngo 1.24\n\nrequire example.com/part v0.0.0\n\n"
+            "replace example.com/part => example.com/spare v0.1.0\n",
+            "whole/main.go": 'package main\n\nimport "example.com/part"\n\nvar Version string\n\n'
+            "func main() { println(part.Text, Version) }\n",
+            "crds/teams.yaml": "kind: CustomResourceDefinition\napiVersion: apiextensions.k8s.io/v1\n"
+            "metadata: {name: teams.example.org}\n",
+            "alone/alone.go": 'package alone\n\nconst Text = "alone"\n',
+        },
+    )
+    spare = {"go.mod": "module example.com/part\n\ngo 1.24\n", "part.go": 'package part\n\nconst Text = "part"\n'}
+    publish(proxy, "example.com/spare", spare)
+    settings = {"GOPROXY": f"file://{proxy}", "GONOSUMDB": "*", "GOFLAGS": "-modcacherw"}
+    for variable, value in {**settings, "GOMODCACHE": str(tmp_path / "modules")}.items():
+        monkeypatch.setenv(variable, value)
+    return "example.com/tiny"
+
+
+def publish(proxy: Path, name: str, files: dict[str, str]) -> None:
+    """Write what a module proxy answers (go.dev/ref/mod, "GOPROXY protocol")."""
+    folder = proxy / name / "@v"
+    folder.mkdir(parents=True)
+    (folder / "v0.1.0.info").write_text('{"Version": "v0.1.0"}')
+    (folder / "v0.1.0.mod").write_text(files["go.mod"])
+    with zipfile.ZipFile(folder / "v0.1.0.zip", "w") as archive:
+        for path, text in files.items():
+            archive.writestr(f"{name}@v0.1.0/{path}", text)
+
+
+@needs_go
+def test_a_module_that_replaces_another_is_built_in_a_copy(published: str, tmp_path: Path) -> None:
+    wanted = BuildRecipe(
+        "tiny", published, "v0.1.0", "./whole", go_mod=GoMod.COPY, variables=(("main.Version", "0.1.0"),)
+    )
+
+    binary = ensure_built(wanted, tmp_path / "cache")
+
+    assert subprocess.run([binary], capture_output=True, text=True, check=True).stderr == "part 0.1.0\n"
+
+
+@needs_go
+@pytest.mark.parametrize(("module", "version"), [("example.com/tiny", "v9.9.9"), ("example.com/none", "v0.1.0")])
+def test_a_version_that_does_not_exist_is_bad_input(published: str, tmp_path: Path, module: str, version: str) -> None:
+    with pytest.raises(InputError) as told:
+        ensure_built(BuildRecipe("tiny", module, version, "./whole", go_mod=GoMod.COPY), tmp_path / "cache")
+
+    assert f"{module} has no version {version} that can be downloaded" in str(told.value)
+    assert "`batkube schedulers list` shows the versions of tiny that are known" in str(told.value)
+    assert not [path for path in (tmp_path / "cache" / "programs").iterdir() if path.is_dir()], "nothing is left of it"
+    assert published == "example.com/tiny"
+
+
+@needs_go
+def test_a_proxy_that_cannot_be_reached_is_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GOPROXY", "http://127.0.0.1:9")
+    monkeypatch.setenv("GOMODCACHE", str(tmp_path / "modules"))
+
+    with pytest.raises(RunFailed, match="connection refused"):
+        ensure_built(BuildRecipe("tiny", "example.com/tiny", "v0.1.0", "./whole"), tmp_path / "cache")
+
+
+@needs_go
+def test_definitions_of_its_kinds_are_kept_with_a_program_and_removed_with_it(tmp_path: Path, published: str) -> None:
+    wanted = BuildRecipe("tiny", published, "v0.1.0", "./whole", go_mod=GoMod.COPY, definitions=("crds",))
+
+    binary = ensure_built(wanted, tmp_path / "cache")
+
+    kept = decode_definitions((binary.parent / DEFINITIONS).read_bytes())
+    assert [definition["metadata"]["name"] for definition in kept] == ["teams.example.org"]
+    assert build_path(wanted, tmp_path / "cache") != build_path(
+        msgspec.structs.replace(wanted, definitions=()), tmp_path / "cache"
+    )
+    [build] = cached_builds(tmp_path / "cache")
+    assert remove_build(build) == ""
+    assert not binary.parent.exists()
+
+
+@needs_go
+def test_a_main_of_ours_is_built_around_a_published_module_once(published: str, tmp_path: Path) -> None:
+    main = f'package main\n\nimport "{published}/alone"\n\nfunc main() {{ println(alone.Text) }}\n'
+    wanted = BuildRecipe("tiny", published, "v0.1.0", "", main=main, missing_modules=("example.com/part",))
+    told: list[str] = []
+
+    binary = ensure_built(wanted, tmp_path / "cache")
+    assert ensure_built(wanted, tmp_path / "cache", told.append) == binary
+
+    assert told == []
+    assert subprocess.run([binary], capture_output=True, text=True, check=True).stderr == "alone\n"
+
+
+@needs_go
+def test_a_build_is_outdated_once_its_recipe_its_entry_or_its_go_is_another(published: str, tmp_path: Path) -> None:
+    def catalogue(**more: str) -> Catalogue:
+        entry = {
+            "about": "tiny",
+            "module": published,
+            "package": "./whole",
+            "default": "0.1.0",
+            "go-mod": "copy",
+            **more,
+        }
+        (tmp_path / "catalogue.yaml").write_text(json.dumps({"tiny": entry}))
+        return read_catalogue([tmp_path / "catalogue.yaml"])
+
+    cache, today = tmp_path / "cache", catalogue()
+    for virtual in (True, False):
+        ensure_built(msgspec.structs.replace(find_recipe("tiny", today), virtual=virtual), cache)
+    builds = cached_builds(cache)
+
+    assert sorted(kept.record.go != "" for kept in builds if kept.record) == [False, True]
+    assert outdated_builds(builds, today, cache) == []
+    assert outdated_builds(builds, catalogue(package="./alone"), cache) == builds
+    assert outdated_builds(builds, default_catalogue(), cache) == builds
+    on_real_time = [kept for kept in builds if kept.record and not kept.record.go]
+    unknown_go = [
+        msgspec.structs.replace(kept, record=msgspec.structs.replace(kept.record, go="go1.24.0"))
+        for kept in builds
+        if kept.record and kept not in on_real_time
+    ]
+    assert outdated_builds([*on_real_time, *unknown_go], today, cache) == unknown_go
+
+
+@needs_go
+def test_progress_is_told_step_by_step(module: Path, tmp_path: Path) -> None:
+    told: list[str] = []
+
+    ensure_built(local_recipe(module, "./cmd/mine"), tmp_path, told.append)
+
+    assert told[0] == "building mine"
+    assert told[1] == "downloading modules"
+    assert told[-1] == "built mine"
+
+
+@needs_go
+def test_a_folder_that_does_not_compile_is_bad_input_with_the_compilers_lines(module: Path, tmp_path: Path) -> None:
+    (module / "cmd" / "mine" / "main.go").write_text("package main\n\nfunc main() { undefined() }\n")
+
+    with pytest.raises(InputError) as told:
+        ensure_built(local_recipe(module, "./cmd/mine"), tmp_path)
+
+    assert str(told.value) == (
+        f"{module}: ./cmd/mine: does not compile:\n"
+        "# example.com/mine/cmd/mine\n"
+        "cmd/mine/main.go:3:15: undefined: undefined"
+    )
+
+
+@needs_go
+def test_a_published_program_that_does_not_compile_is_a_failure(published: str, tmp_path: Path) -> None:
+    wanted = BuildRecipe("tiny", published, "v0.1.0", "", main="package main\n\nfunc main() { undefined() }\n")
+
+    with pytest.raises(RunFailed, match=r"(?s)`.*go build` failed:\n# batkube/build\n.*undefined: undefined"):
+        ensure_built(wanted, tmp_path / "cache")
+
+
+@needs_go
+@pytest.mark.parametrize(
+    ("package", "problem"),
+    [
+        ("./part", "the package is no program: it is not called `main`"),
+        (".", r"Go cannot load the package:\n.*no Go files"),
+        ("./nowhere", r"Go cannot load the package:\n.*"),
+    ],
+)
+def test_what_is_no_program_is_refused_with_those_that_are(
+    module: Path, tmp_path: Path, package: str, problem: str
+) -> None:
+    (module / "part").mkdir()
+    (module / "part" / "part.go").write_text("package part\n")
+
+    with pytest.raises(
+        InputError, match=f"(?s){problem}.*give one of the module's programs with --package: ./cmd/mine"
+    ):
+        ensure_built(local_recipe(module, package), tmp_path)
+
+
+@needs_go
+def test_a_folder_of_a_workspace_is_built_with_its_neighbours(module: Path, tmp_path: Path) -> None:
+    neighbour = tmp_path / "neighbour"
+    neighbour.mkdir()
+    (neighbour / "go.mod").write_text("module example.com/neighbour\n\ngo 1.24\n")
+    (neighbour / "text.go").write_text('package neighbour\n\nconst Text = "from next door"\n')
+    (tmp_path / "go.work").write_text("go 1.24\n\nuse (\n\t./module\n\t./neighbour\n)\n")
+    (module / "cmd" / "mine" / "main.go").write_text(
+        'package main\n\nimport "example.com/neighbour"\n\nfunc main() { println(neighbour.Text) }\n'
+    )
+
+    binary = ensure_built(local_recipe(module, "cmd/mine"), tmp_path / "cache")
+
+    assert subprocess.run([binary], capture_output=True, text=True, check=True).stderr == "from next door\n"
+
+
+@needs_go
+def test_a_program_may_be_called_like_anything_that_a_build_makes(module: Path, tmp_path: Path) -> None:
+    for name in ("overlay", "source", "lock"):
+        (module / "cmd" / "mine").rename(module / "cmd" / name)
+
+        assert ensure_built(local_recipe(module, f"./cmd/{name}"), tmp_path).is_file()
+        (module / "cmd" / name).rename(module / "cmd" / "mine")
+
+
+@pytest.mark.parametrize(
+    ("line", "version"), [("go 1.25.3", "1.25.3"), ("go 1.26", "1.26"), ("go 1.27rc1", "1.27rc1"), ("", "")]
+)
+def test_the_version_of_go_that_a_folder_needs_is_read_from_its_go_mod(module: Path, line: str, version: str) -> None:
+    (module / "go.mod").write_text(f"module example.com/mine\n\n{line}\n")
+
+    assert local_recipe(module, "./cmd/mine").go == version
+
+
+@pytest.mark.parametrize("package", ["./cmd/mine", "cmd/mine", "./cmd/mine/"])
+def test_a_package_is_looked_for_in_the_folder(module: Path, package: str) -> None:
+    wanted = local_recipe(module, package)
+
+    assert (wanted.name, wanted.package) == ("mine", "./cmd/mine")
+
+
+def test_kubernetes_is_built_with_its_libraries_of_the_matching_version() -> None:
+    own = (
+        "module k8s.io/kubernetes\n\nrequire (\n\tk8s.io/api v0.0.0\n)\n\n"
+        "replace k8s.io/api => ./staging/src/k8s.io/api\n"
+        "replace (\n\tvbom.ml/util => vbom.ml/util v0.0.0-2016\n\tk8s.io/klog => k8s.io/klog v1.0.0\n)\n"
+    )
+    wanted = BuildRecipe(
+        "kube-scheduler",
+        "k8s.io/kubernetes",
+        "v1.19.0",
+        "k8s.io/kubernetes/cmd/kube-scheduler",
+        go_mod=GoMod.KUBERNETES,
+        missing_modules=("vbom.ml/util",),
+    )
+
+    assert go_mod(wanted, own) == (
+        "module batkube/build\n\nrequire (\n\tk8s.io/kubernetes v1.19.0\n\tk8s.io/api v0.0.0\n)\n\n"
+        "replace k8s.io/api => k8s.io/api v0.19.0\n"
+        "replace (\n\tk8s.io/klog => k8s.io/klog v1.0.0\n)\n"
+        "\nreplace vbom.ml/util => ./missing/vbom.ml_util\n"
+    )
+
+
+def test_a_library_that_lies_in_a_folder_of_the_repository_is_replaced_by_a_published_one() -> None:
+    own = (
+        "module volcano.sh/volcano\n\nreplace (\n\tk8s.io/api => k8s.io/api v0.34.1\n"
+        "\tvolcano.sh/apis => ./staging/src/apis\n)\n"
+    )
+    wanted = BuildRecipe(
+        "volcano",
+        "volcano.sh/volcano",
+        "v1.14.1",
+        "volcano.sh/volcano/cmd/scheduler",
+        go_mod=GoMod.COPY,
+        replaced_modules=(("volcano.sh/apis", "v1.14.0"),),
+    )
+
+    assert go_mod(wanted, own) == (
+        "module volcano.sh/volcano\n\nreplace (\n\tk8s.io/api => k8s.io/api v0.34.1\n)\n"
+        "\nreplace volcano.sh/apis => volcano.sh/apis v1.14.0\n"
+    )

@@ -1,0 +1,58 @@
+"""Garbage is collected when nobody waits."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import weakref
+from collections.abc import Callable
+from unittest import mock
+
+from batkube.serving import garbage_collector
+from batkube.serving.garbage_collector import IdleGarbageCollector
+
+
+class _Cycle:
+    def __init__(self) -> None:
+        self.itself = self
+
+
+def _is_collected(changes: Callable[[int], int], ticks: int) -> bool:
+    """Say whether a cycle is gone after so many ticks; `changes` tells how much was done before the n-th."""
+
+    async def watch() -> bool:
+        asked = 0
+
+        def count() -> int:
+            nonlocal asked
+            asked += 1
+            return changes(asked - 1)
+
+        with IdleGarbageCollector(asyncio.get_running_loop(), count).running():
+            cycle = weakref.ref(_Cycle())
+            while asked <= ticks:
+                await asyncio.sleep(0)
+            return cycle() is None
+
+    with mock.patch.object(garbage_collector, "_TICK_S", 0.0):
+        return asyncio.run(watch())
+
+
+def test_all_garbage_is_collected_once_nothing_changes_any_more() -> None:
+    assert not _is_collected(lambda tick: min(tick, 3), ticks=3)
+    assert _is_collected(lambda tick: min(tick, 3), ticks=4)
+
+
+def test_where_nothing_ever_happens_there_is_nothing_to_collect() -> None:
+    assert not _is_collected(lambda _: 0, ticks=50)
+
+
+def test_it_is_put_off_while_things_change_but_not_for_ever() -> None:
+    assert not _is_collected(lambda tick: tick, ticks=garbage_collector._MAX_TICKS - 1)
+    assert _is_collected(lambda tick: tick, ticks=garbage_collector._MAX_TICKS)
+
+
+def test_the_collector_is_left_as_it_was_found() -> None:
+    before = gc.get_threshold()
+    _is_collected(lambda _: 0, ticks=1)
+    assert (gc.get_threshold(), gc.get_freeze_count()) == (before, 0)

@@ -1,0 +1,168 @@
+"""Workloads that a run makes for itself: generated, or drawn from a trace."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from batkube.kernel.errors import InputError
+from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Duration
+from batkube.kernel.streams import Streams
+from batkube.workloads.model import Workload
+from batkube.workloads.synthetic.generators import lublin
+from batkube.workloads.synthetic.recipes import RecipeSource, parse_recipe
+from batkube.workloads.transformations.resampling import (
+    block_bootstrap,
+    disjoint_job_window,
+    disjoint_time_window,
+    job_window,
+    time_window,
+)
+from batkube.workloads.writer import write_workload
+
+_FILE = RecipeSource("scenario.yaml")
+_HOUR = Duration(3600 * NANOSECONDS_PER_SECOND)
+_TRACE = lublin(400, 64, seed=7)
+#: A job every minute for two days.
+_BUSY = parse_recipe({"generate": "spaced", "jobs": 2880, "interval": "1m"}, _FILE).make(0)
+
+
+def _made(**words: object) -> Callable[[int], Workload]:
+    return parse_recipe({word.replace("_", "-"): value for word, value in words.items()}, _FILE).make
+
+
+def _shape(workload: Workload) -> list[tuple[int, int, str]]:
+    return [(job.submit, job.size, job.profile.name) for job in workload.jobs]
+
+
+def test_a_recipe_draws_from_the_runs_seed_unless_it_names_its_own() -> None:
+    open_seed, same_said, own = (
+        _made(generate="lublin", jobs=20),
+        _made(generate="lublin", jobs=20, seed="${seed}"),
+        _made(generate="lublin", jobs=20, seed=5),
+    )
+
+    assert _shape(open_seed(1)) == _shape(same_said(1)) == _shape(lublin(20, 128, seed=1))
+    assert _shape(open_seed(1)) != _shape(open_seed(2))
+    assert _shape(own(1)) == _shape(own(2)) == _shape(lublin(20, 128, seed=5))
+
+
+def test_a_recipe_can_be_handed_to_another_process() -> None:
+    recipe = parse_recipe({"generate": "burst", "jobs": 3}, _FILE)
+
+    assert _shape(pickle.loads(pickle.dumps(recipe)).make(4)) == _shape(recipe.make(4))
+
+
+def test_a_resampled_trace_is_read_from_its_file(tmp_path: Path) -> None:
+    path = tmp_path / "trace.json"
+    write_workload(_TRACE, path)
+
+    drawn = [parse_recipe({"resample": "trace.json", "window": "50 jobs"}, _FILE, tmp_path).make(n) for n in (1, 2)]
+
+    assert [len(one.jobs) for one in drawn] == [50, 50]
+    assert drawn[0].jobs[0].submit == 0
+    assert _shape(drawn[0]) != _shape(drawn[1])
+
+
+@given(seed=st.integers(0, 10_000), hours=st.integers(1, 12))
+@settings(max_examples=60, deadline=None)
+def test_a_window_is_a_stretch_of_the_trace_as_recorded(seed: int, hours: int) -> None:
+    drawn = time_window(_TRACE, Duration(hours * _HOUR), Streams(seed).named("w"))
+
+    by_name = {job.name: job for job in _TRACE.jobs}
+    shifts = {by_name[job.name].submit - job.submit for job in drawn.jobs}
+    assert len(shifts) == 1
+    begin = shifts.pop()
+    inside = [job.name for job in _TRACE.jobs if begin <= job.submit < begin + hours * _HOUR]
+    assert [job.name for job in drawn.jobs] == inside
+
+
+@given(seed=st.integers(0, 10_000), hours=st.integers(1, 6), blocks=st.integers(1, 8))
+@settings(max_examples=60, deadline=None)
+def test_blocks_keep_the_times_within_a_block_and_names_differ(seed: int, hours: int, blocks: int) -> None:
+    block = Duration(hours * _HOUR)
+    drawn = block_bootstrap(_BUSY, block, Duration(blocks * block), Streams(seed).named("w"))
+
+    first = _BUSY.jobs[0].submit
+    by_name = {job.name: job for job in _BUSY.jobs}
+    for job in drawn.jobs:
+        place, _, name = job.name.partition(".")
+        assert job.submit // block == int(place) - 1
+        assert job.submit % block == (by_name[name].submit - first) % block
+    assert len({job.name for job in drawn.jobs}) == len(drawn.jobs)
+    assert [job.submit for job in drawn.jobs] == sorted(job.submit for job in drawn.jobs)
+
+
+def test_windows_of_jobs_reach_every_part_of_the_trace() -> None:
+    rng = Streams(0).named("w")
+
+    firsts = [int(job_window(_TRACE, 100, rng).jobs[0].name) for _ in range(600)]
+
+    assert min(firsts) < 20
+    assert max(firsts) > 280
+    assert 130 < sum(firsts) / len(firsts) < 171  # the mean of 1 … 301 is 151, its standard error 3.5
+
+
+def test_separate_windows_are_all_of_the_trace_before_one_comes_again() -> None:
+    by_jobs = [disjoint_job_window(_TRACE, 50, seed) for seed in range(100, 108)]
+    in_time = [disjoint_time_window(_BUSY, Duration(4 * _HOUR), seed) for seed in range(11)]
+
+    assert sorted(int(job.name) for one in by_jobs for job in one.jobs) == list(range(1, 401))
+    assert [int(one.jobs[0].name) for one in by_jobs] != list(range(1, 401, 50))
+    names = [job.name for one in in_time for job in one.jobs]
+    assert len(names) == len(set(names)) == 11 * 240  # the last four hours of the two days are no whole window
+    assert all(one.jobs[0].submit == 0 for one in [*by_jobs, *in_time])
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        ({}, "workload: is no workload that can be made"),
+        ({"generate": "lublin", "resample": "x"}, "needs one of 'generate' and 'resample'"),
+        ({"generate": "lubin"}, "workload.generate: there is no kind 'lubin'"),
+        ({"generate": "lublin", "job": 5}, "did you mean 'jobs'?"),
+        ({"generate": "lublin", "jobs": 0}, "workload.jobs: 0 is not possible"),
+        ({"generate": "lublin", "seed": "x"}, "workload.seed: 'x' is not possible"),
+        ({"generate": "burst", "run-time": "long"}, "workload.run-time: 'long' is not a distribution"),
+        ({"generate": "poisson"}, "poisson needs one of"),
+        ({"resample": "t.swf"}, "needs one of"),
+        ({"resample": "t.swf", "window": "0s"}, "workload.window: must be longer than 0"),
+        ({"resample": "t.swf", "blocks": "1d"}, "go together"),
+        ({"resample": "t.swf", "window": "1d", "rate": "-1"}, "workload.rate: must be larger than 0"),
+        ({"resample": 5, "window": "1d"}, "is not the path of a trace"),
+        ({"resample": "t.swf", "window": "1d", "overlap": "no way"}, "workload.overlap: 'no way' is neither true nor"),
+        ({"resample": "t.swf", "blocks": "1d", "length": "7d", "overlap": False}, "workload.overlap: is about windows"),
+    ],
+)
+def test_a_wrong_recipe_is_refused_with_its_place(words: dict[str, object], problem: str) -> None:
+    with pytest.raises(InputError) as error:
+        parse_recipe(words, _FILE)
+
+    assert problem in str(error.value)
+    assert str(error.value).startswith("scenario.yaml: ")
+
+
+@pytest.mark.parametrize(
+    ("draw", "problem"),
+    [
+        (lambda rng: time_window(_TRACE, Duration(10**6 * _HOUR), rng), "the window is"),
+        (lambda rng: job_window(_TRACE, 401, rng), "has 400 jobs, fewer than the window of 401"),
+        (lambda _: disjoint_job_window(_TRACE, 201, 0), "has no two windows of 201 jobs that do not overlap"),
+        (
+            lambda _: disjoint_time_window(_BUSY, Duration(25 * _HOUR), 0),
+            "has no two windows of 1 d 1 h that do not",
+        ),
+        (lambda rng: block_bootstrap(_TRACE, Duration(10**6 * _HOUR), _HOUR, rng), "fewer than two blocks"),
+        (lambda rng: block_bootstrap(_TRACE, _HOUR, Duration(1), rng), "is less than a block"),
+    ],
+)
+def test_more_than_the_trace_has_cannot_be_drawn(draw: Callable[[object], Workload], problem: str) -> None:
+    with pytest.raises(InputError) as error:
+        draw(Streams(0).named("w"))
+
+    assert problem in str(error.value)
