@@ -30,7 +30,7 @@ def test_modules_stay_small_and_so_do_functions() -> None:
     """Most are far below; these bounds only stop the file that grows unnoticed."""
     for module in MODULES:
         text = module.read_text(encoding="utf-8")
-        assert len(text.splitlines()) <= 350, module
+        assert len(text.splitlines()) <= 400, module
         for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.FunctionDef):
                 assert (node.end_lineno or 0) - node.lineno < 70, f"{module}: {node.name}"

@@ -87,7 +87,7 @@ class Field(msgspec.Struct, eq=False):
     patch_strategy: tuple[str, ...] = ()
     #: By which field of the elements a strategic merge patch merges the list.
     patch_merge_key: str = ""
-    #: The number and wire type (`bytes`, `encode_varint`, `fixed64`, …) of the field in protobuf; 0 if it has none.
+    #: The number and wire type (`bytes`, `varint`, `fixed64`, …) of the field in protobuf; 0 if it has none.
     number: int = 0
     wire: str = ""
     #: Go embeds the struct of this field: in JSON the field belongs to the outer struct, in protobuf it lies within

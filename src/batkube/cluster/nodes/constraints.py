@@ -1,7 +1,7 @@
 """On which nodes a pod may run at all, whatever room there is: names, labels, affinity, taints, cordons.
 
 The rules of kube-scheduler's filter plugins (NodeName, NodeUnschedulable, TaintToleration, NodeAffinity), each with the
-words in which it says no. What matters of a pod is its `ValidationRules`, which thousands of equal pods share.
+words in which it says no. What matters of a pod is its `NodeConstraints`, which thousands of equal pods share.
 """
 
 from __future__ import annotations

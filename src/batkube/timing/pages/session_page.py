@@ -2,7 +2,7 @@
 
 Their waits go through a library (`native/`) or a module of ours (`batkube.clock`), which write on the page until when
 each of them lasts. Moving the clock means to ring for those whose time has come; each has a bell, a socket by the
-number of its place on the page. That nobody is at work any more we hear from the kernel (`sleeping_nodes`). A thread
+number of its place on the page. That nobody is at work any more we hear from the kernel (`thread_states`). A thread
 that
 waits for room in the pipe it prints to is asleep as well, and not idle; so the pipe must be empty, too.
 
