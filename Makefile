@@ -12,7 +12,7 @@ PIP := -m pip --quiet --disable-pip-version-check
 # All but what builds real schedulers or needs a real control plane.
 LOWEST_TESTS := $(addprefix tests/,api calibration cli cluster controllers execution experiments kernel outputs platforms policies workloads)
 
-.PHONY: demo test test-all check format golden fuzz benchmark reality conformance lock test-lowest clean
+.PHONY: demo test test-all check format golden fuzz benchmark reality conformance docs lock test-lowest clean
 
 demo: $(VENV)/.run ## run the main job: a workload on 32 machines under three policies, with a comparison and a chart
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/demo/demo.sh
@@ -50,6 +50,9 @@ reality: $(VENV)/.dev ## a real control plane in real time, next to the simulati
 conformance: $(VENV)/.dev ## Kubernetes' own conformance suite against a served cluster, with a table (half an hour, and a quarter more to build it, once)
 	$(BIN)/python scripts/conformance --out conformance-out
 
+docs: $(VENV)/.dev ## build the documentation site into build/site; open build/site/index.html, no server is needed
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build
+
 lock: ## take the newest versions of all dependencies into constraints.txt; review the difference
 	rm -rf $(VENV)-lock && $(PYTHON) -m venv $(VENV)-lock
 	$(VENV)-lock/bin/python $(PIP) install -e '.[dev]'
@@ -63,7 +66,7 @@ test-lowest: ## the tests that need no building, with the lowest versions that p
 	$(VENV)-lowest/bin/python -m pytest -q -o filterwarnings=default -k 'not real_scheduler' $(LOWEST_TESTS)
 
 clean:
-	rm -rf $(VENV) $(VENV)-lock $(VENV)-lowest demo-out reality-out conformance-out .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-lock $(VENV)-lowest build demo-out reality-out conformance-out .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 $(BIN)/python:
 	@test -n "$(PYTHON)" || { echo "batkube needs Python 3.11 or newer on the PATH, or: make PYTHON=/path/to/python3" >&2; exit 1; }
