@@ -349,6 +349,40 @@ def test_a_container_that_nothing_describes_is_noted_with_its_image_and_has_a_wa
 
 
 @pytest.mark.parametrize(
+    ("script", "restart", "doubt", "event"),
+    [
+        (
+            "python train.py",
+            "Never",
+            "nobody knows what `python` does",
+            "Nothing says how long container app runs, so it is simulated",
+        ),
+        (
+            "wget http://x; sleep 5",
+            "Never",
+            "nobody knows what `wget` does",
+            "The script of container app is not unders",
+        ),
+        ("serve | tee log", "Always", "`|`", "The script of container app is not understood in full: "),
+    ],
+    ids=["not understood", "in part", "until it is stopped"],
+)
+def test_a_script_that_is_not_understood_is_noted_with_its_image_and_has_a_warning(
+    world: Cluster, script: str, restart: str, doubt: str, event: str
+) -> None:
+    pod = world.pod("a", restart=restart)
+    pod["spec"]["containers"][0]["command"] = ["sh", "-c", script]
+    world.create("pods", pod)
+    world.run(60)
+
+    (note,) = world.world.notes.rows()
+    assert "a script of image app is not understood in full" in str(note["message"])
+    assert str(note["example"]).startswith("pod default/a, container app: ")
+    assert doubt in str(note["example"])
+    assert world.events("UnknownRunTime")[0].startswith(event)
+
+
+@pytest.mark.parametrize(
     ("annotations", "restart"), [({"batkube.io/duration": "5s"}, "Never"), ({}, "Always")], ids=["described", "endless"]
 )
 def test_no_guess_is_noted_of_one_that_is_described_or_runs_until_it_is_stopped(

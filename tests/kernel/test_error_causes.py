@@ -65,4 +65,17 @@ def test_what_nobody_foresaw_is_the_machine_s_the_input_s_or_a_bug() -> None:
     assert isinstance(expected_error(OSError(errno.EIO, "Input/output error")), RunFailed)
     assert isinstance(expected_error(RecursionError()), InputError)
     assert expected_error(ZeroDivisionError()) is None
+
+
+@pytest.mark.parametrize("error", [OSError("gone"), RecursionError(), OSError(errno.ENOENT, "No such file")])
+def test_what_a_running_cluster_raises_is_a_bug_unless_a_disk_is_the_cause(error: Exception) -> None:
+    full = OSError(errno.ENOSPC, "No space left on device")
+    for one in (error, full):
+        one.add_note("while an appointment was kept")
+
+    assert expected_error(error) is None
+    assert isinstance(expected_error(full), RunFailed)
+
+
+def test_a_bug_that_was_raised_as_one_is_a_bug() -> None:
     assert expected_error(Bug("an invariant")) is None

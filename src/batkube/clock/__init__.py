@@ -4,8 +4,7 @@
 before it imports anything else; outside a run that does nothing.
 
 Every wait that has a timeout becomes one that has none. When it is to end stands on a page of memory that the
-coordinator of the run reads (`batkube.timing.pages.session_page`), and a thread of ours, the keeper, ends it when the
-coordinator
+coordinator of the run reads (`batkube.timing.pages.session_page`), and a thread of ours, the keeper, ends it when the coordinator
 rings. asyncio waits in its selector, and so needs nothing of its own. Whether the program is idle nobody has to say:
 the coordinator hears from the kernel that all its threads are asleep.
 
@@ -14,11 +13,12 @@ The package needs nothing but Python, so that any interpreter can run it by its 
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import random
 import sys
 
-from .files import virtual_files
+from .files import Connections, virtual_files
 from .locks import virtual_locks
 from .program_clock import ProgramClock, SharedPage
 from .times import virtual_times
@@ -36,11 +36,21 @@ def install() -> bool:
     if not _installed:
         clock = ProgramClock(SharedPage(path))
         _installed.append(clock)
-        _patch(virtual_times(clock) | virtual_locks(clock) | virtual_files(clock))
+        traffic = Connections(clock)
+        _patch(virtual_times(clock) | virtual_locks(clock) | virtual_files(traffic) | _tls_of(traffic))
         os.register_at_fork(after_in_child=clock.after_fork)
         if clock.page.seed is not None:
             random.seed(clock.page.seed)
     return True
+
+
+def _tls_of(traffic: Connections) -> dict[tuple[object, str], object]:
+    """Return the replacements for the module `ssl`, which not every Python has."""
+    if importlib.util.find_spec("_ssl") is None:
+        return {}
+    from .tls import virtual_tls
+
+    return virtual_tls(traffic)
 
 
 def _patch(replacements: dict[tuple[object, str], object]) -> None:

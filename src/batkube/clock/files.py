@@ -83,7 +83,7 @@ class Connections:
                 raise TimeoutError("timed out")
             if is_to_run and place == RECEIVED:
                 if seconds is None and not _flags(name, arguments, options) & socket.MSG_DONTWAIT:
-                    _wait_until_readable(file)
+                    _await(file, select.POLLIN)
                 self.wait_for_arrival()
             result = real(sock, *arguments, **options)
             if is_to_run and not (place == RECEIVED and _flags(name, arguments, options) & socket.MSG_PEEK):
@@ -117,6 +117,23 @@ class Connections:
             self._page.record_connection(port)
             self._ports_by_file[sock.fileno()], self._sockets_by_port[port] = port, sock
 
+    def adopt(self, sock: socket.socket) -> bool:
+        """Return whether a socket is connected to the run; one made of another's file is counted from now on."""
+        if sock.fileno() in self._ports_by_file:
+            return True
+        try:
+            is_to_run: bool = sock.getpeername()[:2] == ("127.0.0.1", self._page.port)
+        except OSError:
+            return False
+        if is_to_run:
+            port = sock.getsockname()[1]
+            self._ports_by_file[sock.fileno()], self._sockets_by_port[port] = port, sock
+        return is_to_run
+
+    def await_writable(self, sock: socket.socket) -> None:
+        """Wait, in real time, until the kernel takes more of what the program writes."""
+        _await(sock.fileno(), select.POLLOUT)
+
     def wrap_close(self, name: str) -> Callable[..., Any]:
         """Return a method of sockets that ends a connection, or its own side of one."""
         real = getattr(socket.socket, name)
@@ -138,9 +155,9 @@ def _flags(name: str, arguments: tuple[Any, ...], options: dict[str, Any]) -> in
     return int(flags)
 
 
-def _wait_until_readable(file: int) -> None:
+def _await(file: int, events: int) -> None:
     poll = select.poll()
-    poll.register(file, select.POLLIN)
+    poll.register(file, events)
     poll.poll()
 
 
@@ -152,14 +169,13 @@ def _bytes_moved(result: Any, arguments: tuple[Any, ...]) -> int:
     return memoryview(moved).nbytes
 
 
-def virtual_files(clock: ProgramClock) -> dict[tuple[object, str], object]:
+def virtual_files(traffic: Connections) -> dict[tuple[object, str], object]:
     """Return what comes into the place of Python's own. asyncio waits for everything in a selector."""
-    traffic = Connections(clock)
     real_select = selectors.EpollSelector.select
 
     def select_until(self: selectors.EpollSelector, timeout: float | None = None) -> Any:
         if timeout is None:
-            _wait_until_readable(self.fileno())
+            _await(self.fileno(), select.POLLIN)
         elif timeout > 0:
             traffic.wait_for_file(self.fileno(), select.POLLIN, timeout)
         traffic.wait_for_arrival()

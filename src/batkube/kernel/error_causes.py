@@ -12,7 +12,7 @@ import os
 import resource
 from collections.abc import Iterator
 
-from batkube.kernel.errors import InputError, RunFailed, nesting_limit
+from batkube.kernel.errors import InputError, RunFailed, has_story, nesting_limit
 
 _FILES = "raise the limit of this shell: ulimit -n 4096"
 _PROCESSES = "raise the limit of this shell (ulimit -u), or run fewer at once"
@@ -25,6 +25,8 @@ _SHORTAGES = {
     errno.EAGAIN: ("allows no more processes or threads", _PROCESSES),
     errno.ENOMEM: ("has no memory left", _MEMORY),
 }
+#: Why a file that is open cannot be written.
+_DISK_FAULTS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG, errno.EIO, errno.ESTALE)
 #: Where the kernel keeps the limit, and the unit to tell it in.
 _LIMITS = {
     errno.EMFILE: (resource.RLIMIT_NOFILE, 1, ""),
@@ -36,16 +38,25 @@ _ERRNO_BY_MESSAGE = {os.strerror(errno.EMFILE): errno.EMFILE, "can't start new t
 
 
 def expected_error(error: BaseException) -> InputError | RunFailed | None:
-    """Return what is to be told of `error`, foreseen or not; None when it is a bug of ours."""
+    """Return how to report `error`, foreseen or not; None when it is a bug of ours.
+
+    A RecursionError comes from an input that is nested deeply, and an OSError from the machine, where they are raised
+    while inputs are read or outputs written. Those that a listener, a request or an appointment raises are bugs, unless
+    a disk is the cause: outputs are written all the time.
+    """
     if isinstance(error, RunFailed):
         return error
     if isinstance(error, RecursionError):
+        if has_story(error):
+            return None
         return InputError("an input", problem=f"is nested too deeply: {nesting_limit()}", remedy="make it flatter")
     if (shortage := _resource_shortage(error)) is not None:
         return shortage
     if isinstance(error, InputError):
         return error
-    return RunFailed(str(error)) if isinstance(error, OSError) else None
+    if isinstance(error, OSError) and (error.errno in _DISK_FAULTS or not has_story(error)):
+        return RunFailed(str(error))
+    return None
 
 
 def _resource_shortage(error: BaseException) -> InputError | None:

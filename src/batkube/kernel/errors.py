@@ -50,6 +50,11 @@ class Bug(BatkubeError):
         self.origin = origin or self
 
 
+def has_story(error: BaseException) -> bool:
+    """Return whether a layer added what it was doing: the error was raised by a running cluster, not by an input."""
+    return bool(getattr(error, "__notes__", ()))
+
+
 def as_bug(error: Exception, *more: str) -> Bug:
     """Return the bug that `error` is, with its story: the notes of the layers that it passed, then `more`."""
     if isinstance(error, Bug) and error.origin is not error:

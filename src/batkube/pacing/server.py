@@ -112,24 +112,35 @@ class PacedServer:
             self._poll.register(sock, select.EPOLLIN)
 
     def _read(self, peer: _PacedConnection) -> None:
-        try:
-            while data := peer.sock.recv(_READ_SIZE):
-                self.received += len(data)
-                if peer.is_new:
-                    peer.is_new, peer.tls = False, open_tls_session(data, self.tls)
-                if peer.tls is not None:
-                    data, reply = peer.tls.decrypt(data)
-                    if reply:
-                        peer.send_raw(reply)
-                if data:
-                    self._receive(peer, data)
-        except BlockingIOError:
-            return
-        except OSError:
-            pass
+        # What the requests lead to is handled outside of `try`: an OSError of that is a bug, and not the connection's.
+        while True:
+            try:
+                data = self._receive(peer)
+            except BlockingIOError:
+                return
+            except OSError:
+                break
+            if data is None:
+                break
+            if data:
+                self._handle_data(peer, data)
         self._drop(peer)
 
-    def _receive(self, peer: _PacedConnection, data: bytes) -> None:
+    def _receive(self, peer: _PacedConnection) -> bytes | None:
+        """Return what has arrived, decrypted; None if the program has closed the connection. Raises OSError."""
+        data = peer.sock.recv(_READ_SIZE)
+        if not data:
+            return None
+        self.received += len(data)
+        if peer.is_new:
+            peer.is_new, peer.tls = False, open_tls_session(data, self.tls)
+        if peer.tls is not None:
+            data, reply = peer.tls.decrypt(data)
+            if reply:
+                peer.send_raw(reply)
+        return data
+
+    def _handle_data(self, peer: _PacedConnection, data: bytes) -> None:
         """Answer what came, or keep it if it is a binding, which waits in line as soon as all of it is there."""
         if not peer.binding and not _BINDING.match(data):
             peer.http.data_received(data)

@@ -88,7 +88,7 @@ class CatalogueEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, re
     companions: tuple[str, ...] = ()
     #: How jobs of several pods are given to it.
     submit_as: str = "pods"
-    #: The API version of its PodGroups, and the annotation, or else the label, by which a pod names its group.
+    #: The API version of its PodGroups, and the annotation or label by which a pod names its group, or the label alone.
     pod_group: str = ""
     pod_group_key: str = ""
     pod_group_label: str = ""
@@ -133,7 +133,7 @@ def _entry(path: Path, name: str, content: object) -> CatalogueEntry:
         raise InputError(path, at=f"{name}.clock", problem=problem, remedy="preload, python or real")
     if entry.pod_group_label and (entry.pod_group_key or not entry.pod_group):
         problem = "needs a `pod-group`" if not entry.pod_group else "cannot be given together with `pod-group-key`"
-        remedy = "a pod names its PodGroup either by an annotation, pod-group-key, or by a label, pod-group-label"
+        remedy = "leave out one: pod-group-key writes an annotation and a label, pod-group-label a label only"
         raise InputError(path, at=f"{name}.pod-group-label", problem=problem, remedy=remedy)
     if entry.module and not entry.default:
         raise InputError(path, at=name, problem="needs a `default` version", remedy=_REMEDY)

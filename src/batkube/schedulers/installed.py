@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from batkube.schedulers.build.builder import ensure_built
+from batkube.schedulers.build.records import record_at
 from batkube.schedulers.build.toolchains import Report
 from batkube.schedulers.catalogue import Catalogue, read_catalogue
-from batkube.schedulers.named_programs import find_recipe
+from batkube.schedulers.named_programs import default_catalogue, find_recipe
 
 
 def cache_folder() -> Path:
@@ -26,6 +27,14 @@ def user_catalogue(files: Sequence[Path] = ()) -> Catalogue:
 def installed_program(title: str, catalogue: Catalogue, report: Report = lambda _: None) -> Path:
     """Return the path of the program called `NAME` or `NAME@VERSION` in a catalogue, built on first use."""
     return ensure_built(find_recipe(title, catalogue), cache_folder(), report)
+
+
+def is_ours(path: Path) -> bool:
+    """Return whether a path is that of a program of our own catalogue, built here."""
+    record = record_at(path.resolve().parent)
+    return record is not None and any(
+        (record.name, record.source) == (name, entry.module) for name, entry in default_catalogue().items()
+    )
 
 
 def search_path() -> str:

@@ -60,6 +60,8 @@ class ProgramStart(msgspec.Struct, frozen=True):
     proxy_port: int = 0
     #: Whether it looks for the API as one does in a pod.
     in_cluster: bool = False
+    #: Whether it is one of our own catalogue. Of those it is known that they create no nodes.
+    is_ours: bool = False
 
     @property
     def configuration_flags(self) -> list[str]:
@@ -157,6 +159,7 @@ def program_start(title: str, catalogue: Catalogue | None = None) -> ProgramStar
         command=entry.command,
         proxy_port=entry.proxy_port,
         in_cluster=entry.in_cluster,
+        is_ours=entry is default_catalogue().get(title.partition("@")[0]),
     )
 
 

@@ -223,7 +223,8 @@ class Attachment:
         That would be: bytes that crossed the program's connections without being counted, or at a moment of their own;
         a garbage collection that depended on some kilobytes.
         """
-        is_counted = self._counters_agree or not self.page.counts_all  # others are known to be idle from the kernel
+        # Programs that do not count everything are known to be idle from the kernel.
+        is_counted = not self.page.counts_all or (self._counters_agree and not self._writes_uncounted())
         return is_counted and not self.server.overflows and not self._garbage.was_marginal
 
     def receive(self, now: Instant) -> bool:
@@ -255,7 +256,13 @@ class Attachment:
             elif not came:
                 self.server.read_ready(wait_s=0.001)
                 self._check_counters(watch)
+        if self._counters_agree and self._writes_uncounted():
+            self._counters_agree = False
         return self.server.has_pending_requests
+
+    def _writes_uncounted(self) -> bool:
+        """Return whether the idle program has sent more than it has counted, as with sendfile(2) or splice(2)."""
+        return self.page.counts_all and self.server.received > self.page.bytes_written
 
     def _has_received_all(self) -> bool:
         listener, page = self.server.listener, self.page

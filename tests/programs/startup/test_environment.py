@@ -9,6 +9,7 @@ import pytest
 from batkube.programs.program import ExternalProgram
 from batkube.programs.startup.command_lines import ProgramFolder
 from batkube.programs.startup.environment import environment_of
+from batkube.schedulers.clocks import ClockKind
 from batkube.schedulers.named_programs import ProgramStart, program_start
 
 
@@ -25,6 +26,13 @@ def test_a_program_has_temporary_files_of_its_own(tmp_path: Path) -> None:
         "TMPDIR": "/proc/self/fd/8",
         "MINE": "/proc/self/fd/7/mine",
     }
+
+
+def test_a_program_finds_its_files_by_the_path_under_which_it_knows_its_folder(tmp_path: Path) -> None:
+    variables = _variables(ProgramStart((), {}, "", clock=ClockKind.PYTHON), tmp_path)
+
+    assert (variables["HOME"], variables["KUBECONFIG"]) == ("/proc/self/fd/7", "/proc/self/fd/7/kubeconfig")
+    assert str(tmp_path) not in str(variables)
 
 
 @pytest.mark.parametrize("program", ["volcano", "volcano-controller-manager"])

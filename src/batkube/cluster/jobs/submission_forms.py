@@ -58,9 +58,9 @@ class PodGroupApi(NamedTuple):
 
     #: The group and version of its PodGroups.
     api_version: str
-    #: The annotation, or the label, that names a pod's group.
-    group_key: str = "scheduling.k8s.io/group-name"
-    is_label: bool = False
+    #: The annotation and the label that name a pod's group; "" where there is none.
+    annotation: str = "scheduling.k8s.io/group-name"
+    label: str = ""
     #: Whether a PodGroup names a queue and a PriorityClass; Queues are of the same group and version.
     has_queues: bool = True
     #: Whether a PodGroup says how much there must be for all of it; kube-batch's of 0.5 does not.
@@ -71,6 +71,18 @@ class PodGroupApi(NamedTuple):
         """The group without the version."""
         return self.api_version.partition("/")[0]
 
+    def with_key(self, key: str) -> PodGroupApi:
+        """Return the dialect with another key in the place of each that it has."""
+        return self._replace(annotation=self.annotation and key, label=self.label and key)
+
+    def group_labels(self, name: str) -> dict[str, str]:
+        """Return the labels by which a pod names its group."""
+        return {self.label: name} if self.label else {}
+
+    def group_annotations(self, name: str) -> dict[str, str]:
+        """Return the annotations by which a pod names its group."""
+        return {self.annotation: name} if self.annotation else {}
+
 
 #: Of kube-batch (two of them), the coscheduling plugin of scheduler-plugins, and Volcano.
 POD_GROUP_APIS = {
@@ -78,7 +90,7 @@ POD_GROUP_APIS = {
     for dialect in (
         PodGroupApi("scheduling.incubator.k8s.io/v1alpha1", has_min_resources=False),
         PodGroupApi("scheduling.sigs.dev/v1alpha2", has_min_resources=False),
-        PodGroupApi("scheduling.x-k8s.io/v1alpha1", "scheduling.x-k8s.io/pod-group", is_label=True, has_queues=False),
+        PodGroupApi("scheduling.x-k8s.io/v1alpha1", "", "scheduling.x-k8s.io/pod-group", has_queues=False),
         PodGroupApi("scheduling.volcano.sh/v1beta1"),
     )
 }
@@ -143,14 +155,12 @@ class GroupedPodFactory(GangPodFactory):
         return super().labels_of(job)
 
     def labels_of(self, job: Job) -> dict[str, str]:
-        """Return the labels, with the group where it is one."""
-        group = {self.pod_group_api.group_key: object_name(job)} if self.pod_group_api.is_label else {}
-        return {**super().labels_of(job), **group}
+        """Return the labels, with the group where a label names it."""
+        return super().labels_of(job) | self.pod_group_api.group_labels(object_name(job))
 
     def annotations_of(self, job: Job) -> dict[str, str]:
-        """Return the annotations, with the group where it is one."""
-        group = {} if self.pod_group_api.is_label else {self.pod_group_api.group_key: object_name(job)}
-        return {**super().annotations_of(job), **group}
+        """Return the annotations, with the group where an annotation names it."""
+        return super().annotations_of(job) | self.pod_group_api.group_annotations(object_name(job))
 
 
 def _metadata(job: Job, labels: dict[str, str]) -> KubeObject:

@@ -15,7 +15,7 @@ from batkube.cluster.pods.resources import allocatable_of
 from batkube.cluster.store import ADDED, DELETED, Batch, KubeObject, Store
 from batkube.kernel.instants import START, Instant
 from batkube.kernel.quantities import CPU, PODS
-from batkube.platforms.model import Machine
+from batkube.platforms.model import DEFAULT_PODS, Machine
 
 Presence = list[tuple[Instant, Instant | None]]
 """From when to when a node existed, each time that it did; None for one that still does."""
@@ -87,4 +87,4 @@ class MachineRegistry:
 
 def _machine_of(node: KubeObject, machine: Machine) -> Machine:
     """Return the machine behind a node as the node describes it."""
-    return replace(machine, capacity={CPU: 0, PODS: 0, **allocatable_of(node)}, labels=labels_of(node))
+    return replace(machine, capacity={CPU: 0, PODS: DEFAULT_PODS, **allocatable_of(node)}, labels=labels_of(node))

@@ -6,9 +6,10 @@ Utilisation is the one divided by the other. Both are step functions, so their i
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Mapping
+from operator import mul, sub
 
 from batkube.kernel.errors import Bug
 from batkube.kernel.instants import START, Instant
@@ -42,39 +43,35 @@ class AmountSteps:
 
     def integral(self, begin: Instant, end: Instant) -> int:
         """Return the sum of amount times nanoseconds from `begin` to `end`."""
-        total, position = 0, max(0, bisect_right(self.times, begin) - 1)
-        while position < len(self.times) and self.times[position] < end:
-            following = self.times[position + 1] if position + 1 < len(self.times) else end
-            total += self.amounts[position] * (min(following, end) - max(self.times[position], begin))
-            position += 1
-        return total
+        if begin >= end:
+            return 0
+        # Without a loop of Python's: a trace of 28,000 jobs has 56,000 steps.
+        first, last = max(0, bisect_right(self.times, begin) - 1), bisect_left(self.times, end)
+        starts, ends = self.times[first:last], (*self.times[first + 1 : last], end)
+        starts[0] = max(starts[0], begin)
+        return sum(map(mul, self.amounts[first:last], map(sub, ends, starts)))
 
 
 class ResourceUsage:
-    """What all nodes offer and what pods hold of it, by resource.
-
-    A workload's job is accounted for by its outcome, for all its pods at once. So only what other pods hold is kept for
-    every instant; what all pods hold is known for the present, and checked.
-    """
+    """What all nodes offer and what their pods hold of it, by resource, at every instant."""
 
     def __init__(self) -> None:
         self.offered: defaultdict[str, int] = defaultdict(int)
-        #: What all pods hold, and what those of no workload's job do.
         self.held: defaultdict[str, int] = defaultdict(int)
-        self.held_outside_jobs: defaultdict[str, int] = defaultdict(int)
         #: Whether nodes held more than they offer: one was made smaller than its pods, or refuses none.
         self.is_overcommitted = False
-        #: Of each resource that a node ever offered: how much of it was offered, and held outside of jobs.
-        self._steps: dict[str, tuple[AmountSteps, AmountSteps]] = {}
-        self._has_changed = False
+        #: By resource that a node ever offered: how much of it was offered, and how much was held.
+        self._offered_steps: dict[str, AmountSteps] = {}
+        self._held_steps: dict[str, AmountSteps] = {}
+        self._have_offers_changed = False
 
     def offer(self, amounts: Mapping[str, int], sign: int = 1) -> None:
         """Add what a node offers, or with a `sign` of -1 take it away."""
-        self._has_changed = True
+        self._have_offers_changed = True
         for resource, amount in amounts.items():
             self.offered[resource] += sign * amount
-            if resource != PODS and resource not in self._steps:
-                self._steps[resource] = AmountSteps(), AmountSteps()
+            if resource != PODS and resource not in self._offered_steps:
+                self._offered_steps[resource], self._held_steps[resource] = AmountSteps(), AmountSteps()
 
     def hold(self, demand: Requests, pods: int) -> None:
         """Count what so many pods hold, or with a negative number hold no longer."""
@@ -82,45 +79,38 @@ class ResourceUsage:
         for resource, count in demand:
             held[resource] += count * pods
 
-    def hold_outside_jobs(self, demand: Requests, pods: int) -> None:
-        """Count what so many pods of no workload's job hold, beside `hold`."""
-        self._has_changed = True
-        for resource, count in demand:
-            self.held_outside_jobs[resource] += count * pods
-
     def record(self, now: Instant) -> None:
         """Record the present amounts from `now` on. Raises Bug if pods hold more than there is."""
         for resource, amount in self.held.items():
             if not 0 <= amount <= self.offered[resource] and not self.is_overcommitted:
                 raise Bug(f"pods hold {amount} of the {self.offered[resource]} {resource} that all nodes offer")
-        if self._has_changed:
-            self._has_changed = False
-            for resource, (offered, held) in self._steps.items():
-                offered.set(self.offered[resource], now)
-                held.set(self.held_outside_jobs[resource], now)
+            if resource in self._held_steps:
+                self._held_steps[resource].set(amount, now)
+        if self._have_offers_changed:
+            self._have_offers_changed = False
+            for resource, steps in self._offered_steps.items():
+                steps.set(self.offered[resource], now)
 
     def was_offered(self, resource: str) -> bool:
         """Return whether a node ever offered a resource."""
-        return resource in self._steps
+        return resource in self._offered_steps
 
     @property
-    def resources_outside_jobs(self) -> list[str]:
-        """The resources that pods of no workload's job have held."""
-        return [resource for resource, (_, held) in self._steps.items() if any(held.amounts)]
+    def resources_held(self) -> list[str]:
+        """The resources that pods have held."""
+        return [resource for resource, steps in self._held_steps.items() if any(steps.amounts)]
 
-    def utilisation(self, resource: str, begin: Instant, end: Instant, job_ns: int) -> float | None:
+    def utilisation(self, resource: str, begin: Instant, end: Instant) -> float | None:
         """Return the mean share of a resource that pods held in a window; None where none was offered in it.
 
-        `job_ns` is what the workloads' jobs held: amount times nanoseconds. Raises Bug if the share is not within 0 and
-        1, unless nodes were overdrawn: then it is at most 1.
+        Raises Bug if the share is not within 0 and 1, unless nodes were overdrawn: then it is at most 1.
         """
-        if resource not in self._steps:
+        if resource not in self._offered_steps:
             return None
-        offered, held = self._steps[resource]
-        total = offered.integral(begin, end)
+        total = self._offered_steps[resource].integral(begin, end)
         if not total:
             return None
-        share = (job_ns + held.integral(begin, end)) / total
+        share = self._held_steps[resource].integral(begin, end) / total
         if not 0 <= share <= 1 and not self.is_overcommitted:
             raise Bug(f"pods held {share:%} of the {resource} that nodes offered")
         return min(share, 1.0)

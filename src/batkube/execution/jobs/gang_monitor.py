@@ -3,7 +3,8 @@
 A deadlock is told as soon as it is certain. Whoever only binds never takes a binding back, so where nobody can evict
 pods, what `deadlock` finds stays as it is. Others get their time: a pod of a higher priority may preempt when it is
 tried again, and some programs roll back by themselves what they began (kube-scheduler looks at pods that did not fit
-at least every five minutes: pkg/scheduler/backend/queue, DefaultPodMaxInUnschedulablePodsDuration).
+at least every five minutes: pkg/scheduler/backend/queue, DefaultPodMaxInUnschedulablePodsDuration). Where a program may
+create nodes, a deadlock is never certain: it is a fidelity note, and the run continues.
 """
 
 from __future__ import annotations
@@ -28,6 +29,9 @@ from batkube.kernel.intervals import format_intervals, mask_of
 #: How long those who may evict pods have to do so.
 ROLLBACK_TIME: Duration = seconds(600)
 _NOTE = FidelityNote("deadlock", "half-started jobs hold, for good, what the pods that they wait for would need")
+_NOTE_WITHOUT_NODES = FidelityNote(
+    "deadlock", "half-started jobs hold what the pods that they wait for would need, unless a program adds nodes"
+)
 _CONDITION_TAINT_PREFIX = "node.kubernetes.io/"
 #: So many jobs, and nodes of each, are named in a sentence; the journal has them all.
 _MAX_NAMED = 10
@@ -58,19 +62,21 @@ class GangMonitor:
         highest_priority: int,
         has_objects: bool,
         has_evictors: bool,
+        may_grow: bool,
         goes_on: bool,
     ) -> None:
         """`highest_priority` is of all jobs that ever come; `has_objects` says that other pods may come as well.
 
-        `has_evictors` says that some program of the run may evict pods of its own accord, `goes_on` that a deadlock is
-        told and nothing else.
+        `has_evictors` says that some program of the run may evict pods of its own accord, `may_grow` that one may
+        create nodes. With `may_grow` or `goes_on` a deadlock is recorded and does not end the run.
         """
         self._world = world
         self._executions = world.executions
         self._highest_priority = highest_priority
         self._has_objects = has_objects
         self._has_evictors = has_evictors
-        self._continues_after_deadlock = goes_on
+        self._may_grow = may_grow
+        self._continues_after_deadlock = goes_on or may_grow
         #: Why the run cannot go on.
         self.deadlock: Deadlock | None = None
         #: Since when each half-started job is.
@@ -84,7 +90,7 @@ class GangMonitor:
         #: Whether anything has happened since the last look that can make a deadlock, or end it.
         self._has_changed = False
         self._suspicion: Deadlock | None = None
-        #: The jobs that were in a deadlock which was certain, by key.
+        #: The jobs that are in a deadlock which is certain, unless a node is created, by key.
         self.deadlocked_jobs: dict[str, None] = {}
         #: For how long pods of a job held nodes while others had none, by the job's key.
         self.member_waits: dict[str, Duration] = {}
@@ -145,6 +151,7 @@ class GangMonitor:
             self._has_changed = True
         elif course in self._partial_since:
             self._remove(course, now)
+            self.deadlocked_jobs.pop(course.job.key, None)  # a node was created
 
     def _remove(self, course: JobExecution, now: Instant) -> None:
         """Take note that a job is whole, or was broken off."""
@@ -214,7 +221,7 @@ class GangMonitor:
             return False
         if (lowest < self._highest_priority or self._has_objects) and agenda.has_rank(Rank.SUBMIT):
             return False
-        is_at_once = lowest >= self._highest_priority and not self._has_evictors
+        is_at_once = lowest >= self._highest_priority and not self._has_evictors and not self._may_grow
         return is_at_once or now >= deadlock.since + ROLLBACK_TIME
 
     def _record_deadlock(self, deadlock: Deadlock, now: Instant) -> None:
@@ -226,7 +233,9 @@ class GangMonitor:
             nodes = " ".join(_nodes_of(course))
             self._world.journal.append(now, "deadlock", job=course.job.key, nodes=nodes, since=deadlock.since)
         if courses:
-            self._world.notes.add(_NOTE, example=str(deadlock), count=len(courses))
+            self._world.notes.add(
+                _NOTE_WITHOUT_NODES if self._may_grow else _NOTE, example=str(deadlock), count=len(courses)
+            )
 
 
 def _any_ended(pods: Sequence[KubeObject]) -> bool:

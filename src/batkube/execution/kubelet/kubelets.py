@@ -229,13 +229,13 @@ class Kubelets:
         if node in self._failed_nodes:
             self._failed_nodes.hold_pod(node, key)
             return
-        shortage = self._allocations.allocate([node], demand, for_job=False)
+        shortage = self._allocations.allocate([node], demand)
         if shortage is not None:
             self._notes.add(shortage.note, example=f"pod {key} on {shortage.node}")
             self.runtime.book_rejection(pod, f"OutOf{shortage.resource}", str(shortage), now)
             return
         if not self._ports.allocate(node, key, pod):
-            self._allocations.release([node], demand, for_job=False)
+            self._allocations.release([node], demand)
             self.runtime.book_rejection(pod, host_ports.REASON, host_ports.MESSAGE, now)
             return
         life = self.pod_states[key] = PodState(key, pod, demand, now)
@@ -271,7 +271,7 @@ class Kubelets:
         if life.has_ended:
             return
         life.has_ended = True
-        self._allocations.release([life.node], life.demand, for_job=False)
+        self._allocations.release([life.node], life.demand)
         self._ports.release(life.node, life.key)
         self.runtime.release(life)
         self._on_busy(self._allocations.busy_node_count, now)

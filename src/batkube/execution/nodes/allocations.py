@@ -19,6 +19,8 @@ from batkube.cluster.world import World
 from batkube.kernel.errors import Bug
 from batkube.kernel.fidelity import FidelityNote, Severity
 from batkube.kernel.instants import Instant
+from batkube.kernel.quantities import PODS
+from batkube.platforms.model import DEFAULT_PODS
 from batkube.workloads.model import Requests
 
 _OVERCOMMITTED = FidelityNote(
@@ -99,7 +101,10 @@ class NodeAllocations:
             if before is None or before.get("status") != change.object.get("status"):
                 account = self._nodes.setdefault(change.key, _NodeAllocation())
                 self.usage.offer(account.allocatable, -1)
-                self.usage.is_overcommitted |= account.set_allocatable(allocatable_of(change.object))
+                # A pod may be bound before the kubelet of a new node has reported how many it takes.
+                self.usage.is_overcommitted |= account.set_allocatable(
+                    {PODS: DEFAULT_PODS, **allocatable_of(change.object)}
+                )
                 self.usage.offer(account.allocatable)
         self.record_usage(now)
 
@@ -137,14 +142,10 @@ class NodeAllocations:
             for resource, count in amounts:
                 left[resource] += sign * count
             self.usage.hold(amounts, -sign)
-            self.usage.hold_outside_jobs(amounts, -sign)
         return None
 
-    def allocate(self, nodes: Sequence[str], demand: Requests, *, for_job: bool = True) -> Shortage | None:
-        """Take `demand` from each of the nodes, named once per pod; if one has too little, take nothing and say so.
-
-        `for_job` says that the pods belong to a job of a workload.
-        """
+    def allocate(self, nodes: Sequence[str], demand: Requests) -> Shortage | None:
+        """Take `demand` from each of the nodes, named once per pod; if one has too little, take nothing and say so."""
         for number, node in enumerate(nodes):
             account = self._nodes[node]
             left = account.free
@@ -161,15 +162,13 @@ class NodeAllocations:
                 self.busy_node_count += 1
             account.pods += 1
         self.usage.hold(demand, len(nodes))
-        if not for_job:
-            self.usage.hold_outside_jobs(demand, len(nodes))
         return None
 
     def _allows_overcommit(self, node: str, resource: str) -> bool:
         """Return whether a node gives more of a resource than it has; kubelets do not let it."""
         return False
 
-    def release(self, nodes: Sequence[str], demand: Requests, *, for_job: bool = True) -> None:
+    def release(self, nodes: Sequence[str], demand: Requests) -> None:
         """Return `demand` to each of the nodes, named once per pod; of a node that is gone, nothing was kept."""
         pods = 0
         for node in nodes:
@@ -186,8 +185,6 @@ class NodeAllocations:
             if account.pods == 0:
                 self.busy_node_count -= 1
         self.usage.hold(demand, -pods)
-        if not for_job:
-            self.usage.hold_outside_jobs(demand, -len(nodes))
 
     def reserve(self, node: str, demand: Requests) -> None:
         """Take `demand` for a pod of the cluster itself, which does not make the node busy."""

@@ -26,7 +26,7 @@ from batkube.scenarios.keys import split_scheduler
 from batkube.scenarios.scenario import CONTROLLER_MANAGER, Scenario
 from batkube.schedulers.catalogue import Catalogue
 from batkube.schedulers.clocks import split_clock
-from batkube.schedulers.installed import installed_program, user_catalogue
+from batkube.schedulers.installed import installed_program, is_ours, user_catalogue
 from batkube.schedulers.named_programs import ProgramStart, fill_placeholders, program_start
 from batkube.timing.time_rules import TimeMode
 
@@ -57,7 +57,10 @@ class ProgramSource(NamedTuple):
         """Return a program that starts in such a way: one that is built, or a command."""
         if start.command:
             return program_of_command(start, name, [*start.command, *arguments], self.time)
-        return ExternalProgram(name, self._binary(name), start, tuple(arguments), content)
+        binary = self._binary(name)
+        if "/" in name:
+            start = replace(start, is_ours=is_ours(binary))
+        return ExternalProgram(name, binary, start, tuple(arguments), content)
 
     def _binary(self, name: str) -> Path:
         """Return the program of a path, or of a name of the catalogue."""

@@ -56,7 +56,7 @@ def environment_of(
         dict(scheduler.start.environment), {"folder": own.program_path, "temporary": temporary}
     )
     if kind is not ClockKind.GO:
-        variables |= _variables(scheduler, folder, port, seed)
+        variables |= _variables(scheduler, own, port, seed)
     tls, mounts = None, {Path(place): Path(to) for place, to in _mounts(scheduler, folder).items()}
     if kind is ClockKind.PRELOAD or scheduler.start.in_cluster:
         from batkube.programs.startup.service_account import MOUNT_PATH, write_service_account
@@ -65,7 +65,10 @@ def environment_of(
         tls = write_service_account(account, token, _HOST)
         variables |= {"KUBERNETES_SERVICE_HOST": _HOST, "KUBERNETES_SERVICE_PORT": str(port)}
         if kind is ClockKind.PRELOAD:
-            variables |= {"LD_PRELOAD": str(clock_library(cache_folder())), "BATKUBE_SERVICE_ACCOUNT": str(account)}
+            variables |= {
+                "LD_PRELOAD": str(clock_library(cache_folder())),
+                "BATKUBE_SERVICE_ACCOUNT": own.to_program_path(account),
+            }
         else:
             mounts[MOUNT_PATH] = account
     return ProgramEnvironment(variables, tls, bind_mounts(mounts, folder / "mounts") if mounts else None)
@@ -78,13 +81,13 @@ def _mounts(scheduler: ExternalProgram, folder: Path) -> dict[str, str]:
     return filled
 
 
-def _variables(scheduler: ExternalProgram, folder: Path, port: int, seed: int) -> dict[str, str]:
+def _variables(scheduler: ExternalProgram, own: ProgramFolder, port: int, seed: int) -> dict[str, str]:
     """Return the variables of a program that may be anything: a user's usual ones, and where the API is."""
     return module_path() | {
         "PATH": search_path(),
         "LANG": "C.UTF-8",
-        "HOME": str(folder),
-        "KUBECONFIG": str(folder / "kubeconfig"),
+        "HOME": own.program_path,
+        "KUBECONFIG": own.to_program_path(own.path / "kubeconfig"),
         "BATKUBE_PROXY": f"http://{_HOST}:{port}",
         "BATKUBE_SCHEDULER_NAME": "".join(served_scheduler_names(scheduler)[:1]),
         "BATKUBE_SEED": str(seed),

@@ -5,12 +5,10 @@ from __future__ import annotations
 import functools
 import hmac
 import logging
-import os
 import random
 import re
 import secrets
 import ssl
-import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol, TypeVar
@@ -31,13 +29,15 @@ from batkube.kernel.errors import InputError
 from batkube.kernel.instants import UNIX_START, Instant, as_float_s
 from batkube.programs.observation.conflicts import SchedulerConflicts
 from batkube.programs.program import ExternalProgram, ProgramSetup, RunServer
-from batkube.programs.startup.command_lines import ProgramFolder, command_line, served_scheduler_names
+from batkube.programs.startup.command_lines import command_line, served_scheduler_names
 from batkube.programs.startup.environment import PROXY_PORT, environment_of, uses_proxy
 from batkube.programs.startup.extenders import EXTENDERS_PATH, MAX_REQUEST, ExtenderProxy, extender_urls
+from batkube.programs.startup.program_folders import KnownFolders
 from batkube.programs.time_driver import CoordinatedTimeDriver
 from batkube.scenarios.disturbances import Disturbance
 from batkube.scenarios.scenario import Scenario
 from batkube.schedulers.clocks import ClockKind
+from batkube.schedulers.installed import cache_folder
 from batkube.timing.coordinator import Attachment, Coordinator
 from batkube.timing.costs import ZERO, DecisionCost, MeasuredCost, ModelledCost, parse_cost
 from batkube.timing.loop import ExternalHorizon
@@ -234,43 +234,28 @@ def start_program(
     listener, is_open = _listener(scheduler, secret), uses_proxy(scheduler)
     api_server = listen(_ProgramGate(server, scheduler.folder, secret, extenders, is_open=is_open), listener)
     log = ProgramLog(folder / "log.txt")
-    temporary = tempfile.TemporaryDirectory(prefix="batkube-", ignore_cleanup_errors=True)
-    (own, own_descriptors), (theirs, their_descriptors) = (
-        _program_folder(scheduler, one) for one in (folder, Path(temporary.name))
-    )
-    descriptors = (*own_descriptors, *their_descriptors)
+    folders = KnownFolders(folder, cache_folder(), inherits=scheduler.start.clock is ClockKind.GO)
     try:
-        command = command_line(scheduler, own, listener.port, secret, extenders)
-        environment = environment_of(scheduler, own, theirs.program_path, listener.port, scenario.seed, server.token)
+        command = command_line(scheduler, folders.files, listener.port, secret, extenders)
+        environment = environment_of(
+            scheduler, folders.files, folders.temporary, listener.port, scenario.seed, server.token
+        )
         api_server.tls = environment.tls
         page = _clock_page(scheduler, setup.world.clock.now, listener.port, scenario, log)
         _log.info("%s is started: %s, with its files in %s", scheduler.name, command[0], folder)
         process = AttachedProcess(
-            scheduler.name, command, page, log, environment.variables, environment.prepare, descriptors
+            scheduler.name, command, page, log, environment.variables, environment.prepare, folders.descriptors
         )
     except InputError:
         log.close()
         api_server.close()
-        temporary.cleanup()
+        folders.release()
         raise
     finally:
-        for descriptor in descriptors:
-            os.close(descriptor)
-    process.temporary = temporary
+        folders.close_descriptors()
+    process.release = folders.release
     listener.allow(process.pid, lambda: page.connect_count)
     return process, api_server
-
-
-def _program_folder(scheduler: ExternalProgram, folder: Path) -> tuple[ProgramFolder, tuple[int, ...]]:
-    """Return a program's folder, with the path under which it knows it and the descriptors it inherits for that.
-
-    The path of an output folder is another one in every run, its last part at random until the run is over. A Go
-    program gets the same path each time: that of an open descriptor. Other programs may start children without it.
-    """
-    if scheduler.start.clock is not ClockKind.GO:
-        return ProgramFolder(folder, str(folder)), ()
-    descriptor = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-    return ProgramFolder(folder, f"/proc/self/fd/{descriptor}"), (descriptor,)
 
 
 def _listener(scheduler: ExternalProgram, secret: str) -> ProgramListener:

@@ -81,12 +81,16 @@ def cached_builds(cache: Path) -> list[CachedBuild]:
 
 
 def _read_build(folder: Path) -> CachedBuild:
-    size = _size(folder)
+    return CachedBuild(folder, record_at(folder), _size(folder))
+
+
+def record_at(folder: Path) -> BuildRecord | None:
+    """Return the record of the program in a folder; None if there is no whole one."""
     try:
         record = msgspec.json.decode((folder / _FILE).read_bytes(), type=BuildRecord)
     except (OSError, msgspec.MsgspecError):
-        return CachedBuild(folder, None, size)
-    return CachedBuild(folder, record if (folder / record.name).exists() else None, size)
+        return None
+    return record if (folder / record.name).exists() else None
 
 
 def _size(folder: Path) -> int:

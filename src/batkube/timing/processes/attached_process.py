@@ -6,7 +6,6 @@ import contextlib
 import os
 import signal
 import subprocess
-import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
@@ -46,8 +45,8 @@ class AttachedProcess:
         self.usage = ProcessUsage(0.0, 0)
         #: What stops it now and then, if anything does.
         self.interruptions: Interruptions | None = None
-        #: Its folder of temporary files, if it has one, which goes with it.
-        self.temporary: tempfile.TemporaryDirectory[str] | None = None
+        #: Removes what was made for it alone, when it has ended.
+        self.release: Callable[[], None] | None = None
         #: How it ended, if it did so by itself and the run failed by that.
         self.crash = ""
         try:
@@ -127,8 +126,8 @@ class AttachedProcess:
             os.killpg(self.pid, signal.SIGKILL)  # those that it has started, and left
         self.log.close()
         self.page.close()
-        if self.temporary is not None:
-            self.temporary.cleanup()
+        if self.release is not None:
+            self.release()
 
 
 def _chain(first: Callable[[], None] | None, second: Callable[[], None] | None) -> Callable[[], None] | None:
