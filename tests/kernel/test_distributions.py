@@ -81,7 +81,7 @@ def test_a_distribution_passes_through_the_parser_unchanged() -> None:
 @pytest.mark.parametrize(
     ("spec", "part"),
     [
-        ("gauss:1,2", "there is no distribution 'gauss'"),
+        ("gauss:1,2", "'gauss' is not a distribution"),
         ("", "not a distribution"),
         ("uniform", "takes 2 parameters"),
         ("uniform:1", "takes 2 parameters"),
