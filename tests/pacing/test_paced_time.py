@@ -48,7 +48,7 @@ def test_a_plain_program_schedules_and_that_it_lives_on_another_clock_is_told(si
 
     assert list(run.jobs["final_state"]) == ["COMPLETED_SUCCESSFULLY"] * 3
     assert list(run.jobs["execution_time"]) == [10.0] * 3
-    assert any("lives on the machine's clock" in message for message in _notes(run))
+    assert any("runs on the machine's clock" in message for message in _notes(run))
 
 
 def test_decisions_are_taken_one_a_cycle(simulate: Simulate, plain: str) -> None:
@@ -133,7 +133,7 @@ def test_an_attached_program_reads_the_paced_clock(simulate: Simulate, wayward: 
         time="paced:timeout=20ms,base-step=1s,max-step=60s",
     )
 
-    assert not any("lives on the machine's clock" in message for message in _notes(run))
+    assert not any("runs on the machine's clock" in message for message in _notes(run))
     waits = list(run.jobs["waiting_time"])
     assert all(wait > 0 for wait in waits)
     assert run.manifest["real"]["run_s"] < 7200

@@ -308,7 +308,7 @@ def test_the_real_controllers_are_started_as_the_catalogue_says_by_name_or_path(
     [
         ("./nowhere --x", "there is no such program"),
         ("slurm", "there is no such program"),
-        ("a 'b", "no command line"),
+        ("a 'b", "not a valid command line"),
         (" ", "has no name"),
     ],
 )
@@ -324,9 +324,9 @@ def test_what_cannot_be_attached_is_bad_input(text: str, problem: str) -> None:
         ("./mine.py:Mine", "is a policy, not a program", "write policy:./mine.py:Mine"),
         ("slurm", "there is no such program", "choose one of kube-scheduler"),
         ("./nowhere", "there is no such program", "check the path"),
-        ("kube-scheduler@newest", "is no version of kube-scheduler", "write kube-scheduler@"),
-        ("kubectl", "is not for virtual time", "batkube schedulers list"),
-        ("kube-controller-manager", "is no scheduler", "--attach kube-controller-manager"),
+        ("kube-scheduler@newest", "is not a version of kube-scheduler", "write kube-scheduler@"),
+        ("kubectl", "does not support virtual time", "batkube schedulers list"),
+        ("kube-controller-manager", "is not a scheduler", "--attach kube-controller-manager"),
     ],
 )
 def test_what_is_no_scheduler_is_refused_with_a_remedy(text: str, problem: str, remedy: str) -> None:
