@@ -84,8 +84,8 @@ def test_a_file_of_the_users_adds_programs_and_replaces_ours(tmp_path: Path) -> 
         ("mine: {about: mine, module: m, default: 0.1.0, colour: red}", "unknown field `colour`"),
         ("mine: {about: mine, module: m, default: 0.1.0, go-mod: magic}", ": mine.go-mod: Invalid enum value 'magic'"),
         ("mine: {about: mine, module: m, default: 0.1.0, versions: {0.1.0: {needs: [v1]}}}", "matching regex"),
-        ("mine: {about: mine, command: [./x]}", ": mine.clock: a `command` has another `clock` than go"),
-        ("mine: {about: mine, module: m, default: 0.1.0, clock: preload}", "and only a `command` has"),
+        ("mine: {about: mine, command: [./x]}", ": mine.clock: a `command` needs a `clock` other than go"),
+        ("mine: {about: mine, module: m, default: 0.1.0, clock: preload}", "and only a `command` may"),
         ("mine: {about: mine, command: [./x], clock: sundial}", ": mine.clock: Invalid enum value 'sundial'"),
         (
             "mine: {about: mine, module: m, default: 0.1.0, pod-group: a/v1, pod-group-key: k, pod-group-label: k}",
@@ -113,7 +113,7 @@ def test_a_bad_file_is_refused_with_place_and_problem(tmp_path: Path, text: str,
     "title", ["slurm", "kube-scheduler@latest", "kube-scheduler@1.34", "@1.34.4", "kube-scheduler@", "kube-scheduler@v"]
 )
 def test_an_unknown_program_or_version_is_bad_input(title: str) -> None:
-    with pytest.raises(InputError, match=r"there is no such program|is no version of|has no version after the @"):
+    with pytest.raises(InputError, match=r"there is no such program|is not a version of|has no version after the @"):
         find_recipe(title)
 
 

@@ -105,7 +105,7 @@ def test_pruning_removes_what_is_outdated_and_nothing_else(shell: Shell, module:
 
     assert pruned.stdout == "freed 3 MB\n"
     assert pruned.stderr.splitlines() == [
-        "left being-built: somebody is building it",
+        "left being-built: a build is running",
         "removed broken-off",
     ]
     assert sorted(path.name for path in programs.iterdir() if path.is_dir()) == ["being-built", binary.parent.name]
@@ -196,7 +196,7 @@ def test_a_module_that_does_not_compile_is_shown_with_the_compilers_lines(shell:
         (["build", "etcd", "--package", "./cmd/x"], "is for --module, not for a name"),
         (["build", "slurm"], "there is no such program"),
         (["build", "--module", "/nowhere"], "is not a folder with a go.mod"),
-        (["build", "kube-scheduler", "--go-version", "1.2"], "is no version of Go"),
+        (["build", "kube-scheduler", "--go-version", "1.2"], "is not a version of Go"),
         (["list", "--catalogue", "/nowhere.yaml"], "cannot be read"),
     ],
 )

@@ -81,7 +81,7 @@ def test_a_definition_of_the_past_is_taken_by_todays_api_and_keeps_fields_that_i
     [
         ("nowhere", "nowhere: cannot be read: No such file or directory"),
         ("crds/readme.md", "crds/readme.md: line 2: is not YAML"),
-        ("empty", "empty: has no definition of a kind"),
+        ("empty", "empty: contains no CustomResourceDefinition"),
     ],
 )
 def test_a_place_without_definitions_is_refused(tmp_path: Path, place: str, problem: str) -> None:

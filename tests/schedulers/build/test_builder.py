@@ -235,7 +235,7 @@ def test_a_published_program_that_does_not_compile_is_a_failure(published: str, 
 @pytest.mark.parametrize(
     ("package", "problem"),
     [
-        ("./part", "the package is no program: it is not called `main`"),
+        ("./part", "the package is not a program: it is not called `main`"),
         (".", r"Go cannot load the package:\n.*no Go files"),
         ("./nowhere", r"Go cannot load the package:\n.*"),
     ],

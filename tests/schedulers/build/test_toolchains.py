@@ -126,7 +126,7 @@ def test_a_version_of_go_without_overlay_is_bad_input(fake_go: FakeGo, tmp_path:
 def test_a_program_that_needs_a_later_go_than_we_know_is_told_so(fake_go: FakeGo, tmp_path: Path) -> None:
     fake_go("go1.26.3")
 
-    with pytest.raises(RunFailed, match=r"needs Go 1\.28\.1, which the virtual clock is not made for yet"):
+    with pytest.raises(RunFailed, match=r"needs Go 1\.28\.1, which the virtual clock does not support yet"):
         select_toolchain(tmp_path, at_least="1.28.1")
 
 
