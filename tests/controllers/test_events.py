@@ -54,7 +54,7 @@ def test_events_are_forgotten_after_an_hour(world: Cluster) -> None:
 
 def test_when_there_are_too_many_the_oldest_go(make_world: type[Cluster]) -> None:
     world = make_world("1x64,64Gi")
-    EventExpiry(world.world, PlainApi(world.store, lambda: world.now), most=10)
+    EventExpiry(world.world, PlainApi(world.store, lambda: world.now), max_events=10)
     made: list[str] = []
     world.store.subscribe("events", lambda batch, now: made.extend(batch.keys if batch.type == "ADDED" else ()))
     for number in range(10):
