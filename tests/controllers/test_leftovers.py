@@ -12,7 +12,7 @@ YEAR_S = 31_536_000
 PER_ROUND = 10
 
 
-def a_round(world: Cluster, number: int) -> None:
+def create_and_delete_objects(world: Cluster, number: int) -> None:
     """Make one of each, with names of their own, let them run, and take them away, long before their time."""
     script = {"command": ["sh", "-c", f"touch /data/a; sleep {YEAR_S}"]}
     mounts = {"volumeMounts": [{"name": "data", "mountPath": "/data"}]}
@@ -50,13 +50,13 @@ def live_objects(world: Cluster) -> int:
     return len(gc.get_objects())
 
 
-def test_what_is_gone_leaves_nothing_behind(world: Cluster) -> None:
+def test_deleted_objects_leave_nothing_behind(world: Cluster) -> None:
     for number in range(10):
-        a_round(world, number)
+        create_and_delete_objects(world, number)
     before, appointments = live_objects(world), len(world.world.agenda)
 
     for number in range(10, 60):
-        a_round(world, number)
+        create_and_delete_objects(world, number)
     growth = live_objects(world) - before
 
     assert len(world.world.agenda) <= appointments

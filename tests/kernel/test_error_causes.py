@@ -33,7 +33,7 @@ def chained(cause: BaseException, *, hidden: bool = False) -> InputError:
         (MemoryError(), "ulimit -v"),
     ],
 )
-def test_a_shortage_is_told_instead_of_what_it_led_to(cause: BaseException, remedy: str) -> None:
+def test_a_shortage_is_reported_instead_of_the_error_it_caused(cause: BaseException, remedy: str) -> None:
     told = expected_error(chained(cause))
 
     assert isinstance(told, InputError)
@@ -42,26 +42,26 @@ def test_a_shortage_is_told_instead_of_what_it_led_to(cause: BaseException, reme
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS])
-def test_what_a_foreseen_error_says_stays(number: int) -> None:
+def test_an_expected_error_is_reported_unchanged(number: int) -> None:
     foreseen = chained(OSError(number, "No space left on device"))
 
     assert expected_error(foreseen) is foreseen
 
 
-def test_a_lock_that_somebody_holds_is_no_shortage() -> None:
+def test_a_held_lock_is_not_a_shortage() -> None:
     foreseen = chained(BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable"), hidden=True)
 
     assert expected_error(foreseen) is foreseen
 
 
-def test_a_failed_run_is_told_as_it_is_whatever_led_to_it() -> None:
+def test_a_failed_run_is_reported_unchanged() -> None:
     failure = RunFailed("policy Mine: failed in mine.py:3")
     failure.__cause__ = MemoryError()
 
     assert expected_error(failure) is failure
 
 
-def test_what_nobody_foresaw_is_the_machine_s_the_input_s_or_a_bug() -> None:
+def test_an_unexpected_error_is_a_machine_error_an_input_error_or_a_bug() -> None:
     assert isinstance(expected_error(OSError(errno.EIO, "Input/output error")), RunFailed)
     assert isinstance(expected_error(RecursionError()), InputError)
     assert expected_error(ZeroDivisionError()) is None

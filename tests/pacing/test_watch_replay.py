@@ -93,7 +93,7 @@ def reader(cluster: _Cluster) -> _Reader:
     return _Reader(cluster.api, cluster.token)
 
 
-def test_a_watch_tells_what_there_is_to_tell_again_and_ends(cluster: _Cluster, reader: _Reader) -> None:
+def test_a_watch_replays_events_and_ends(cluster: _Cluster, reader: _Reader) -> None:
     assert reader.watch() == []
     cluster.submit("a")
 
@@ -119,7 +119,7 @@ def test_a_bound_pod_is_shown_unbound_again_after_the_patch_of_another(cluster: 
     assert reader.watch() == [("MODIFIED", "a", "n1"), ("MODIFIED", "b", "n2")]
 
 
-def test_that_a_pod_runs_is_not_told_and_that_it_ended_is(cluster: _Cluster, reader: _Reader) -> None:
+def test_a_watch_reports_that_a_pod_ended_but_not_that_it_runs(cluster: _Cluster, reader: _Reader) -> None:
     cluster.submit("a")
     cluster.bind("a", "n1")
     reader.watch()
@@ -132,7 +132,7 @@ def test_that_a_pod_runs_is_not_told_and_that_it_ended_is(cluster: _Cluster, rea
     assert reader.watch() == [("DELETED", "a", "n1")]
 
 
-def test_readers_go_on_from_where_they_are(cluster: _Cluster, reader: _Reader) -> None:
+def test_each_reader_continues_from_its_own_version(cluster: _Cluster, reader: _Reader) -> None:
     other = _Reader(cluster.api, cluster.token, selector="")
     cluster.submit("a")
     reader.watch()
@@ -144,7 +144,7 @@ def test_readers_go_on_from_where_they_are(cluster: _Cluster, reader: _Reader) -
     assert other.watch() == [("MODIFIED", "a", None), ("MODIFIED", "a", "n1")]
 
 
-def test_everything_else_is_answered_as_ever(cluster: _Cluster) -> None:
+def test_other_requests_are_passed_through(cluster: _Cluster) -> None:
     headers = {"authorization": f"Bearer {cluster.token}", "accept": "application/json"}
 
     answer = cluster.api.handle(Request("GET", "/api/v1/nodes", {}, headers))

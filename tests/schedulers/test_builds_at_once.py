@@ -87,7 +87,7 @@ def printed(process: subprocess.Popen[str]) -> str:
     return stdout.strip()
 
 
-def test_two_that_build_the_same_program_at_once_both_get_it(launch: Launch, tmp_path: Path) -> None:
+def test_two_concurrent_builds_of_a_program_both_succeed(launch: Launch, tmp_path: Path) -> None:
     first, second = launch(), launch()
 
     binary = printed(first)
@@ -98,9 +98,7 @@ def test_two_that_build_the_same_program_at_once_both_get_it(launch: Launch, tmp
     assert sorted(path.name for path in kept.folder.iterdir()) == [".overlay", "build.json", "tiny"]
 
 
-def test_a_build_that_was_killed_leaves_no_program_and_is_made_again(
-    launch: Launch, stuck_go: Path, tmp_path: Path
-) -> None:
+def test_a_killed_build_leaves_no_program_and_is_repeated(launch: Launch, stuck_go: Path, tmp_path: Path) -> None:
     killed = launch(first_on_path=stuck_go)
     assert (stuck_go / "is-building").read_text() == "yes\n"
     os.killpg(killed.pid, signal.SIGKILL)

@@ -62,7 +62,7 @@ def put(modules: Path) -> Path:
     return modules / "k8s.io" / next(iter(files))
 
 
-def test_words_are_read_from_the_source_and_kept(modules: Path, tmp_path: Path) -> None:
+def test_descriptions_are_read_from_the_source_and_cached(modules: Path, tmp_path: Path) -> None:
     file = put(modules)
     expected = {"events": WORDS, "events.events.k8s.io": WORDS, "pods": WORDS}
 
@@ -72,7 +72,7 @@ def test_words_are_read_from_the_source_and_kept(modules: Path, tmp_path: Path) 
     assert read_column_descriptions("v1.35.0", tmp_path / "cache") == {}, "of another version nothing is known"
 
 
-def test_columns_are_described_as_far_as_words_are_known() -> None:
+def test_columns_have_descriptions_if_the_source_has_them() -> None:
     table = KindTable.builtin()
     pods, roles = table.resource("", "v1", "pods"), table.resource("rbac.authorization.k8s.io", "v1", "roles")
     assert pods is not None

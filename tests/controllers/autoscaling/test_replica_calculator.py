@@ -61,7 +61,7 @@ def pod(name: str, used: str | None, request: str = "1", phase: str = "Running",
         ([pod("a", "250m"), pod("b", "350m")], Target("cpu", "", None, 100), 6, None),
     ],
 )
-def test_the_average_is_brought_to_the_target(
+def test_replicas_bring_the_average_to_the_target(
     pods: list[Any], target: Target, replicas: int, percent: int | None
 ) -> None:
     asked = calculate_replicas(target, pods, USE, len(pods), NOW)
@@ -77,6 +77,6 @@ def test_the_average_is_brought_to_the_target(
         ([pod("a", "1")], Target("memory", "", 50, None), "missing request for memory in container c of Pod a"),
     ],
 )
-def test_without_a_measure_nothing_is_asked_for(pods: list[Any], target: Target, problem: str) -> None:
+def test_without_metrics_the_calculation_fails(pods: list[Any], target: Target, problem: str) -> None:
     with pytest.raises(CalculationFailed, match=problem):
         calculate_replicas(target, pods, USE, max(1, len(pods)), NOW)

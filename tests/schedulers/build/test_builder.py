@@ -34,7 +34,7 @@ def module(tmp_path: Path) -> Path:
 
 
 @needs_go
-def test_a_folder_is_built_in_one_call_and_again_when_it_changed(module: Path, tmp_path: Path) -> None:
+def test_a_folder_is_rebuilt_when_it_has_changed(module: Path, tmp_path: Path) -> None:
     wanted = local_recipe(module, "./cmd/mine")
     first = ensure_built(wanted, tmp_path / "cache").read_bytes()
     (module / "cmd" / "mine" / "main.go").write_text('package main\n\nfunc main() { println("changed") }\n')
@@ -47,7 +47,7 @@ def test_a_folder_is_built_in_one_call_and_again_when_it_changed(module: Path, t
 
 
 @needs_go
-def test_who_wants_what_another_builds_waits_for_it(module: Path, tmp_path: Path) -> None:
+def test_a_concurrent_build_waits_for_the_first(module: Path, tmp_path: Path) -> None:
     wanted = local_recipe(module, "./cmd/mine")
     binary = build_path(wanted, tmp_path)
     told: list[str] = []
@@ -118,7 +118,9 @@ def test_a_module_that_replaces_another_is_built_in_a_copy(published: str, tmp_p
 
 @needs_go
 @pytest.mark.parametrize(("module", "version"), [("example.com/tiny", "v9.9.9"), ("example.com/none", "v0.1.0")])
-def test_a_version_that_does_not_exist_is_bad_input(published: str, tmp_path: Path, module: str, version: str) -> None:
+def test_a_version_that_does_not_exist_is_an_input_error(
+    published: str, tmp_path: Path, module: str, version: str
+) -> None:
     with pytest.raises(InputError) as told:
         ensure_built(BuildRecipe("tiny", module, version, "./whole", go_mod=GoMod.COPY), tmp_path / "cache")
 
@@ -138,7 +140,7 @@ def test_a_proxy_that_cannot_be_reached_is_a_failure(tmp_path: Path, monkeypatch
 
 
 @needs_go
-def test_definitions_of_its_kinds_are_kept_with_a_program_and_removed_with_it(tmp_path: Path, published: str) -> None:
+def test_definitions_are_stored_and_removed_with_their_program(tmp_path: Path, published: str) -> None:
     wanted = BuildRecipe("tiny", published, "v0.1.0", "./whole", go_mod=GoMod.COPY, definitions=("crds",))
 
     binary = ensure_built(wanted, tmp_path / "cache")
@@ -154,7 +156,7 @@ def test_definitions_of_its_kinds_are_kept_with_a_program_and_removed_with_it(tm
 
 
 @needs_go
-def test_a_main_of_ours_is_built_around_a_published_module_once(published: str, tmp_path: Path) -> None:
+def test_our_main_package_for_a_published_module_is_built_once(published: str, tmp_path: Path) -> None:
     main = f'package main\n\nimport "{published}/alone"\n\nfunc main() {{ println(alone.Text) }}\n'
     wanted = BuildRecipe("tiny", published, "v0.1.0", "", main=main, missing_modules=("example.com/part",))
     told: list[str] = []
@@ -167,7 +169,7 @@ def test_a_main_of_ours_is_built_around_a_published_module_once(published: str, 
 
 
 @needs_go
-def test_a_build_is_outdated_once_its_recipe_its_entry_or_its_go_is_another(published: str, tmp_path: Path) -> None:
+def test_a_build_is_outdated_after_a_change_of_recipe_entry_or_go(published: str, tmp_path: Path) -> None:
     def catalogue(**more: str) -> Catalogue:
         entry = {
             "about": "tiny",
@@ -199,7 +201,7 @@ def test_a_build_is_outdated_once_its_recipe_its_entry_or_its_go_is_another(publ
 
 
 @needs_go
-def test_progress_is_told_step_by_step(module: Path, tmp_path: Path) -> None:
+def test_progress_is_reported_step_by_step(module: Path, tmp_path: Path) -> None:
     told: list[str] = []
 
     ensure_built(local_recipe(module, "./cmd/mine"), tmp_path, told.append)
@@ -210,7 +212,7 @@ def test_progress_is_told_step_by_step(module: Path, tmp_path: Path) -> None:
 
 
 @needs_go
-def test_a_folder_that_does_not_compile_is_bad_input_with_the_compilers_lines(module: Path, tmp_path: Path) -> None:
+def test_a_compile_error_in_a_folder_is_an_input_error_with_the_compilers_lines(module: Path, tmp_path: Path) -> None:
     (module / "cmd" / "mine" / "main.go").write_text("package main\n\nfunc main() { undefined() }\n")
 
     with pytest.raises(InputError) as told:
@@ -240,7 +242,7 @@ def test_a_published_program_that_does_not_compile_is_a_failure(published: str, 
         ("./nowhere", r"Go cannot load the package:\n.*"),
     ],
 )
-def test_what_is_no_program_is_refused_with_those_that_are(
+def test_a_package_that_is_not_a_program_is_rejected_with_a_list_of_programs(
     module: Path, tmp_path: Path, package: str, problem: str
 ) -> None:
     (module / "part").mkdir()
@@ -269,7 +271,7 @@ def test_a_folder_of_a_workspace_is_built_with_its_neighbours(module: Path, tmp_
 
 
 @needs_go
-def test_a_program_may_be_called_like_anything_that_a_build_makes(module: Path, tmp_path: Path) -> None:
+def test_a_program_may_have_the_name_of_a_build_file(module: Path, tmp_path: Path) -> None:
     for name in ("overlay", "source", "lock"):
         (module / "cmd" / "mine").rename(module / "cmd" / name)
 
@@ -280,20 +282,20 @@ def test_a_program_may_be_called_like_anything_that_a_build_makes(module: Path, 
 @pytest.mark.parametrize(
     ("line", "version"), [("go 1.25.3", "1.25.3"), ("go 1.26", "1.26"), ("go 1.27rc1", "1.27rc1"), ("", "")]
 )
-def test_the_version_of_go_that_a_folder_needs_is_read_from_its_go_mod(module: Path, line: str, version: str) -> None:
+def test_the_go_version_of_a_folder_is_read_from_its_go_mod(module: Path, line: str, version: str) -> None:
     (module / "go.mod").write_text(f"module example.com/mine\n\n{line}\n")
 
     assert local_recipe(module, "./cmd/mine").go == version
 
 
 @pytest.mark.parametrize("package", ["./cmd/mine", "cmd/mine", "./cmd/mine/"])
-def test_a_package_is_looked_for_in_the_folder(module: Path, package: str) -> None:
+def test_a_package_is_resolved_in_the_folder(module: Path, package: str) -> None:
     wanted = local_recipe(module, package)
 
     assert (wanted.name, wanted.package) == ("mine", "./cmd/mine")
 
 
-def test_kubernetes_is_built_with_its_libraries_of_the_matching_version() -> None:
+def test_kubernetes_is_built_with_libraries_of_the_matching_version() -> None:
     own = (
         "module k8s.io/kubernetes\n\nrequire (\n\tk8s.io/api v0.0.0\n)\n\n"
         "replace k8s.io/api => ./staging/src/k8s.io/api\n"
@@ -316,7 +318,7 @@ def test_kubernetes_is_built_with_its_libraries_of_the_matching_version() -> Non
     )
 
 
-def test_a_library_that_lies_in_a_folder_of_the_repository_is_replaced_by_a_published_one() -> None:
+def test_a_library_in_a_folder_of_the_repository_is_replaced_by_a_published_one() -> None:
     own = (
         "module volcano.sh/volcano\n\nreplace (\n\tk8s.io/api => k8s.io/api v0.34.1\n"
         "\tvolcano.sh/apis => ./staging/src/apis\n)\n"

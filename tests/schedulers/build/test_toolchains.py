@@ -55,7 +55,7 @@ echo '{{"GOROOT": "'$root'", "GOVERSION": "'$version'"}}'
         ("go1.28.0", "", "go1.24.9"),
     ],
 )
-def test_the_machines_go_is_taken_if_it_is_new_enough_and_the_overlay_fits(
+def test_the_machines_go_is_used_if_it_is_new_enough_and_supported(
     fake_go: FakeGo, tmp_path: Path, own: str, needs: str, taken: str
 ) -> None:
     fake_go(own)
@@ -73,15 +73,13 @@ def test_the_machines_go_is_taken_if_it_is_new_enough_and_the_overlay_fits(
         ("1.27rc1", "go1.27rc1"),
     ],
 )
-def test_a_version_can_be_asked_for_to_the_minor_or_to_the_patch(
-    fake_go: FakeGo, tmp_path: Path, asked: str, taken: str
-) -> None:
+def test_a_minor_or_a_patch_version_can_be_requested(fake_go: FakeGo, tmp_path: Path, asked: str, taken: str) -> None:
     fake_go("go1.26.3")
 
     assert select_toolchain(tmp_path / "cache", exactly=asked).version == taken
 
 
-def test_a_downloaded_go_is_copied_out_once_and_is_at_hand_then(fake_go: FakeGo, tmp_path: Path) -> None:
+def test_a_downloaded_go_is_copied_once_and_then_reused(fake_go: FakeGo, tmp_path: Path) -> None:
     fake_go("go1.26.3")
     cache = tmp_path / "cache"
     told: list[str] = []
@@ -95,7 +93,7 @@ def test_a_downloaded_go_is_copied_out_once_and_is_at_hand_then(fake_go: FakeGo,
     assert told == ["downloading go1.25.6"]
 
 
-def test_a_download_that_was_broken_off_is_made_again(fake_go: FakeGo, tmp_path: Path) -> None:
+def test_an_interrupted_download_is_repeated(fake_go: FakeGo, tmp_path: Path) -> None:
     fake_go("go1.26.3")
     left = tmp_path / "cache" / "toolchains" / "go1.25.6.partial"
     left.mkdir(parents=True)
@@ -116,21 +114,21 @@ def test_a_go_too_old_to_download_another_is_not_mistaken_for_it(fake_go: FakeGo
 
 
 @pytest.mark.parametrize("version", ["1.23", "2.0", "latest", "1.25.6.1"])
-def test_a_version_of_go_without_overlay_is_bad_input(fake_go: FakeGo, tmp_path: Path, version: str) -> None:
+def test_an_unsupported_go_version_is_an_input_error(fake_go: FakeGo, tmp_path: Path, version: str) -> None:
     fake_go("go1.26.3")
 
     with pytest.raises(InputError, match="no version of Go that the virtual clock is made for"):
         select_toolchain(tmp_path, exactly=version)
 
 
-def test_a_program_that_needs_a_later_go_than_we_know_is_told_so(fake_go: FakeGo, tmp_path: Path) -> None:
+def test_a_program_that_needs_an_unsupported_go_is_rejected(fake_go: FakeGo, tmp_path: Path) -> None:
     fake_go("go1.26.3")
 
     with pytest.raises(RunFailed, match=r"needs Go 1\.28\.1, which the virtual clock does not support yet"):
         select_toolchain(tmp_path, at_least="1.28.1")
 
 
-def test_go_is_found_beside_our_python_where_none_is_on_the_path(
+def test_go_is_found_in_our_python_environment_if_not_on_the_path(
     fake_go: FakeGo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     machine = fake_go("go1.26.3")
@@ -153,7 +151,7 @@ def test_the_machines_go_comes_before_that_of_an_activated_virtualenv(
     assert find_go() == str(tmp_path / "machine" / "go")
 
 
-def test_no_go_at_all_is_a_clear_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_go_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(sysconfig, "get_path", lambda _name: str(tmp_path))
 
@@ -162,7 +160,7 @@ def test_no_go_at_all_is_a_clear_message(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 @needs_go
-def test_the_machines_real_go_tells_its_version_and_root(tmp_path: Path) -> None:
+def test_the_machines_go_reports_its_version_and_root(tmp_path: Path) -> None:
     found = local_toolchain(tmp_path, select_toolchain(tmp_path).version)
 
     assert found is not None
