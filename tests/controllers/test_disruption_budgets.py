@@ -1,4 +1,4 @@
-"""What a PodDisruptionBudget allows."""
+"""The disruptions that a PodDisruptionBudget allows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Events: counted when they repeat, forgotten when they are old or too many."""
+"""Events are counted when they repeat, and deleted when they are old or too many."""
 
 from __future__ import annotations
 

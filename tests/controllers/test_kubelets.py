@@ -1,4 +1,4 @@
-"""The life of a pod on a served node, as its status and events show it."""
+"""The lifecycle of a pod on a served node, as its status and events show it."""
 
 from __future__ import annotations
 
@@ -83,9 +83,9 @@ def test_a_full_node_rejects_a_bound_pod(make_world: type[Cluster]) -> None:
     world.run(1)
     found = status(world)
     assert (found["phase"], found["reason"]) == ("Failed", "OutOfcpu")
-    told = "Node didn't have enough resource: cpu, requested: 3000, used: 0, capacity: 2000"
-    assert found["message"] == f"Pod was rejected: {told}"
-    assert world.events("OutOfcpu") == [told]
+    reason = "Node didn't have enough resource: cpu, requested: 3000, used: 0, capacity: 2000"
+    assert found["message"] == f"Pod was rejected: {reason}"
+    assert world.events("OutOfcpu") == [reason]
 
 
 def test_a_failing_container_backs_off_exponentially(world: Cluster) -> None:

@@ -1,4 +1,4 @@
-"""Pods that want others near, or far, or evenly spread."""
+"""Pod affinity, anti-affinity and topology spread."""
 
 from __future__ import annotations
 

@@ -51,12 +51,12 @@ def test_an_unresponsive_node_is_detected_when_the_periodic_monitor_would_detect
     world.clock.advance(Instant((first_look - 100) * _MS))
     noticed: list[int] = []
 
-    def hear(batch: Batch, now: Instant) -> None:
+    def on_nodes_changed(batch: Batch, now: Instant) -> None:
         if (condition_of(batch.objects[0], "Ready") or {}).get("status") == "Unknown" and not noticed:
             noticed.append(now // _MS)
 
     NodeLifecycleController(world, StoreClient(world.store))
-    world.store.subscribe(NODE, hear)
+    world.store.subscribe(NODE, on_nodes_changed)
     (machine,) = read_platform("1x1").machines
     key, node = node_of(machine, ResourceModel.REQUESTS, Instant(registered * _MS))
     world.agenda.book(Instant(registered * _MS), Rank.START, lambda now: world.store.create(NODE, [key], [node], now))

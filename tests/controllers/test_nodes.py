@@ -1,4 +1,4 @@
-"""Nodes: taints by condition, evictions by taint, pods of lost nodes, nodes that people add."""
+"""Nodes: taints by condition, evictions by taint, pods of deleted nodes, nodes added by users."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ MIB = 1 << 20
 
 
 def resize(world: Cluster, name: str = "a", *, limits: dict[str, str] | None = None, **requests: str) -> None:
-    """Ask for other requests, and limits, of the only container of a pod."""
+    """Request new requests and limits for the only container of a pod."""
     (container,) = world.get("pods", f"default/{name}")["spec"]["containers"]
     resources = {**container["resources"], "requests": {**container["resources"]["requests"], **requests}}
     if limits is not None:
@@ -43,7 +43,7 @@ def container(world: Cluster, name: str = "a") -> KubeObject:
 
 
 def pending(world: Cluster, name: str = "a") -> tuple[str, str] | None:
-    """Return the reason and the message of a resize that waits."""
+    """Return reason and message of a pending resize."""
     for one in world.get("pods", f"default/{name}")["status"]["conditions"]:
         if one["type"] == "PodResizePending":
             return one["reason"], one["message"]
@@ -57,7 +57,7 @@ def phase(world: Cluster, name: str) -> str:
 
 @pytest.fixture
 def full_cluster(make_world: type[Cluster]) -> Cluster:
-    """A node of four cpus, with two pods, a and b, that have two each."""
+    """A node of four CPUs with two pods, a and b, of two CPUs each."""
     world = make_world("1x4,16Gi")
     for name in ("a", "b"):
         world.create("pods", pod(world, name, cpu="2"))
@@ -89,8 +89,8 @@ def test_a_container_is_resized_without_a_restart(world: Cluster) -> None:
     assert (container(world)["state"], container(world)["restartCount"]) == (started, 0)
     assert any("PodResizeInProgress" in types for types in seen)
     assert "PodResizeInProgress" not in seen[-1]
-    told = 'Pod resize completed: {"containers":[{"name":"app","resources":{"requests":{"cpu":"2"}}}]}'
-    assert world.events("ResizeCompleted") == [told]
+    message = 'Pod resize completed: {"containers":[{"name":"app","resources":{"requests":{"cpu":"2"}}}]}'
+    assert world.events("ResizeCompleted") == [message]
     assert world.get("pods", "default/a")["status"]["observedGeneration"] == 2
 
 

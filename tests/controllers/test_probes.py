@@ -1,4 +1,4 @@
-"""Probes go as rules say, or as the commands do that they execute; all others succeed."""
+"""Probes follow rules or the commands they execute; all others succeed."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_readiness_follows_the_existence_of_a_file(world: Cluster) -> None:
     for _ in range(15):
         states.append(container(world)["ready"])
         world.run(10)
-    # Probed after 10 s, 20 s, …: seen at 30 s and believed at 40 s; missed at 90 s, and believed the third time.
+    # Checks at 10 s, 20 s, …: the first success is at 30 s and the second at 40 s; at 90 s failures begin, three count.
     assert states == [False] * 4 + [True] * 7 + [False] * 4
 
 
@@ -113,7 +113,7 @@ def test_a_failed_startup_probe_restarts_the_container(world: Cluster) -> None:
 def test_network_probes_succeed_at_their_first_check(
     world: Cluster, startup: dict[str, int] | None, readiness: dict[str, int], ready_s: int
 ) -> None:
-    """Nobody listens in a simulated container."""
+    """No process listens in a simulated container."""
     http = {"httpGet": {"port": 80}}
     startups = {} if startup is None else {"startupProbe": {**http, **startup}}
     probed(world, **startups, readinessProbe={**http, **readiness}, livenessProbe=http)
@@ -157,7 +157,7 @@ def test_an_unsupported_probe_command_succeeds_with_a_note(world: Cluster) -> No
 def test_files_of_an_unknown_program_are_assumed_to_exist(
     world: Cluster, volume: dict[str, Any], path: str, command: list[str] | None
 ) -> None:
-    """Else containers of such programs would be restarted for ever."""
+    """Otherwise containers of such programs would be restarted for ever."""
     pod = world.pod("a", volumes=[{"name": "v", **volume}])
     mounts = [{"name": "v", "mountPath": "/data"}]
     pod["spec"]["containers"][0] |= {"livenessProbe": execute("cat", path, failureThreshold=1), "volumeMounts": mounts}

@@ -1,4 +1,4 @@
-"""Kubelets refuse, wait and obey as real ones do: ports in use, images that are not there, bad paths, deadlines."""
+"""Kubelets reject and delay pods as real ones do: host ports in use, missing images, invalid paths, deadlines."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_an_ephemeral_container_runs_and_does_not_affect_the_pod(world: Cluster)
 
 @pytest.mark.parametrize("restart", ["Always", "Never"])
 def test_a_new_image_restarts_a_container_under_any_restart_policy(world: Cluster, restart: str) -> None:
-    """Its time begins again with it, and the container beside it is left alone."""
+    """The container restarts from the beginning; other containers of the pod are unaffected."""
     pod = world.pod("p", {"batkube.io/duration": "60s"}, restart=restart)
     (first,) = pod["spec"]["containers"]
     pod["spec"]["containers"] = [first, {**first, "name": "beside"}]

@@ -1,4 +1,4 @@
-"""Claims to devices are made for pods, reserved for them, and given back."""
+"""ResourceClaims are created for pods, reserved for them, and released."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BY_TEMPLATE, BY_NAME = {"resourceClaimTemplateName": "gpus"}, {"resourceClaimNam
 
 @pytest.fixture
 def idle() -> Cluster:
-    """A cluster whose pods nobody places."""
+    """A cluster without a scheduler."""
     return Cluster("2x4", scheduler=False)
 
 
@@ -54,7 +54,7 @@ def claims(world: Cluster) -> list[dict[str, Any]]:
 
 
 def allocate(world: Cluster, name: str, *consumers: dict[str, Any]) -> None:
-    """Do what kube-scheduler does once it has found devices for a claim."""
+    """Allocate a claim, as kube-scheduler does once it has found devices."""
     claim = world.get(CLAIM, f"default/{name}")
     made = {**claim, "metadata": {**claim["metadata"], "finalizers": [FINALIZER]}}
     claim = world.api.update(CLAIM, made, world.now)
@@ -110,8 +110,8 @@ def test_a_rejected_claim_is_retried(idle: Cluster, monkeypatch: pytest.MonkeyPa
     with monkeypatch.context() as patch:
         patch.setattr(idle.api, "create", refuse)
         idle.run(1)
-    told = "PodResourceClaim c: create ResourceClaim : exceeded quota: q"
-    assert told in idle.events("FailedResourceClaimCreation"), "the real one names what has no name yet"
+    message = "PodResourceClaim c: create ResourceClaim : exceeded quota: q"
+    assert message in idle.events("FailedResourceClaimCreation"), "the real one names what has no name yet"
     idle.run(2)
     assert len(claims(idle)) == 1
 
@@ -126,8 +126,8 @@ def test_a_deleted_claim_or_a_lost_name_is_restored(idle: Cluster) -> None:
     (second,) = claims(idle)
     assert second["metadata"]["uid"] != first["metadata"]["uid"]
 
-    told = idle.get("pods", "default/a")
-    idle.api.update("pods", {**told, "status": {"phase": "Pending"}}, idle.now, subresource="status")
+    current = idle.get("pods", "default/a")
+    idle.api.update("pods", {**current, "status": {"phase": "Pending"}}, idle.now, subresource="status")
     idle.run(1)
     assert claims(idle) == [second]
     (status,) = idle.get("pods", "default/a")["status"]["resourceClaimStatuses"]

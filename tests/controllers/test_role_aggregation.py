@@ -1,4 +1,4 @@
-"""Roles that consist of others follow them."""
+"""Aggregated roles are updated when a selected role changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The scheduler of a served cluster: where pods go, and what is said when they go nowhere."""
+"""The scheduler of a served cluster: node selection, and the messages of unschedulable pods."""
 
 from __future__ import annotations
 

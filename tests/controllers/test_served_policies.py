@@ -1,4 +1,4 @@
-"""Any policy can be the scheduler of a served cluster, and heeds what it never heard of."""
+"""Every policy can schedule a served cluster, and respects constraints that it does not know itself."""
 
 from __future__ import annotations
 
@@ -58,11 +58,11 @@ def test_pending_pods_have_a_reason() -> None:
     world.create("pods", world.pod("big", cpu="3"))
     world.create("pods", world.pod("small"))
     world.run(1)
-    told = {
+    messages = {
         name: world.get("pods", f"default/{name}")["status"]["conditions"][0]["message"] for name in ("big", "small")
     }
-    assert told["big"] == "0/1 nodes are available: 1 Insufficient cpu."
-    assert told["small"] == "the policy Fcfs has not started it yet"
+    assert messages["big"] == "0/1 nodes are available: 1 Insufficient cpu."
+    assert messages["small"] == "the policy Fcfs has not started it yet"
 
 
 def test_a_new_node_is_used() -> None:

@@ -1,4 +1,4 @@
-"""Secrets with tokens of service accounts are filled in, and go with the account."""
+"""Service account token Secrets are filled in, and deleted with their account."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Claims get volumes, and neither goes while it is in use."""
+"""Claims are bound to volumes, and both are protected while in use."""
 
 from __future__ import annotations
 

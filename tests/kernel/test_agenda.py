@@ -75,10 +75,10 @@ def test_cancelling_many_appointments_keeps_the_order_of_the_others(entries: lis
         if entry[2]:
             agenda.cancel(number)
 
-    kept = [number for number, entry in enumerate(entries) if not entry[2]]
+    remaining = [number for number, entry in enumerate(entries) if not entry[2]]
 
-    assert len(agenda) == len(kept)
-    assert _run_all(agenda) == sorted(kept, key=lambda number: (*entries[number][:2], number))
+    assert len(agenda) == len(remaining)
+    assert _run_all(agenda) == sorted(remaining, key=lambda number: (*entries[number][:2], number))
 
 
 def test_booking_in_the_past_is_a_bug() -> None:

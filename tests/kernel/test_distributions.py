@@ -1,4 +1,4 @@
-"""Distributions: what a text or mapping means, and that draws follow it."""
+"""Distributions: parsing of texts and mappings, and the values drawn."""
 
 from __future__ import annotations
 

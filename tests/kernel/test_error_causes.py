@@ -1,4 +1,4 @@
-"""Whose fault an error is; what the machine has run out of is found in its chain, and nowhere else."""
+"""Classification of errors; a resource shortage is found only in the chain of causes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from batkube.kernel.errors import Bug, InputError, RunFailed
 
 
 def chained(cause: BaseException, *, hidden: bool = False) -> InputError:
-    """Return the error that somebody raised on meeting `cause`."""
+    """Return an error that was raised because of `cause`."""
     try:
         try:
             raise cause
@@ -34,11 +34,11 @@ def chained(cause: BaseException, *, hidden: bool = False) -> InputError:
     ],
 )
 def test_a_shortage_is_reported_instead_of_the_error_it_caused(cause: BaseException, remedy: str) -> None:
-    told = expected_error(chained(cause))
+    reported = expected_error(chained(cause))
 
-    assert isinstance(told, InputError)
-    assert told.source == "the machine"
-    assert remedy in (told.remedy or "")
+    assert isinstance(reported, InputError)
+    assert reported.source == "the machine"
+    assert remedy in (reported.remedy or "")
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS])

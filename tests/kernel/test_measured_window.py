@@ -1,4 +1,4 @@
-"""Which part of a run counts."""
+"""The part of a run that metrics cover."""
 
 from __future__ import annotations
 

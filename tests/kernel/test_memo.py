@@ -1,4 +1,4 @@
-"""Remembering what functions made of texts, without keeping long ones."""
+"""Memoization of functions of texts, except for long texts."""
 
 from __future__ import annotations
 

@@ -137,7 +137,7 @@ def test_quantities_are_compared_by_value_not_by_suffix() -> None:
 
 
 def exact_value(text: str) -> Fraction:
-    """What the grammar says `text` means, computed another way."""
+    """Return the value of `text` according to the grammar, computed in another way."""
     suffix = max((s for s in SUFFIXES if text.endswith(s)), key=len)
     mantissa = text.removesuffix(suffix)
     return Fraction(mantissa.removesuffix(".")) * SUFFIXES[suffix]
@@ -168,8 +168,8 @@ def test_a_printed_quantity_round_trips(text: str) -> None:
 def test_the_canonical_form_is_its_own_canonical_form(text: str) -> None:
     canonical = str(parse_quantity(text))
     if canonical.lstrip("-").isdecimal() and text.endswith("i"):
-        # A binary quantity that prints without suffix reads back as a decimal one (1.953125Ki: 2000, then 2k), in
-        # Kubernetes too; it is stable from there on.
+        # A binary quantity printed without suffix is parsed as a decimal one (1.953125Ki: 2000, then 2k), as in
+        # Kubernetes; after that it is stable.
         canonical = str(parse_quantity(canonical))
 
     assert str(parse_quantity(canonical)) == canonical

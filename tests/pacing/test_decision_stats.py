@@ -1,4 +1,4 @@
-"""What is counted of a paced run: how late decisions come, and pods without room."""
+"""Statistics of a paced run: late decisions and over-allocations."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from batkube.pacing.decision_stats import DecisionStats
 
 
 class Cluster:
-    """A store with a tally, and what is done in it, in seconds."""
+    """A store with decision statistics; times are in seconds."""
 
     def __init__(self) -> None:
         self._journal_file = io.BytesIO()
@@ -30,7 +30,7 @@ class Cluster:
         self.store.create(POD, [Key(f"default/{name}")], [{"spec": {}, "status": {}}], _at(at))
 
     def bind(self, name: str, node: str, *, start: float, at: float) -> None:
-        """Bind in the cycle from `start` on."""
+        """Bind a pod at `at`, in the cycle that began at `start`."""
         key = Key(f"default/{name}")
         self.store.replace(POD, [key], [{"spec": {"nodeName": node}, "status": {}}], _at(at))
         self.tally.on_decision(_at(start), _at(at))
@@ -40,7 +40,7 @@ class Cluster:
 
     @property
     def late(self) -> dict[str, float]:
-        """By how many seconds decisions were late, by pod."""
+        """Lateness of decisions in seconds, by pod."""
         self.journal.flush()
         lines = [json.loads(line) for line in self._journal_file.getvalue().splitlines()]
         return {line["pod"]: line["by"] / 1e9 for line in lines if line["event"] == "late"}

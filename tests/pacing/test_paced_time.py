@@ -21,7 +21,7 @@ from batkube.timing.time_rules import parse_time
 from conftest import Simulate
 
 PROFILES = {"ten": {"type": "delay", "delay": 10, "cpu": "1"}}
-#: Listens much longer than the plain scheduler takes to see a pod, on a busy machine too.
+#: A cycle much longer than the plain scheduler needs to see a pod, even on a busy machine.
 PATIENT = "paced:timeout=300ms,crash-timeout=1m"
 
 
@@ -35,7 +35,7 @@ def _notes(run: batkube.Run) -> dict[str, str]:
 
 @pytest.fixture
 def plain(tmp_path: Path) -> str:
-    """The path of a scheduler that does not know of virtual time."""
+    """The path of a scheduler that does not know virtual time."""
     source = Path(__file__).with_name("plain_scheduler.py").read_text()
     program = tmp_path / "plain"
     program.write_text(f"#!{sys.executable} -SEu\n{source}")
@@ -55,7 +55,7 @@ def test_one_decision_is_handled_per_cycle(simulate: Simulate, plain: str) -> No
     run = simulate(_jobs(0, 0, 0, 0), PROFILES, scheduler=plain, time=f"{PATIENT},base-step=300ms")
 
     starts = sorted(run.jobs["starting_time"])
-    # After a decision time jumps by twice the base step as long as jobs wait, and by nothing else here.
+    # After a decision, time jumps by twice the base step while jobs are pending.
     assert all(later - earlier > 0.599 for earlier, later in itertools.pairwise(starts))
     assert int(run.schedule["cycles"]) >= int(run.schedule["decisions"]) == 4
 
@@ -75,7 +75,7 @@ def test_a_decision_longer_than_a_cycle_is_executed_after_a_jump(simulate: Simul
         time="paced:timeout=5ms,base-step=20s,max-step=1h",
     )
 
-    # The program thinks for a fifth of a second, in which dozens of cycles pass.
+    # The program takes a fifth of a second per decision, which spans dozens of cycles.
     second = run.jobs.set_index("job_id").loc["1"]
     assert second["starting_time"] > 100 + 40 + 80
 
@@ -86,7 +86,7 @@ def test_idle_time_is_skipped_in_a_few_cycles_unless_disabled(simulate: Simulate
     steps = "paced:timeout=20ms,fast-forward=off,max-step=60s"
     slow = int(simulate(far, PROFILES, scheduler=plain, time=steps).schedule["cycles"])
 
-    # Of the simulated hour, fifty minutes or more are passed in steps of a minute.
+    # At least fifty minutes of the simulated hour are skipped in steps of a minute.
     assert slow > 50
     assert fast < 50
 
@@ -124,7 +124,7 @@ def test_a_full_node_rejects_pods_only_with_admission(simulate: Simulate, waywar
 
 
 def test_an_attached_program_reads_the_paced_clock(simulate: Simulate, wayward: str) -> None:
-    """It looks for pods once a second: of its own clock, which goes faster than the real one."""
+    """The program polls once a second on its own clock, which is faster than the real one."""
     run = simulate(
         _jobs(0, 3600, 7200),
         PROFILES,
@@ -158,7 +158,7 @@ def test_real_time_runs_at_the_requested_speed(simulate: Simulate, plain: str) -
 
 @pytest.mark.parametrize("time", [PATIENT, "realtime:speed=20"])
 def test_objects_are_created_at_their_times_in_every_time_mode(plain: str, tmp_path: Path, time: str) -> None:
-    """By the rules of 2020 what is due next happens before the clock jumps there; in real time it happens late."""
+    """By the rules of 2020 events happen before the clock jumps to their instant; in real time they happen late."""
     objects = tmp_path / "objects.yaml"
     pod = {"restartPolicy": "Never", "containers": [{"name": "c", "image": "a", "command": ["sleep", "1"]}]}
     manifests = [

@@ -1,4 +1,4 @@
-"""The server of a paced run: it answers at once, but for bindings, which wait until they are taken."""
+"""The server of a paced run answers requests at once, except for bindings, which are queued."""
 
 from __future__ import annotations
 

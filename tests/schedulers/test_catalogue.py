@@ -103,10 +103,10 @@ def test_an_invalid_file_is_rejected_with_place_and_problem(tmp_path: Path, text
     file = tmp_path / "schedulers.yaml"
     file.write_text(text)
 
-    with pytest.raises(InputError) as told:
+    with pytest.raises(InputError) as raised:
         read_catalogue([file])
-    assert str(file) in str(told.value)
-    assert problem in str(told.value)
+    assert str(file) in str(raised.value)
+    assert problem in str(raised.value)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What Kubernetes says of the columns of its tables: read from its source where that is, and kept."""
+"""Column descriptions are read from Kubernetes' source if it is available, and cached."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def put(modules: Path) -> Path:
-    """Write a source in the form that Kubernetes' own has; return the file that lists columns."""
+    """Write a source file in the format of Kubernetes'; return the file that lists columns."""
     files = {
         "kubernetes@v1.34.4/pkg/printers/internalversion/printers.go": PRINTERS,
         "apimachinery@v0.34.4/pkg/apis/meta/v1/types_swagger_doc_generated.go": (

@@ -1,4 +1,4 @@
-"""`batkube schedulers` as its users see it."""
+"""The command `batkube schedulers`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from schedulers.conftest import real_go
 
 
 class Answer:
-    """What a command printed."""
+    """The output of a command."""
 
     def __init__(self, printed: tuple[str, str]) -> None:
         self.stdout, self.stderr = printed
@@ -30,10 +30,10 @@ Shell = Callable[..., Answer]
 
 @pytest.fixture
 def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Shell:
-    """Calls `batkube schedulers`, with folders of its own for cache and configuration."""
+    """Runs `batkube schedulers` with its own cache and configuration folders."""
     if real_go() is None:
         pytest.skip("needs a Go toolchain")
-    # Go keeps its own cache below XDG_CACHE_HOME as well, unless it is told.
+    # Go's own cache is below XDG_CACHE_HOME too, unless set otherwise.
     build_cache = subprocess.run(
         [str(real_go()), "env", "GOCACHE"], capture_output=True, text=True, check=True
     ).stdout.strip()
@@ -151,7 +151,7 @@ def test_a_go_with_changed_sources_is_rejected_with_file_and_version(
 
 
 def doctored_copy(go: Toolchain, folder: Path, file: str, old: str, new: str) -> Path:
-    """Copy as much of a toolchain as the overlay is made from, with one word of it changed."""
+    """Copy the parts of a toolchain that the overlay needs, with one text changed."""
     for name in [edit.file for edit in EDITS]:
         (folder / "src" / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(go.root / "src" / name, folder / "src" / name)

@@ -1,4 +1,4 @@
-"""The definitions of a program's own kinds: read from its module, in today's form."""
+"""CustomResourceDefinitions of a program: read from its module, in the current version."""
 
 from __future__ import annotations
 

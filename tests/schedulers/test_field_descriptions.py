@@ -1,4 +1,4 @@
-"""What Kubernetes says of its types: read from its module where it is, and kept."""
+"""Field descriptions are read from Kubernetes' module if it is available, and cached."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ def test_without_the_module_there_are_no_descriptions_and_no_cache_file(modules:
 
 def test_a_corrupt_cache_file_is_replaced(modules: Path, tmp_path: Path) -> None:
     put(modules, {"definitions": {"io.k8s.api.core.v1.Pod": POD}})
-    kept = tmp_path / "cache/descriptions/v1.34.4.json"
-    kept.parent.mkdir(parents=True)
-    kept.write_text('{"io.k8s')
+    cache_file = tmp_path / "cache/descriptions/v1.34.4.json"
+    cache_file.parent.mkdir(parents=True)
+    cache_file.write_text('{"io.k8s')
 
     assert read_field_descriptions("v1.34.4", tmp_path / "cache") == WORDS
-    assert json.loads(kept.read_text()) == WORDS
+    assert json.loads(cache_file.read_text()) == WORDS
 
 
 def test_an_unwritable_cache_is_ignored(modules: Path, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The overlay: made from the toolchain in use, or refused with a reason."""
+"""The overlay: generated from the toolchain, or rejected with a reason."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def go(tmp_path_factory: pytest.TempPathFactory) -> Toolchain:
 
 @pytest.fixture
 def invented(tmp_path: Path) -> Path:
-    """A Go installation that consists of the anchors and nothing else."""
+    """A Go installation that contains only the anchors of the edits."""
     (tmp_path / "VERSION").write_text("go1.26.3\ntime 2026-01-01T00:00:00Z\n")
     for edit in EDITS:
         path = tmp_path / "src" / edit.file
@@ -122,7 +122,7 @@ def test_the_digest_changes_with_any_file(invented: Path) -> None:
 def test_an_installed_batkube_contains_its_go_files() -> None:
     build = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["tool"]["hatch"]["build"]
 
-    # Where go_source_folder() looks first: beside the packages of Python.
+    # The first place that go_source_folder() checks: inside the Python package.
     assert build["targets"]["wheel"]["force-include"]["go/_std"] == "batkube/go/_std"
     assert (REPOSITORY / "go/_std" / "runtime").is_dir()
 
@@ -172,6 +172,6 @@ def test_the_overlay_compiles_and_links_for_both_architectures(
     )
 
     assert done.returncode == 0, done.stderr
-    # Where an ELF file says for which machine it is.
+    # The field of an ELF header with the machine type.
     machine = int.from_bytes((tmp_path / "talker").read_bytes()[18:20], "little")
     assert machine == {"amd64": 62, "arm64": 183}[architecture]

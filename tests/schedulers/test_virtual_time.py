@@ -1,4 +1,4 @@
-"""Small Go programs on the virtual clock: what they see of time and chance, and what they tell."""
+"""Small Go programs on the virtual clock: time, randomness, and what they report to the coordinator."""
 
 from __future__ import annotations
 
@@ -273,7 +273,7 @@ def test_eight_conversations_take_exactly_as_long_as_the_slowest_waits(
 
 
 def answer_everything(specimen: Specimen, listener: socket.socket) -> int:
-    """Answer each line at once, in real time; move the clock while nobody waits for an answer."""
+    """Answer each line at once, in real time; advance the clock while no request is pending."""
     answered = 0
     with selectors.DefaultSelector() as selector:
         selector.register(listener, selectors.EVENT_READ)
@@ -323,7 +323,7 @@ def test_a_collection_advances_no_clock_and_loses_no_timer(start: Start) -> None
             specimen.wait_idle()
 
             assert specimen.page.now == START_NS + second * 10**9
-            # Not the runtime's, which would otherwise give freed memory back in steps.
+            # Not the runtime's timer, which would otherwise release freed memory in steps.
             assert specimen.page.next_timer == START_NS + (second + 1) * 10**9
             specimen.page.now = START_NS + (second + 1) * 10**9
         assert specimen.finish(granted=True) == ["collections 4"]
@@ -368,11 +368,11 @@ def test_without_a_page_the_same_binary_runs_on_real_time(specimen_binary: Path)
         subprocess.run([str(specimen_binary), "chance"], capture_output=True, text=True, check=True).stdout
         for _ in range(2)
     ]
-    with pytest.raises(subprocess.TimeoutExpired) as told:
+    with pytest.raises(subprocess.TimeoutExpired) as raised:
         subprocess.run([str(specimen_binary), "sleep"], capture_output=True, timeout=0.3, check=False)
 
     assert drawn[0] != drawn[1]
-    assert b"2000-01-01" not in (told.value.stdout or b"")
+    assert b"2000-01-01" not in (raised.value.stdout or b"")
 
 
 def test_a_wrong_page_is_rejected(specimen_binary: Path, tmp_path: Path) -> None:

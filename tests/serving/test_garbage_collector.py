@@ -1,4 +1,4 @@
-"""Garbage is collected when nobody waits."""
+"""Garbage is collected when no client waits."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class _Cycle:
 
 
 def _is_collected(changes: Callable[[int], int], ticks: int) -> bool:
-    """Say whether a cycle is gone after so many ticks; `changes` tells how much was done before the n-th."""
+    """Return whether a reference cycle is freed after some ticks; `changes` returns the change counter at each."""
 
     async def watch() -> bool:
         asked = 0

@@ -1,4 +1,4 @@
-"""DaemonSets: a pod per node that may have one (as pkg/controller/daemon)."""
+"""DaemonSets: one pod per eligible node (Kubernetes: pkg/controller/daemon)."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def probed(world: Cluster, image: str, **limits: int | str) -> dict[str, Any]:
 
 
 def images(world: Cluster) -> list[tuple[str, str]]:
-    """Return on which node which pods are that stay."""
+    """Return node and image of each pod that is not being deleted."""
     alive = [pod for pod in world.pods() if "deletionTimestamp" not in pod["metadata"]]
     return sorted((pod["spec"].get("nodeName", ""), pod["spec"]["containers"][0]["image"]) for pod in alive)
 
@@ -177,7 +177,7 @@ def test_a_surge_is_limited_and_unavailable_pods_do_not_count(world: Cluster) ->
     world.change("daemonsets.apps", "default/agent", template=probed(world, "agent:2")["spec"]["template"])
     world.run(1)
 
-    # Of an old and a new pod that are both not ready only the new one is kept.
+    # If neither the old nor the new pod is ready, only the new one is kept.
     assert images(world) == [(f"node-{number}", "agent:2") for number in range(4)]
 
 

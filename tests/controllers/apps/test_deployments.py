@@ -1,4 +1,4 @@
-"""Deployments roll out, back, scale and pause as `kubectl rollout` expects."""
+"""Deployments roll out, roll back, scale and pause as `kubectl rollout` expects."""
 
 from __future__ import annotations
 

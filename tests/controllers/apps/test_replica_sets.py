@@ -1,4 +1,4 @@
-"""ReplicaSets keep their size, adopt, release and choose their victims."""
+"""ReplicaSets maintain their size, adopt and release pods, and choose which pods to delete."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""StatefulSets: names that stay, one after the other, and back again (as pkg/controller/statefulset)."""
+"""StatefulSets: stable names, ordered creation, reverse deletion (Kubernetes: pkg/controller/statefulset)."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def test_a_pod_that_is_ready_is_deleted_only_after_min_ready_seconds(world: Clus
 def test_the_retention_policy_deletes_claims_with_the_set_or_on_scale_down(
     world: Cluster, when_deleted: str, when_scaled: str, after_scaling: list[str], after_deletion: list[str]
 ) -> None:
-    """A pod that is lost, and comes again, finds its claim under every policy."""
+    """A deleted pod that is recreated keeps its claim under every policy."""
     claim = {"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"]}}
     policy = {"whenDeleted": when_deleted, "whenScaled": when_scaled}
     body = stateful_set(world, 2, volumeClaimTemplates=[claim], persistentVolumeClaimRetentionPolicy=policy)

@@ -1,4 +1,4 @@
-"""HorizontalPodAutoscalers at work."""
+"""HorizontalPodAutoscalers scale a Deployment."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def autoscaler(name: str = "web", target: str = "web", **spec: object) -> dict[s
 
 
 def cluster(*objects: dict[str, Any]) -> Cluster:
-    """Return a cluster whose containers are busy for a while, with a Deployment of two and these autoscalers."""
+    """Return a cluster with busy containers, a Deployment of two replicas and the given objects."""
     world = Cluster("4x4,16Gi", rules=[ContainerRule("rules.yaml: [0]", image="app", cpu=BUSY)])
     world.create("deployments.apps", world.deployment(replicas=2))
     for one in objects:
@@ -41,8 +41,8 @@ def size(world: Cluster) -> int:
 
 
 def status(world: Cluster, name: str = "web") -> dict[str, Any]:
-    told: dict[str, Any] = world.get("horizontalpodautoscalers.autoscaling", f"default/{name}")["status"]
-    return told
+    result: dict[str, Any] = world.get("horizontalpodautoscalers.autoscaling", f"default/{name}")["status"]
+    return result
 
 
 def conditions(world: Cluster, name: str = "web") -> dict[str, tuple[str, str]]:
@@ -71,7 +71,7 @@ def test_a_target_scales_up_under_load_and_down_five_minutes_later() -> None:
 
 
 def test_a_shared_load_is_met_by_enough_pods() -> None:
-    """Two cores of work at first, five after ten minutes, one after half an hour; each pod is to do half a core."""
+    """The load is two cores, five after ten minutes, one after half an hour; the target is half a core per pod."""
     load = UsageCurve(
         ((seconds(0), 2000), (seconds(600), 2000), (seconds(600), 5000), (seconds(1800), 5000), (seconds(1800), 1000))
     )

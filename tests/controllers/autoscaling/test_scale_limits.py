@@ -1,4 +1,4 @@
-"""How fast an autoscaler may go: bounds, rates, windows."""
+"""Limits of scaling: bounds, rates, stabilization windows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def at(second: int) -> Instant:
 
 
 def behaviour(up: dict[str, Any] | None = None, down: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Return rules as the API server completes them."""
+    """Return scaling rules with the defaults of the API server."""
     percent = {"type": "Percent", "value": 100, "periodSeconds": 15}
     ups = {"stabilizationWindowSeconds": 0, "selectPolicy": "Max", "policies": [percent]}
     return {

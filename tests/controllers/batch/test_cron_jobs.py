@@ -1,4 +1,4 @@
-"""CronJobs start Jobs on time, and say why when they cannot."""
+"""CronJobs create Jobs on schedule, and report why they do not."""
 
 from __future__ import annotations
 

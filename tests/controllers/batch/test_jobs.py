@@ -1,4 +1,4 @@
-"""Jobs complete, fail, retry, wait, index, suspend and expire as the real controller does it."""
+"""Jobs complete, fail, retry, back off, index, suspend and expire like those of the real controller."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_with_a_limit_per_index_other_indexes_continue(world: Cluster) -> None:
 
 
 def fail(world: Cluster, pod: dict[str, Any], code: int = 1) -> None:
-    """Let a pod fail from outside, as a kubelet would report it."""
+    """Report a failed pod, as a kubelet would."""
     containers = [
         {
             **one,

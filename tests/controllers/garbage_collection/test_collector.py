@@ -1,4 +1,4 @@
-"""Garbage collection: background, foreground, orphan, and owners that never were."""
+"""Garbage collection: background, foreground, orphan, and owners that never existed."""
 
 from __future__ import annotations
 

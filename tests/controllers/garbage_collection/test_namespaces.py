@@ -1,4 +1,4 @@
-"""Namespaces that go take everything along, and new ones get their service account."""
+"""Deleted namespaces are emptied, and new ones get their service account."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_namespace_is_deleted_when_empty_and_reports_its_remaining_content(wor
 
 
 def remove_finalizers(world: Cluster, storage: str, key: str) -> None:
-    """Take the finalizers from an object that waits for them."""
+    """Remove the finalizers of an object that is being deleted."""
     held = world.get(storage, key)
     metadata = {name: value for name, value in held["metadata"].items() if name != "finalizers"}
     world.api.update(storage, {**held, "metadata": {**metadata, "deletionGracePeriodSeconds": 0}}, world.now)
@@ -112,7 +112,7 @@ def test_a_namespace_is_checked_again_at_the_times_of_the_real_controller(world:
     world.run(0.2)
     assert "deletionTimestamp" in world.get("pods", "lab/slow")["metadata"]
 
-    # It has looked after 5 s, and 5 s after what it wrote then, and then every half of the pod's 30 s and a second.
+    # Checks are after 5 s, 5 s after the change of conditions, and then every half of the pod's 30 s plus one second.
     world.run(36.8)
     assert not [key for key in world.store.all("pods") if key.startswith("lab/")]
     assert "lab" in world.store.all("namespaces")

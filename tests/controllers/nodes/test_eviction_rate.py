@@ -1,4 +1,4 @@
-"""How fast lost nodes are emptied, by zone (Kubernetes: pkg/controller/nodelifecycle, ComputeZoneState)."""
+"""The eviction rate of failed nodes by zone (Kubernetes: pkg/controller/nodelifecycle, ComputeZoneState)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def nodes(ready: int, lost: int, zone: str = "a") -> list[KubeObject]:
 
 
 def eviction_times(pace: EvictionRateLimiter, there: list[KubeObject], count: int = 3) -> list[float | None]:
-    """Return in how many seconds the next nodes of the last one's zone may be emptied."""
+    """Return after how many seconds the next nodes in the last node's zone may be evicted."""
     instants: list[float | None] = []
     for _ in range(count):
         turn = pace.next_eviction_at(there[-1])

@@ -1,4 +1,4 @@
-"""The addresses behind Services are told: in Endpoints, in slices, and in slices of Endpoints kept by hand."""
+"""Endpoints and EndpointSlices of Services, and slices mirrored from Endpoints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files with secrets in them."""
+"""Files that contain secrets."""
 
 from __future__ import annotations
 

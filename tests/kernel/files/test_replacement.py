@@ -1,4 +1,4 @@
-"""A file is written whole or not at all, and what a link leads to is left alone."""
+"""Files are replaced atomically, and the targets of links are left alone."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ def test_a_link_is_replaced_and_its_target_is_left_alone(tmp_path: Path) -> None
 def test_a_pipe_is_written_directly(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    heard: list[bytes] = []
-    reader = threading.Thread(target=lambda: heard.append(pipe.read_bytes()), daemon=True)
+    received: list[bytes] = []
+    reader = threading.Thread(target=lambda: received.append(pipe.read_bytes()), daemon=True)
     reader.start()
 
     write_atomically(pipe, b"new")
     reader.join(timeout=30)
 
-    assert heard == [b"new"]
+    assert received == [b"new"]
     assert pipe.is_fifo()
 
 

@@ -1,4 +1,4 @@
-"""YAML files that people write."""
+"""YAML input files."""
 
 from __future__ import annotations
 

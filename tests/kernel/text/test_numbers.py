@@ -1,4 +1,4 @@
-"""Numbers out of long texts: the same as Python reads, in no time."""
+"""Parsing of long numbers: same results as Python's, in linear time."""
 
 from __future__ import annotations
 

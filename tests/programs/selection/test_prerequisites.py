@@ -1,4 +1,4 @@
-"""What must be there before programs start."""
+"""Objects that must exist before programs start."""
 
 from __future__ import annotations
 
@@ -82,9 +82,9 @@ def test_prerequisites_are_applied_through_the_api(tmp_path: Path) -> None:
 
 
 def test_missing_definitions_are_reported_with_a_remedy(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="the definitions of its kinds are missing") as told:
+    with pytest.raises(InputError, match="the definitions of its kinds are missing") as raised:
         prerequisites_of([program_in(tmp_path)], [], ResourceModel.REQUESTS)
-    assert "`batkube schedulers build queueing`" in str(told.value)
+    assert "`batkube schedulers build queueing`" in str(raised.value)
 
 
 def test_an_object_without_a_definition_is_rejected_with_program_and_name(tmp_path: Path) -> None:
@@ -92,9 +92,9 @@ def test_an_object_without_a_definition_is_rejected_with_program_and_name(tmp_pa
     prerequisites = prerequisites_of([program_in(tmp_path)], [], ResourceModel.REQUESTS)
     server = make_server(World(Streams(0)))
 
-    with pytest.raises(InputError) as told:
+    with pytest.raises(InputError) as raised:
         install(prerequisites, server.api.manifest_client(server.token))
-    assert str(told.value).startswith(
+    assert str(raised.value).startswith(
         "program 'queueing': Queue default: is refused by the API: "
         'no matches for kind "Queue" in version "example.org/v1"'
     )

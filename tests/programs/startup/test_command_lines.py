@@ -1,4 +1,4 @@
-"""How outside programs are started: from their catalogue entry, with what the user gives on top."""
+"""Start-up of external programs: catalogue entries combined with the user's options."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_kube_scheduler_is_started_with_our_kubeconfig_and_without_an_election(t
 
 
 def test_a_users_argument_replaces_the_default(tmp_path: Path) -> None:
-    """Given twice, most flags of Go programs mean the last, but lists of controllers would add up."""
+    """If a flag occurs twice, most Go programs use the last value, but lists of controllers are merged."""
     command, _ = _started(_scheduler(arguments=("--v=4", "--secure-port=10259")), tmp_path)
 
     assert command[1:] == [f"--config={tmp_path}/configuration.yaml", "--v=4", "--secure-port=10259"]
@@ -104,26 +104,26 @@ def test_an_old_version_gets_its_own_configuration_and_api_versions(tmp_path: Pa
 
 
 def test_the_users_configuration_is_passed_on_except_for_the_kubeconfig(tmp_path: Path) -> None:
-    given = _file(
+    config = _file(
         tmp_path,
         "clientConnection: {qps: 200, kubeconfig: /etc/kubernetes/scheduler.conf}\n"
         "podMaxBackoffSeconds: 3\n"
         "profiles: [{schedulerName: a}, {schedulerName: b, pluginConfig: [{name: X, args: {weight: 7}}]}]\n"
         "extenders: [{urlPrefix: 'http://127.0.0.1:1', filterVerb: filter}]\n",
     )
-    scheduler = _scheduler(file=given)
+    scheduler = _scheduler(file=config)
     _, content = _started(scheduler, tmp_path)
 
     assert content.pop("leaderElection") == {"leaderElect": False}
-    asked = yaml.safe_load(given.read_text())
-    asked["clientConnection"]["kubeconfig"] = f"{tmp_path}/kubeconfig"
-    assert content == asked
+    expected = yaml.safe_load(config.read_text())
+    expected["clientConnection"]["kubeconfig"] = f"{tmp_path}/kubeconfig"
+    assert content == expected
     assert served_scheduler_names(scheduler) == ["a", "b"]
 
 
 def test_leader_election_can_be_enabled(tmp_path: Path) -> None:
-    given = _file(tmp_path, "leaderElection: {leaderElect: true, leaseDuration: 30s}\n")
-    _, content = _started(_scheduler(file=given), tmp_path)
+    config = _file(tmp_path, "leaderElection: {leaderElect: true, leaseDuration: 30s}\n")
+    _, content = _started(_scheduler(file=config), tmp_path)
 
     assert content["leaderElection"] == {"leaderElect": True, "leaseDuration": "30s"}
 
@@ -144,17 +144,17 @@ _MAPPINGS = st.recursive(
 
 @settings(max_examples=40)
 @given(_MAPPINGS)
-def test_no_setting_of_the_user_is_lost(tmp_path_factory: pytest.TempPathFactory, asked: dict[str, Any]) -> None:
+def test_no_setting_of_the_user_is_lost(tmp_path_factory: pytest.TempPathFactory, user_content: dict[str, Any]) -> None:
     path = tmp_path_factory.mktemp("given") / "given.yaml"
-    asked = {**asked, "kind": "KubeSchedulerConfiguration"}
-    path.write_text(yaml.safe_dump(asked))
+    user_content = {**user_content, "kind": "KubeSchedulerConfiguration"}
+    path.write_text(yaml.safe_dump(user_content))
 
-    def missing(asked: Any, got: Any) -> bool:  # noqa: ANN401
-        if isinstance(asked, dict):
-            return any(missing(value, got.get(key, ...)) for key, value in asked.items())
-        return bool(asked != got)
+    def missing(user_content: Any, content: Any) -> bool:  # noqa: ANN401
+        if isinstance(user_content, dict):
+            return any(missing(value, content.get(key, ...)) for key, value in user_content.items())
+        return bool(user_content != content)
 
-    assert not missing(asked, _scheduler(file=path).configuration)
+    assert not missing(user_content, _scheduler(file=path).configuration)
 
 
 def test_a_scheduler_with_a_name_of_its_own_has_a_profile_of_that_name(tmp_path: Path) -> None:
@@ -178,11 +178,11 @@ def test_a_program_without_a_configuration_file_is_configured_by_arguments(tmp_p
 
 
 def test_a_users_file_is_passed_to_a_program_without_a_default_one(tmp_path: Path) -> None:
-    given = tmp_path / "given.yaml"
-    given.write_text("actions: allocate, backfill\n")
+    config = tmp_path / "given.yaml"
+    config.write_text("actions: allocate, backfill\n")
     start = ProgramStart(("--conf={configuration}",), {}, "mine")
 
-    command, content = _started(_scheduler(start=start, file=given), tmp_path)
+    command, content = _started(_scheduler(start=start, file=config), tmp_path)
 
     assert command[1:] == [f"--conf={tmp_path}/configuration.yaml"]
     assert content == {"actions": "allocate, backfill"}
@@ -213,7 +213,7 @@ def test_a_configuration_for_a_program_that_takes_none_is_rejected(tmp_path: Pat
 
 
 def _outside(*texts: str, **options: Any) -> ExternalProgram:  # noqa: ANN401
-    """Return the last of the schedulers of a scenario."""
+    """Return the last scheduler of a scenario."""
     main, *more = texts
     scenario = Scenario((Path("w.json"),), "1x1", main, more_schedulers=tuple(more), **options)
     return external_programs(scenario, lambda title, _: Path("/built") / title)[-1]
@@ -223,10 +223,13 @@ def test_a_name_is_built_and_a_path_is_used_as_it_is(tmp_path: Path) -> None:
     program = tmp_path / "mine"
     program.touch()
 
-    named, given = _outside("kube-scheduler@1.19.0"), _outside(str(program))
+    by_name, by_path = _outside("kube-scheduler@1.19.0"), _outside(str(program))
 
-    assert (named.binary, named.start) == (Path("/built/kube-scheduler@1.19.0"), program_start("kube-scheduler@1.19.0"))
-    assert (given.binary, given.start) == (program, program_start("kube-scheduler"))
+    assert (by_name.binary, by_name.start) == (
+        Path("/built/kube-scheduler@1.19.0"),
+        program_start("kube-scheduler@1.19.0"),
+    )
+    assert (by_path.binary, by_path.start) == (program, program_start("kube-scheduler"))
 
 
 def test_arguments_and_configuration_options_apply_to_the_main_scheduler(tmp_path: Path) -> None:
@@ -240,10 +243,10 @@ def test_arguments_and_configuration_options_apply_to_the_main_scheduler(tmp_pat
 
 
 def test_every_scheduler_may_have_arguments_and_a_configuration_file(tmp_path: Path) -> None:
-    given = _file(tmp_path, "profiles: [{schedulerName: third}]\n")
+    config = _file(tmp_path, "profiles: [{schedulerName: third}]\n")
 
     second = _outside(
-        "kube-scheduler", f"second=kube-scheduler@1.29.6 --feature-gates=A=true,B=false '--config={given}'"
+        "kube-scheduler", f"second=kube-scheduler@1.29.6 --feature-gates=A=true,B=false '--config={config}'"
     )
 
     assert (second.name, second.serves, second.folder) == ("kube-scheduler@1.29.6", "second", "second")
@@ -267,7 +270,7 @@ def _attached(*texts: str) -> tuple[ExternalProgram, ...]:
 def test_an_attached_program_has_its_own_arguments_and_serves_no_pods(tmp_path: Path) -> None:
     program = tmp_path / "descheduler"
     program.touch()
-    manager, plain, told = _attached(
+    manager, plain, with_placeholder = _attached(
         "kube-controller-manager@1.34.4 --v=4 '--name=a b'",
         f"{program} --dry-run",
         f"{program} --client={{kubeconfig}}",
@@ -276,9 +279,9 @@ def test_an_attached_program_has_its_own_arguments_and_serves_no_pods(tmp_path: 
     assert _started(manager, tmp_path)[0][-2:] == ["--v=4", "--name=a b"]
     assert f"--kubeconfig={tmp_path}/kubeconfig" in _started(manager, tmp_path)[0]
     assert _started(plain, tmp_path)[0] == [str(program), f"--kubeconfig={tmp_path}/kubeconfig", "--dry-run"]
-    assert _started(told, tmp_path)[0] == [str(program), f"--client={tmp_path}/kubeconfig"]
-    assert [served_scheduler_names(one) for one in (manager, plain, told)] == [[], [], []]
-    assert [one.folder for one in (manager, plain, told)] == [
+    assert _started(with_placeholder, tmp_path)[0] == [str(program), f"--client={tmp_path}/kubeconfig"]
+    assert [served_scheduler_names(one) for one in (manager, plain, with_placeholder)] == [[], [], []]
+    assert [one.folder for one in (manager, plain, with_placeholder)] == [
         "attached-1-kube-controller-manager",
         "attached-2-descheduler",
         "attached-3-descheduler",

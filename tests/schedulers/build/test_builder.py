@@ -1,4 +1,4 @@
-"""Builds: by name or from a folder, kept, and made once."""
+"""Builds: by name or from a folder, cached, and done once."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from schedulers.conftest import needs_go
 
 @pytest.fixture
 def module(tmp_path: Path) -> Path:
-    """A researcher's own module, with a scheduler in it that does not do much."""
+    """A user's module that contains a trivial scheduler."""
     folder = tmp_path / "module"
     (folder / "cmd" / "mine").mkdir(parents=True)
     (folder / "go.mod").write_text("module example.com/mine\n\ngo 1.24\n")
@@ -50,28 +50,28 @@ def test_a_folder_is_rebuilt_when_it_has_changed(module: Path, tmp_path: Path) -
 def test_a_concurrent_build_waits_for_the_first(module: Path, tmp_path: Path) -> None:
     wanted = local_recipe(module, "./cmd/mine")
     binary = build_path(wanted, tmp_path)
-    told: list[str] = []
+    reports: list[str] = []
     has_told = threading.Event()
 
     def report(text: str) -> None:
-        told.append(text)
+        reports.append(text)
         has_told.set()
 
     second = threading.Thread(target=ensure_built, args=(wanted, tmp_path, report))
     with file_lock(lock_of(binary.parent), lambda: None):
         second.start()
         assert has_told.wait(30)
-        assert told == ["waiting for another build of mine"]
+        assert reports == ["waiting for another build of mine"]
         assert not binary.exists()
     second.join()
 
-    assert told[-1] == "built mine"
+    assert reports[-1] == "built mine"
     assert sorted(path.name for path in binary.parent.iterdir()) == [".overlay", "build.json", "mine"]
 
 
 @pytest.fixture
 def published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The path of a module that is published, and needs another that is not; on a module proxy made of files."""
+    """The path of a published module that requires an unpublished one, on a module proxy made of files."""
     proxy = tmp_path / "proxy"
     publish(
         proxy,
@@ -95,7 +95,7 @@ def published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def publish(proxy: Path, name: str, files: dict[str, str]) -> None:
-    """Write what a module proxy answers (go.dev/ref/mod, "GOPROXY protocol")."""
+    """Write the responses of a module proxy (go.dev/ref/mod, "GOPROXY protocol")."""
     folder = proxy / name / "@v"
     folder.mkdir(parents=True)
     (folder / "v0.1.0.info").write_text('{"Version": "v0.1.0"}')
@@ -121,11 +121,11 @@ def test_a_module_that_replaces_another_is_built_in_a_copy(published: str, tmp_p
 def test_a_version_that_does_not_exist_is_an_input_error(
     published: str, tmp_path: Path, module: str, version: str
 ) -> None:
-    with pytest.raises(InputError) as told:
+    with pytest.raises(InputError) as reports:
         ensure_built(BuildRecipe("tiny", module, version, "./whole", go_mod=GoMod.COPY), tmp_path / "cache")
 
-    assert f"{module} has no version {version} that can be downloaded" in str(told.value)
-    assert "`batkube schedulers list` shows the versions of tiny that are known" in str(told.value)
+    assert f"{module} has no version {version} that can be downloaded" in str(reports.value)
+    assert "`batkube schedulers list` shows the versions of tiny that are known" in str(reports.value)
     assert not [path for path in (tmp_path / "cache" / "programs").iterdir() if path.is_dir()], "nothing is left of it"
     assert published == "example.com/tiny"
 
@@ -159,12 +159,12 @@ def test_definitions_are_stored_and_removed_with_their_program(tmp_path: Path, p
 def test_our_main_package_for_a_published_module_is_built_once(published: str, tmp_path: Path) -> None:
     main = f'package main\n\nimport "{published}/alone"\n\nfunc main() {{ println(alone.Text) }}\n'
     wanted = BuildRecipe("tiny", published, "v0.1.0", "", main=main, missing_modules=("example.com/part",))
-    told: list[str] = []
+    reports: list[str] = []
 
     binary = ensure_built(wanted, tmp_path / "cache")
-    assert ensure_built(wanted, tmp_path / "cache", told.append) == binary
+    assert ensure_built(wanted, tmp_path / "cache", reports.append) == binary
 
-    assert told == []
+    assert reports == []
     assert subprocess.run([binary], capture_output=True, text=True, check=True).stderr == "alone\n"
 
 
@@ -202,23 +202,23 @@ def test_a_build_is_outdated_after_a_change_of_recipe_entry_or_go(published: str
 
 @needs_go
 def test_progress_is_reported_step_by_step(module: Path, tmp_path: Path) -> None:
-    told: list[str] = []
+    reports: list[str] = []
 
-    ensure_built(local_recipe(module, "./cmd/mine"), tmp_path, told.append)
+    ensure_built(local_recipe(module, "./cmd/mine"), tmp_path, reports.append)
 
-    assert told[0] == "building mine"
-    assert told[1] == "downloading modules"
-    assert told[-1] == "built mine"
+    assert reports[0] == "building mine"
+    assert reports[1] == "downloading modules"
+    assert reports[-1] == "built mine"
 
 
 @needs_go
 def test_a_compile_error_in_a_folder_is_an_input_error_with_the_compilers_lines(module: Path, tmp_path: Path) -> None:
     (module / "cmd" / "mine" / "main.go").write_text("package main\n\nfunc main() { undefined() }\n")
 
-    with pytest.raises(InputError) as told:
+    with pytest.raises(InputError) as reports:
         ensure_built(local_recipe(module, "./cmd/mine"), tmp_path)
 
-    assert str(told.value) == (
+    assert str(reports.value) == (
         f"{module}: ./cmd/mine: does not compile:\n"
         "# example.com/mine/cmd/mine\n"
         "cmd/mine/main.go:3:15: undefined: undefined"

@@ -1,4 +1,4 @@
-"""Which Go builds: the machine's where it will do, another where it will not, and a clear word where there is none."""
+"""Selection of the Go toolchain: the machine's if possible, a downloaded one otherwise, an error if there is none."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FakeGo = Callable[..., Path]
 
 @pytest.fixture
 def fake_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeGo:
-    """Puts a `go` of some version on the PATH, which has others to download unless it is too old to know how."""
+    """Puts a `go` of some version on the PATH; it can download others unless it is too old."""
 
     def put(version: str, *, can_download: bool = True) -> Path:
         folder = tmp_path / "machine"
@@ -41,7 +41,7 @@ echo '{{"GOROOT": "'$root'", "GOVERSION": "'$version'"}}'
 
 
 @pytest.mark.parametrize(
-    ("own", "needs", "taken"),
+    ("own", "needs", "selected"),
     [
         ("go1.26.8", "", "go1.26.8"),
         ("go1.26.8", "1.24", "go1.26.8"),
@@ -56,15 +56,15 @@ echo '{{"GOROOT": "'$root'", "GOVERSION": "'$version'"}}'
     ],
 )
 def test_the_machines_go_is_used_if_it_is_new_enough_and_supported(
-    fake_go: FakeGo, tmp_path: Path, own: str, needs: str, taken: str
+    fake_go: FakeGo, tmp_path: Path, own: str, needs: str, selected: str
 ) -> None:
     fake_go(own)
 
-    assert select_toolchain(tmp_path / "cache", at_least=needs).version == taken
+    assert select_toolchain(tmp_path / "cache", at_least=needs).version == selected
 
 
 @pytest.mark.parametrize(
-    ("asked", "taken"),
+    ("requested", "selected"),
     [
         ("1.26", "go1.26.3"),
         ("1.26.3", "go1.26.3"),
@@ -73,24 +73,26 @@ def test_the_machines_go_is_used_if_it_is_new_enough_and_supported(
         ("1.27rc1", "go1.27rc1"),
     ],
 )
-def test_a_minor_or_a_patch_version_can_be_requested(fake_go: FakeGo, tmp_path: Path, asked: str, taken: str) -> None:
+def test_a_minor_or_a_patch_version_can_be_requested(
+    fake_go: FakeGo, tmp_path: Path, requested: str, selected: str
+) -> None:
     fake_go("go1.26.3")
 
-    assert select_toolchain(tmp_path / "cache", exactly=asked).version == taken
+    assert select_toolchain(tmp_path / "cache", exactly=requested).version == selected
 
 
 def test_a_downloaded_go_is_copied_once_and_then_reused(fake_go: FakeGo, tmp_path: Path) -> None:
     fake_go("go1.26.3")
     cache = tmp_path / "cache"
-    told: list[str] = []
+    reports: list[str] = []
     assert local_toolchain(cache, "go1.25.6") is None
 
-    first = select_toolchain(cache, exactly="1.25.6", report=told.append)
-    second = select_toolchain(cache, exactly="1.25.6", report=told.append)
+    first = select_toolchain(cache, exactly="1.25.6", report=reports.append)
+    second = select_toolchain(cache, exactly="1.25.6", report=reports.append)
 
     assert first == second == local_toolchain(cache, "go1.25.6")
     assert first.root == cache / "toolchains" / "go1.25.6"
-    assert told == ["downloading go1.25.6"]
+    assert reports == ["downloading go1.25.6"]
 
 
 def test_an_interrupted_download_is_repeated(fake_go: FakeGo, tmp_path: Path) -> None:
@@ -99,9 +101,9 @@ def test_an_interrupted_download_is_repeated(fake_go: FakeGo, tmp_path: Path) ->
     left.mkdir(parents=True)
     (left / "half").touch()
 
-    found = select_toolchain(tmp_path / "cache", exactly="1.25.6")
+    toolchain = select_toolchain(tmp_path / "cache", exactly="1.25.6")
 
-    assert [path.name for path in found.root.iterdir()] == ["bin"]
+    assert [path.name for path in toolchain.root.iterdir()] == ["bin"]
     assert not left.exists()
 
 
@@ -161,7 +163,7 @@ def test_a_missing_go_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 @needs_go
 def test_the_machines_go_reports_its_version_and_root(tmp_path: Path) -> None:
-    found = local_toolchain(tmp_path, select_toolchain(tmp_path).version)
+    toolchain = local_toolchain(tmp_path, select_toolchain(tmp_path).version)
 
-    assert found is not None
-    assert (found.root / "src" / "runtime" / "proc.go").is_file()
+    assert toolchain is not None
+    assert (toolchain.root / "src" / "runtime" / "proc.go").is_file()
