@@ -64,7 +64,10 @@ class DisruptionController(Controller):
             self.queue.add_after(key, now, _DELETION_TIMEOUT)
 
     def _disrupted_pods(self, budget: KubeObject, pods: Sequence[KubeObject], now: Instant) -> dict[str, str]:
-        """Return the evicted pods that will soon be deleted, and when each was evicted."""
+        """Return the evicted pods that will soon be deleted, and when each was evicted.
+
+        Kubernetes: buildDisruptedPodMap.
+        """
         evicted: dict[str, str] = budget.get("status", {}).get("disruptedPods") or {}
         present = {pod["metadata"]["name"] for pod in pods if not is_being_deleted(pod)}
         return {

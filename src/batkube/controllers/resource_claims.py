@@ -112,7 +112,10 @@ class ResourceClaimController(Controller):
         return self.store.get(DEVICE_CLAIM, Key(f"{pod['metadata']['namespace']}/{name}"))
 
     def _get_or_create_claim(self, pod: KubeObject, entry: KubeObject, now: Instant) -> KubeObject:
-        """Return the claim of an entry; create it if it does not exist. The pod's status may have lost its name."""
+        """Return the claim of an entry; create it if it does not exist. The pod's status may have lost its name.
+
+        Kubernetes: ensureClaim and handleClaim.
+        """
         metadata, name = pod["metadata"], entry["name"]
         for claim in self._claims.owned_by(metadata["uid"]):
             if annotations_of(claim).get(_POD_CLAIM_NAME) == name:

@@ -91,6 +91,7 @@ class DaemonSetController(PodOwnerController):
         digest: str,
         now: Instant,
     ) -> None:
+        # Kubernetes: daemon_controller.go, manage and podsShouldBeOnNode.
         pods, surges = self._by_node(owner), max_surge(owner, len(eligible)) > 0
         tolerations = _tolerations(owner)
         for name, node_pods in pods.items():
@@ -143,7 +144,10 @@ def _tolerations(owner: KubeObject) -> list[KubeObject]:
 
 
 def _can_stay(node: KubeObject, owner: KubeObject, tolerations: Sequence[KubeObject]) -> bool:
-    """Return whether a pod may stay on a node where no new pod would be created: only taints have been added."""
+    """Return whether a pod may stay on a node where no new pod would be created: only taints have been added.
+
+    Kubernetes: NodeShouldRunDaemonPod.
+    """
     if not NodeConstraints(owner["spec"]["template"]["spec"]).accepts_labels(node):
         return False
     taints = node["spec"].get("taints") or ()

@@ -103,7 +103,10 @@ class DeploymentController(Controller):
             self._recreate(deployment, owned, now)
 
     def _update_paused_condition(self, deployment: KubeObject, now: Instant) -> KubeObject:
-        """Record a pause or its end in the Progressing condition: a pause does not count towards the deadline."""
+        """Record a pause or its end in the Progressing condition: a pause does not count towards the deadline.
+
+        Kubernetes: sync.go, checkPausedConditions.
+        """
         current = condition_of(deployment, progress.PROGRESSING)
         reason = None if current is None else current["reason"]
         paused = bool(deployment["spec"].get("paused"))
@@ -121,7 +124,10 @@ class DeploymentController(Controller):
     def _sync_revision(
         self, deployment: KubeObject, new: KubeObject, old: list[KubeObject], now: Instant
     ) -> tuple[KubeObject, OwnedReplicaSets]:
-        """Set revision and annotations of the new ReplicaSet, and the revision of the deployment."""
+        """Set revision and annotations of the new ReplicaSet, and the revision of the deployment.
+
+        Kubernetes: sync.go, getNewReplicaSet.
+        """
         revision = max((plan.revision_of(replica_set) for replica_set in old), default=0) + 1
         annotations = plan.annotations_for_new(deployment, annotations_of(new), revision)
         min_ready_s = deployment["spec"].get("minReadySeconds")
@@ -193,7 +199,7 @@ class DeploymentController(Controller):
     # Scaling, rolling update, recreation, rollback
 
     def _scale(self, deployment: KubeObject, owned: OwnedReplicaSets, now: Instant) -> None:
-        """Distribute a changed size among the active ReplicaSets."""
+        """Distribute a changed size among the active ReplicaSets (Kubernetes: sync.go, scale)."""
         active = [replica_set for replica_set in owned.all if replicas_of(replica_set)]
         if len(active) <= 1:
             sizes = [(replica_set, replicas_of(deployment)) for replica_set in active or owned.all[-1:]]
@@ -214,7 +220,10 @@ class DeploymentController(Controller):
         self.write_status(deployment, progress.calculate_status(deployment, owned, now), now)
 
     def _rolling_update(self, deployment: KubeObject, owned: OwnedReplicaSets, now: Instant) -> None:
-        """Perform one step of a rolling update: scale up the new ReplicaSet, or scale down the old ones."""
+        """Perform one step of a rolling update: scale up the new ReplicaSet, or scale down the old ones.
+
+        Kubernetes: rolling.go, rolloutRolling.
+        """
         new, old = owned
         if new is None:
             deployment, new = self._create_replica_set(deployment, old, now)
@@ -231,7 +240,10 @@ class DeploymentController(Controller):
     def _scale_down_old(
         self, deployment: KubeObject, new: KubeObject, old: Sequence[KubeObject], now: Instant
     ) -> tuple[list[KubeObject], bool]:
-        """Delete unavailable old pods first, then as many available ones as maxUnavailable allows."""
+        """Delete unavailable old pods first, then as many available ones as maxUnavailable allows.
+
+        Kubernetes: rolling.go, reconcileOldReplicaSets.
+        """
         min_available = replicas_of(deployment) - plan.max_unavailable(deployment)
         new_unavailable = replicas_of(new) - _available_replicas(new)
         spare = plan.total_replicas([*old, new]) - min_available - new_unavailable
@@ -256,7 +268,7 @@ class DeploymentController(Controller):
         return replica_sets, any(after is not previous for after, previous in zip(replica_sets, old, strict=True))
 
     def _recreate(self, deployment: KubeObject, owned: OwnedReplicaSets, now: Instant) -> None:
-        """Delete all old pods; once they are gone, create the new ones."""
+        """Delete all old pods; once they are gone, create the new ones (Kubernetes: recreate.go, rolloutRecreate)."""
         new, old = owned
         if any(replicas_of(replica_set) for replica_set in old):
             old = [self._scale_replica_set(deployment, replica_set, 0, now) for replica_set in old]
@@ -269,6 +281,7 @@ class DeploymentController(Controller):
         self._sync_rollout_status(deployment, OwnedReplicaSets(new, old), now)
 
     def _has_running_old_pods(self, old: Sequence[KubeObject]) -> bool:
+        # Kubernetes: recreate.go, oldPodsRunning.
         return any(
             replica_set.get("status", {}).get("replicas", 0)
             or any(not is_finished(pod) for pod in self._pods.owned_by(replica_set["metadata"]["uid"]))
@@ -303,7 +316,7 @@ class DeploymentController(Controller):
         return written
 
     def _delete_old_replica_sets(self, deployment: KubeObject, old: Sequence[KubeObject], now: Instant) -> None:
-        """Delete the oldest revisions beyond revisionHistoryLimit."""
+        """Delete the oldest revisions beyond revisionHistoryLimit (Kubernetes: sync.go, cleanupDeployment)."""
         limit = deployment["spec"].get("revisionHistoryLimit", _NO_LIMIT)
         alive = sorted((replica_set for replica_set in old if not is_being_deleted(replica_set)), key=plan.revision_of)
         for replica_set in alive[: max(0, len(alive) - limit)]:
@@ -313,6 +326,7 @@ class DeploymentController(Controller):
                 self.client.delete(REPLICA_SET, key_of(replica_set), now)
 
     def _sync_rollout_status(self, deployment: KubeObject, owned: OwnedReplicaSets, now: Instant) -> None:
+        # Kubernetes: progress.go, syncRolloutStatus.
         status = progress.status_during_rollout(deployment, owned, now)
         if self.write_status(deployment, status, now) is deployment:
             wait = progress.delay_until_check(deployment, status, now)

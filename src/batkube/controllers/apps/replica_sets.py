@@ -48,7 +48,7 @@ class ReplicaSetController(PodOwnerController):
         self.requeue_when_available(key, replica_set, pods, now)
 
     def _manage_pods(self, replica_set: KubeObject, pods: Sequence[KubeObject], now: Instant) -> ApiError | None:
-        """Create or delete pods; return the first error, if any."""
+        """Create or delete pods; return the first error, if any (Kubernetes: manageReplicas)."""
         spec = replica_set["spec"]
         missing = spec.get("replicas", 1) - len(pods)
         if missing > 0:
@@ -65,7 +65,7 @@ class ReplicaSetController(PodOwnerController):
         return problem
 
     def _sibling_pods(self, replica_set: KubeObject) -> list[KubeObject]:
-        """Return the pods of all ReplicaSets with the same controller."""
+        """Return the pods of all ReplicaSets with the same controller (Kubernetes: getIndirectlyRelatedPods)."""
         reference = controller_of(replica_set)
         siblings = [replica_set] if reference is None else self._replica_sets.owned_by(reference["uid"])
         return [pod for sibling in siblings for pod in self.pods.owned_by(sibling["metadata"]["uid"])]
@@ -78,6 +78,7 @@ class ReplicationManager(ReplicaSetController):
 
 
 def _status(replica_set: KubeObject, pods: Sequence[KubeObject], problem: ApiError | None, now: Instant) -> KubeObject:
+    # Kubernetes: replica_set_utils.go, calculateStatus.
     spec = replica_set["spec"]
     min_ready_s = spec.get("minReadySeconds", 0)
     template_labels = (spec["template"].get("metadata") or {}).get("labels") or {}

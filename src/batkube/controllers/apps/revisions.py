@@ -47,7 +47,7 @@ class ControllerRevisions:
         return self._client.update(REVISION, {**same, "revision": following}, now)
 
     def delete_old(self, owner: KubeObject, used: Collection[str], now: Instant) -> None:
-        """Delete the oldest unused revisions beyond revisionHistoryLimit."""
+        """Delete the oldest unused revisions beyond revisionHistoryLimit (Kubernetes: truncateHistory)."""
         unused = [revision for revision in self.owned_by(owner) if revision["metadata"]["name"] not in used]
         surplus = len(unused) - owner["spec"].get("revisionHistoryLimit", 10)
         for revision in unused[: max(0, surplus)]:

@@ -125,7 +125,10 @@ class OwnedReplicaSets(NamedTuple):
 
 
 def split_replica_sets(deployment: KubeObject, replica_sets: Sequence[KubeObject]) -> OwnedReplicaSets:
-    """Split a deployment's ReplicaSets into that of the current template and the others."""
+    """Split a deployment's ReplicaSets into that of the current template and the others.
+
+    Kubernetes: FindNewReplicaSet.
+    """
     template = deployment["spec"]["template"]
     ordered = by_age(replica_sets)
     new = next(
@@ -169,13 +172,19 @@ def annotations_after_rollback(deployment: KubeObject, replica_set: KubeObject) 
 
 
 def replicas_annotations(deployment: KubeObject) -> dict[str, str]:
-    """Return the size annotations of a ReplicaSet, which distinguish scaling from a rollout."""
+    """Return the size annotations of a ReplicaSet, which distinguish scaling from a rollout.
+
+    Kubernetes: SetReplicasAnnotations.
+    """
     count = replicas_of(deployment)
     return {DESIRED_REPLICAS: str(count), MAX_REPLICAS: str(count + max_surge(deployment))}
 
 
 def is_scaling_event(deployment: KubeObject, replica_sets: Sequence[KubeObject]) -> bool:
-    """Return whether the deployment's size differs from that in the annotations of an active ReplicaSet."""
+    """Return whether the deployment's size differs from that in the annotations of an active ReplicaSet.
+
+    Kubernetes: sync.go, isScalingEvent.
+    """
     recorded = [
         int_annotation(replica_set, DESIRED_REPLICAS) for replica_set in replica_sets if replicas_of(replica_set)
     ]
@@ -206,6 +215,7 @@ def proportional_replicas(deployment: KubeObject, replica_sets: Sequence[KubeObj
     """Return the size of each active ReplicaSet after the deployment was scaled during a rollout.
 
     The change is distributed in proportion to the sizes, largest first; the largest also gets the remainder.
+    Kubernetes: sync.go, scale.
     """
     active = by_age([replica_set for replica_set in replica_sets if replicas_of(replica_set)])
     allowed = replicas_of(deployment) + max_surge(deployment) if replicas_of(deployment) else 0
@@ -226,7 +236,10 @@ def proportional_replicas(deployment: KubeObject, replica_sets: Sequence[KubeObj
 
 
 def _proportional_change(deployment: KubeObject, replica_set: KubeObject) -> int:
-    """Return the change of `replica_set` in exact proportion, rounded half away from zero."""
+    """Return the change of `replica_set` in exact proportion, rounded half away from zero.
+
+    Kubernetes: GetReplicaSetProportion.
+    """
     current = replicas_of(replica_set)
     if replicas_of(deployment) == 0:
         return -current

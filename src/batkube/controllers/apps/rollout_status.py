@@ -41,7 +41,10 @@ def with_progressing_condition(
 
 
 def _set_condition(conditions: Sequence[Condition], new: Condition) -> list[Condition]:
-    """Return the conditions with `new` last, unless one with the same type, status and reason exists."""
+    """Return the conditions with `new` last, unless one with the same type, status and reason exists.
+
+    Kubernetes: SetDeploymentCondition.
+    """
     old = next((condition for condition in conditions if condition["type"] == new["type"]), None)
     if old is not None and old["status"] == new["status"]:
         if old["reason"] == new["reason"]:
@@ -56,7 +59,10 @@ def _remove_condition(conditions: Sequence[Condition], kind: str) -> list[Condit
 
 
 def calculate_status(deployment: KubeObject, owned: OwnedReplicaSets, now: Instant) -> KubeObject:
-    """Return the status: counts of the ReplicaSets, the previous conditions, and an updated condition Available."""
+    """Return the status: counts of the ReplicaSets, the previous conditions, and an updated condition Available.
+
+    Kubernetes: sync.go, calculateStatus.
+    """
     replica_sets, new = owned.all, owned.new
     available = _sum_of(replica_sets, "availableReplicas")
     counts = {
@@ -90,7 +96,7 @@ def _sum_of(replica_sets: Sequence[KubeObject], field: str) -> int:
 
 
 def is_complete(deployment: KubeObject, status: KubeObject) -> bool:
-    """Return whether all pods are new and available, and no old ones remain."""
+    """Return whether all pods are new and available, and no old ones remain (Kubernetes: DeploymentComplete)."""
     desired = replicas_of(deployment)
     return all(status.get(field, 0) == desired for field in ("updatedReplicas", "replicas", "availableReplicas")) and (
         status.get("observedGeneration", 0) >= deployment["metadata"].get("generation", 0)
@@ -140,6 +146,7 @@ def _update_progressing(
 
 
 def _has_progressed(old: KubeObject, new: KubeObject) -> bool:
+    # Kubernetes: DeploymentProgressing.
     def left_over(status: KubeObject) -> int:
         count: int = status.get("replicas", 0) - status.get("updatedReplicas", 0)
         return count
@@ -150,6 +157,7 @@ def _has_progressed(old: KubeObject, new: KubeObject) -> bool:
 
 
 def _has_timed_out(deployment: KubeObject, progressing: Condition | None, now: Instant) -> bool:
+    # Kubernetes: DeploymentTimedOut.
     if progressing is None or progressing["reason"] == COMPLETE:
         return False
     return progressing["reason"] == TIMED_OUT or _deadline(deployment, progressing) < now
@@ -161,7 +169,10 @@ def _deadline(deployment: KubeObject, progressing: Condition) -> Instant:
 
 
 def delay_until_check(deployment: KubeObject, status: KubeObject, now: Instant) -> Duration | None:
-    """Return the delay until the progress deadline must be checked again; None if not at all."""
+    """Return the delay until the progress deadline must be checked again; None if not at all.
+
+    Kubernetes: requeueStuckDeployment.
+    """
     current = condition_of(deployment, PROGRESSING)
     if not has_progress_deadline(deployment) or current is None or current["reason"] == TIMED_OUT:
         return None

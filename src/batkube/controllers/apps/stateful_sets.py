@@ -98,7 +98,10 @@ class StatefulSetController(PodOwnerController):
         return False
 
     def _rolling_update(self, owner: KubeObject, pods: list[KubeObject], update: KubeObject, now: Instant) -> None:
-        """Delete the last pod with an old template, unless a later pod is not available yet; it is then recreated."""
+        """Delete the last pod with an old template, unless a later pod is not available yet; it is then recreated.
+
+        Kubernetes: stateful_set_control.go, updateStatefulSet.
+        """
         for pod in pods:
             if pod["metadata"]["labels"].get(REVISION_LABEL) != _name(update) and not is_being_deleted(pod):
                 self.pod_control.delete(owner, pod, now)
@@ -131,7 +134,10 @@ class StatefulSetController(PodOwnerController):
         self._claims.update_owners(owner, pod, is_desired=True, now=now)
 
     def _create_claim(self, owner: KubeObject, claim: KubeObject, pod_name: str, now: Instant) -> None:
-        """Create a claim for the pod's data, unless its predecessor has left one."""
+        """Create a claim for the pod's data, unless its predecessor has left one.
+
+        Kubernetes: createPersistentVolumeClaims.
+        """
         namespace, metadata = owner["metadata"]["namespace"], claim["metadata"]
         name = f"{metadata['name']}-{pod_name}"
         if self.store.get(CLAIM, Key(f"{namespace}/{name}")) is None:
@@ -173,6 +179,7 @@ def _min_ready_s(owner: KubeObject) -> int:
 
 
 def _is_healthy(pod: KubeObject) -> bool:
+    # Kubernetes: isHealthy.
     return phase_of(pod) == "Running" and is_ready(pod) and not is_being_deleted(pod)
 
 

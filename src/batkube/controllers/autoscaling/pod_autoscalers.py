@@ -155,7 +155,7 @@ class HorizontalPodAutoscalerController(Controller):
     def _recommend(
         self, key: Key, reconciliation: _Reconciliation, scale: KubeObject, history: ScaleHistory
     ) -> _Recommendation:
-        """Return the recommended size of the target. Raises _ScalingFailed."""
+        """Return the recommended size of the target (Kubernetes: reconcileAutoscaler). Raises _ScalingFailed."""
         size: int = scale["spec"].get("replicas", 0)
         bounds = ReplicaBounds(reconciliation.spec.get("minReplicas", 1), reconciliation.spec["maxReplicas"])
         if size == 0 and bounds.min_replicas != 0:
@@ -178,7 +178,10 @@ class HorizontalPodAutoscalerController(Controller):
     def _recommend_by_metrics(
         self, key: Key, reconciliation: _Reconciliation, pods: list[KubeObject], size: int
     ) -> tuple[int, str, list[KubeObject]]:
-        """Return the largest size that a metric requires, the metric's name, and the current metrics."""
+        """Return the largest size that a metric requires, the metric's name, and the current metrics.
+
+        Kubernetes: computeReplicasForMetrics.
+        """
         specs = reconciliation.spec.get("metrics") or ()
         desired, name, metrics = 0, "", list[KubeObject]()
         failures: list[MetricUnavailable] = []
@@ -207,7 +210,10 @@ class HorizontalPodAutoscalerController(Controller):
         return desired, name, metrics
 
     def _pods(self, key: Key, reconciliation: _Reconciliation, scale: KubeObject) -> list[KubeObject]:
-        """Return the pods of the target. Raises _ScalingFailed if another autoscaler selects them, too."""
+        """Return the pods of the target. Raises _ScalingFailed if another autoscaler selects them, too.
+
+        Kubernetes: validateAndParseSelector.
+        """
         text = scale["status"].get("selector", "")
         if not text:
             message = "the HPA target's scale is missing a selector"

@@ -72,7 +72,10 @@ class _PodGroups(NamedTuple):
 def calculate_replicas(
     target: Target, pods: Sequence[KubeObject], use: PodUsage, size: int, now: Instant
 ) -> ReplicaProposal:
-    """Return the proposed number of replicas for a target of size `size`. Raises CalculationFailed."""
+    """Return the proposed number of replicas for a target of size `size`. Raises CalculationFailed.
+
+    Kubernetes: GetResourceReplicas.
+    """
     samples = _samples(target, pods, use, now)
     if not pods:
         raise CalculationFailed("no pods returned by selector while calculating replica count")
@@ -117,6 +120,7 @@ def _samples(target: Target, pods: Iterable[KubeObject], use: PodUsage, now: Ins
 
 
 def _group_pods(pods: Iterable[KubeObject], samples: Samples, resource: str, now: Instant) -> _PodGroups:
+    # Kubernetes: groupPods.
     ready_count = 0
     unready, missing, ignored = list[str](), list[str](), list[str]()
     for pod in pods:
@@ -146,6 +150,7 @@ def _is_unready(pod: KubeObject, now: Instant) -> bool:
 
 
 def _requests(target: Target, pods: Iterable[KubeObject]) -> dict[str, int]:
+    # Kubernetes: calculatePodRequests.
     return {_pod_name(pod): _request(target, pod) for pod in pods}
 
 
@@ -174,6 +179,7 @@ def _request(target: Target, pod: KubeObject) -> int:
 
 
 def _usage(target: Target, samples: Samples, requests: Mapping[str, int]) -> _Usage:
+    # Kubernetes: GetResourceUtilizationRatio.
     if target.utilisation_percent is None:
         assert target.average is not None
         average = sum(samples.values()) // len(samples)

@@ -83,6 +83,7 @@ class ScaleHistory:
         changes.append((now, abs(replicas - size)))
 
     def _stabilize_by_default(self, desired: int, now: Instant) -> tuple[int, tuple[str, str]]:
+        # Kubernetes: stabilizeRecommendation.
         recent = [
             recommendation for recommendation in self._recommendations if recommendation[0] >= now - _DOWNSCALE_WINDOW
         ]
@@ -90,6 +91,7 @@ class ScaleHistory:
         return max((desired, *(replicas for _, replicas in recent))), _STABILIZED_DOWN
 
     def _stabilize(self, size: int, desired: int, behaviour: KubeObject, now: Instant) -> tuple[int, tuple[str, str]]:
+        # Kubernetes: stabilizeRecommendationWithBehaviors.
         up_window = seconds(behaviour["scaleUp"].get("stabilizationWindowSeconds") or 0)
         down_s = behaviour["scaleDown"].get("stabilizationWindowSeconds")
         down_window = _DOWNSCALE_WINDOW if down_s is None else seconds(down_s)
@@ -103,6 +105,7 @@ class ScaleHistory:
     def _limit_rate(
         self, size: int, stabilized: int, bounds: ReplicaBounds, behaviour: KubeObject, now: Instant
     ) -> tuple[int, tuple[str, str]]:
+        # Kubernetes: convertDesiredReplicasWithBehaviorRate.
         if stabilized > size:
             rate_limit = max(size, self._rate_limit(size, behaviour["scaleUp"], now, is_up=True))
             maximum, limit = (
@@ -118,7 +121,10 @@ class ScaleHistory:
         return stabilized, _WITHIN
 
     def _rate_limit(self, size: int, rules: KubeObject, now: Instant, *, is_up: bool) -> int:
-        """Return the furthest size that the policies of one direction allow."""
+        """Return the furthest size that the policies of one direction allow.
+
+        Kubernetes: calculateScaleUpLimitWithScalingRules.
+        """
         choice = rules.get("selectPolicy", "Max")
         if choice == "Disabled":
             return size
@@ -127,12 +133,13 @@ class ScaleHistory:
         return max(limits) if (choice == "Max") == is_up else min(limits)
 
     def _size_before(self, size: int, policy: KubeObject, now: Instant) -> int:
-        """Return the size at the start of a policy's period."""
+        """Return the size at the start of a policy's period (Kubernetes: getReplicasChangePerPeriod)."""
         start = now - seconds(policy["periodSeconds"])
         return size - _sum_after(self._ups, start) + _sum_after(self._downs, start)
 
 
 def _limit_rate_by_default(size: int, stabilized: int, bounds: ReplicaBounds) -> tuple[int, tuple[str, str]]:
+    # Kubernetes: convertDesiredReplicasWithRules.
     rate_limit = max(_UP_FACTOR * size, _UP_MINIMUM)
     maximum, limit = (
         (rate_limit, _TOO_FAST_UP) if bounds.max_replicas > rate_limit else (bounds.max_replicas, _TOO_MANY)

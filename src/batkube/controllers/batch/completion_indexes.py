@@ -30,7 +30,10 @@ def all_indexes(completions: int) -> int:
 
 
 def parse_indexes(text: str, completions: int) -> int:
-    """Parse a set of indexes; ignores invalid parts and indexes beyond `completions`."""
+    """Parse a set of indexes; ignores invalid parts and indexes beyond `completions`.
+
+    Kubernetes: parseIndexesFromString.
+    """
     indexes = 0
     for part in filter(None, text.split(",")):
         first, _, last = part.partition("-")
@@ -51,6 +54,9 @@ def format_indexes(indexes: int) -> str:
 
 
 def first_missing(taken: int, count: int, completions: int) -> list[int]:
-    """Return the lowest `count` indexes that are not in `taken`, or fewer if there are not so many."""
+    """Return the lowest `count` indexes that are not in `taken`, or fewer if there are not so many.
+
+    Kubernetes: firstPendingIndexes.
+    """
     free = all_indexes(completions) & ~taken
     return list(members(lowest(free, count) if free.bit_count() > count else free))

@@ -123,7 +123,10 @@ class CronJobController(Controller):
         return status
 
     def _start_due(self, cron_job: KubeObject, schedule: Schedule, status: KubeObject, now: Instant) -> None:
-        """Create the Job that is due, unless a deadline or the concurrency policy prevents it."""
+        """Create the Job that is due, unless a deadline or the concurrency policy prevents it.
+
+        Kubernetes: syncCronJob.
+        """
         spec = cron_job["spec"]
         due = _most_recent_schedule_time(cron_job, schedule, now)
         if due is None or rfc3339(due) == status.get("lastScheduleTime"):
@@ -180,7 +183,7 @@ class CronJobController(Controller):
             self.queue.add_after(key, now, Duration(following + _DELTA - now))
 
     def _clean_up_finished_jobs(self, cron_job: KubeObject, jobs: Sequence[KubeObject], now: Instant) -> None:
-        """Delete the oldest finished Jobs beyond the history limits."""
+        """Delete the oldest finished Jobs beyond the history limits (Kubernetes: cleanupFinishedJobs)."""
         spec = cron_job["spec"]
         for kind, limit in (
             ("Complete", spec.get("successfulJobsHistoryLimit", 3)),
@@ -225,6 +228,7 @@ def _most_recent_schedule_time(cron_job: KubeObject, schedule: Schedule, now: In
 
 
 def _job_from_template(cron_job: KubeObject, due: Instant) -> KubeObject:
+    # Kubernetes: getJobFromTemplate2.
     template, metadata = cron_job["spec"]["jobTemplate"], cron_job["metadata"]
     job_metadata = template.get("metadata") or {}
     unix_s = (due - UNIX_START) // NANOSECONDS_PER_SECOND

@@ -54,7 +54,10 @@ def _failure_reason(sync: JobSync, now: Instant) -> tuple[str, str] | None:
 
 
 def _exceeds_restart_limit(sync: JobSync) -> bool:
-    """Return whether containers restarted in place have exceeded backoffLimit, summed over all pods."""
+    """Return whether containers restarted in place have exceeded backoffLimit, summed over all pods.
+
+    Kubernetes: pastBackoffLimitOnFailure.
+    """
     if sync.spec["template"]["spec"].get("restartPolicy") != "OnFailure":
         return False
     restarts = sum(
@@ -73,6 +76,7 @@ def _all_statuses(pod: KubeObject) -> list[KubeObject]:
 
 
 def _is_past_deadline(sync: JobSync, now: Instant) -> bool:
+    # Kubernetes: pastActiveDeadline.
     limit_s, since = sync.spec.get("activeDeadlineSeconds"), sync.status.get("startTime")
     if limit_s is None or since is None or is_suspended(sync.job):
         return False
@@ -80,7 +84,7 @@ def _is_past_deadline(sync: JobSync, now: Instant) -> bool:
 
 
 def _success_policy_message(sync: JobSync) -> str | None:
-    """Return the message of the first matching rule of the success policy, or None."""
+    """Return the message of the first matching rule of the success policy, or None (Kubernetes: matchSuccessPolicy)."""
     if not sync.is_indexed or not sync.succeeded_indexes:
         return None
     for number, rule in enumerate((sync.spec.get("successPolicy") or {}).get("rules") or ()):

@@ -38,7 +38,10 @@ def _desired_active(sync: JobSync) -> int:
 
 
 def pods_to_delete(sync: JobSync) -> list[KubeObject]:
-    """Return the surplus active pods: duplicate and invalid indexes first, then the least advanced."""
+    """Return the surplus active pods: duplicate and invalid indexes first, then the least advanced.
+
+    Kubernetes: activePodsForRemoval.
+    """
     count = len(sync.active) - _desired_active(sync)
     invalid, others = _split_duplicates(sync) if sync.is_indexed else ([], sync.active)
     if len(invalid) < count:
@@ -47,7 +50,10 @@ def pods_to_delete(sync: JobSync) -> list[KubeObject]:
 
 
 def _split_duplicates(sync: JobSync) -> tuple[list[KubeObject], list[KubeObject]]:
-    """Return the pods with an invalid or duplicate index, and the others; the most advanced pod of an index stays."""
+    """Return the pods with an invalid or duplicate index, and the others; the most advanced pod of an index stays.
+
+    Kubernetes: appendDuplicatedIndexPodsForRemoval.
+    """
     by_index: dict[int, list[KubeObject]] = {}
     removed = []
     for pod in sync.active:
@@ -103,7 +109,10 @@ def _template(job: KubeObject) -> KubeObject:
 
 
 def _indexed_template(sync: JobSync, template: KubeObject, index: int) -> tuple[KubeObject, str]:
-    """Return the template of the pod of one index: annotation, label, host name and variable contain the index."""
+    """Return the template of the pod of one index: annotation, label, host name and variable contain the index.
+
+    Kubernetes: addCompletionIndexAnnotation.
+    """
     name, spec, metadata = sync.job["metadata"]["name"], template["spec"], template["metadata"]
     annotations = {**(metadata.get("annotations") or {}), INDEX: str(index)}
     if sync.has_backoff_limit_per_index:

@@ -152,7 +152,10 @@ class JobSync:
         return occupied
 
     def can_remove_finalizer(self, pod: KubeObject) -> bool:
-        """Return whether the pod's finalizer may be removed: it will be counted, or its result no longer matters."""
+        """Return whether the pod's finalizer may be removed: it will be counted, or its result no longer matters.
+
+        Kubernetes: canRemoveFinalizer.
+        """
         if is_being_deleted(self.job) or self.finished_condition is not None or phase_of(pod) == "Succeeded":
             return True
         if not has_failed(pod, self.job):
@@ -183,7 +186,10 @@ class JobSync:
             self.succeeded_indexes = self.counted_indexes | mask_of(new_indexes)
 
     def flush_uncounted(self, gone: Sequence[str]) -> None:
-        """Add the uncounted pods with these uids to the counters; their finalizers have been removed."""
+        """Add the uncounted pods with these uids to the counters; their finalizers have been removed.
+
+        Kubernetes: cleanUncountedPodsWithoutFinalizers.
+        """
         for name, uncounted in (("succeeded", self.uncounted_succeeded), ("failed", self.uncounted_failed)):
             counted = [uid for uid in uncounted if uid in gone]
             if counted:

@@ -71,7 +71,7 @@ class JobController(Controller):
             self._orphans.add(change.key, now)
 
     def _sync_orphan_pod(self, key: Key, now: Instant) -> None:
-        """Remove the finalizer of a pod whose Job no longer counts it."""
+        """Remove the finalizer of a pod whose Job no longer counts it (Kubernetes: syncOrphanPod)."""
         pod = self.store.get(POD, key)
         if pod is None or not has_finalizer(pod):
             return
@@ -117,7 +117,10 @@ class JobController(Controller):
     # Pods
 
     def _delete_active(self, sync: JobSync, now: Instant) -> tuple[int, ApiError | None]:
-        """Delete the active pods of a Job that ends; the Job only ends if all deletions succeed."""
+        """Delete the active pods of a Job that ends; the Job only ends if all deletions succeed.
+
+        Kubernetes: deleteActivePods.
+        """
         remaining, problem = self._delete_pods(sync, sync.active, now)
         if remaining:
             sync.finished_condition = None
@@ -181,7 +184,10 @@ class JobController(Controller):
             sync.status["startTime"] = rfc3339(now)
 
     def _track_finished_pods(self, sync: JobSync, active: int, now: Instant) -> None:
-        """Count finished pods, remove their finalizers, and finish the Job once all are counted."""
+        """Count finished pods, remove their finalizers, and finish the Job once all are counted.
+
+        Kubernetes: trackJobStatusAndRemoveFinalizers.
+        """
         tracked = [pod for pod in sync.pods if has_finalizer(pod)]
         tracked_uids = {pod["metadata"]["uid"] for pod in tracked}
         sync.flush_uncounted(
@@ -221,6 +227,7 @@ class JobController(Controller):
         sync.job = self.write_status(sync.job, sync.build_status(active), now)
 
     def _record_end_event(self, sync: JobSync, condition: KubeObject, now: Instant) -> None:
+        # Kubernetes: recordJobFinished.
         if condition["type"] == "Complete":
             if sync.completions is not None and sync.status.get("succeeded", 0) > sync.completions:
                 message = "Too many succeeded pods running after completion count reached"

@@ -18,13 +18,19 @@ _MAX_BACKOFF: Duration = seconds(600)
 
 
 def replaces_only_failed(job: KubeObject) -> bool:
-    """Return whether pods are only replaced after they have failed, and not already while they terminate."""
+    """Return whether pods are only replaced after they have failed, and not already while they terminate.
+
+    Kubernetes: onlyReplaceFailedPods.
+    """
     spec = job["spec"]
     return spec.get("podReplacementPolicy") == "Failed" or spec.get("podFailurePolicy") is not None
 
 
 def has_failed(pod: KubeObject, job: KubeObject) -> bool:
-    """Return whether the pod counts as failed. A terminating pod does, unless only failed pods are replaced."""
+    """Return whether the pod counts as failed. A terminating pod does, unless only failed pods are replaced.
+
+    Kubernetes: isPodFailed.
+    """
     phase = phase_of(pod)
     if phase == "Failed":
         return True
@@ -48,7 +54,10 @@ _COUNTED = FailurePolicyResult()
 
 
 def apply_failure_policy(pod: KubeObject, job: KubeObject) -> FailurePolicyResult:
-    """Apply the first matching rule of the pod failure policy; a failure without a rule counts."""
+    """Apply the first matching rule of the pod failure policy; a failure without a rule counts.
+
+    Kubernetes: matchPodFailurePolicy.
+    """
     policy = job["spec"].get("podFailurePolicy") or {}
     metadata = pod["metadata"]
     name = f"{metadata['namespace']}/{metadata['name']}"
@@ -94,7 +103,10 @@ def _matching_condition(pod: KubeObject, patterns: Sequence[KubeObject]) -> str 
 
 
 def finished_at(pod: KubeObject) -> Instant:
-    """Return when the pod finished: when its last container ended, or the best estimate from its status."""
+    """Return when the pod finished: when its last container ended, or the best estimate from its status.
+
+    Kubernetes: getFinishedTime.
+    """
     statuses = pod.get("status", {}).get("containerStatuses") or ()
     ends = [container["state"].get("terminated", {}).get("finishedAt") for container in statuses]
     if ends and all(ends):

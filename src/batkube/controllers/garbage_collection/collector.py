@@ -64,7 +64,10 @@ class GarbageCollector:
             self._attempt_to_delete(uid, obj, now)
 
     def _attempt_to_delete(self, uid: str, obj: KubeObject, now: Instant) -> None:
-        """Delete an object without existing owners; otherwise remove the references to owners that no longer exist."""
+        """Delete an object without existing owners; otherwise remove the references to owners that no longer exist.
+
+        Kubernetes: attemptToDeleteItem.
+        """
         existing, has_waiting_owner = [], False
         references = obj["metadata"]["ownerReferences"]
         for reference in references:
@@ -92,7 +95,10 @@ class GarbageCollector:
             self._client.delete(location.storage, location.key, now, propagation=propagation, uid=uid)
 
     def _unblock_if_circular(self, uid: str, obj: KubeObject, now: Instant) -> None:
-        """Stop blocking the owners if a dependent of the object is itself in foreground deletion (a cycle)."""
+        """Stop blocking the owners if a dependent of the object is itself in foreground deletion (a cycle).
+
+        Kubernetes: unblockOwnerReferencesStrategicMergePatch.
+        """
         dependents = [self._graph.get(dependent) for dependent in self._graph.dependents(uid)]
         if any(
             dependent is not None and is_being_deleted(dependent) and _has_finalizer(dependent, FOREGROUND)
@@ -104,6 +110,7 @@ class GarbageCollector:
             self._update(uid, with_metadata(obj, ownerReferences=references), now)
 
     def _delete_dependents_first(self, uid: str, obj: KubeObject, now: Instant) -> None:
+        # Kubernetes: processDeletingDependentsItem.
         blocking = [dependent for dependent in self._graph.dependents(uid) if self._blocks(dependent, uid)]
         if not blocking:
             self._remove_finalizer(uid, obj, FOREGROUND, now)
@@ -116,7 +123,7 @@ class GarbageCollector:
         return any(reference["uid"] == owner and reference.get("blockOwnerDeletion") for reference in references)
 
     def _orphan_dependents(self, uid: str, obj: KubeObject, now: Instant) -> None:
-        """Remove the owner from its dependents, then the finalizer from the owner."""
+        """Remove the owner from its dependents, then the finalizer from the owner (Kubernetes: orphanDependents)."""
         for dependent in self._graph.dependents(uid):
             child = self._graph.get(dependent)
             if child is not None:

@@ -153,7 +153,10 @@ class NodeLifecycleController(Controller):
         return desired
 
     def _may_evict(self, key: Key, node: KubeObject, is_evicting: bool, now: Instant) -> bool:
-        """Return whether a failed node may have a NoExecute taint; `is_evicting` says whether it already has one."""
+        """Decide whether a failed node may have a NoExecute taint, which it has already if `is_evicting`.
+
+        Kubernetes: doNoExecuteTaintingPass.
+        """
         was_fully_disrupted = self._eviction_limiter.is_fully_disrupted
         self._eviction_limiter.update(self.store.all(NODE).values(), now)
         if self._eviction_limiter.is_fully_disrupted and not was_fully_disrupted:

@@ -82,7 +82,7 @@ def _no_execute_taints(node: KubeObject) -> list[KubeObject]:
 
 
 def _toleration_time(pod: KubeObject, taints: Sequence[KubeObject]) -> Duration | None:
-    """Return how long the pod tolerates all the taints; None means for ever."""
+    """Return how long the pod tolerates all the taints; None means for ever (Kubernetes: getMinTolerationTime)."""
     limits = []
     for taint in taints:
         toleration = find_toleration(pod["spec"].get("tolerations") or (), taint)

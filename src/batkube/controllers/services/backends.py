@@ -71,7 +71,7 @@ def is_headless(service: KubeObject) -> bool:
 
 
 def host_name(service: KubeObject, pod: KubeObject) -> str:
-    """Return the host name of a pod within the Service's domain, if it has one."""
+    """Return the host name of a pod within the Service's domain, if it has one (Kubernetes: ShouldSetHostname)."""
     spec = pod["spec"]
     name: str = spec.get("hostname", "") if spec.get("subdomain") == service["metadata"]["name"] else ""
     return name

@@ -167,6 +167,7 @@ class EndpointSliceController(ServiceEndpointsController):
         return [*groups.values(), *(PortGroup(family, [], []) for family in empty)]
 
     def _endpoint(self, service: KubeObject, pod: KubeObject) -> KubeObject:
+        # Kubernetes: podToEndpoint.
         is_serving, is_terminating = is_ready(pod), is_being_deleted(pod)
         is_published = bool(service["spec"].get("publishNotReadyAddresses"))
         node = self.store.get(NODE, Key(node_of_pod(pod)))
@@ -197,7 +198,10 @@ def _slice_body(group: PortGroup, endpoints: list[KubeObject]) -> KubeObject:
 def _distribute(
     slices: Sequence[KubeObject], endpoints: Sequence[KubeObject]
 ) -> list[tuple[KubeObject | None, list[KubeObject]]]:
-    """Distribute endpoints over slices (None: a new one). Endpoints keep their slice; new ones fill free places."""
+    """Distribute endpoints over slices (None: a new one). Endpoints keep their slice; new ones fill free places.
+
+    Kubernetes: reconcileByPortMapping.
+    """
     unassigned = {_endpoint_id(endpoint): endpoint for endpoint in endpoints}
     shares: list[tuple[KubeObject | None, list[KubeObject]]] = []
     for slice_ in slices:

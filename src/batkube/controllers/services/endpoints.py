@@ -121,7 +121,10 @@ def _subset(ports: list[KubeObject], addresses: list[tuple[str, KubeObject]]) ->
 
 
 def _truncate(subsets: list[KubeObject]) -> bool:
-    """Drop addresses beyond the maximum, unready ones first; return whether any were dropped."""
+    """Drop addresses beyond the maximum, unready ones first; return whether any were dropped.
+
+    Kubernetes: truncateEndpoints.
+    """
     has_too_many = sum(len(subset.get(field, ())) for subset in subsets for field in _ADDRESS_FIELDS) > _MAX_ADDRESSES
     room = _MAX_ADDRESSES
     for field in _ADDRESS_FIELDS if has_too_many else ():

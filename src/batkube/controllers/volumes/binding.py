@@ -101,7 +101,7 @@ class VolumeBindingController(Controller):
             self._sync_unbound_claim(key, claim, now)
 
     def _sync_bound_claim(self, claim: KubeObject, volume: KubeObject | None, now: Instant) -> None:
-        """Check that a bound claim still has its volume."""
+        """Check that a bound claim still has its volume (Kubernetes: syncBoundClaim)."""
         if volume is None:
             lost_object = "its PersistentVolume" if claim["spec"].get("volumeName") else "reference to PersistentVolume"
             self._mark_lost(claim, "ClaimLost", f"Bound claim has lost {lost_object}. Data on the volume is lost!", now)
@@ -133,6 +133,7 @@ class VolumeBindingController(Controller):
             self.record_event(claim, "Warning", "VolumeMismatch", message, now)
 
     def _sync_unbound_claim(self, key: Key, claim: KubeObject, now: Instant) -> None:
+        # Kubernetes: syncUnboundClaim.
         storage_class = self.store.get(CLASS, Key(class_of(claim))) if class_of(claim) else None
         waits_for_consumer = (storage_class or {}).get("volumeBindingMode") == "WaitForFirstConsumer"
         pods = self._pods_using(key, claim) if waits_for_consumer else []
@@ -174,7 +175,7 @@ class VolumeBindingController(Controller):
             self.record_event(claim, "Normal", "WaitForFirstConsumer", message, now)
 
     def _provision(self, claim: KubeObject, storage_class: KubeObject, now: Instant) -> None:
-        """Create the volume of a claim; the change of the volume triggers the binding."""
+        """Create the volume of a claim; the change of the volume triggers the binding (Kubernetes: provisionClaim)."""
         provisioner = storage_class["provisioner"]
         volume = provisioned_volume(claim, storage_class)
         name = volume["metadata"]["name"]

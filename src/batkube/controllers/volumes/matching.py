@@ -47,7 +47,10 @@ def class_of(obj: KubeObject) -> str:
 
 
 def is_reserved_for(volume: KubeObject, claim: KubeObject) -> bool:
-    """Return whether a volume references this claim: with its uid, or, if reserved by a user, without a uid."""
+    """Return whether a volume references this claim: with its uid, or, if reserved by a user, without a uid.
+
+    Kubernetes: IsVolumeBoundToClaim.
+    """
     reference, metadata = volume["spec"].get("claimRef"), claim["metadata"]
     if reference is None or (reference.get("namespace"), reference["name"]) != (
         metadata["namespace"],
@@ -58,7 +61,10 @@ def is_reserved_for(volume: KubeObject, claim: KubeObject) -> bool:
 
 
 def mismatch_reason(volume: KubeObject, claim: KubeObject) -> str | None:
-    """Return why a volume does not match the claim that names it, or None if it does."""
+    """Return why a volume does not match the claim that names it, or None if it does.
+
+    Kubernetes: checkVolumeSatisfyClaim.
+    """
     required, offered = claim["spec"], volume["spec"]
     if is_being_deleted(volume):
         return f'the volume is marked for deletion "{volume["metadata"]["name"]}"'
@@ -82,6 +88,7 @@ def best_match(
 
     If the claim `waits_for_consumer`, only reserved volumes count until there is a `node`; volumes must be
     accessible from that node.
+    Kubernetes: FindMatchingVolume.
     """
     suitable = []
     for volume in volumes:
