@@ -138,7 +138,7 @@ def test_a_scheduler_in_bash_places_twenty_pods_and_the_same_way_each_time(tmp_p
 
 
 def test_a_program_on_the_machines_clock_is_refused_where_time_is_virtual(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="lives on the machine's clock"):
+    with pytest.raises(InputError, match="runs on the machine's clock"):
         batkube.run(workload=workload(tmp_path, 1), platform="1x1", scheduler="real:/bin/cat")
 
 
@@ -229,7 +229,7 @@ def test_a_port_that_a_program_expects_and_somebody_has_is_told(tmp_path: Path) 
         port = taken.getsockname()[1]
         entry = f"{{about: mine, scheduler-name: x, command: [/bin/cat], clock: preload, proxy-port: {port}}}"
         (tmp_path / "mine.yaml").write_text(f"mine: {entry}")
-        with pytest.raises(InputError, match=rf"expects the API at port {port}, which is taken"):
+        with pytest.raises(InputError, match=rf"expects the API at port {port}, which is in use"):
             batkube.run(
                 workload=workload(tmp_path, 1), platform="1x1", scheduler="mine", catalogue=tmp_path / "mine.yaml"
             )

@@ -218,7 +218,7 @@ def test_who_is_asked_directly_is_a_fidelity_note(
     )
     run = simulate(_jobs(1), PROFILES, scheduler=kube_scheduler, scheduler_config=configuration)
     (note,) = json.loads((run.path / "fidelity.json").read_text())
-    assert "connected to others than the run's server" in note["message"]
+    assert "connected to other servers than the run's" in note["message"]
     assert note["example"] == kube_scheduler
 
 
