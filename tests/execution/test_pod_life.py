@@ -217,7 +217,8 @@ for job in view.queue:
         ("yield Start(view.head, (0,))", "not a placement"),
         ("yield WakeAt(view.now + 5e9)", "whole number of nanoseconds"),
         (
-            "from batkube.policies.machine_room import MachinePlacement\nyield Start(view.head, MachinePlacement(1 << 9))",
+            "from batkube.policies.machine_room import MachinePlacement\n"
+            "yield Start(view.head, MachinePlacement(1 << 9))",
             "exist",
         ),
         ("yield WakeAt(view.now)", "whole number of nanoseconds after the present"),

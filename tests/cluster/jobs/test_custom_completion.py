@@ -1,4 +1,4 @@
-"""When an object of a custom kind has ended, as its status says."""
+"""Completion of custom resources, by their status."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from batkube.cluster.jobs.custom_completion import has_finished
         (None, False),
     ],
 )
-def test_a_status_says_whether_an_object_ended(status: Any, ended: bool) -> None:  # noqa: ANN401 - JSON
+def test_completion_is_recognised_by_the_status(status: Any, ended: bool) -> None:  # noqa: ANN401 - JSON
     assert has_finished({"metadata": {"name": "a"}, "status": status}) is ended
 
 
-def test_an_object_without_a_status_has_not_ended() -> None:
+def test_an_object_without_a_status_has_not_finished() -> None:
     assert not has_finished({"metadata": {"name": "a"}, "spec": {"phase": "Completed"}})

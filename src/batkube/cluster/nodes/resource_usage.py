@@ -1,6 +1,6 @@
-"""How much of each resource the nodes of a cluster offer and their pods hold, over time.
+"""Records the amounts of each resource that nodes offer and pods hold over time, for utilisation.
 
-Utilisation is the one divided by the other. Both are step functions, so their integrals over any window are exact.
+Both are step functions, so their integrals over any window are exact. Utilisation is their ratio.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from batkube.kernel.instants import START, Instant
 from batkube.kernel.quantities import PODS
 from batkube.workloads.model import Requests
 
-#: The largest amount that is recorded: quantities have no bound, and an array of a trace's length needs one.
+#: The largest amount that is recorded; quantities are unbounded, array elements have 64 bits.
 _MAX_AMOUNT = 2**63 - 1
 
 
 class AmountSteps:
-    """An amount that changes now and then: `amounts[i]` from `times[i]` on."""
+    """A step function of time: the amount is `amounts[i]` from `times[i]` on."""
 
     __slots__ = ("amounts", "times")
 
@@ -29,11 +29,11 @@ class AmountSteps:
         self.amounts = array("q", [0])
 
     def set(self, amount: int, now: Instant) -> None:
-        """Record the amount from `now` on; the last of several at one instant counts."""
+        """Set the amount from `now` on; of several calls at one instant the last one counts."""
         amount = min(amount, _MAX_AMOUNT)
         if amount == self.amounts[-1]:
             return
-        # Programs start before the run does; what exists then counts from the first instant on.
+        # Programs start before the run does. What they create counts from the start of the run.
         if now <= self.times[-1]:
             self.amounts[-1] = amount
         else:
@@ -41,7 +41,7 @@ class AmountSteps:
             self.amounts.append(amount)
 
     def integral(self, begin: Instant, end: Instant) -> int:
-        """Return the sum of amount times nanoseconds from `begin` to `end`."""
+        """Return the integral of the amount from `begin` to `end`, in amount times nanoseconds."""
         total, position = 0, max(0, bisect_right(self.times, begin) - 1)
         while position < len(self.times) and self.times[position] < end:
             following = self.times[position + 1] if position + 1 < len(self.times) else end
@@ -51,25 +51,25 @@ class AmountSteps:
 
 
 class ResourceUsage:
-    """What all nodes offer and what pods hold of it, by resource.
+    """The amounts of each resource that nodes offer and that pods hold.
 
-    A workload's job is accounted for by its outcome, for all its pods at once. So only what other pods hold is kept for
-    every instant; what all pods hold is known for the present, and checked.
+    The pods of workload jobs are accounted for by the outcome of their job. So only the amounts of other pods are
+    recorded over time. The present amounts of all pods are tracked to check that they do not exceed the offer.
     """
 
     def __init__(self) -> None:
         self.offered: defaultdict[str, int] = defaultdict(int)
-        #: What all pods hold, and what those of no workload's job do.
+        #: The amounts held by all pods, and by pods outside workload jobs.
         self.held: defaultdict[str, int] = defaultdict(int)
         self.held_outside_jobs: defaultdict[str, int] = defaultdict(int)
-        #: Whether nodes held more than they offer: one was made smaller than its pods, or refuses none.
+        #: Whether pods ever held more than a node offers: a node was shrunk, or runs without admission.
         self.is_overcommitted = False
-        #: Of each resource that a node ever offered: how much of it was offered, and held outside of jobs.
+        #: For each resource that a node ever offered: the amounts offered, and held outside workload jobs, over time.
         self._steps: dict[str, tuple[AmountSteps, AmountSteps]] = {}
         self._has_changed = False
 
     def offer(self, amounts: Mapping[str, int], sign: int = 1) -> None:
-        """Add what a node offers, or with a `sign` of -1 take it away."""
+        """Add the amounts of a node to the offer, or subtract them with a `sign` of -1."""
         self._has_changed = True
         for resource, amount in amounts.items():
             self.offered[resource] += sign * amount
@@ -77,19 +77,19 @@ class ResourceUsage:
                 self._steps[resource] = AmountSteps(), AmountSteps()
 
     def hold(self, demand: Requests, pods: int) -> None:
-        """Count what so many pods hold, or with a negative number hold no longer."""
+        """Add the demand of a number of pods to the held amounts; a negative number subtracts."""
         held = self.held
         for resource, count in demand:
             held[resource] += count * pods
 
     def hold_outside_jobs(self, demand: Requests, pods: int) -> None:
-        """Count what so many pods of no workload's job hold, beside `hold`."""
+        """Add the demand of pods outside workload jobs, in addition to `hold`."""
         self._has_changed = True
         for resource, count in demand:
             self.held_outside_jobs[resource] += count * pods
 
     def record(self, now: Instant) -> None:
-        """Record the present amounts from `now` on. Raises Bug if pods hold more than there is."""
+        """Record the present amounts from `now` on. Raise Bug if pods hold more than nodes offer."""
         for resource, amount in self.held.items():
             if not 0 <= amount <= self.offered[resource] and not self.is_overcommitted:
                 raise Bug(f"pods hold {amount} of the {self.offered[resource]} {resource} that all nodes offer")
@@ -105,14 +105,14 @@ class ResourceUsage:
 
     @property
     def resources_outside_jobs(self) -> list[str]:
-        """The resources that pods of no workload's job have held."""
+        """The resources that pods outside workload jobs have held."""
         return [resource for resource, (_, held) in self._steps.items() if any(held.amounts)]
 
     def utilisation(self, resource: str, begin: Instant, end: Instant, job_ns: int) -> float | None:
-        """Return the mean share of a resource that pods held in a window; None where none was offered in it.
+        """Return the mean share of a resource that pods held in a window; None if none was offered.
 
-        `job_ns` is what the workloads' jobs held: amount times nanoseconds. Raises Bug if the share is not within 0 and
-        1, unless nodes were overdrawn: then it is at most 1.
+        `job_ns` is the integral of the amounts held by workload jobs, in amount times nanoseconds. Raise Bug if the
+        share is not between 0 and 1. If nodes were overcommitted, the share is cut to 1 instead.
         """
         if resource not in self._steps:
             return None

@@ -15,18 +15,17 @@ _UNSUPPORTED_SCRIPT = FidelityNote(
 )
 
 
-def note_guess(notes: FidelityNotes, pod: Key, one: ContainerState, plan: ContainerPlan) -> EventNote | None:
+def note_guess(notes: FidelityNotes, pod: Key, container: ContainerState, plan: ContainerPlan) -> EventNote | None:
     """Note that the plan of a pod's container is a guess, once for each image; return the event that tells of it."""
     if plan.guess_reason:
-        notes.add(_UNSUPPORTED_SCRIPT, example=f"pod {pod}, container {one.name}: {plan.guess_reason}")
+        notes.add(_UNSUPPORTED_SCRIPT, example=f"pod {pod}, container {container.name}: {plan.guess_reason}")
     if not plan.has_default_length or plan.length is None:
         return None
     ends = f"after {format_go_duration(plan.length)}" if plan.length else "at once"
     if not plan.guess_reason:
         remedy = "a rule (--rules) or the annotation batkube.io/duration can say it"
-        message = (
-            f"nothing says how long containers of image {image_repository(one.image)} run: they ended {ends}; {remedy}"
-        )
-        notes.add(FidelityNote("containers", message), example=f"pod {pod}, container {one.name}")
-    message = f"Nothing says how long container {one.name} runs, so it is simulated to end {ends}"
+        image = image_repository(container.image)
+        message = f"nothing says how long containers of image {image} run: they ended {ends}; {remedy}"
+        notes.add(FidelityNote("containers", message), example=f"pod {pod}, container {container.name}")
+    message = f"Nothing says how long container {container.name} runs, so it is simulated to end {ends}"
     return EventNote("Warning", "UnknownRunTime", message)

@@ -46,75 +46,89 @@ class Prober:
         self._actions = actions
         self._notes = notes
 
-    def start(self, life: PodState, one: ContainerState, probes: Probes, now: Instant) -> None:
+    def start(self, pod_state: PodState, container: ContainerState, probes: Probes, now: Instant) -> None:
         """Look at a container that has just been started; its status is still to be reported."""
         if ProbeKind.STARTUP in probes:
-            self._start_probe(life, one, probes, ProbeKind.STARTUP, now)
+            self._start_probe(pod_state, container, probes, ProbeKind.STARTUP, now)
         else:
-            self._mark_up(life, one, probes, now)
+            self._mark_up(pod_state, container, probes, now)
 
-    def _mark_up(self, life: PodState, one: ContainerState, probes: Probes, now: Instant) -> None:
+    def _mark_up(self, pod_state: PodState, container: ContainerState, probes: Probes, now: Instant) -> None:
         """Find that a container is up, and look from now on whether it is ready, and stays alive."""
-        one.mark_up()
-        one.is_ready = ProbeKind.READINESS not in probes
+        container.mark_up()
+        container.is_ready = ProbeKind.READINESS not in probes
         for kind in (ProbeKind.READINESS, ProbeKind.LIVENESS):
             if kind in probes and (kind is ProbeKind.READINESS or probes[kind].can_fail):
-                self._start_probe(life, one, probes, kind, now)
+                self._start_probe(pod_state, container, probes, kind, now)
 
-    def _start_probe(self, life: PodState, one: ContainerState, probes: Probes, kind: ProbeKind, now: Instant) -> None:
-        assert one.started is not None
-        at = probes[kind].first_check_at(life.admitted, one.started, now)
+    def _start_probe(
+        self, pod_state: PodState, container: ContainerState, probes: Probes, kind: ProbeKind, now: Instant
+    ) -> None:
+        assert container.started is not None
+        at = probes[kind].first_check_at(pod_state.admitted, container.started, now)
         if at == now:
-            self._check(life, one, probes, kind, now)
+            self._check(pod_state, container, probes, kind, now)
         else:
-            self._book_check(life, one, probes, kind, at)
+            self._book_check(pod_state, container, probes, kind, at)
 
-    def _book_check(self, life: PodState, one: ContainerState, probes: Probes, kind: ProbeKind, at: Instant) -> None:
-        look = functools.partial(self._run_probe, one=one, probes=probes, kind=kind)
-        self._appointments.book(life, f"{kind.value} {one.name}", at, Rank.START, look)
+    def _book_check(
+        self, pod_state: PodState, container: ContainerState, probes: Probes, kind: ProbeKind, at: Instant
+    ) -> None:
+        action = functools.partial(self._run_probe, container=container, probes=probes, kind=kind)
+        self._appointments.book(pod_state, f"{kind.value} {container.name}", at, Rank.START, action)
 
-    def _run_probe(self, life: PodState, now: Instant, *, one: ContainerState, probes: Probes, kind: ProbeKind) -> None:
-        was_ready = one.is_ready
-        if self._check(life, one, probes, kind, now) is False and kind is not ProbeKind.READINESS:
-            self._actions.kill_unhealthy(life, one, kind, now)
-        elif kind is ProbeKind.STARTUP and one.is_up:
-            self._actions.start_ready_containers(life, now)
-        elif one.is_ready != was_ready:
-            self._actions.write_status(life, now)
+    def _run_probe(
+        self, pod_state: PodState, now: Instant, *, container: ContainerState, probes: Probes, kind: ProbeKind
+    ) -> None:
+        was_ready = container.is_ready
+        if self._check(pod_state, container, probes, kind, now) is False and kind is not ProbeKind.READINESS:
+            self._actions.kill_unhealthy(pod_state, container, kind, now)
+        elif kind is ProbeKind.STARTUP and container.is_up:
+            self._actions.start_ready_containers(pod_state, now)
+        elif container.is_ready != was_ready:
+            self._actions.write_status(pod_state, now)
 
-    def _check(self, life: PodState, one: ContainerState, probes: Probes, kind: ProbeKind, now: Instant) -> bool | None:
+    def _check(
+        self, pod_state: PodState, container: ContainerState, probes: Probes, kind: ProbeKind, now: Instant
+    ) -> bool | None:
         """Look by one probe, and take note of what it finds; return what is to be believed, None for nothing new."""
         probe = probes[kind]
-        belief = probe.record_result(self._result_of(life, one, probe, now))
+        belief = probe.record_result(self._result_of(pod_state, container, probe, now))
         if not probe.is_success:
             unhealthy = EventNote("Warning", "Unhealthy", f"{kind.title.capitalize()} probe failed: ")
-            self._actions.record_event(life, one, unhealthy, now)
+            self._actions.record_event(pod_state, container, unhealthy, now)
         if kind is ProbeKind.READINESS and belief is not None:
-            one.is_ready = belief
+            container.is_ready = belief
         if kind is ProbeKind.STARTUP and belief:
-            self._mark_up(life, one, probes, now)
+            self._mark_up(pod_state, container, probes, now)
         elif belief is not False or kind is ProbeKind.READINESS:
             wait = probe.next_check_in(now, is_believed=belief is not None)
             if wait is not None:
-                self._book_check(life, one, probes, kind, Instant(now + wait))
+                self._book_check(pod_state, container, probes, kind, Instant(now + wait))
         return belief
 
-    def _result_of(self, life: PodState, one: ContainerState, probe: Probe, now: Instant) -> ProbeResult | None:
+    def _result_of(
+        self, pod_state: PodState, container: ContainerState, probe: Probe, now: Instant
+    ) -> ProbeResult | None:
         """Return what a probe sees; None, with a note, if nobody knows.
 
         Nobody knows of files if a container that may write them does nobody knows what.
         """
-        sight = probe.check(now)
-        if sight is None:
-            self._note(_UNSUPPORTED_COMMAND, life, one, probe)
+        result = probe.check(now)
+        if result is None:
+            self._note(_UNSUPPORTED_COMMAND, pod_state, container, probe)
             return None
         writers = (
-            life.files_by_container if sight.depends_on_volumes else [one.name] if sight.depends_on_own_files else ()
+            pod_state.files_by_container
+            if result.depends_on_volumes
+            else [container.name]
+            if result.depends_on_own_files
+            else ()
         )
-        if not all(life.files_by_container[name].is_fully_known for name in writers):
-            self._note(_FILES_UNKNOWN, life, one, probe)
+        if not all(pod_state.files_by_container[name].is_fully_known for name in writers):
+            self._note(_FILES_UNKNOWN, pod_state, container, probe)
             return None
-        return sight
+        return result
 
-    def _note(self, note: FidelityNote, life: PodState, one: ContainerState, probe: Probe) -> None:
-        self._notes.add(note, example=f"pod {life.key}, container {one.name}: {probe.command}")
+    def _note(self, note: FidelityNote, pod_state: PodState, container: ContainerState, probe: Probe) -> None:
+        self._notes.add(note, example=f"pod {pod_state.key}, container {container.name}: {probe.command}")

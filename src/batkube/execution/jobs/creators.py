@@ -46,10 +46,10 @@ class JobCreator:
         """Submit a job, or submit it again after it was stopped. Raises Refused."""
         raise NotImplementedError
 
-    def forget_execution(self, course: JobExecution) -> None:
+    def forget_execution(self, execution: JobExecution) -> None:
         """Take note that a course will not go on: what is made next of its job is another."""
 
-    def evict_remaining(self, course: JobExecution, now: Instant) -> None:
+    def evict_remaining(self, execution: JobExecution, now: Instant) -> None:
         """Ask what is left of a course that was broken off to go."""
 
     def clean_up(self, job: Job, now: Instant, *, is_killed: bool) -> None:
@@ -81,20 +81,20 @@ class PodCreator(JobCreator):
         """Create what the job refers to and its pods, with a course that they share: all of them, or none."""
         self._create_dependencies(job, now)
         keys, uids = self._factory.identities_of(job)
-        course = JobExecution(job, keys, job_pod_requests(job, self._model), now, past)
-        self._executions.add(course)
+        execution = JobExecution(job, keys, job_pod_requests(job, self._model), now, past)
+        self._executions.add(execution)
         template = {"apiVersion": "v1", "kind": "Pod", **self._factory.template_of(job)}
         try:
             self._client.create_copies(POD, template, keys, uids, now)
         except ApiError:
-            self._executions.remove(course)
+            self._executions.remove(execution)
             for key, uid in zip(keys, uids, strict=True):
                 with contextlib.suppress(ApiError):
                     self._client.delete(POD, key, now, grace_s=0, uid=uid)
             raise
         pod = self._store.get(POD, keys[0])
         if pod is not None and pod["spec"] is not template["spec"]:
-            course.demand = self._demand_of(pod["spec"])
+            execution.demand = self._demand_of(pod["spec"])
 
     def _create_dependencies(self, job: Job, now: Instant) -> None:
         """Create what must be there before the pods."""
@@ -176,8 +176,8 @@ class ObjectCreator(JobCreator):
 
     def create(self, job: Job, now: Instant, past: PastAttempts) -> None:
         """Create the object; if it is there, its controller makes new pods, and has perhaps begun to."""
-        if course := self._current_executions.get(job.key):
-            course.past = past
+        if execution := self._current_executions.get(job.key):
+            execution.past = past
         else:
             self._pasts[job.key] = past
         if self._store.get(self._storage, _key(job)) is None:
@@ -195,34 +195,34 @@ class ObjectCreator(JobCreator):
                 self._add_pod(job, key, pod, now)
 
     def _add_pod(self, job: Job, key: Key, pod: KubeObject, now: Instant) -> None:
-        course = self._current_executions.get(job.key)
-        if course is None:
+        execution = self._current_executions.get(job.key)
+        if execution is None:
             past = self._pasts.pop(job.key, NO_ATTEMPTS)
-            course = JobExecution(job, [Key("")] * job.size, job_pod_requests(job, self._model), now, past)
+            execution = JobExecution(job, [Key("")] * job.size, job_pod_requests(job, self._model), now, past)
             reference = controller_of(pod)
-            course.owner = "" if reference is None else f"{reference['kind']}/{reference['name']}"
-            course.creation_times, course.release_times = [now] * job.size, {}
-            self._current_executions[job.key] = course
-        rank = _rank_of(pod, course.keys)
-        if rank is not None and course.creation_times is not None:
-            course.creation_times[rank] = now
-            self._executions.add_pod(course, rank, key)
+            execution.owner = "" if reference is None else f"{reference['kind']}/{reference['name']}"
+            execution.creation_times, execution.release_times = [now] * job.size, {}
+            self._current_executions[job.key] = execution
+        rank = _rank_of(pod, execution.keys)
+        if rank is not None and execution.creation_times is not None:
+            execution.creation_times[rank] = now
+            self._executions.add_pod(execution, rank, key)
 
-    def forget_execution(self, course: JobExecution) -> None:
+    def forget_execution(self, execution: JobExecution) -> None:
         """Let the next pods of the job have a course of their own."""
-        if self._current_executions.get(course.job.key) is course:
-            del self._current_executions[course.job.key]
+        if self._current_executions.get(execution.job.key) is execution:
+            del self._current_executions[execution.job.key]
 
-    def evict_remaining(self, course: JobExecution, now: Instant) -> None:
+    def evict_remaining(self, execution: JobExecution, now: Instant) -> None:
         """Evict the pods that are left, so that their controller makes all of them anew.
 
         An eviction is told apart from a failure (condition DisruptionTarget), which fails the whole object: then that
         goes with its pods, and the job is submitted as another.
         """
-        keys = self._store.existing(POD, course.keys)
+        keys = self._store.existing(POD, execution.keys)
         pods = dict(zip(keys, self._store.objects(POD, keys), strict=True))
         if any(phase_of(pod) == "Failed" and not has_condition(pod, "DisruptionTarget") for pod in pods.values()):
-            _delete(self._client, self._storage, _key(course.job), now)
+            _delete(self._client, self._storage, _key(execution.job), now)
         elif not self._restarts_all_pods:
             for key in [key for key, pod in pods.items() if is_active(pod)]:
                 self._client.create(POD, eviction_of(key), now, subresource="eviction")

@@ -10,9 +10,9 @@ from batkube.cluster.store import KubeObject
 PREEMPTED = "Preempted"
 
 
-def stop_reason(course: JobExecution) -> str:
+def stop_reason(execution: JobExecution) -> str:
     """Return why pods of a course were taken away."""
-    return NODE_LOST if course.has_lost_node else PREEMPTED
+    return NODE_LOST if execution.has_lost_node else PREEMPTED
 
 
 def failure_outcome(status: KubeObject) -> tuple[FinalState, str]:

@@ -41,7 +41,7 @@ class Deadlock(NamedTuple):
 
     def __str__(self) -> str:
         several = f"{len(self.executions)} half-started jobs" if len(self.executions) > 1 else "a half-started job"
-        who = "; ".join(_describe(course) for course in self.executions[:_MAX_NAMED])
+        who = "; ".join(_describe(execution) for execution in self.executions[:_MAX_NAMED])
         rest = f"; and {len(self.executions) - _MAX_NAMED} more" if len(self.executions) > _MAX_NAMED else ""
         return (
             f"deadlock since {human_duration(self.since)}: {several} can never get the nodes still missing: {who}{rest}"
@@ -118,11 +118,11 @@ class GangMonitor:
 
     def _on_pods_changed(self, batch: Batch, now: Instant) -> None:
         if batch.type is not ADDED:
-            for course, positions, _ in self._executions.group_by_execution(batch.keys):
+            for execution, positions, _ in self._executions.group_by_execution(batch.keys):
                 if isinstance(batch.decision, Binding):
-                    self._on_binding(course, now)
-                elif course in self._partial_since and (batch.type is DELETED or _any_ended(batch.at(positions))):
-                    self._remove(course, now)
+                    self._on_binding(execution, now)
+                elif execution in self._partial_since and (batch.type is DELETED or _any_ended(batch.at(positions))):
+                    self._remove(execution, now)
         if batch.type is not DELETED and not isinstance(batch.decision, Binding):
             return
         for key, pod in zip(batch.keys, batch.objects, strict=True):
@@ -137,19 +137,19 @@ class GangMonitor:
             self._endless_pods[key] = node_of_pod(pod), dict(demand_of(pod))
             self._has_changed = True
 
-    def _on_binding(self, course: JobExecution, now: Instant) -> None:
-        if None in course.machine_ids:
-            if course not in self._partial_since:
-                self._partial_since[course] = now
-                self._unrecorded[course] = None
+    def _on_binding(self, execution: JobExecution, now: Instant) -> None:
+        if None in execution.machine_ids:
+            if execution not in self._partial_since:
+                self._partial_since[execution] = now
+                self._unrecorded[execution] = None
             self._has_changed = True
-        elif course in self._partial_since:
-            self._remove(course, now)
+        elif execution in self._partial_since:
+            self._remove(execution, now)
 
-    def _remove(self, course: JobExecution, now: Instant) -> None:
+    def _remove(self, execution: JobExecution, now: Instant) -> None:
         """Take note that a job is whole, or was broken off."""
-        key, since = course.job.key, self._partial_since.pop(course)
-        self._unrecorded.pop(course, None)
+        key, since = execution.job.key, self._partial_since.pop(execution)
+        self._unrecorded.pop(execution, None)
         self.member_waits[key] = Duration(self.member_waits.get(key, 0) + now - since)
         self._has_changed = True
 
@@ -170,20 +170,22 @@ class GangMonitor:
 
     def _record_waits(self, now: Instant) -> None:
         """Tell the journal of jobs that wait for the rest of their pods while time goes on."""
-        for course in [one for one in self._unrecorded if self._partial_since[one] < now]:
-            del self._unrecorded[course]
-            has_node = [rank for rank, number in enumerate(course.machine_ids) if number is not None]
+        for execution in [one for one in self._unrecorded if self._partial_since[one] < now]:
+            del self._unrecorded[execution]
+            has_node = [rank for rank, number in enumerate(execution.machine_ids) if number is not None]
             pods = format_intervals(mask_of(has_node))
-            self._world.journal.append(now, "wait", job=course.job.key, pods=pods, since=self._partial_since[course])
+            self._world.journal.append(
+                now, "wait", job=execution.job.key, pods=pods, since=self._partial_since[execution]
+            )
 
     def _find_deadlocked(self) -> list[JobExecution]:
         """Return the jobs that can never be whole; one that lost pods with their node will be broken off."""
-        courses = [course for course in self._partial_since if not course.has_lost_node]
+        executions = [execution for execution in self._partial_since if not execution.has_lost_node]
         halves = []
-        for course in courses:
-            nodes = [node for node in course.nodes if node is not None]
-            halves.append(PartialGang(course.demand, nodes, len(course.keys) - len(nodes)))
-        return [courses[number] for number in find_deadlocked(halves, self._capacity_for_jobs())] if halves else []
+        for execution in executions:
+            nodes = [node for node in execution.nodes if node is not None]
+            halves.append(PartialGang(execution.demand, nodes, len(execution.keys) - len(nodes)))
+        return [executions[number] for number in find_deadlocked(halves, self._capacity_for_jobs())] if halves else []
 
     def _capacity_for_jobs(self) -> dict[str, dict[str, int]]:
         """Return what nodes have for jobs: what they offer without what is held for good by others."""
@@ -209,7 +211,7 @@ class GangMonitor:
 
     def _is_certain(self, deadlock: Deadlock, now: Instant) -> bool:
         """Return whether nothing that is to come can help: nodes, arrivals that preempt, programs that evict."""
-        agenda, lowest = self._world.agenda, min(course.job.priority for course in deadlock.executions)
+        agenda, lowest = self._world.agenda, min(execution.job.priority for execution in deadlock.executions)
         if agenda.has_rank(Rank.TIMELINE):
             return False
         if (lowest < self._highest_priority or self._has_objects) and agenda.has_rank(Rank.SUBMIT):
@@ -220,28 +222,28 @@ class GangMonitor:
     def _record_deadlock(self, deadlock: Deadlock, now: Instant) -> None:
         """Tell of a deadlock in the journal and in the notes; of each job once."""
         known = self.deadlocked_jobs
-        courses = [course for course in deadlock.executions if course.job.key not in known]
-        for course in courses:
-            known[course.job.key] = None
-            nodes = " ".join(_nodes_of(course))
-            self._world.journal.append(now, "deadlock", job=course.job.key, nodes=nodes, since=deadlock.since)
-        if courses:
-            self._world.notes.add(_NOTE, example=str(deadlock), count=len(courses))
+        executions = [execution for execution in deadlock.executions if execution.job.key not in known]
+        for execution in executions:
+            known[execution.job.key] = None
+            nodes = " ".join(_nodes_of(execution))
+            self._world.journal.append(now, "deadlock", job=execution.job.key, nodes=nodes, since=deadlock.since)
+        if executions:
+            self._world.notes.add(_NOTE, example=str(deadlock), count=len(executions))
 
 
 def _any_ended(pods: Sequence[KubeObject]) -> bool:
     return any(is_being_deleted(pod) or pod["status"]["phase"] in TERMINAL_PHASES for pod in pods)
 
 
-def _nodes_of(course: JobExecution) -> list[str]:
+def _nodes_of(execution: JobExecution) -> list[str]:
     """Return the nodes that a job holds, in the order of the platform."""
-    pairs = zip(course.machine_ids, course.nodes, strict=True)
+    pairs = zip(execution.machine_ids, execution.nodes, strict=True)
     held = {(-1 if number is None else number, node) for number, node in pairs if node is not None}
     return [node for _, node in sorted(held)]
 
 
-def _describe(course: JobExecution) -> str:
-    nodes = _nodes_of(course)
-    held = sum(node is not None for node in course.nodes)
+def _describe(execution: JobExecution) -> str:
+    nodes = _nodes_of(execution)
+    held = sum(node is not None for node in execution.nodes)
     where = ", ".join(nodes[:_MAX_NAMED]) + (", …" if len(nodes) > _MAX_NAMED else "")
-    return f"{course.job.key} has {held} of its {len(course.keys)} pods on {where}"
+    return f"{execution.job.key} has {held} of its {len(execution.keys)} pods on {where}"

@@ -25,10 +25,10 @@ class WorkRunner(Protocol):
     def handles(self, job: Job) -> bool:
         """Return whether a job's work is looked after here."""
 
-    def start(self, course: JobExecution, hosts: Sequence[str], on_end: OnEnd, now: Instant) -> None:
+    def start(self, execution: JobExecution, hosts: Sequence[str], on_end: OnEnd, now: Instant) -> None:
         """Let the job work with its rank i on `hosts[i]`; `on_end` is told how it ended."""
 
-    def abort(self, course: JobExecution, now: Instant) -> None:
+    def abort(self, execution: JobExecution, now: Instant) -> None:
         """Stop the work of a course, if it goes on."""
 
 
@@ -53,38 +53,38 @@ class FluidWorkRunner:
         """Return whether a job's work is looked after here; how long others take is known when they begin."""
         return self._energy_log is not None or not is_delay(job.profile)
 
-    def start(self, course: JobExecution, hosts: Sequence[str], on_end: OnEnd, now: Instant) -> None:
+    def start(self, execution: JobExecution, hosts: Sequence[str], on_end: OnEnd, now: Instant) -> None:
         """Let the job compute and communicate with its rank i on `hosts[i]`; `on_end` is told how it ended."""
         if self._energy_log is not None:
-            self._hosts[course] = hosts
-            self._energy_log.record_job_start(course.job.key, hosts, now)
-        walltime = course.job.walltime
-        reached = functools.partial(self._reach_walltime, course, on_end)
+            self._hosts[execution] = hosts
+            self._energy_log.record_job_start(execution.job.key, hosts, now)
+        walltime = execution.job.walltime
+        reached = functools.partial(self._reach_walltime, execution, on_end)
         # Batsim lets a job succeed only when it needs strictly less than its walltime, so this comes first.
         limit = None if walltime is None else self._agenda.book(Instant(now + walltime), Rank.FINISH, reached)
-        self._walltime_appointments[course] = limit
+        self._walltime_appointments[execution] = limit
 
         def end(code: int, at: Instant) -> None:
-            self._finish(course, at)
-            on_end(course, FinalState.FAILED if code else FinalState.SUCCESS, at)
+            self._finish(execution, at)
+            on_end(execution, FinalState.FAILED if code else FinalState.SUCCESS, at)
 
-        self._runner.start(course, course.job.profile, hosts, end, now, course.job)
+        self._runner.start(execution, execution.job.profile, hosts, end, now, execution.job)
 
-    def abort(self, course: JobExecution, now: Instant) -> None:
+    def abort(self, execution: JobExecution, now: Instant) -> None:
         """Stop the work of a course, if it goes on."""
-        if course in self._walltime_appointments:
-            self._runner.cancel(course, now)
-            self._finish(course, now)
+        if execution in self._walltime_appointments:
+            self._runner.cancel(execution, now)
+            self._finish(execution, now)
 
-    def _finish(self, course: JobExecution, now: Instant) -> None:
-        limit = self._walltime_appointments.pop(course)
+    def _finish(self, execution: JobExecution, now: Instant) -> None:
+        limit = self._walltime_appointments.pop(execution)
         if limit is not None:
             self._agenda.cancel(limit)
         if self._energy_log is not None:
-            self._energy_log.record_job_end(course.job.key, self._hosts.pop(course), now)
+            self._energy_log.record_job_end(execution.job.key, self._hosts.pop(execution), now)
 
-    def _reach_walltime(self, course: JobExecution, on_end: OnEnd, now: Instant) -> None:
-        self._runner.cancel(course, now)
-        self._walltime_appointments[course] = None
-        self._finish(course, now)
-        on_end(course, FinalState.WALLTIME, now)
+    def _reach_walltime(self, execution: JobExecution, on_end: OnEnd, now: Instant) -> None:
+        self._runner.cancel(execution, now)
+        self._walltime_appointments[execution] = None
+        self._finish(execution, now)
+        on_end(execution, FinalState.WALLTIME, now)

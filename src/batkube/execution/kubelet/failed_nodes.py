@@ -91,32 +91,32 @@ class FailedNodes:
                 if not waiting:
                     del self._waiting[node]
 
-    def hold_pods(self, course: JobExecution, keys: Sequence[Key], nodes: Sequence[str], now: Instant) -> bool:
+    def hold_pods(self, execution: JobExecution, keys: Sequence[Key], nodes: Sequence[str], now: Instant) -> bool:
         """Let those of a course's pods wait that were bound to a node that has failed; return whether there are any."""
         if not self._silent or self._silent.keys().isdisjoint(nodes):
             return False
         for key, node in zip(keys, nodes, strict=True):
             if node in self._silent:
                 self.hold_pod(node, key)
-        if not course.has_lost_node:
-            course.has_lost_node = True
-            self._count_failed_binding(course, now)
-            self._agenda.book(after(now, _TOLERATION), Rank.FINISH, functools.partial(self._report_lost, course))
+        if not execution.has_lost_node:
+            execution.has_lost_node = True
+            self._count_failed_binding(execution, now)
+            self._agenda.book(after(now, _TOLERATION), Rank.FINISH, functools.partial(self._report_lost, execution))
         return True
 
-    def _count_failed_binding(self, course: JobExecution, now: Instant) -> None:
+    def _count_failed_binding(self, execution: JobExecution, now: Instant) -> None:
         """Count how often a job was stranded in a row; if that goes on and on, the run has failed."""
-        count, work = self._failed_bindings.get(course.job.key, (0, -1))
-        count = count + 1 if work == course.past.lost_work else 1
-        self._failed_bindings[course.job.key] = count, course.past.lost_work
+        count, work = self._failed_bindings.get(execution.job.key, (0, -1))
+        count = count + 1 if work == execution.past.lost_work else 1
+        self._failed_bindings[execution.job.key] = count, execution.past.lost_work
         if count > _MAX_FAILED_BINDINGS:
-            self._agenda.book(now, Rank.FINISH, functools.partial(_fail_run, course))
+            self._agenda.book(now, Rank.FINISH, functools.partial(_fail_run, execution))
 
-    def _report_lost(self, course: JobExecution, now: Instant) -> None:
+    def _report_lost(self, execution: JobExecution, now: Instant) -> None:
         """Say that a course is lost, unless it is over: the node may have come back."""
-        place = self._executions.find(course.keys[0])
-        if place is not None and place[0] is course:
-            self._kubelets.driver.handle_node_loss(course, now)
+        place = self._executions.find(execution.keys[0])
+        if place is not None and place[0] is execution:
+            self._kubelets.driver.handle_node_loss(execution, now)
 
     def _on_nodes_changed(self, batch: Batch, now: Instant) -> None:
         for name in batch.keys:
@@ -131,8 +131,8 @@ class FailedNodes:
         if lost:
             self._waiting.setdefault(node, {}).update(lost)
         self._kubelets.forget(list(lost), now)
-        for course in dict.fromkeys(life for life in lost.values() if isinstance(life, JobExecution)):
-            self._kubelets.driver.handle_node_loss(course, now)
+        for execution in dict.fromkeys(pod_state for pod_state in lost.values() if isinstance(pod_state, JobExecution)):
+            self._kubelets.driver.handle_node_loss(execution, now)
 
     def _on_node_returned(self, node: str, now: Instant) -> None:
         """A node came, or came back: its kubelet sees the pods that it should have."""
@@ -153,21 +153,21 @@ class FailedNodes:
                 self._kubelets.admit_pod(key, pod, now, before if isinstance(before, PodState) else None)
 
 
-def _fail_run(course: JobExecution, now: Instant) -> None:
+def _fail_run(execution: JobExecution, now: Instant) -> None:
     raise RunFailed(
-        f"job {course.job.key} was bound {_MAX_FAILED_BINDINGS} times in a row to nodes that had failed: "
+        f"job {execution.job.key} was bound {_MAX_FAILED_BINDINGS} times in a row to nodes that had failed: "
         "its scheduler does not hear of them, and the run would not end\n"
         "  remedy: let the scheduler hear of nodes, let nodes come back, or let such jobs fail with --on-failure fail"
     )
 
 
-def _entries_on(node: str, lives: Mapping[Key, PodEntry]) -> dict[Key, PodEntry]:
+def _entries_on(node: str, pod_states: Mapping[Key, PodEntry]) -> dict[Key, PodEntry]:
     """Return those of the pods that are on a node; each course is looked through once."""
     there: dict[Key, PodEntry] = {}
-    for key, life in lives.items():
-        if isinstance(life, PodState):
-            if life.node == node:
-                there[key] = life
-        elif key == life.keys[0] or life.keys[0] not in lives:
-            there |= {one: life for one, on in zip(life.keys, life.nodes, strict=True) if on == node}
+    for key, pod_state in pod_states.items():
+        if isinstance(pod_state, PodState):
+            if pod_state.node == node:
+                there[key] = pod_state
+        elif key == pod_state.keys[0] or pod_state.keys[0] not in pod_states:
+            there |= {one: pod_state for one, on in zip(pod_state.keys, pod_state.nodes, strict=True) if on == node}
     return there

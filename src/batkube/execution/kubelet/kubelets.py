@@ -95,22 +95,22 @@ class Kubelets:
         if batch.type is ADDED and self._runtime is None:
             return  # no pod comes with a node
         known = 0
-        for course, positions, ranks in self._executions.group_by_execution(batch.keys):
+        for execution, positions, ranks in self._executions.group_by_execution(batch.keys):
             known += len(positions)
             if batch.type is not ADDED:
                 if isinstance(batch.decision, Binding) and len(ranks) == len(batch.keys):
                     self._admit_execution_pods(
-                        course, dict(zip(ranks, batch.decision.nodes, strict=True)), batch.objects[0], now
+                        execution, dict(zip(ranks, batch.decision.nodes, strict=True)), batch.objects[0], now
                     )
                 else:
-                    self._sync_execution(course, ranks, batch.at(positions), now)
+                    self._sync_execution(execution, ranks, batch.at(positions), now)
         if known < len(batch.keys):
             for key, pod in zip(batch.keys, batch.objects, strict=True):
                 if node_of_pod(pod) and self._executions.find(key) is None:
                     self._sync_pod(key, pod, now)
 
     def _sync_execution(
-        self, course: JobExecution, ranks: Sequence[int], pods: Sequence[KubeObject], now: Instant
+        self, execution: JobExecution, ranks: Sequence[int], pods: Sequence[KubeObject], now: Instant
     ) -> None:
         """Take up pods that were bound, stop those that were deleted, let go of those that somebody else ended."""
         bound: dict[int, str] = {}
@@ -118,98 +118,100 @@ class Kubelets:
             if "nodeName" not in pod["spec"]:
                 continue
             if "deletionTimestamp" in pod["metadata"]:
-                self._agenda.book(now, Rank.FINISH, functools.partial(self._terminate_pod, course.keys[rank]))
+                self._agenda.book(now, Rank.FINISH, functools.partial(self._terminate_pod, execution.keys[rank]))
             elif pod["status"]["phase"] in TERMINAL_PHASES:
-                if course.nodes[rank] is not None:
-                    self.forget([course.keys[rank]], now)
-            elif course.machine_ids[rank] is None and course.scheduled[rank] is None:
+                if execution.nodes[rank] is not None:
+                    self.forget([execution.keys[rank]], now)
+            elif execution.machine_ids[rank] is None and execution.scheduled[rank] is None:
                 bound[rank] = pod["spec"]["nodeName"]
         if bound:
-            self._admit_execution_pods(course, bound, pods[0], now)
+            self._admit_execution_pods(execution, bound, pods[0], now)
 
     def _sync_pod(self, key: Key, pod: KubeObject, now: Instant) -> None:
         """Take up a pod that was bound, or stop it."""
-        life = self.pod_states.get(key)
-        if isinstance(life, PodState) and life.uid != pod["metadata"]["uid"]:
+        pod_state = self.pod_states.get(key)
+        if isinstance(pod_state, PodState) and pod_state.uid != pod["metadata"]["uid"]:
             self.forget([key], now)
-            life = None
+            pod_state = None
         if is_being_deleted(pod):
             self._agenda.book(now, Rank.FINISH, functools.partial(self._terminate_pod, key))
-        elif life is None and phase_of(pod) == "Pending":
+        elif pod_state is None and phase_of(pod) == "Pending":
             self.admit_pod(key, pod, now)
-        elif isinstance(life, PodState) and not life.has_ended:
-            self._resizes.handle_pod_update(life, pod, now)
+        elif isinstance(pod_state, PodState) and not pod_state.has_ended:
+            self._resizes.handle_pod_update(pod_state, pod, now)
 
     # The pods of a course come up
 
-    def _admit_execution_pods(self, course: JobExecution, bound: dict[int, str], pod: KubeObject, now: Instant) -> None:
+    def _admit_execution_pods(
+        self, execution: JobExecution, bound: dict[int, str], pod: KubeObject, now: Instant
+    ) -> None:
         """Take the resources of pods, all like `pod`, from their nodes, and book when they come up; or refuse them."""
-        nodes, keys = list(bound.values()), [course.keys[rank] for rank in bound]
-        self.driver.record_binding(course, list(bound), nodes, now)
-        if self._failed_nodes.hold_pods(course, keys, nodes, now):
+        nodes, keys = list(bound.values()), [execution.keys[rank] for rank in bound]
+        self.driver.record_binding(execution, list(bound), nodes, now)
+        if self._failed_nodes.hold_pods(execution, keys, nodes, now):
             return
         if unknown := self._allocations.unknown_nodes(nodes):
-            self._notes.add(_NO_SUCH_NODE, example=f"job {course.job.key} on {unknown[0]}")
+            self._notes.add(_NO_SUCH_NODE, example=f"job {execution.job.key} on {unknown[0]}")
             self._reject_pods(keys, f"node {unknown[0]} does not exist", "", now)
             return
-        shortage = self._allocations.allocate(nodes, course.demand)
+        shortage = self._allocations.allocate(nodes, execution.demand)
         if shortage is not None:
-            self._notes.add(shortage.note, example=f"job {course.job.key} on {shortage.node}")
+            self._notes.add(shortage.note, example=f"job {execution.job.key} on {shortage.node}")
             self._reject_pods(keys, f"OutOf{shortage.resource}", f"Pod was rejected: {shortage}", now)
             return
-        self.pod_states.update(dict.fromkeys(keys, course))
+        self.pod_states.update(dict.fromkeys(keys, execution))
         for rank, node in bound.items():
-            course.nodes[rank] = node
-            course.scheduled[rank] = now
+            execution.nodes[rank] = node
+            execution.scheduled[rank] = now
         self._on_busy(self._allocations.busy_node_count, now)
         starts = {now: list(bound)} if self._delays is None else self._delays.ranks_by_start(now, bound, pod)
         for up, some in starts.items():
-            self._agenda.book(up, Rank.START, functools.partial(self._start_execution_pods, course, some))
+            self._agenda.book(up, Rank.START, functools.partial(self._start_execution_pods, execution, some))
 
     def _reject_pods(self, keys: Sequence[Key], reason: str, message: str, now: Instant) -> None:
         reject = functools.partial(self._execution_pods.set_terminated, keys, EXIT_LOST, reason=reason, message=message)
         self._agenda.book(now, Rank.FINISH, lambda at: reject(at))
 
-    def _start_execution_pods(self, course: JobExecution, ranks: Sequence[int], now: Instant) -> None:
+    def _start_execution_pods(self, execution: JobExecution, ranks: Sequence[int], now: Instant) -> None:
         """Pods begin to run; when the last one of the course does, its work begins."""
-        up = [rank for rank in ranks if course.nodes[rank] is not None]
+        up = [rank for rank in ranks if execution.nodes[rank] is not None]
         for rank in up:
-            course.started[rank] = now
-        course.running_count += len(up)
-        self._execution_pods.set_running([course.keys[rank] for rank in up], now)
-        if up and course.running_count == len(course.keys) and course.aborted is None:
-            ends, end = self.driver.start(course, now), functools.partial(self._end_execution, course)
-            course.end_appointment = None if ends is None else self._agenda.book(ends, Rank.FINISH, end)
+            execution.started[rank] = now
+        execution.running_count += len(up)
+        self._execution_pods.set_running([execution.keys[rank] for rank in up], now)
+        if up and execution.running_count == len(execution.keys) and execution.aborted is None:
+            ends, end = self.driver.start(execution, now), functools.partial(self._end_execution, execution)
+            execution.end_appointment = None if ends is None else self._agenda.book(ends, Rank.FINISH, end)
 
-    def _end_execution(self, course: JobExecution, now: Instant) -> None:
+    def _end_execution(self, execution: JobExecution, now: Instant) -> None:
         """The work is over; the pods' terminal status follows once each is reported."""
-        course.end_appointment = None
-        course.ended = now
+        execution.end_appointment = None
+        execution.ended = now
         if self._delays is None:
-            self._finish_execution_pods(course, range(len(course.keys)), now)
+            self._finish_execution_pods(execution, range(len(execution.keys)), now)
             return
-        for reported, ranks in self._delays.ranks_by_report(now, len(course.keys)).items():
-            self._agenda.book(reported, Rank.FINISH, functools.partial(self._finish_execution_pods, course, ranks))
+        for reported, ranks in self._delays.ranks_by_report(now, len(execution.keys)).items():
+            self._agenda.book(reported, Rank.FINISH, functools.partial(self._finish_execution_pods, execution, ranks))
 
-    def _finish_execution_pods(self, course: JobExecution, ranks: Sequence[int], now: Instant) -> None:
+    def _finish_execution_pods(self, execution: JobExecution, ranks: Sequence[int], now: Instant) -> None:
         """Say how a course ended for some of its pods, unless they are gone; their nodes are free, and forget them."""
-        there = [rank for rank in ranks if course.nodes[rank] is not None]
-        self._release_execution_pods(course, there, now)
-        if self._runtime is None and len(there) == len(course.keys):
-            self.driver.complete(course, now)
+        there = [rank for rank in ranks if execution.nodes[rank] is not None]
+        self._release_execution_pods(execution, there, now)
+        if self._runtime is None and len(there) == len(execution.keys):
+            self.driver.complete(execution, now)
             return
-        self._execution_pods.set_completed(course, [course.keys[rank] for rank in there], now)
+        self._execution_pods.set_completed(execution, [execution.keys[rank] for rank in there], now)
 
-    def _release_execution_pods(self, course: JobExecution, ranks: Sequence[int], now: Instant) -> None:
+    def _release_execution_pods(self, execution: JobExecution, ranks: Sequence[int], now: Instant) -> None:
         """Give back what pods of a course held of their nodes, and forget them."""
-        held = [node for rank in ranks if (node := course.nodes[rank]) is not None]
-        self._execution_pods.release_addresses([course.keys[rank] for rank in ranks])
+        held = [node for rank in ranks if (node := execution.nodes[rank]) is not None]
+        self._execution_pods.release_addresses([execution.keys[rank] for rank in ranks])
         for rank in ranks:
-            course.nodes[rank] = None
-            del self.pod_states[course.keys[rank]]
-        if course.is_owned:
-            course.release_times.update(dict.fromkeys(ranks, now))
-        self._allocations.release(held, course.demand)
+            execution.nodes[rank] = None
+            del self.pod_states[execution.keys[rank]]
+        if execution.is_owned:
+            execution.release_times.update(dict.fromkeys(ranks, now))
+        self._allocations.release(held, execution.demand)
         self._on_busy(self._allocations.busy_node_count, now)
 
     # Any other pod
@@ -238,71 +240,74 @@ class Kubelets:
             self._allocations.release([node], demand, for_job=False)
             self.runtime.book_rejection(pod, host_ports.REASON, host_ports.MESSAGE, now)
             return
-        life = self.pod_states[key] = PodState(key, pod, demand, now)
+        pod_state = self.pod_states[key] = PodState(key, pod, demand, now)
         if before is not None:
-            life.restore_from(before, now)
+            pod_state.restore_from(before, now)
         self._on_busy(self._allocations.busy_node_count, now)
-        self.runtime.appointments.book(life, "admitted", now, Rank.START, self._start_pod)
-        self._resizes.book_if_changed(life, pod, now)
+        self.runtime.appointments.book(pod_state, "admitted", now, Rank.START, self._start_pod)
+        self._resizes.book_if_changed(pod_state, pod, now)
 
-    def _start_pod(self, life: PodState, now: Instant) -> None:
+    def _start_pod(self, pod_state: PodState, now: Instant) -> None:
         """Say that the pod was admitted, and book when it comes up."""
-        if (pod := self._store.get(POD, life.key)) is None:
+        if (pod := self._store.get(POD, pod_state.key)) is None:
             return
-        self.runtime.on_admitted(life, pod, now)
+        self.runtime.on_admitted(pod_state, pod, now)
         container = pod["spec"]["containers"][0]
-        up = now if self._delays is None else self._delays.running_at(now, life.node, container)
-        self.runtime.appointments.book(life, "begin", up, Rank.START, self.runtime.start_containers)
+        up = now if self._delays is None else self._delays.running_at(now, pod_state.node, container)
+        self.runtime.appointments.book(pod_state, "begin", up, Rank.START, self.runtime.start_containers)
 
-    def _on_pod_ended(self, life: PodState, now: Instant) -> None:
+    def _on_pod_ended(self, pod_state: PodState, now: Instant) -> None:
         """The last container of a pod has ended; that becomes known, and the node has room again."""
         reported = now if self._delays is None else self._delays.reported_at(now)
         if reported == now:
-            self._finish_pod(life, now)
+            self._finish_pod(pod_state, now)
         else:
-            self.runtime.appointments.book(life, "report", reported, Rank.FINISH, self._finish_pod)
+            self.runtime.appointments.book(pod_state, "report", reported, Rank.FINISH, self._finish_pod)
 
-    def _finish_pod(self, life: PodState, now: Instant) -> None:
-        self._release_pod(life, now)
-        self.runtime.write_status(life, now)
+    def _finish_pod(self, pod_state: PodState, now: Instant) -> None:
+        self._release_pod(pod_state, now)
+        self.runtime.write_status(pod_state, now)
 
-    def _release_pod(self, life: PodState, now: Instant) -> None:
+    def _release_pod(self, pod_state: PodState, now: Instant) -> None:
         """Give back what a pod held of its node, once; nothing that was booked for it will happen."""
-        if life.has_ended:
+        if pod_state.has_ended:
             return
-        life.has_ended = True
-        self._allocations.release([life.node], life.demand, for_job=False)
-        self._ports.release(life.node, life.key)
-        self.runtime.release(life)
+        pod_state.has_ended = True
+        self._allocations.release([pod_state.node], pod_state.demand, for_job=False)
+        self._ports.release(pod_state.node, pod_state.key)
+        self.runtime.release(pod_state)
         self._on_busy(self._allocations.busy_node_count, now)
 
     # Pods are deleted
 
     def _terminate_pod(self, key: Key, now: Instant) -> None:
         """Stop a pod that was deleted: at once if it has ended, else as fast as it obeys."""
-        pod, life = self._store.get(POD, key), self.pod_states.get(key)
+        pod, pod_state = self._store.get(POD, key), self.pod_states.get(key)
         if pod is None or not is_being_deleted(pod):
             return
-        if isinstance(life, PodState) and not life.has_ended:
+        if isinstance(pod_state, PodState) and not pod_state.has_ended:
             self.runtime.stop_pod(
-                life, self._termination.pod_stopped_at(pod, life.files_by_container, now), self._on_pod_stopped, now
+                pod_state,
+                self._termination.pod_stopped_at(pod, pod_state.files_by_container, now),
+                self._on_pod_stopped,
+                now,
             )
-        elif isinstance(life, JobExecution):
-            self._abort_execution(life, now)
-            stop = functools.partial(self._on_execution_pod_stopped, life, key)
+        elif isinstance(pod_state, JobExecution):
+            self._abort_execution(pod_state, now)
+            stop = functools.partial(self._on_execution_pod_stopped, pod_state, key)
             self._agenda.book(self._termination.pod_stopped_at(pod, {}, now), Rank.FINISH, stop)
         elif node_of_pod(pod) not in self._failed_nodes:
             self.remove(key, pod["metadata"]["uid"], now)
 
-    def _on_pod_stopped(self, life: PodState, now: Instant) -> None:
-        if life.has_ended:
+    def _on_pod_stopped(self, pod_state: PodState, now: Instant) -> None:
+        if pod_state.has_ended:
             return
-        self.runtime.end_containers(life, now)
-        self._finish_pod(life, now)
-        self.runtime.remove(life.key, life.uid, now)
+        self.runtime.end_containers(pod_state, now)
+        self._finish_pod(pod_state, now)
+        self.runtime.remove(pod_state.key, pod_state.uid, now)
 
-    def _on_execution_pod_stopped(self, course: JobExecution, key: Key, now: Instant) -> None:
-        if self.pod_states.get(key) is course:
+    def _on_execution_pod_stopped(self, execution: JobExecution, key: Key, now: Instant) -> None:
+        if self.pod_states.get(key) is execution:
             self.forget([key], now)
             self.remove(key, self._store.objects(POD, [key])[0]["metadata"]["uid"], now)
 
@@ -324,24 +329,24 @@ class Kubelets:
     def forget(self, keys: Sequence[Key], now: Instant) -> None:
         """Let go of pods that are gone, or that somebody else ended."""
         for key in keys:
-            life = self.pod_states[key]
-            if isinstance(life, JobExecution):
-                self._abort_execution(life, now)
-                self._release_execution_pods(life, [life.keys.index(key)], now)
+            pod_state = self.pod_states[key]
+            if isinstance(pod_state, JobExecution):
+                self._abort_execution(pod_state, now)
+                self._release_execution_pods(pod_state, [pod_state.keys.index(key)], now)
             else:
                 del self.pod_states[key]
-                self._release_pod(life, now)
-                self._resizes.remove_pod(life, now)
+                self._release_pod(pod_state, now)
+                self._resizes.remove_pod(pod_state, now)
 
-    def _abort_execution(self, course: JobExecution, now: Instant) -> None:
+    def _abort_execution(self, execution: JobExecution, now: Instant) -> None:
         """End a course before its time: without one of its pods it cannot go on."""
-        if course.ended is None and course.aborted is None:
-            course.aborted = now
-        if course.end_appointment is not None:
-            self._agenda.cancel(course.end_appointment)
-            course.end_appointment = course.state = None
-        elif course.ended is None:
-            self.driver.abort(course, now)
+        if execution.ended is None and execution.aborted is None:
+            execution.aborted = now
+        if execution.end_appointment is not None:
+            self._agenda.cancel(execution.end_appointment)
+            execution.end_appointment = execution.state = None
+        elif execution.ended is None:
+            self.driver.abort(execution, now)
 
     @property
     def driver(self) -> ExecutionDriver:

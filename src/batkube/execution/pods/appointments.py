@@ -17,23 +17,23 @@ class PodAppointments:
     def __init__(self, agenda: Agenda) -> None:
         self._agenda = agenda
 
-    def book(self, life: PodState, name: str, at: Instant, rank: Rank, action: PodAction) -> None:
+    def book(self, pod_state: PodState, name: str, at: Instant, rank: Rank, action: PodAction) -> None:
         """Arrange for something to happen to a pod, unless it ends before; what has that name already is dropped."""
 
         def act(now: Instant) -> None:
-            del life.appointments[name]
-            action(life, now)
+            del pod_state.appointments[name]
+            action(pod_state, now)
 
-        self.cancel(life, name)
-        life.appointments[name] = self._agenda.book(at, rank, act)
+        self.cancel(pod_state, name)
+        pod_state.appointments[name] = self._agenda.book(at, rank, act)
 
-    def cancel(self, life: PodState, *names: str) -> None:
+    def cancel(self, pod_state: PodState, *names: str) -> None:
         """Drop what was booked for a pod under these names."""
         for name in names:
-            number = life.appointments.pop(name, None)
+            number = pod_state.appointments.pop(name, None)
             if number is not None:
                 self._agenda.cancel(number)
 
-    def cancel_all(self, life: PodState) -> None:
+    def cancel_all(self, pod_state: PodState) -> None:
         """Drop whatever was booked for a pod."""
-        self.cancel(life, *list(life.appointments))
+        self.cancel(pod_state, *list(pod_state.appointments))

@@ -145,9 +145,9 @@ class ContainerState:
         self._crash_back_off = min(Duration(2 * wait), _MAX_BACK_OFF)
         return wait
 
-    def next_retry(self, trouble: StartFailure) -> Duration:
+    def next_retry(self, failure: StartFailure) -> Duration:
         """Return after how long to try again what did not work: 10 s, where pulls are tried ever more seldom."""
-        if not trouble.is_backed_off:
+        if not failure.is_backed_off:
             return _MIN_BACK_OFF
         self._pull_back_off = min(Duration(2 * self._pull_back_off) or _MIN_BACK_OFF, _MAX_BACK_OFF)
         return self._pull_back_off
@@ -200,8 +200,10 @@ class PodState:
         self.node: str = spec["nodeName"]
         self.demand = demand
         self.restart_policy: str = spec.get("restartPolicy", "Always")
-        self.init = [ContainerState(pod, one, ContainerRole.INIT) for one in spec.get("initContainers") or ()]
-        self.main = [ContainerState(pod, one, ContainerRole.MAIN) for one in spec["containers"]]
+        self.init = [
+            ContainerState(pod, container, ContainerRole.INIT) for container in spec.get("initContainers") or ()
+        ]
+        self.main = [ContainerState(pod, container, ContainerRole.MAIN) for container in spec["containers"]]
         #: Those that somebody added to look at the others; they count for nothing.
         self.ephemeral: list[ContainerState] = []
         self.add_ephemeral(pod)
@@ -237,19 +239,19 @@ class PodState:
     def restore_from(self, before: PodState, now: Instant) -> None:
         """Take over from the pod's life before its node failed: what ran is started again."""
         self.admitted = before.admitted
-        for one, old in zip(self.containers(), before.containers(), strict=True):
-            one.restore_from(old, self.restart_policy, now)
-        self.wanted_resources = [one.allocated for one in self.containers()]
+        for container, old in zip(self.containers(), before.containers(), strict=True):
+            container.restore_from(old, self.restart_policy, now)
+        self.wanted_resources = [container.allocated for container in self.containers()]
 
     @property
     def files_by_container(self) -> dict[str, ContainerFiles]:
         """The files as the containers see them that ran or run, by their names."""
-        return {one.name: one.files for one in self.containers() if one.files is not None}
+        return {container.name: container.files for container in self.containers() if container.files is not None}
 
     @property
     def has_started(self) -> bool:
         """Whether any of its containers ever ran."""
-        return any(one.started is not None for one in self.containers())
+        return any(container.started is not None for container in self.containers())
 
     def containers(self) -> Iterator[ContainerState]:
         """Yield all containers, those of the beginning first."""
@@ -260,16 +262,18 @@ class PodState:
     def phase(self) -> str:
         """The pod's phase, as its containers and the kubelet's own verdict make it."""
         if self.has_ended:
-            if self.reason or any(one.exit_code for one in self.containers() if not one.is_sidecar):
+            if self.reason or any(container.exit_code for container in self.containers() if not container.is_sidecar):
                 return "Failed"
-            return "Succeeded" if all(one.stage is Stage.TERMINATED for one in self.main) else "Failed"
-        return "Running" if any(one.started is not None for one in self.main) else "Pending"
+            return "Succeeded" if all(container.stage is Stage.TERMINATED for container in self.main) else "Failed"
+        return "Running" if any(container.started is not None for container in self.main) else "Pending"
 
 
 def resources_of(pod: KubeObject) -> list[KubeObject]:
     """Return the resources of all containers of a pod, in the order of `PodState.containers`."""
     spec = pod["spec"]
-    return [one.get("resources") or {} for one in (*(spec.get("initContainers") or ()), *spec["containers"])]
+    return [
+        container.get("resources") or {} for container in (*(spec.get("initContainers") or ()), *spec["containers"])
+    ]
 
 
 def relevant_fields_of(pod: KubeObject) -> tuple[object, ...]:

@@ -116,14 +116,14 @@ class ClusterTimeline:
 
     def _merge_events(self, streams: Streams, numbers: Iterable[int]) -> Iterator[TimelineEvent]:
         """Yield what happens by the entries of these numbers."""
-        courses: list[Iterator[TimelineEvent]] = []
+        executions: list[Iterator[TimelineEvent]] = []
         for number in numbers:
             (entry, groups), name = self._entries[number], f"events/{number}"
             if entry.schedule.interval is None:
-                courses.append(_sort_groups(_fixed_events(entry, groups, streams, name)))
+                executions.append(_sort_groups(_fixed_events(entry, groups, streams, name)))
             else:
-                courses += [_sort_groups(_random_events(entry, node, streams, name)) for node in groups[0]]
-        return heapq.merge(*courses, key=lambda happening: happening.at)
+                executions += [_sort_groups(_random_events(entry, node, streams, name)) for node in groups[0]]
+        return heapq.merge(*executions, key=lambda happening: happening.at)
 
     def _validate(self) -> None:
         """Refuse what can never be, whatever chance does: to nodes on which it has no influence."""
