@@ -1,4 +1,4 @@
-"""Programs in Python on the run's clock: asyncio, threads, and whatever asks what time it is."""
+"""Programs in Python on the run's clock: asyncio, threads, and functions that return the time."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ LINES = """
 """
 
 
-def test_whatever_waits_in_python_waits_in_virtual_time(session: SessionPage, tmp_path: Path) -> None:
+def test_all_timed_waits_of_python_are_in_virtual_time(session: SessionPage, tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
     moment, kinds, *rest = lived_through(session, {}, sys.executable, str(Path(clock.__file__).parent), str(program))
@@ -80,7 +80,7 @@ def test_whatever_waits_in_python_waits_in_virtual_time(session: SessionPage, tm
     assert rest == LINES.split("\n")[1:-1]
 
 
-def test_without_a_run_nothing_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_outside_a_run_the_clock_is_real(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("BATKUBE_CLOCK", raising=False)
     before = time.time
     assert not clock.install()
