@@ -116,7 +116,7 @@ class Attachment:
     def __init__(
         self, process: AttachedProcess, server: Server, cost: DecisionCost | None = None, watchdog: Duration = WATCHDOG
     ) -> None:
-        """`cost` is None if decisions take no time; `watchdog` is the real time in which the program must become idle."""
+        """`cost` is None if decisions take no time; `watchdog` limits the real time until the program is idle."""
         self.process = process
         self.page = process.page
         self.server = server
@@ -162,7 +162,7 @@ class Attachment:
                 self.server.read_ready()
                 self.server.retract_unsent()
                 number = self._probe_when_read(watch)
-        # A Go program that has exited sends no report. For others the kernel decides, and exited threads count as asleep.
+        # A Go program that has exited sends no report. For others, exited threads count as asleep.
         self._check_alive()
 
     def _probe_when_read(self, watch: Stopwatch) -> int | None:

@@ -69,7 +69,7 @@ class LiveTime:
         return self._loop.now
 
     def run_until(self, until: Instant) -> None:
-        """Execute the appointments until `until`, in order, and move the clock there; stop early after one time slice."""
+        """Execute the appointments until `until`, in order, and move the clock there; stop after one time slice."""
         if (due := self._agenda.due) is None or due > until:
             self._loop.advance_to(until)
             return

@@ -178,7 +178,7 @@ class ClockPage:
 
     @property
     def pid(self) -> int:
-        """The process that uses the page; 0 while none does. It stays 0 if the program was built without the overlay."""
+        """The process that uses the page; 0 while none does, as with a program built without the overlay."""
         return self._slots[_PID]
 
     @property

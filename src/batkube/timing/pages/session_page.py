@@ -74,7 +74,7 @@ class SessionPage(ClockPage):
 
     @property
     def environment(self) -> dict[str, str]:
-        """The variables by which processes find the page. They open it by path: inherited descriptors might be closed."""
+        """The variables by which processes find the page, by path: inherited descriptors might be closed."""
         return {"BATKUBE_CLOCK": f"/proc/{os.getpid()}/fd/{self._file}"}
 
     @property

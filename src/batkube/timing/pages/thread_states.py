@@ -107,7 +107,7 @@ class ThreadStates:
         return first is not None and self._scan(extra) == first
 
     def _scan(self, extra: Iterable[int]) -> dict[Thread, bytes] | None:
-        """Return the run count of each thread; None as soon as one is not asleep, or was created or exited meanwhile."""
+        """Return the run count of each thread; None if one is not asleep, or was created or exited meanwhile."""
         sleeping: dict[Thread, bytes] = {}
         processes = [self._leader, *extra]
         try:

@@ -91,7 +91,7 @@ class AttachedProcess:
         return self._process.returncode is not None
 
     def _reap(self, flags: int) -> None:
-        """Reap the process if it has ended, and record its resource usage, which Popen's own methods do not return."""
+        """Reap the process if it has ended, and record its resource usage, which Popen does not."""
         pid, status, used = os.wait4(self.pid, flags)
         if pid:
             self._process.returncode = os.waitstatus_to_exitcode(status)
