@@ -63,19 +63,25 @@ def always(*_: object) -> bool:
 
 FAULTS = {
     "listener": Fault(
-        OwnerIndex, "_hear", lambda batch, _: batch.kind == "pods", "while listeners were notified: pods default/work-"
+        OwnerIndex,
+        "_on_objects_changed",
+        lambda batch, _: batch.kind == "pods",
+        "while listeners were notified: pods default/work-",
     ),
-    "controller": Fault(JobController, "reconcile", always, "while an appointment was kept: "),
-    "kubelet": Fault(Kubelets, "_start", always, "while an appointment was kept: "),
-    "appointment": Fault(Kubelets, "_end_containers", always, "(rank FINISH)"),
+    "controller": Fault(JobController, "reconcile", always, "while an appointment was executed: "),
+    "kubelet": Fault(Kubelets, "_start_pod", always, "while an appointment was executed: "),
+    "appointment": Fault(Kubelets, "_on_pod_ended", always, "(rank FINISH)"),
     "encoder": Fault(
         ObjectEncoder,
-        "object",
+        "encode_object",
         lambda value, _: value["metadata"].get("name") == "work",
         "while a request was answered: ",
     ),
     "watch": Fault(
-        WatchHub, "_changed", lambda batch, _: batch.kind == "pods", "while listeners were notified: pods default/work-"
+        WatchHub,
+        "_on_changes",
+        lambda batch, _: batch.kind == "pods",
+        "while listeners were notified: pods default/work-",
     ),
 }
 
@@ -229,7 +235,7 @@ def test_the_command_serve_exits_with_1_and_one_message(tmp_path: Path) -> None:
     program = (
         "import batkube.execution.kubelet.kubelets as it\n"
         "def fail(*_): raise RuntimeError('injected')\n"
-        "it.Kubelets.take_up = it.Kubelets._hear = fail"
+        "it.Kubelets.admit_pod = it.Kubelets._on_pods_changed = fail"
     )
     line = command("serve", "--platform", "1x1", "--out", "out", "--quiet", program=program)
     with subprocess.Popen(line, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:

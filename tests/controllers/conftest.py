@@ -87,7 +87,7 @@ class PlainApi:
             self.store.delete(storage, [key], now)
         return new
 
-    def scale_of(self, reference: KubeObject, namespace: str) -> KubeObject:
+    def get_scale(self, reference: KubeObject, namespace: str) -> KubeObject:
         found = self.store.get("deployments.apps", Key(f"{namespace}/{reference['name']}"))
         if found is None:
             raise ApiError(404, "NotFound", f'deployments.apps "{reference["name"]}" not found')
@@ -95,7 +95,7 @@ class PlainApi:
         status = {"replicas": found.get("status", {}).get("replicas", 0), "selector": labels}
         return {"metadata": found["metadata"], "spec": {"replicas": found["spec"]["replicas"]}, "status": status}
 
-    def rescale(self, reference: KubeObject, namespace: str, scale: KubeObject) -> None:
+    def update_scale(self, reference: KubeObject, namespace: str, scale: KubeObject) -> None:
         found = self.store.get("deployments.apps", Key(f"{namespace}/{reference['name']}"))
         assert found is not None
         if "deployments.apps" in self.forbidden:

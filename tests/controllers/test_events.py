@@ -56,7 +56,7 @@ def test_when_there_are_too_many_the_oldest_go(make_world: type[Cluster]) -> Non
     world = make_world("1x64,64Gi")
     EventExpiry(world.world, PlainApi(world.store, lambda: world.now), most=10)
     made: list[str] = []
-    world.store.listen("events", lambda batch, now: made.extend(batch.keys if batch.type == "ADDED" else ()))
+    world.store.subscribe("events", lambda batch, now: made.extend(batch.keys if batch.type == "ADDED" else ()))
     for number in range(10):
         world.create("pods", world.pod(f"p{number}"))
     world.run(1)

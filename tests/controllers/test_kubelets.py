@@ -47,7 +47,7 @@ def test_a_pod_that_is_bound_runs_and_has_its_address(world: Cluster) -> None:
 
 def test_on_its_way_it_is_seen_creating_its_containers(world: Cluster) -> None:
     seen = []
-    world.store.listen("pods", lambda batch, now: seen.extend(pod["status"] for pod in batch.objects))
+    world.store.subscribe("pods", lambda batch, now: seen.extend(pod["status"] for pod in batch.objects))
     world.create("pods", world.pod("a"))
     world.run(1)
     waiting = next(one for one in seen if one.get("containerStatuses"))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import gc
 
+from tests.controllers.batch.test_cron_jobs import cron_job
 from tests.controllers.conftest import Cluster
-from tests.controllers.test_cron_jobs import cron_job
 
 YEAR_S = 31_536_000
 #: A few texts are remembered, up to a bound. A pod that stayed would be a hundred objects.

@@ -77,7 +77,7 @@ def test_it_gets_more_while_it_runs_and_is_not_started_anew(world: Cluster) -> N
     world.run(1)
     started = container(world)["state"]
     seen: list[list[str]] = []
-    world.store.listen(
+    world.store.subscribe(
         "pods",
         lambda batch, now: seen.extend([one["type"] for one in each["status"]["conditions"]] for each in batch.objects),
     )

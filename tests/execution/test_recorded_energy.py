@@ -39,7 +39,7 @@ class MeteredReplay(Replay):
         if int(row["new_pstate"]) >= 0:
             for number in members(parse_intervals(row["machine_id"])):
                 self.meters.set_pstate(self.machines[number], int(row["new_pstate"]), now)
-            self.work.change(now)
+            self.work.request_settle(now)
         self.read("p", now)
 
     def begin(self, name: str, row: Mapping[str, str], now: Instant) -> None:

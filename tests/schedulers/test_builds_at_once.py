@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -52,7 +53,8 @@ def launch(module: Path, tmp_path: Path) -> Iterator[Launch]:
 
     yield start
     for process in started:
-        if process.poll() is None:
+        # A build that was killed leaves its compiler behind, in the same process group.
+        with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
 

@@ -58,7 +58,7 @@ def test_a_policy_that_does_not_hear_of_an_end_believes_in_a_phantom(
         is_end_of_1 = batch.type is not ADDED and "default/w0-1" in batch.keys
         return False if is_end_of_1 else hear(self, batch)
 
-    monkeypatch.setattr(PolicyScheduler, "_hear_of_courses", deaf_to_one_end)
+    monkeypatch.setattr(PolicyScheduler, "_handle_execution_pods", deaf_to_one_end)
     profiles = {"short": {"type": "delay", "delay": 100}, "long": {"type": "delay", "delay": 300}}
     jobs = [
         {"id": "1", "subtime": 0, "res": 1, "profile": "short"},

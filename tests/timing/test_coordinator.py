@@ -44,7 +44,7 @@ class LatePage(ClockPage):
 
 def test_a_program_that_reported_idle_before_bytes_arrived_is_probed_again() -> None:
     page = LatePage()
-    server = SimpleNamespace(sent=100, dropped=0, is_awaiting=True)
+    server = SimpleNamespace(sent=100, dropped_connections=0, has_bytes_in_flight=True)
     try:
         Attachment(cast(Any, SimpleNamespace(page=page, has_ended=False)), cast(Any, server)).wait_idle()
         assert page.program[ANSWER] > page.asked_before
@@ -60,7 +60,7 @@ class Ticking:
     busy_until = None
 
     def __init__(self) -> None:
-        self.page = SimpleNamespace(now=0, next_timer=NANOSECONDS_PER_SECOND, wrote=0)
+        self.page = SimpleNamespace(now=0, next_timer=NANOSECONDS_PER_SECOND, write_count=0)
         #: From when to when it was let.
         self.grants: list[tuple[int, int]] = []
 
@@ -95,7 +95,7 @@ class LateRiser(Ticking):
 
     def _write(self) -> None:
         if self.page.next_timer <= self.page.now:
-            self.page.wrote += 1
+            self.page.write_count += 1
             self.page.next_timer += NANOSECONDS_PER_SECOND
 
 

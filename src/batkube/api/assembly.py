@@ -126,34 +126,16 @@ class Api:
         authenticator, bodies = Authenticator(users, tokens), BodyDecoder(served)
         self.watches, counters = WatchHub(store, timers, now), RequestCounters()
         self._non_resource_paths = _non_resource_paths(table, custom, counters, self._gauges, words)
-        special = SpecialHandlers(
-            served,
-            bodies,
-            ReviewEvaluator(authenticator, authorizer),
-            TokenRequestHandler(store, tokens),
-            self._registry,
-        )
+        reviews, token_requests = ReviewEvaluator(authenticator, authorizer), TokenRequestHandler(store, tokens)
+        special = SpecialHandlers(served, bodies, reviews, token_requests, self._registry).handlers()
+        metrics = {} if use is None else MetricsApi(store, use).handlers()
+        patcher, subresources = Patcher(served, self._registry, bodies), {**special, **metrics, **(specials or {})}
         objects = ObjectRequestHandler(
-            served,
-            self._registry,
-            self._deleter,
-            bodies,
-            Patcher(served, self._registry, bodies),
-            self.watches,
-            {**special.handlers(), **({} if use is None else MetricsApi(store, use).handlers()), **(specials or {})},
+            served, self._registry, self._deleter, bodies, patcher, self.watches, subresources
         )
         status = table.definition_of("meta.k8s.io", "v1", "Status")
-        self._server = ApiServer(
-            authenticator,
-            authorizer,
-            objects,
-            self._non_resource_paths,
-            counters,
-            now,
-            lifecycle.reconcile,
-            status,
-            on_bug,
-        )
+        paths, reconcile = self._non_resource_paths, lifecycle.reconcile
+        self._server = ApiServer(authenticator, authorizer, objects, paths, counters, now, reconcile, status, on_bug)
 
     def handle(self, request: Request) -> Response | Stream:
         """Answer one request; one that waits for somebody outside is to be handled again later (`PendingWebhookCalls`)."""

@@ -86,7 +86,7 @@ class Field(msgspec.Struct, eq=False):
     patch_strategy: tuple[str, ...] = ()
     #: The field by which a strategic merge patch matches list elements.
     patch_merge_key: str = ""
-    #: The number and wire type (`bytes`, `encode_varint`, `fixed64`, …) of the field in protobuf; 0 if it has none.
+    #: The number and wire type (`bytes`, `varint`, `fixed64`, …) of the field in protobuf; 0 if it has none.
     number: int = 0
     wire: str = ""
     #: Fields of an embedded Go struct: in JSON they belong to the outer struct, in protobuf they are nested in messages

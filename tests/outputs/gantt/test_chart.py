@@ -82,7 +82,10 @@ def test_an_svg_repeats_byte_for_byte_on_any_machine_and_without_a_word(small: R
     settings.mkdir()
     (settings / "matplotlibrc").write_text("font.size: 30\nsavefig.bbox: tight\naxes.facecolor: red\n")
     (tmp_path / "file").write_text("")
-    program = "import sys; from batkube.cli.commands.gantt import gantt; from pathlib import Path; gantt(*map(Path, sys.argv[1:]))"
+    program = (
+        "import sys; from batkube.cli.commands.gantt import gantt; "
+        "from pathlib import Path; gantt(*map(Path, sys.argv[1:]))"
+    )
 
     for number, home in (("1", settings), ("2", tmp_path / "file" / "below")):
         ended = subprocess.run(

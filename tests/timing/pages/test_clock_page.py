@@ -77,8 +77,8 @@ def test_every_number_is_read_as_it_was_written(value: int) -> None:
     try:
         assert program[1] == value
         readers = {
-            9: "next_timer", 11: "wrote", 12: "jumps", 13: "heap_bytes",
-            15: "connects", 16: "bytes_written", 17: "bytes_read", 18: "live_bytes", 19: "pid",
+            9: "next_timer", 11: "write_count", 12: "jump_count", 13: "heap_bytes",
+            15: "connect_count", 16: "bytes_written", 17: "bytes_read", 18: "live_bytes", 19: "pid",
         }  # fmt: skip
         for slot, name in readers.items():
             program[slot] = value - slot if value > 0 else value + slot

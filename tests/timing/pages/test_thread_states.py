@@ -36,8 +36,8 @@ def test_a_thread_that_is_queued_for_a_processor_is_not_asleep(
     sleeper: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert falls_asleep(ThreadStates(sleeper.pid), 30)
-    monkeypatch.setattr(thread_states._Task, "waits_somewhere", lambda _: False)
-    monkeypatch.setattr(thread_states, "_LONG_S", 1e9)
+    monkeypatch.setattr(thread_states._Task, "is_waiting", lambda _: False)
+    monkeypatch.setattr(thread_states, "_ASSUMED_ASLEEP_S", 1e9)
 
     assert not falls_asleep(ThreadStates(sleeper.pid), 0.2)
 
@@ -45,7 +45,7 @@ def test_a_thread_that_is_queued_for_a_processor_is_not_asleep(
 def test_without_a_wait_channel_a_thread_that_has_not_run_for_long_is_asleep(
     sleeper: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(thread_states._Task, "waits_somewhere", lambda _: False)
-    monkeypatch.setattr(thread_states, "_LONG_S", 0.3)
+    monkeypatch.setattr(thread_states._Task, "is_waiting", lambda _: False)
+    monkeypatch.setattr(thread_states, "_ASSUMED_ASLEEP_S", 0.3)
 
     assert falls_asleep(ThreadStates(sleeper.pid), 30)

@@ -88,13 +88,13 @@ from pathlib import Path
 from batkube.timing.processes.program_log import ProgramLog
 log, pieces = ProgramLog(Path({str(tmp_path / "log.txt")!r})), []
 process = subprocess.Popen(["seq", "200000"], stdout=log.sink)
-log.started()
+log.close_sink()
 log.follow(pieces.append)
 process.wait()
 log.close()
 assert b"".join(pieces) == b"".join(b"%d\\n" % number for number in range(1, 200001))
 assert log.last_lines()[-1] == "200000"
-print(log.cut)
+print(log.copy_error)
 """
     done = subprocess.run(
         [sys.executable, "-c", code],

@@ -27,11 +27,13 @@ def test_an_event_says_when_what_and_to_which_nodes(tmp_path: Path) -> None:
         """,
     )
 
-    assert (once.deed, once.when.at, once.nodes) == (EventAction.FAIL, seconds(1000), EventNodes(names=("node-3",)))
-    assert once.lasts.parameters == (1800,)
-    assert (often.when.every, often.when.count, often.nodes.ids) == (seconds(86400), 5, 0b10000111)
-    assert (drawn.when.between.describe(), drawn.lasts.describe()) == ("exponential:2592000", "weibull:0.7,3600")
-    assert (drawn.nodes.is_all, drawn.when.until) == (True, seconds(30 * 86400))
+    assert (once.action, once.schedule.at) == (EventAction.FAIL, seconds(1000))
+    assert once.nodes == EventNodes(names=("node-3",))
+    assert once.duration.parameters == (1800,)
+    assert (often.schedule.every, often.schedule.count, often.nodes.ids) == (seconds(86400), 5, 0b10000111)
+    assert drawn.schedule.interval.describe() == "exponential:2592000"
+    assert drawn.duration.describe() == "weibull:0.7,3600"
+    assert (drawn.nodes.is_all, drawn.schedule.until) == (True, seconds(30 * 86400))
 
 
 def test_an_event_knows_its_details(tmp_path: Path) -> None:
@@ -67,7 +69,7 @@ def test_batsims_machines_that_are_unavailable_are_cordoned_in_the_order_of_time
         '{"timestamp": 10, "type": "machine_unavailable", "resources": "0-1 3"}\n',
     )
 
-    assert [(entry.deed, entry.when.at, entry.nodes.ids) for entry in entries] == [
+    assert [(entry.action, entry.schedule.at, entry.nodes.ids) for entry in entries] == [
         (EventAction.CORDON, seconds(10), 0b1011),
         (EventAction.UNCORDON, seconds("20.5"), 0b1011),
     ]

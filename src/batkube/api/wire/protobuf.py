@@ -1,7 +1,7 @@
 """Kubernetes' protobuf: objects as kube-scheduler and other Go clients send and want them.
 
 A message does not say what it is, so an object travels in an envelope: four magic bytes and a
-`runtime.UnsupportedExpression`, which
+`runtime.Unknown`, which
 tells apiVersion and kind and holds the object's own message. The events of a watch are `WatchEvent` messages around
 such envelopes, each after its length. (Kubernetes: apimachinery/pkg/runtime/serializer/protobuf, util/framer.)
 

@@ -1,4 +1,4 @@
-"""What the numbers of a report mean, in the words of docs/reference/outputs.md: said on the page that shows them."""
+"""What the numbers of a report mean, in the words of docs/reference/outputs-metrics.md, on the page that shows them."""
 
 from __future__ import annotations
 

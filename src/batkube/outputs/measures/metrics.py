@@ -1,4 +1,4 @@
-"""What a run's jobs.csv amounts to, in numbers. Every definition is in docs/reference/outputs.md, with its formula.
+"""The numbers that a run's jobs.csv amounts to. docs/reference/outputs-metrics.md defines each, with its formula.
 
 Means, percentiles and maxima are over *finished* jobs (those with a start and a finish, whatever their final state), as
 Batsim's schedule.csv takes them, that were submitted in the *window* (`kernel.windows`). A number that the files cannot

@@ -1,7 +1,7 @@
 """Programs given as command lines with the clock that they are to live on: `CLOCK:COMMAND`.
 
 They may be in any language, and are started as the command says, in surroundings in which clients of Kubernetes find
-their way (see `environment_changes`).
+their way (see `environment`).
 """
 
 from __future__ import annotations

@@ -104,7 +104,7 @@ class AttachedProcess:
         return RunFailed(f"{self.name} {problem}; its last lines, of {path.parent.name}/{path.name}:\n{end}")
 
     def exit_failure(self, *, needs_page: bool = True) -> RunFailed:
-        """Return the error for a program that has ended; `needs_page` says that it should have opened its clock page."""
+        """Return the error for a program that has ended; `needs_page` if it should have opened its page."""
         code = self._process.returncode
         how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
         if needs_page and not self.page.pid:

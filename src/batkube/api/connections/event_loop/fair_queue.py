@@ -30,14 +30,14 @@ def assume_newcomers() -> bool:
     return True
 
 
-class Flow(Protocol):
+class QueuedFlow(Protocol):
     """Who gets a share of the time."""
 
     #: How much it has had; see `FlowQueue`.
     virtual_finish_s: float
 
 
-class RequestSource(Flow, Protocol):
+class RequestSource(QueuedFlow, Protocol):
     """A connection with requests to be answered."""
 
     @property
@@ -52,7 +52,7 @@ class RequestSource(Flow, Protocol):
         """Answer one request."""
 
 
-_Flow = TypeVar("_Flow", bound=Flow)
+_Flow = TypeVar("_Flow", bound=QueuedFlow)
 
 
 class FlowQueue(Generic[_Flow]):

@@ -108,5 +108,5 @@ def _min_resources(place: Place, value: object) -> Requests | bool:
         place.reject_type(value, "true or an object of amounts", 'write true, or {"cpu": 4, "memory": "8Gi"}')
     for key in value:
         if _resource(key) is None:
-            (place / key).refuse("is no resource", "resources: cpu, memory, gpu, or a name such as example.com/fpga")
+            (place / key).reject("is no resource", "resources: cpu, memory, gpu, or a name such as example.com/fpga")
     return _amounts(place, value)
