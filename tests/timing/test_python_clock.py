@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.timing.test_sessions import START_NS, lived_through
+from tests.timing.pages.test_session_page import START_NS, run_to_end
 
 from batkube import clock
 from batkube.timing.pages.session_page import SessionPage
@@ -73,7 +73,7 @@ LINES = """
 def test_all_timed_waits_of_python_are_in_virtual_time(session: SessionPage, tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
-    moment, kinds, *rest = lived_through(session, {}, sys.executable, str(Path(clock.__file__).parent), str(program))
+    moment, kinds, *rest = run_to_end(session, {}, sys.executable, str(Path(clock.__file__).parent), str(program))
 
     assert moment == f"{START_NS // 10**9} 2000 2000-01-01T00:00:00+00:00 2000-01-01"
     assert kinds == "True True"

@@ -1,13 +1,13 @@
-"""Pods that are given other amounts of cpu and memory while they run (`kubectl patch --subresource resize`).
+"""In-place pod resize: changes cpu and memory of running pods (`kubectl patch --subresource resize`).
 
-    wanted (the spec) ─▶ allocated, if the node has room ─▶ actual, in every container that runs ─▶ done
-                      ├▶ Deferred: it has none now; tried again when a pod leaves or shrinks, or after three minutes
-                      └▶ Infeasible: it could never have
+    desired (the spec) ─▶ allocated, if the node has free resources ─▶ actual, in every running container ─▶ done
+                       ├▶ Deferred: not free now; retried when a pod leaves or shrinks, or after three minutes
+                       └▶ Infeasible: more than the node's allocatable resources
 
-What is allocated counts on the node from that moment on; what is wanted is counted by schedulers. A container gets its
-new amounts while it runs, unless its resize policy wants it to be started anew. A limit is not lowered below the memory
-that is in use: that is tried again. Kubernetes: pkg/kubelet, allocation/allocation_manager.go for what a node grants,
-kuberuntime/kuberuntime_manager.go (computePodResizeAction, doPodResizeAction) for what containers get.
+Allocated resources count on the node from that moment on; schedulers count the desired ones. A running container gets
+its new resources without a restart, unless its resize policy requires one. A memory limit below the current usage is
+not applied but retried. Kubernetes: pkg/kubelet/allocation/allocation_manager.go for the allocation,
+pkg/kubelet/kuberuntime/kuberuntime_manager.go (computePodResizeAction, doPodResizeAction) for the containers.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ if TYPE_CHECKING:
     from batkube.execution.containers.runtime import ContainerRuntime
     from batkube.execution.kubelet.failed_nodes import PodEntry
 
-#: After how long a kubelet looks at resizes again that its node had no room for (retryDelay).
+#: The delay before a kubelet retries deferred resizes (allocation_manager.go: retryDelay).
 _RETRY_INTERVAL: Duration = seconds(180)
-#: After how long it tries again what a container did not take (backOffPeriod, without its jitter).
+#: The delay before it retries to apply a resize to containers (pkg/kubelet/pod_workers.go: backOffPeriod, no jitter).
 _ACTUATION_RETRY_INTERVAL: Duration = seconds(10)
 _SINCE = "lastTransitionTime"
 
 
 class PodResizes:
-    """Gives the pods of all nodes the resources that their specs ask for, as far as there is room."""
+    """Resizes the pods of all nodes."""
 
     def __init__(
         self, world: World, accounts: NodeAllocations, containers: ContainerRuntime, pod_states: Mapping[Key, PodEntry]
@@ -52,18 +52,18 @@ class PodResizes:
         self._allocations = accounts
         self._runtime = containers
         self._pod_states = pod_states
-        #: By node, the pods that may get what they want when it has room for it.
+        #: Pods with a deferred resize, by node.
         self._pending: dict[str, dict[Key, PodState]] = {}
-        #: By node, the appointment to look at them again.
+        #: The appointment of the next retry, by node.
         self._retries: dict[str, int] = {}
 
     def handle_pod_update(self, pod_state: PodState, pod: KubeObject, now: Instant) -> None:
-        """Arrange for what follows from a change of a pod: of its containers, and of their resources."""
+        """Handle an update of a pod: of its containers, and of their resources."""
         if self._runtime.handle_pod_update(pod_state, pod, now):
             self.book_if_changed(pod_state, pod, now)
 
     def book_if_changed(self, pod_state: PodState, pod: KubeObject, now: Instant) -> None:
-        """Arrange for what follows when the spec of a pod asks for other resources than before."""
+        """Book a resize if the pod's spec requests other resources than before."""
         resources = resources_of(pod)
         if resources != pod_state.wanted_resources:
             pod_state.wanted_resources = resources
@@ -71,7 +71,7 @@ class PodResizes:
                 self._runtime.appointments.book(pod_state, "resize", now, Rank.START, self._add_pending)
 
     def remove_pod(self, pod_state: PodState, now: Instant) -> None:
-        """Take note that a pod is gone: others may get what they want."""
+        """Remove a pod that is gone, and retry the deferred resizes of its node."""
         waiting = self._pending.get(pod_state.node)
         if waiting is not None:
             waiting.pop(pod_state.key, None)
@@ -82,7 +82,7 @@ class PodResizes:
         self._retry_pending(pod_state.node, now)
 
     def _book_retry(self, node: str, at: Instant) -> None:
-        """Look at the resizes of a node again at that time, and not before; if there are none, never."""
+        """Book the next retry of a node's resizes, replacing an earlier appointment; cancel it if none is pending."""
         number = self._retries.pop(node, None)
         if number is not None:
             self._agenda.cancel(number)
@@ -96,7 +96,7 @@ class PodResizes:
         self._retry_pending(node, now)
 
     def _retry_pending(self, node: str, now: Instant) -> None:
-        """Grant what can be granted on a node, to those first that ask for no more than they have."""
+        """Allocate the pending resizes of a node as far as possible, those that do not grow first."""
         waiting = self._pending[node]
         for pod_state in sorted(waiting.values(), key=self._sort_key):
             pod = self._store.get(POD, pod_state.key)
@@ -110,19 +110,19 @@ class PodResizes:
         self._book_retry(node, Instant(now + _RETRY_INTERVAL))
 
     def _sort_key(self, pod_state: PodState) -> tuple[bool, int, bool, str]:
-        """Return whose turn it is first (Kubernetes: allocation manager, sortPendingResizes)."""
+        """Return the sort key of pending resizes (Kubernetes: allocation_manager.go, sortPendingResizes)."""
         pod = self._store.get(POD, pod_state.key) or {"spec": {}, "status": {}}
         current, requested = dict(pod_state.demand), spec_demand(pod["spec"])
         grows = any(requested.get(resource, 0) > current.get(resource, 0) for resource in (CPU, MEMORY))
         is_guaranteed = pod["status"].get("qosClass") == "Guaranteed"
-        # A time that no text comes after stands for a resize that nobody has looked at yet.
+        # "~" sorts after all timestamps, for a resize that was not tried yet.
         since = pod_state.resize_conditions.get(RESIZE_PENDING, {}).get(_SINCE, "~")
         return (grows, -pod["spec"].get("priority", 0), not is_guaranteed, since) if grows else (False, 0, False, "")
 
-    # What a node grants
+    # Allocation
 
     def _try_allocate(self, pod_state: PodState, pod: KubeObject, now: Instant) -> bool:
-        """Give a pod what it wants, or say why not; return whether it may be given it later."""
+        """Allocate the desired resources of a pod, or set a condition; return whether to retry later."""
         before = dict(pod_state.resize_conditions)
         if [container.allocated for container in pod_state.containers()] == resources_of(pod):
             pod_state.resize_conditions.pop(RESIZE_PENDING, None)
@@ -142,7 +142,7 @@ class PodResizes:
         return not problem
 
     def _infeasible_reason(self, node: str, demand: Amounts) -> str:
-        """Return what a node could never give (Kubernetes: allocation manager, canResizePod)."""
+        """Return why a node can never satisfy a demand, or "" (Kubernetes: allocation_manager.go, canResizePod)."""
         for resource in (MEMORY, CPU):
             capacity = self._allocations.allocatable(node, resource)
             if demand.get(resource, 0) > capacity:
@@ -160,10 +160,10 @@ class PodResizes:
         self._runtime.write_status(pod_state, now)
         self._actuate(pod_state, now)
 
-    # What containers get
+    # Actuation
 
     def _actuate(self, pod_state: PodState, now: Instant) -> None:
-        """Let the containers that run have what is allocated to them, or say why they cannot."""
+        """Apply the allocated resources to running containers, or set a condition and retry."""
         pod = self._store.get(POD, pod_state.key)
         if pod is None:
             return
@@ -192,7 +192,7 @@ class PodResizes:
     def _set_condition(
         self, pod_state: PodState, kind: str, pod: KubeObject, now: Instant, reason: str = "", message: str = ""
     ) -> None:
-        """Set a condition of a resize; when it was last probed tells when it was last set, as in Kubernetes."""
+        """Set a condition of a resize; `lastProbeTime` is the time of the last update, as in Kubernetes."""
         old = pod_state.resize_conditions.get(kind) or {}
         observed = pod["metadata"].get("generation")
         condition: Condition = {
@@ -208,7 +208,7 @@ class PodResizes:
 
 
 def _must_restart(pod: KubeObject, container: ContainerState) -> bool:
-    """Return whether a container's own policy wants it to be started anew with its new resources."""
+    """Return whether the resize policy of a container requires a restart for its new resources."""
     spec = next(spec for spec in pod["spec"][container.field] if spec["name"] == container.name)
     restart_resources = [
         policy["resourceName"] for policy in spec.get("resizePolicy") or () if policy["restartPolicy"] != "NotRequired"
@@ -221,7 +221,7 @@ def _must_restart(pod: KubeObject, container: ContainerState) -> bool:
 
 
 def _limit_problem(pod_state: PodState, resized: list[ContainerState], now: Instant) -> str:
-    """Return which limits would be below the memory in use (Kubernetes: validateMemoryResizeAction)."""
+    """Return which memory limits are below the current usage (kuberuntime_manager.go: validateMemoryResizeAction)."""
     use, problems = sum(_memory_usage(container, now) for container in pod_state.main), []
     old, new = (
         _pod_limit([container.actual for container in pod_state.main]),
@@ -251,21 +251,21 @@ def _memory_limit(resources: KubeObject) -> int | None:
 
 
 def _pod_limit(resources: list[KubeObject]) -> int | None:
-    """Return the limit of a pod as a whole: there is one if each container has one."""
+    """Return the memory limit of a pod as a whole, which exists if each container has one."""
     limits = [limit for amounts in resources if (limit := _memory_limit(amounts)) is not None]
     return sum(limits) if len(limits) == len(resources) else None
 
 
 def _completion_message(pod_state: PodState) -> str:
-    """Return what the event of a resize says, with the new resources as Go writes them."""
+    """Return the message of the event ResizeCompleted, with the new resources in Go's JSON."""
 
-    def described(containers: list[ContainerState]) -> Iterator[KubeObject]:
+    def summaries(containers: list[ContainerState]) -> Iterator[KubeObject]:
         for container in containers:
             parts = {
                 part: container.allocated[part] for part in ("limits", "requests") if container.allocated.get(part)
             }
             yield {"name": container.name, "resources": parts}
 
-    summary = {"initContainers": list(described(pod_state.init)), "containers": list(described(pod_state.main))}
+    summary = {"initContainers": list(summaries(pod_state.init)), "containers": list(summaries(pod_state.main))}
     text = json.dumps({key: value for key, value in summary.items() if value}, separators=(",", ":"))
     return f"Pod resize completed: {text}"

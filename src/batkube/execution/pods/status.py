@@ -1,6 +1,6 @@
-"""The status of a pod on a served node, as a kubelet writes it.
+"""Generates the status of a pod, as a kubelet writes it.
 
-Kubernetes: pkg/kubelet, kubelet_pods.go and status/generate.go.
+Kubernetes: pkg/kubelet/kubelet_pods.go, generateAPIPodStatus, and pkg/kubelet/status/generate.go.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from batkube.cluster.store import KubeObject
 from batkube.execution.pods.state import ContainerState, EndedRun, PodState, Stage
 from batkube.kernel.instants import Instant, rfc3339
 
-#: The conditions of a pod that is given other resources, in the kubelet's order (`pod_resizes`).
+#: The conditions of a pod that is being resized, in the kubelet's order (`kubelet.pod_resizes`).
 RESIZE_PENDING, RESIZE_IN_PROGRESS = "PodResizePending", "PodResizeInProgress"
 #: The reason and the message of a pod that was ended at its deadline.
 DEADLINE_EXCEEDED = "DeadlineExceeded", "Pod was active on the node longer than the specified deadline"
-#: The conditions that a kubelet keeps; others in a pod's status are not its own and stay.
+#: The conditions that a kubelet owns; it keeps all others unchanged.
 _KUBELET_CONDITIONS = (
     *(RESIZE_PENDING, RESIZE_IN_PROGRESS),
     *("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled"),
@@ -26,7 +26,7 @@ _KUBELET_CONDITIONS = (
 
 
 def status_of(pod: KubeObject, pod_state: PodState, now: Instant) -> KubeObject:
-    """Return the status of `pod` whose life has come so far."""
+    """Return the status of `pod` for its current state."""
     old = pod.get("status", {})
     phase = pod_state.phase
     status: KubeObject = {
@@ -51,10 +51,7 @@ def status_of(pod: KubeObject, pod_state: PodState, now: Instant) -> KubeObject:
 
 
 def status_with_identity(status: KubeObject, uid: str, host_ip: str, pod_ip: str) -> KubeObject:
-    """Return `status`, which is that of a pod in the same state, as that of another: it has its own addresses and ids.
-
-    All else is shared.
-    """
+    """Return a copy of a status for another pod in the same state, with that pod's addresses and container ids."""
     containers = []
     for container in status["containerStatuses"]:
         identity, state = _container_id(uid, container["name"], container["restartCount"]), container["state"]
