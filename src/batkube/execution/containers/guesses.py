@@ -1,4 +1,4 @@
-"""Notes of containers of which nothing says what they do, or not all: what was guessed, and how to say it."""
+"""Fidelity notes and events about containers whose behaviour had to be guessed."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from batkube.kernel.text.go_times import format_go_duration
 from batkube.workloads.container_rules.rules import image_repository
 
 _UNSUPPORTED_SCRIPT = FidelityNote(
-    "containers", "a script is not understood in full: how long it takes, or how it ends, is a guess; a rule can say it"
+    "containers", "a script is not fully supported: its length or exit code is a guess; a rule (--rules) can set them"
 )
 
 
 def note_guess(notes: FidelityNotes, pod: Key, container: ContainerState, plan: ContainerPlan) -> EventNote | None:
-    """Note that the plan of a pod's container is a guess, once for each image; return the event that tells of it."""
+    """Note that a container's plan is a guess; return an event for it if its length is a default."""
     if plan.guess_reason:
         notes.add(_UNSUPPORTED_SCRIPT, example=f"pod {pod}, container {container.name}: {plan.guess_reason}")
     if not plan.has_default_length or plan.length is None:

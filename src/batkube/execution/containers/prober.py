@@ -1,6 +1,7 @@
-"""What follows from probes: a container comes up, is ready or not, and is restarted when it is not alive.
+"""Runs the probes of containers and acts on their results: started, ready or not, restarted when not alive.
 
-A container is looked at again and again, as by a kubelet, but only as long as that can change anything.
+Probes are periodic, as a kubelet's, but only as long as a result can change anything.
+Kubernetes: pkg/kubelet/prober/worker.go.
 """
 
 from __future__ import annotations
@@ -18,28 +19,28 @@ from batkube.kernel.fidelity import FidelityNote, FidelityNotes
 from batkube.kernel.instants import Instant
 
 _UNSUPPORTED_COMMAND = FidelityNote(
-    "containers", "a probe executes a command that is not understood; it is taken to succeed"
+    "containers", "a probe executes a command that is not supported; it is assumed to succeed"
 )
 _FILES_UNKNOWN = FidelityNote(
-    "containers", "a probe asks for a file that a program may have made; it is taken to succeed"
+    "containers", "a probe reads a file that an unknown program may have written; it is assumed to succeed"
 )
 
 
 class ContainerActions(NamedTuple):
-    """What is done about what probes find out, by the one who runs containers."""
+    """The actions of the container runtime on probe results."""
 
     #: Writes the pod's status.
     write_status: PodAction
-    #: Starts what may start by now.
+    #: Starts the containers that can start now.
     start_ready_containers: PodAction
     #: Records an event of a container.
     record_event: Callable[[PodState, ContainerState, EventNote, Instant], None]
-    #: Ends a container, of which a kind of probe has failed.
+    #: Kills a container after a probe of the given kind has failed.
     kill_unhealthy: Callable[[PodState, ContainerState, ProbeKind, Instant], None]
 
 
 class Prober:
-    """Looks at containers, for the one who runs them."""
+    """Runs the probes of all containers for the container runtime."""
 
     def __init__(self, appointments: PodAppointments, actions: ContainerActions, notes: FidelityNotes) -> None:
         self._appointments = appointments
@@ -47,14 +48,14 @@ class Prober:
         self._notes = notes
 
     def start(self, pod_state: PodState, container: ContainerState, probes: Probes, now: Instant) -> None:
-        """Look at a container that has just been started; its status is still to be reported."""
+        """Begin to probe a container that has just been started; the caller reports its status."""
         if ProbeKind.STARTUP in probes:
             self._start_probe(pod_state, container, probes, ProbeKind.STARTUP, now)
         else:
             self._mark_up(pod_state, container, probes, now)
 
     def _mark_up(self, pod_state: PodState, container: ContainerState, probes: Probes, now: Instant) -> None:
-        """Find that a container is up, and look from now on whether it is ready, and stays alive."""
+        """Mark a container as up, and begin its readiness and liveness probes."""
         container.mark_up()
         container.is_ready = ProbeKind.READINESS not in probes
         for kind in (ProbeKind.READINESS, ProbeKind.LIVENESS):
@@ -91,28 +92,28 @@ class Prober:
     def _check(
         self, pod_state: PodState, container: ContainerState, probes: Probes, kind: ProbeKind, now: Instant
     ) -> bool | None:
-        """Look by one probe, and take note of what it finds; return what is to be believed, None for nothing new."""
+        """Run one probe and record its result; return the result once it reaches its threshold, else None."""
         probe = probes[kind]
-        belief = probe.record_result(self._result_of(pod_state, container, probe, now))
+        verdict = probe.record_result(self._result_of(pod_state, container, probe, now))
         if not probe.is_success:
             unhealthy = EventNote("Warning", "Unhealthy", f"{kind.title.capitalize()} probe failed: ")
             self._actions.record_event(pod_state, container, unhealthy, now)
-        if kind is ProbeKind.READINESS and belief is not None:
-            container.is_ready = belief
-        if kind is ProbeKind.STARTUP and belief:
+        if kind is ProbeKind.READINESS and verdict is not None:
+            container.is_ready = verdict
+        if kind is ProbeKind.STARTUP and verdict:
             self._mark_up(pod_state, container, probes, now)
-        elif belief is not False or kind is ProbeKind.READINESS:
-            wait = probe.next_check_in(now, is_believed=belief is not None)
+        elif verdict is not False or kind is ProbeKind.READINESS:
+            wait = probe.next_check_in(now, is_confirmed=verdict is not None)
             if wait is not None:
                 self._book_check(pod_state, container, probes, kind, Instant(now + wait))
-        return belief
+        return verdict
 
     def _result_of(
         self, pod_state: PodState, container: ContainerState, probe: Probe, now: Instant
     ) -> ProbeResult | None:
-        """Return what a probe sees; None, with a note, if nobody knows.
+        """Return the result of a probe; None, with a note, if it is unknown.
 
-        Nobody knows of files if a container that may write them does nobody knows what.
+        It is unknown if it depends on files that a container with an unknown program may write.
         """
         result = probe.check(now)
         if result is None:

@@ -1,9 +1,9 @@
-"""What goes on inside pods that anybody makes: containers come up, are probed, exit, are restarted and are stopped.
+"""Container runtime for pods outside workload jobs: containers start, are probed, exit, restart and are stopped.
 
     init containers, one after the other ─▶ all others ⇄ CrashLoopBackOff ─▶ ended
 
-Every step is shown in the pod's status and in events, as the real kubelet shows it (Kubernetes: pkg/kubelet,
-kuberuntime_manager.go). Admission, resources and deletion are the kubelet's (`kubelets`).
+Every step is reported in the pod's status and by events, as the real kubelet does (Kubernetes:
+pkg/kubelet/kuberuntime/kuberuntime_manager.go). Admission, resources and deletion are handled by `kubelet.kubelets`.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ from batkube.kernel.instants import Duration, Instant, seconds
 from batkube.kernel.text.go_times import format_go_duration
 from batkube.workloads.container_rules.rules import PROBES, ContainerRules
 
-#: Simulated pods live here; services have 10.96.0.0/12.
+#: The addresses of simulated pods; services have 10.96.0.0/12.
 POD_NETWORK = "10.128.0.0/9"
 
-#: What is booked for a container that runs, each with its name.
+#: The names of appointments of a running container; each is followed by the container's name.
 _RUN_APPOINTMENTS = ("end", "kill", *PROBES)
 
 
 class ContainerRuntime:
-    """Runs the containers of pods, and writes what becomes of them."""
+    """Runs the containers of pods, and writes the pods' statuses and events."""
 
     def __init__(
         self, world: World, client: Client, events: EventRecorder, rules: ContainerRules | None = None
@@ -65,19 +65,19 @@ class ContainerRuntime:
         self._prober = Prober(self.appointments, actions, world.notes)
         self._termination = TerminationDelays(world.notes)
         self._notes = world.notes
-        #: Told when the last container of a pod has ended.
+        #: Called when the last container of a pod has ended.
         self.on_pod_ended: PodAction = lambda pod_state, now: None
 
-    # A pod comes up
+    # Start
 
     def on_admitted(self, pod_state: PodState, pod: KubeObject, now: Instant) -> None:
-        """Show that a pod was taken up by its node."""
+        """Report that a pod was admitted by its node, and book its deadline."""
         pod_state.host_ip = internal_ip_of(self._store.get(NODE, Key(pod_state.node)))
         self.write_status(pod_state, now)
         self._book_deadline(pod_state, pod, now)
 
     def _book_deadline(self, pod_state: PodState, pod: KubeObject, now: Instant) -> None:
-        """Book the end of a pod that may not run for ever; it is counted from when the kubelet took it up."""
+        """Book the end of a pod with a deadline, counted from its admission."""
         deadline = active_deadline_of(pod)
         if deadline != pod_state.deadline:
             pod_state.deadline = deadline
@@ -87,7 +87,7 @@ class ContainerRuntime:
                 self.appointments.book(pod_state, "deadline", ends, Rank.FINISH, self._exceed_deadline)
 
     def book_rejection(self, pod: KubeObject, reason: str, message: str, now: Instant) -> None:
-        """Arrange for it to be said that a pod is not admitted."""
+        """Book the report that a pod is not admitted."""
 
         def reject(now: Instant) -> None:
             self.record_event(pod, EventNote("Warning", reason, message), now)
@@ -96,7 +96,7 @@ class ContainerRuntime:
         self._agenda.book(now, Rank.START, reject)
 
     def handle_pod_update(self, pod_state: PodState, pod: KubeObject, now: Instant) -> bool:
-        """Arrange for what follows from a change of a pod that is here, if it is news: its deadline, its containers."""
+        """Handle an update of a pod's deadline or containers; return whether it changed a relevant field."""
         fields = relevant_fields_of(pod)
         if pod_state.is_stopping or "admitted" in pod_state.appointments or fields == pod_state.relevant_fields:
             return False
@@ -107,12 +107,12 @@ class ContainerRuntime:
             (container.stage is Stage.WAITING and container.failure_reason) or container.has_other_image(pod)
             for container in pod_state.containers()
         )
-        if can_start and pod_state.has_sandbox and "heed" not in pod_state.appointments:
-            self.appointments.book(pod_state, "heed", now, Rank.START, self._apply_pod_update)
+        if can_start and pod_state.has_sandbox and "update" not in pod_state.appointments:
+            self.appointments.book(pod_state, "update", now, Rank.START, self._apply_pod_update)
         return True
 
     def _apply_pod_update(self, pod_state: PodState, now: Instant) -> None:
-        """Start containers anew whose image is another now, whatever the restart policy, and what may start at last.
+        """Restart containers whose image has changed, whatever the restart policy, and start those that now can.
 
         Kubernetes: pkg/kubelet/kuberuntime/kuberuntime_manager.go, computePodActions.
         """
@@ -136,7 +136,7 @@ class ContainerRuntime:
         self._start(pod_state, container, now)
 
     def start_containers(self, pod_state: PodState, now: Instant) -> None:
-        """The sandbox is there: the pod has its address, and containers may start."""
+        """Create the pod's sandbox with its address, and start its first containers."""
         pod = self._store.get(POD, pod_state.key)
         pod_state.has_sandbox = True
         is_on_host = pod is not None and pod["spec"].get("hostNetwork")
@@ -144,7 +144,7 @@ class ContainerRuntime:
         self._start_ready_containers(pod_state, now)
 
     def _start_ready_containers(self, pod_state: PodState, now: Instant) -> None:
-        """Start what may start now: the next init container, or all ordinary ones."""
+        """Start the containers that can start now: the next init container, or all main containers."""
         for container in pod_state.init:
             self._start_if_waiting(pod_state, container, now)
             if not container.is_done:
@@ -192,7 +192,7 @@ class ContainerRuntime:
         self.book_end(pod_state, container, now)
 
     def book_end(self, pod_state: PodState, container: ContainerState, now: Instant) -> None:
-        """Book when a container that runs will end, within the limits that it has."""
+        """Book the end of a running container with its current limits."""
         self.appointments.cancel(pod_state, f"end {container.name}")
         length = container.limited_plan.length
         if length is not None and container.started is not None:
@@ -208,7 +208,7 @@ class ContainerRuntime:
     def _back_off_start(
         self, pod_state: PodState, container: ContainerState, failure: StartFailure, now: Instant
     ) -> None:
-        """Say why a container cannot be started, and try again: a moment later, then ever more seldom."""
+        """Report why a container cannot be started, and book the next attempt."""
         for note in failure.events:
             self._record_container_event(pod_state, container, note, now)
         container.failure_reason = failure.reason
@@ -228,15 +228,15 @@ class ContainerRuntime:
         restart = functools.partial(self._restart_after_back_off, container=container)
         self.appointments.book(pod_state, f"restart {container.name}", retry, Rank.START, restart)
 
-    # Containers end
+    # End
 
     def _exit(self, pod_state: PodState, now: Instant, *, container: ContainerState) -> None:
-        """A container's process exits."""
+        """End a container as planned."""
         container.exit(now)
         self._on_container_ended(pod_state, container, now)
 
     def _kill_unhealthy(self, pod_state: PodState, container: ContainerState, kind: ProbeKind, now: Instant) -> None:
-        """Have a container end because of what a probe found out; it may take its time, as when its pod is deleted."""
+        """Kill a container after a failed probe, within its grace period."""
         if (pod := self._store.get(POD, pod_state.key)) is None:
             return
         kind_of_container = "Init container" if container.is_init else "Container"
@@ -255,7 +255,7 @@ class ContainerRuntime:
         self._on_container_ended(pod_state, container, now)
 
     def _on_container_ended(self, pod_state: PodState, container: ContainerState, now: Instant) -> None:
-        """A container has ended: it is started again, or lets others start, or was the last."""
+        """Restart a container that has ended, or start the next one, or complete the pod."""
         self.appointments.cancel(pod_state, *(f"{kind} {container.name}" for kind in _RUN_APPOINTMENTS))
         if container.role is ContainerRole.EPHEMERAL:
             self.write_status(pod_state, now)
@@ -297,7 +297,7 @@ class ContainerRuntime:
         self._finish_pod(pod_state, now)
 
     def _finish_pod(self, pod_state: PodState, now: Instant) -> None:
-        """Nothing more happens to a pod whose containers have ended."""
+        """Cancel the appointments of a pod whose containers have ended, and notify the kubelet."""
         self.appointments.cancel_all(pod_state)
         self.on_pod_ended(pod_state, now)
 
@@ -310,14 +310,14 @@ class ContainerRuntime:
         self._finish_pod(pod_state, now)
 
     def mark_lost(self, pod_state: PodState, now: Instant) -> None:
-        """Say of a pod that is not started again that its processes were lost with its node."""
+        """Report that the containers of a pod, which is not restarted, were lost with its node."""
         self.end_containers(pod_state, now, EXIT_LOST)
         self.write_status(pod_state, now)
 
-    # A pod is stopped
+    # Deletion
 
     def stop_pod(self, pod_state: PodState, due: Instant, on_stopped: PodAction, now: Instant) -> None:
-        """Tell the containers to end, which they will have done when `due`; nothing else happens to them until then."""
+        """Stop the containers, which will have ended when `due`; cancel everything else until then."""
         if not pod_state.is_stopping:
             pod_state.is_stopping = True
             self.appointments.cancel_all(pod_state)
@@ -332,26 +332,26 @@ class ContainerRuntime:
         self.appointments.book(pod_state, "stopped", due, Rank.FINISH, on_stopped)
 
     def end_containers(self, pod_state: PodState, now: Instant, exit_code: int = EXIT_TERMINATED) -> None:
-        """End every container that runs."""
+        """End every running container."""
         for container in (*pod_state.containers(), *pod_state.ephemeral):
             container.end(exit_code, now)
 
     def release(self, pod_state: PodState) -> None:
-        """Drop what was booked for the pod, and give back its address."""
+        """Cancel the pod's appointments, and release its files and address."""
         self.appointments.cancel_all(pod_state)
         self._files.forget(pod_root(pod_state.uid))
         if pod_state.pod_ip and pod_state.pod_ip != pod_state.host_ip:
             self.addresses.release(pod_state.pod_ip)
 
     def remove(self, key: Key, uid: str, now: Instant) -> None:
-        """Let the API forget the pod; it is gone, or waits for its finalizers."""
+        """Delete the pod from the API server; its finalizers may delay that."""
         with contextlib.suppress(ApiError):
             self._client.delete(POD, key, now, grace_s=0, uid=uid)
 
-    # Writing and remembering
+    # Writing
 
     def write_status(self, pod_state: PodState, now: Instant) -> None:
-        """Write the pod's status as it is now."""
+        """Write the pod's current status."""
         if (pod := self._store.get(POD, pod_state.key)) is not None:
             self._update_status(pod, status_of(pod, pod_state, now), now)
 
