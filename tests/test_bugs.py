@@ -72,8 +72,8 @@ FAULTS = {
         lambda batch, _: batch.kind == "pods",
         "while listeners were notified: pods default/work-",
     ),
-    "controller": Fault(JobController, "reconcile", always, "while an appointment was kept: "),
-    "kubelet": Fault(Kubelets, "_start_pod", always, "while an appointment was kept: "),
+    "controller": Fault(JobController, "reconcile", always, "while an appointment was executed: "),
+    "kubelet": Fault(Kubelets, "_start_pod", always, "while an appointment was executed: "),
     "appointment": Fault(Kubelets, "_on_pod_ended", always, "(rank FINISH)"),
     "encoder": Fault(
         ObjectEncoder,

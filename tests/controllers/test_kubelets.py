@@ -365,7 +365,7 @@ def test_a_container_of_unknown_behaviour_is_noted_and_has_a_warning(world: Clus
             "nobody knows what `wget` does",
             "The script of container app is not unders",
         ),
-        ("serve | tee log", "Always", "`|`", "The script of container app is not understood in full: "),
+        ("serve | tee log", "Always", "`|`", "The script of container app is not fully supported: "),
     ],
     ids=["not understood", "in part", "until it is stopped"],
 )
@@ -378,7 +378,7 @@ def test_a_script_that_is_not_understood_is_noted_with_its_image_and_has_a_warni
     world.run(60)
 
     (note,) = world.world.notes.rows()
-    assert "a script of image app is not understood in full" in str(note["message"])
+    assert "a script of image app is not fully supported" in str(note["message"])
     assert str(note["example"]).startswith("pod default/a, container app: ")
     assert doubt in str(note["example"])
     assert world.events("UnknownRunTime")[0].startswith(event)

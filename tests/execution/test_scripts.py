@@ -129,7 +129,7 @@ def test_a_pods_fields_are_variables_of_its_script() -> None:
 def test_a_script_that_is_not_understood_does_what_is_usual_with_a_doubt() -> None:
     plan = plan_of(POD, {"name": "c", "command": ["sh", "-c", "curl x || exit 1"]})
     assert (plan.length, plan.exit_code) == (seconds(10), 0)
-    assert plan.guess_reason == "what happens depends on how `curl` ends"
+    assert plan.guess_reason == "it depends on the unknown exit status of `curl`"
     assert not plan_of(POD, {"name": "c", "command": ["/server"]}).guess_reason
 
 
@@ -218,17 +218,17 @@ def test_what_a_shell_does_apart_or_by_other_programs_is_followed(script: str, l
 @pytest.mark.parametrize(
     ("script", "about"),
     [
-        ("for f in /data/*; do sleep 1; done", "for what a loop is done"),
+        ("for f in /data/*; do sleep 1; done", "values of a `for` loop are unknown"),
         ("for i in {1..5}; do sleep 1; done", "braces"),
         ("trap 'exit 3' EXIT; sleep 1", "trap"),
         ("set -u; sleep 1; echo $NONE", "set -u"),
         ("sleep 5 & kill $!; wait", "kill"),
         ("read X; sleep $X", "read"),
-        (". /env.sh; sleep 5", "not followed"),
+        (". /env.sh; sleep 5", "not supported"),
         ("sleep 5; exec nginx", "nginx"),
-        ("wget -O /data/x u; [ -f /data/x ] || exit 1; sleep 5", "nobody knows whether there is a file"),
+        ("wget -O /data/x u; [ -f /data/x ] || exit 1; sleep 5", "unknown whether the file /data/x exists"),
         ("sleep 5s10", "not a length"),
-        ('[ -n "$MYSQL_SERVICE_HOST" ] && exit 1', "nobody knows"),
+        ('[ -n "$MYSQL_SERVICE_HOST" ] && exit 1', "unknown value"),
         ("IFS=,; sleep 1", "IFS"),
         ("break", "outside of a loop"),
         ("./test && exit 1", "./test"),
@@ -259,7 +259,7 @@ def test_arguments_and_options_of_a_shell_are_heeded() -> None:
     assert plan("bash", "-e", "-o", "pipefail", "-c", "false; sleep 5") == ContainerPlan(seconds(0), 1)
     assert plan("exit", "3") == ContainerPlan(seconds(10), 0, has_default_length=True)  # no program has this name
     some = {"envFrom": [{"configMapRef": {"name": "m"}}]}
-    assert plan("sh", "-c", "sleep $LONG", **some).guess_reason == "nobody knows for how long it sleeps"
+    assert plan("sh", "-c", "sleep $LONG", **some).guess_reason == "the duration of `sleep` is unknown"
 
 
 def test_every_run_of_a_container_begins_with_its_image_as_it_was() -> None:

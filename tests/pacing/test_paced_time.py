@@ -213,7 +213,7 @@ def test_a_scenario_file_accepts_the_rules_as_a_mapping(tmp_path: Path) -> None:
     ("options", "problem"),
     [
         ({"time": "paced:timeuot=1s"}, "'timeuot' is not a parameter of paced"),
-        ({"time": "slow"}, "'slow' is not possible"),
+        ({"time": "slow"}, "'slow' is not a time mode"),
         ({"time": "paced", "deterministic": True}, "no two runs are the same"),
         ({"time": "paced", "decision_cost": "measured"}, "decisions take what they take"),
         ({"time": "realtime", "scheduler": "policy:easy"}, "policy:easy needs none to decide"),

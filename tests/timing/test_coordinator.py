@@ -1,4 +1,4 @@
-"""The coordinator believes a program that says it is idle only if it had read everything when it was asked."""
+"""The coordinator accepts an idle report only if the program had read everything when it was probed."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class LatePage(ClockPage):
 
     @property
     def reports_arrivals(self) -> bool:
-        """It has no runtime of Go's, which would wait for what is announced."""
+        """Return False: without Go's runtime, nothing waits for announced bytes."""
         return False
 
     def wait(self, timeout_s: float) -> bool:
-        """Go a step further."""
+        """Advance to the next step."""
         self.steps += 1
         if self.steps == 2:
             self.program[READ], self.asked_before = 100, self.program[QUESTION]
@@ -44,7 +44,7 @@ class LatePage(ClockPage):
         return True
 
 
-def test_a_program_that_said_it_is_idle_before_the_bytes_came_is_asked_again() -> None:
+def test_a_program_that_reported_idle_before_bytes_arrived_is_probed_again() -> None:
     page = LatePage()
     server = SimpleNamespace(sent=100, dropped_connections=0, has_bytes_in_flight=True)
     try:
@@ -153,7 +153,7 @@ def test_a_program_whose_idleness_the_kernel_tells_need_not_count_everything() -
 
 
 class Ticking:
-    """A silent program with a timer every second, which jumps from one to the next as far as it is let."""
+    """A silent program with a timer every second, which jumps from one to the next up to the limit of its grant."""
 
     busy_until = None
 
@@ -172,7 +172,7 @@ class Ticking:
             self.page.next_timer = self.page.now + NANOSECONDS_PER_SECOND
 
 
-def test_a_silent_program_is_asked_every_minute_how_much_garbage_it_has() -> None:
+def test_the_garbage_of_a_silent_program_is_checked_every_minute() -> None:
     program, day = Ticking(), Instant(86400 * NANOSECONDS_PER_SECOND)
 
     assert Coordinator([cast(Any, program)], 0).advance(Instant(0), day) == day
@@ -182,7 +182,7 @@ def test_a_silent_program_is_asked_every_minute_how_much_garbage_it_has() -> Non
 
 
 class LateRiser(Ticking):
-    """A program that a late wake-up finds at its timer: it writes something as soon as the clock has come there."""
+    """A program with a late wake-up: it writes something as soon as the clock has reached its timer."""
 
     def grant(self, limit_ns: int) -> None:
         self._write()
@@ -198,7 +198,7 @@ class LateRiser(Ticking):
 
 
 def test_a_program_is_granted_time_only_while_it_is_idle() -> None:
-    """Otherwise what it writes just before would not end the grant, and it would go on without an answer."""
+    """Otherwise a write just before the grant would not end it, and the program would continue without an answer."""
     late, other = LateRiser(), Ticking()
     late.page.next_timer = 5 * NANOSECONDS_PER_SECOND
     minute = Instant(60 * NANOSECONDS_PER_SECOND)

@@ -1,4 +1,4 @@
-"""Programs in Python on the run's clock: asyncio, threads, and whatever asks what time it is."""
+"""Programs in Python on the run's clock: asyncio, threads, and functions that return the time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.timing.pages.test_session_page import START_NS, lived_through
+from tests.timing.pages.test_session_page import START_NS, run_to_end
 
 from batkube import clock
 from batkube.api.connections.protocol.tls_session import TlsSession
@@ -77,17 +77,17 @@ LINES = """
 """
 
 
-def test_whatever_waits_in_python_waits_in_virtual_time(session: SessionPage, tmp_path: Path) -> None:
+def test_all_timed_waits_of_python_are_in_virtual_time(session: SessionPage, tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
-    moment, kinds, *rest = lived_through(session, {}, sys.executable, str(Path(clock.__file__).parent), str(program))
+    moment, kinds, *rest = run_to_end(session, {}, sys.executable, str(Path(clock.__file__).parent), str(program))
 
     assert moment == f"{START_NS // 10**9} 2000 2000-01-01T00:00:00+00:00 2000-01-01"
     assert kinds == "True True"
     assert rest == LINES.split("\n")[1:-1]
 
 
-def test_without_a_run_nothing_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_outside_a_run_the_clock_is_real(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("BATKUBE_CLOCK", raising=False)
     before = time.time
     assert not clock.install()
@@ -189,7 +189,7 @@ def test_over_tls_as_well_a_piece_is_read_whole_and_counted(listener: socket.soc
         server.start()
         command = (sys.executable, str(Path(clock.__file__).parent), str(program))
         trust = str(tmp_path / "account" / "ca.crt")
-        lines = lived_through(page, {}, *command, way, str(port), trust, str(len(SIZES)))
+        lines = run_to_end(page, {}, *command, way, str(port), trust, str(len(SIZES)))
         server.join(10)
 
     assert lines == [*map(str, SIZES), "timed out after 30.0"]

@@ -134,7 +134,7 @@ class ServedCluster:
         master = next((token for token, user in self._users.items() if user.is_master), None)
         self._token = secrets.token_urlsafe(32) if master is None else master
         self._users.setdefault(self._token, authenticated_user("admin", "", (MASTERS,)))
-        store = Store(_HISTORY, _HISTORY_BYTES, weighed_one_in=_SIZE_SAMPLING)
+        store = Store(_HISTORY, _HISTORY_BYTES, sampling_interval=_SIZE_SAMPLING)
         self._world = World(Streams(service.seed), store=store)
         self._rules = ContainerRules(service.rules, self._world.streams)
         self.shutdown = Shutdown()

@@ -1,4 +1,4 @@
-"""How far an object of a custom kind has come, as its status says."""
+"""Completion of custom resources, by their status."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ STAGES = [(CustomStage.ENDED, ENDED), (CustomStage.OPEN, OPEN), (CustomStage.UNK
 
 
 @pytest.mark.parametrize(("stage", "status"), [(stage, status) for stage, some in STAGES for status in some])
-def test_a_status_says_how_far_an_object_has_come(stage: CustomStage, status: Any) -> None:  # noqa: ANN401 - JSON
+def test_the_status_determines_the_stage(stage: CustomStage, status: Any) -> None:  # noqa: ANN401 - JSON
     assert stage_of({"metadata": {"name": "a"}, "status": status}) is stage
 
 

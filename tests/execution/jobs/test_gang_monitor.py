@@ -1,4 +1,4 @@
-"""When half-started jobs are told to be in a deadlock: bindings are made by hand, on a world without a scheduler."""
+"""Deadlocks of half-started jobs: the tests bind pods themselves, on a world without a scheduler."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Cluster:
             has_objects=False,
             has_evictors=has_evictors,
             may_grow=may_grow,
-            goes_on=False,
+            continues_after_deadlock=False,
         )
         submission.start()
         self.loop.run_until(START)

@@ -73,7 +73,7 @@ def test_a_pod_of_the_cluster_itself_takes_room_and_makes_no_node_busy(accounts:
 def test_giving_back_what_was_never_taken_is_a_bug(accounts: NodeAllocations) -> None:
     accounts.allocate(["a"], (("cpu", 500),))
 
-    with pytest.raises(Bug, match="given back more cpu"):
+    with pytest.raises(Bug, match="more cpu was released"):
         accounts.release(["a"], ONE_CPU)
 
 

@@ -91,16 +91,16 @@ def test_failures_come_as_often_as_their_mean_says(tmp_path: Path) -> None:
 
 
 WRONG = {
-    "- {at: 5, fail: nobody}": "[0].fail: names the node 'nobody', which is not there",
+    "- {at: 5, fail: nobody}": "[0].fail: names node 'nobody', which does not exist",
     "- {at: 5, fail: 2-4}": "[0].fail: names machine 4, and there are 4 machines",
-    "- {at: 5, fail: {zone: a}}": "[0].fail: chooses no node of the platform",
+    "- {at: 5, fail: {zone: a}}": "[0].fail: selects no node: no node has these labels",
     "- {at: 5, return: node-1}": "[0].return: repairs 'node-1', which has not failed",
     "- {at: 5, fail: node-1}\n- {at: 3, return: node-1}": "[1].return: repairs 'node-1', which has not failed",
     "- {at: 5, fail: node-1}\n- {at: 6, fail: 0-1}": "[1].fail: lets 'node-1' fail at 6.000000 s",
     "- {at: 5, uncordon: node-1}": "[0].uncordon: makes 'node-1' available, which it is already",
     "- {at: 5, remove: node-1}\n- {at: 6, drain: node-1}": "[1].drain: is done to 'node-1' at 6.000000 s",
     "- {at: 5, add: 1x1, names: spot}\n- {at: 3, fail: spot-0}": "which is added later",
-    "- {at: 5, add: 1x1, names: node}": "[0].names: adds a node 'node-0', which there is already",
+    "- {at: 5, add: 1x1, names: node}": "[0].names: adds node 'node-0', which exists already",
     "- {at: 5, add: nonsense}": "not a platform",
 }
 

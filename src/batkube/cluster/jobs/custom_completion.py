@@ -1,7 +1,7 @@
-"""What the status of an object of a custom kind says of its work: that it is under way, or over, or neither.
+"""Recognises by the status of a custom resource whether it has work to do, or has completed.
 
-There is no rule for that in Kubernetes, but a few habits, of JobSet, Volcano, Kueue, Kubeflow, Argo, Ray, Spark and
-Tekton: a condition, a time, or a word in one of a few fields of the status.
+Kubernetes has no rule for it. The conventions of JobSet, Volcano, Kueue, Kubeflow, Argo, Ray, Spark and Tekton are
+covered: a condition, a completion time, or a state name in one of a few status fields.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ _DECIDED = "Succeeded"
 _ENDED = frozenset(
     (*(word.lower() for word in _CONDITIONS), "terminated", "error", "aborted", "cancelled", "canceled", "stopped")
 )
-#: Words of what has no work of its own, such as a queue; and of a cluster that is ready for work.
+#: States of resources without work of their own, such as queues, and of clusters that are ready for work.
 _LASTING = frozenset(("open", "closed", "active", "ready", "available", "bound"))
-#: Where the word is, by path within the status.
+#: Paths within the status that may hold the state name.
 _STATE_FIELDS = (
     ("phase",),
     ("state",),
@@ -32,17 +32,17 @@ _TIMES = ("completionTime", "finishedAt")
 
 
 class CustomStage(enum.Enum):
-    """How far an object of a custom kind has come."""
+    """The progress of a custom resource."""
 
-    #: It has work to do; that may be all that is known, as long as it has no status.
+    #: It has work to do, or no status yet.
     OPEN = enum.auto()
     ENDED = enum.auto()
-    #: Its status says neither, as that of a queue.
+    #: Its status says neither, for example that of a queue.
     UNKNOWN = enum.auto()
 
 
 def stage_of(obj: KubeObject) -> CustomStage:
-    """Return how far an object has come, as its status says, which may be anything."""
+    """Return the stage of an object by its status, whose fields may be of any type."""
     status = obj.get("status")
     if not status:
         return CustomStage.OPEN
@@ -61,7 +61,7 @@ def _has_final_condition(status: Any) -> bool:  # noqa: ANN401 - JSON
 
 
 def _value_at(value: Any, path: tuple[str, ...]) -> Any:  # noqa: ANN401 - JSON
-    """Return what is at `path`, None where there is nothing."""
+    """Return the value at `path`, or None."""
     for name in path:
         value = value.get(name) if isinstance(value, dict) else None
     return value

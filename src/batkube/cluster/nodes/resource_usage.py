@@ -1,6 +1,6 @@
-"""How much of each resource the nodes of a cluster offer and their pods hold, over time.
+"""Records the amounts of each resource that nodes offer and pods hold over time, for utilisation.
 
-Utilisation is the one divided by the other. Both are step functions, so their integrals over any window are exact.
+Both are step functions, so their integrals over any window are exact. Utilisation is their ratio.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from batkube.kernel.instants import START, Instant
 from batkube.kernel.quantities import PODS
 from batkube.workloads.model import Requests
 
-#: The largest amount that is recorded: quantities have no bound, and an array of a trace's length needs one.
+#: The largest amount that is recorded; quantities are unbounded, array elements have 64 bits.
 _MAX_AMOUNT = 2**63 - 1
 
 
 class AmountSteps:
-    """An amount that changes now and then: `amounts[i]` from `times[i]` on."""
+    """A step function of time: the amount is `amounts[i]` from `times[i]` on."""
 
     __slots__ = ("amounts", "times")
 
@@ -30,11 +30,11 @@ class AmountSteps:
         self.amounts = array("q", [0])
 
     def set(self, amount: int, now: Instant) -> None:
-        """Record the amount from `now` on; the last of several at one instant counts."""
+        """Set the amount from `now` on; of several calls at one instant the last one counts."""
         amount = min(amount, _MAX_AMOUNT)
         if amount == self.amounts[-1]:
             return
-        # Programs start before the run does; what exists then counts from the first instant on.
+        # Programs start before the run does. What they create counts from the start of the run.
         if now <= self.times[-1]:
             self.amounts[-1] = amount
         else:
@@ -42,10 +42,10 @@ class AmountSteps:
             self.amounts.append(amount)
 
     def integral(self, begin: Instant, end: Instant) -> int:
-        """Return the sum of amount times nanoseconds from `begin` to `end`."""
+        """Return the integral of the amount from `begin` to `end`, in amount times nanoseconds."""
         if begin >= end:
             return 0
-        # Without a loop of Python's: a trace of 28,000 jobs has 56,000 steps.
+        # Without a Python loop: a trace of 28,000 jobs has 56,000 steps.
         first, last = max(0, bisect_right(self.times, begin) - 1), bisect_left(self.times, end)
         starts, ends = self.times[first:last], (*self.times[first + 1 : last], end)
         starts[0] = max(starts[0], begin)
@@ -53,20 +53,20 @@ class AmountSteps:
 
 
 class ResourceUsage:
-    """What all nodes offer and what their pods hold of it, by resource, at every instant."""
+    """The amounts of each resource that nodes offer and that pods hold, over time."""
 
     def __init__(self) -> None:
         self.offered: defaultdict[str, int] = defaultdict(int)
         self.held: defaultdict[str, int] = defaultdict(int)
-        #: Whether nodes held more than they offer: one was made smaller than its pods, or refuses none.
+        #: Whether pods ever held more than a node offers: a node was shrunk, or runs without admission.
         self.is_overcommitted = False
-        #: By resource that a node ever offered: how much of it was offered, and how much was held.
+        #: For each resource that a node ever offered: the amounts offered, and held, over time.
         self._offered_steps: dict[str, AmountSteps] = {}
         self._held_steps: dict[str, AmountSteps] = {}
         self._have_offers_changed = False
 
     def offer(self, amounts: Mapping[str, int], sign: int = 1) -> None:
-        """Add what a node offers, or with a `sign` of -1 take it away."""
+        """Add the amounts of a node to the offer, or subtract them with a `sign` of -1."""
         self._have_offers_changed = True
         for resource, amount in amounts.items():
             self.offered[resource] += sign * amount
@@ -74,13 +74,13 @@ class ResourceUsage:
                 self._offered_steps[resource], self._held_steps[resource] = AmountSteps(), AmountSteps()
 
     def hold(self, demand: Requests, pods: int) -> None:
-        """Count what so many pods hold, or with a negative number hold no longer."""
+        """Add the demand of a number of pods to the held amounts; a negative number subtracts."""
         held = self.held
         for resource, count in demand:
             held[resource] += count * pods
 
     def record(self, now: Instant) -> None:
-        """Record the present amounts from `now` on. Raises Bug if pods hold more than there is."""
+        """Record the present amounts from `now` on. Raise Bug if pods hold more than nodes offer."""
         for resource, amount in self.held.items():
             if not 0 <= amount <= self.offered[resource] and not self.is_overcommitted:
                 raise Bug(f"pods hold {amount} of the {self.offered[resource]} {resource} that all nodes offer")
@@ -101,9 +101,9 @@ class ResourceUsage:
         return [resource for resource, steps in self._held_steps.items() if any(steps.amounts)]
 
     def utilisation(self, resource: str, begin: Instant, end: Instant) -> float | None:
-        """Return the mean share of a resource that pods held in a window; None where none was offered in it.
+        """Return the mean share of a resource that pods held in a window; None if none was offered.
 
-        Raises Bug if the share is not within 0 and 1, unless nodes were overdrawn: then it is at most 1.
+        Raise Bug if the share is not between 0 and 1. If nodes were overcommitted, the share is cut to 1 instead.
         """
         if resource not in self._offered_steps:
             return None
