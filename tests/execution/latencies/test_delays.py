@@ -270,7 +270,7 @@ def test_a_job_that_a_system_pod_leaves_no_room_for_is_refused_before_the_run(
 def test_a_system_pod_that_has_no_room_itself_is_refused(simulate: Simulate, tmp_path: Path) -> None:
     file = latencies(tmp_path, "system-pods: [{name: huge, cpu: 2}]")
 
-    with pytest.raises(InputError, match=r"latencies.yaml: system-pods: .*not enough cpu for the system pod 'huge'"):
+    with pytest.raises(InputError, match=r"latencies.yaml: system-pods: .*not have enough cpu for the system pod 'huge'"):
         simulate(jobs(1), DELAY_10, platform="1x1", latencies=file)
 
 
