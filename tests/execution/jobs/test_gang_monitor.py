@@ -59,14 +59,14 @@ class Cluster:
         ]
         maker = PodCreator(self.world, ResourceModel.REQUESTS)
         submission = Submission(self.world, jobs, maker)
-        conductor = WorkloadJobs(
+        driver = WorkloadJobs(
             self.world,
             maker,
             resubmit=submission.resubmit,
             on_outcome=lambda outcome: None,
             on_pods=lambda record: None,
         )
-        Kubelets(self.world, NodeAllocations(self.store), conductor)
+        Kubelets(self.world, NodeAllocations(self.store), driver)
         objects = [node_of(machine, ResourceModel.REQUESTS, START) for machine in machines]
         self.store.create(NODE, [key for key, _ in objects], [node for _, node in objects], START)
         self.watch = GangMonitor(

@@ -23,8 +23,8 @@ def timetable(folder: Path, text: str, platform: str = "4x1") -> ClusterTimeline
     return ClusterTimeline(read_events(folder / "events.yaml"), read_platform(platform))
 
 
-def told(happenings: list[TimelineEvent]) -> list[tuple[float, str, str]]:
-    return [(one.at / 1e9, one.action.value, " ".join(one.nodes)) for one in happenings]
+def summary_of(events: list[TimelineEvent]) -> list[tuple[float, str, str]]:
+    return [(one.at / 1e9, one.action.value, " ".join(one.nodes)) for one in events]
 
 
 def test_an_event_with_a_duration_is_undone_even_after_the_next_has_begun(tmp_path: Path) -> None:
@@ -32,7 +32,7 @@ def test_an_event_with_a_duration_is_undone_even_after_the_next_has_begun(tmp_pa
         tmp_path, "- {at: 10, every: 10, count: 2, cordon: node-0, for: 5}\n- {at: 12, fail: 1-2, for: 9}"
     )
 
-    assert told(list(table.events(Streams(0)))) == [
+    assert summary_of(list(table.events(Streams(0)))) == [
         (10, "cordon", "node-0"),
         (12, "fail", "node-1 node-2"),
         (15, "uncordon", "node-0"),
@@ -45,7 +45,7 @@ def test_an_event_with_a_duration_is_undone_even_after_the_next_has_begun(tmp_pa
 def test_a_reclaimed_node_is_drained_then_removed_and_may_be_added_again(tmp_path: Path) -> None:
     table = timetable(tmp_path, "- {at: 100, reclaim: node-3, notice: 120, for: 1h}")
 
-    assert told(list(table.events(Streams(0)))) == [
+    assert summary_of(list(table.events(Streams(0)))) == [
         (100, "drain", "node-3"),
         (220, "remove", "node-3"),
         (3820, "add", "node-3"),
@@ -57,7 +57,7 @@ def test_added_machines_have_ids_after_those_of_the_platform(tmp_path: Path) -> 
 
     assert [machine.name for machine in table.platform.machines[4:]] == ["spot-0", "spot-1", "spot-2", "spot-3"]
     assert [machine.id for machine in table.platform.machines] == list(range(8))
-    assert told(list(table.events(Streams(0)))) == [
+    assert summary_of(list(table.events(Streams(0)))) == [
         (5, "add", "spot-0 spot-1"),
         (6, "fail", "spot-1"),
         (10, "add", "spot-2 spot-3"),
@@ -66,8 +66,8 @@ def test_added_machines_have_ids_after_those_of_the_platform(tmp_path: Path) -> 
 
 def failures_of(node: str, folder: Path, platform: str, more: str = "") -> list[float]:
     table = timetable(folder, f"- {{between: 'exponential:1000', fail: all, for: 'uniform:5,10'}}\n{more}", platform)
-    happenings = itertools.islice(table.events(Streams(7)), 9000)
-    return [at for at, deed, nodes in told(list(happenings)) if nodes == node and deed == "fail"][:10]
+    events = itertools.islice(table.events(Streams(7)), 9000)
+    return [at for at, action, nodes in summary_of(list(events)) if nodes == node and action == "fail"][:10]
 
 
 def test_more_nodes_and_more_entries_do_not_change_the_others(tmp_path: Path) -> None:
@@ -82,12 +82,12 @@ def test_more_nodes_and_more_entries_do_not_change_the_others(tmp_path: Path) ->
 def test_failures_occur_at_their_mean_interval(tmp_path: Path) -> None:
     table = timetable(tmp_path, "- {between: 'exponential:1000', fail: all, for: 250, until: 1000000}", "20x1")
 
-    happenings = told(list(table.events(Streams(1))))
+    events = summary_of(list(table.events(Streams(1))))
 
     # Each of 20 nodes is up for 1000 s and down for 250 s on average, over a million seconds.
-    failures = sum(deed == "fail" for _, deed, _ in happenings)
+    failures = sum(deed == "fail" for _, deed, _ in events)
     assert failures == pytest.approx(20 * 800, rel=0.05)
-    assert happenings == sorted(happenings, key=lambda one: one[0])
+    assert events == sorted(events, key=lambda one: one[0])
 
 
 WRONG = {
@@ -122,7 +122,7 @@ def test_impossible_events_are_rejected_before_the_run_whatever_is_random_elsewh
 def test_events_that_a_random_draw_may_make_possible_are_accepted(tmp_path: Path, chance: str) -> None:
     table = timetable(tmp_path, f"- {chance}\n- {{at: 5, return: node-1}}")
 
-    assert (5, "return", "node-1") in told(list(itertools.islice(table.events(Streams(0)), 20)))
+    assert (5, "return", "node-1") in summary_of(list(itertools.islice(table.events(Streams(0)), 20)))
 
 
 _ENTRY = st.builds(
@@ -155,16 +155,16 @@ def test_any_timeline_is_sorted_by_time_then_by_the_file_and_undoes_its_events(
 ) -> None:
     table = timetable(tmp_path, json.dumps([*chance, *fixed]))
 
-    happenings = list(table.events(Streams(seed)))
+    events = list(table.events(Streams(seed)))
 
-    assert [one.at for one in happenings] == sorted(one.at for one in happenings)
-    assert told(happenings) == told(list(table.events(Streams(seed))))
-    for _, together in itertools.groupby(happenings, key=lambda one: one.at):
+    assert [one.at for one in events] == sorted(one.at for one in events)
+    assert summary_of(events) == summary_of(list(table.events(Streams(seed))))
+    for _, together in itertools.groupby(events, key=lambda one: one.at):
         places = [one.entry.place.at for one in together]
         assert places == sorted(places)
     for number in range(len(chance)):
         for node in ("node-0", "node-3"):
-            own = [one for one in happenings if one.nodes == (node,) and one.entry.place.at == f"[{number}]"]
+            own = [one for one in events if one.nodes == (node,) and one.entry.place.at == f"[{number}]"]
             deeds = [one.action for one in own]
             course = next(course for deed, course in _COURSES.items() if deed in chance[number])
             assert deeds == course * (len(own) // len(course))
