@@ -58,8 +58,8 @@ def test_a_job_of_three_is_a_group_and_three_pods_that_name_it(version: str) -> 
     assert (group["apiVersion"], group["kind"], group["spec"]["minMember"]) == (version, "PodGroup", 3)
     assert group["spec"].get("queue") == ("default" if dialect.has_queues else None)
     for pod in pods:
-        naming = pod["metadata"]["labels" if dialect.is_label else "annotations"]
-        assert naming[dialect.group_key] == group["metadata"]["name"]
+        naming = pod["metadata"]["labels" if dialect.label else "annotations"]
+        assert naming[dialect.label or dialect.annotation] == group["metadata"]["name"]
     assert len(pods) == 3
 
 

@@ -314,4 +314,4 @@ def test_a_python_run_without_room_for_temporary_files_is_told_so(desk: Path) ->
         check=False,
     )
 
-    assert "InputError: $TMPDIR: there is no room for temporary files" in result.stderr
+    assert "InputError: $TMPDIR: temporary files cannot be written" in result.stderr

@@ -261,7 +261,7 @@ WRONG = {
     '[{"at": 1, "fail": "nobody"}]': "names node 'nobody', which does not exist",
     '[{"at": 1, "explode": "node-0"}]': "does nothing that is known (explode)",
     '[{"at": 1, "return": "node-0"}]': "repairs 'node-0', which has not failed",
-    '[{"between": "gauss:1", "fail": "node-0"}]': "there is no distribution 'gauss'",
+    '[{"between": "gauss:1", "fail": "node-0"}]': "'gauss' is not a distribution",
     '[{"at": 1, "scale": "Starship/web", "to": 3}]': "names a Starship, which the API does not serve",
     '[{"at": 1, "apply": {"apiVersion": "v7", "kind": "Starship", "metadata": {"name": "x"}}}]': "no matches for kind",
     '[{"at": 1, "apply": {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "X Y"}, "spec": {}}}]': "refused",

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any, cast
 
+import pytest
 from tests.timing.conftest import OtherSide
 
 from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Instant
 from batkube.timing.coordinator import Attachment, Coordinator
 from batkube.timing.pages.clock_page import ClockPage
 
-QUESTION, ANSWER, READ = 2, 8, 17
+QUESTION, ANSWER, WRITTEN, READ, LIVE = 2, 8, 16, 17, 18
 
 
 class LatePage(ClockPage):
@@ -51,6 +53,102 @@ def test_a_program_that_reported_idle_before_bytes_arrived_is_probed_again() -> 
         assert page.steps == 3
     finally:
         page.program.close()
+        page.close()
+
+
+class IdlePage(ClockPage):
+    """The page of a program that is idle whenever it is asked."""
+
+    def __init__(self, *, counts_all: bool = True) -> None:
+        super().__init__(0, deterministic=True, seed=0)
+        self.program = OtherSide(self)
+        self._counts_all = counts_all
+
+    @property
+    def counts_all(self) -> bool:
+        """Whether it is a Go program."""
+        return self._counts_all
+
+    def wait(self, timeout_s: float) -> bool:
+        """Answer."""
+        self.program[ANSWER] = self.program[QUESTION]
+        return True
+
+    def close(self) -> None:
+        """Give everything back."""
+        self.program.close()
+        super().close()
+
+
+@pytest.fixture
+def idle() -> Iterator[IdlePage]:
+    page = IdlePage()
+    yield page
+    page.close()
+
+
+def attached(page: ClockPage, **server: object) -> Attachment:
+    """Attach a program to a server that has received 1,000 bytes and sent 2 MiB, in which nothing is in flight."""
+    process = SimpleNamespace(page=page, has_ended=False)
+    known = {"received": 1000, "sent": 2 << 20, "dropped_connections": 0, "overflows": 0}
+    flags = {"has_bytes_in_flight": False, "has_pending_requests": False}
+    listener = SimpleNamespace(accepted=0, closed_unidentified=0)
+    methods = {"read_ready": lambda wait_s=0.0: False, **flags}
+    return Attachment(cast(Any, process), cast(Any, SimpleNamespace(listener=listener, **methods, **known | server)))
+
+
+def settled(page: IdlePage, **server: object) -> Attachment:
+    """Attach a program that has counted what the server has, and let it settle once."""
+    page.program[WRITTEN], page.program[READ] = 1000, 2 << 20
+    attachment = attached(page, **server)
+    attachment.wait_idle()
+    attachment.receive(Instant(0))
+    return attachment
+
+
+def test_a_run_in_which_everything_is_counted_and_fits_is_certain(idle: IdlePage) -> None:
+    assert settled(idle).is_repeatable
+
+
+def test_a_run_is_uncertain_if_what_the_program_has_counted_never_comes(idle: IdlePage) -> None:
+    attachment = settled(idle, received=999)
+
+    assert not attachment.is_repeatable
+    assert attachment.rounds_to_settle == 2
+
+
+def test_a_run_is_uncertain_if_more_comes_than_the_program_has_counted(idle: IdlePage) -> None:
+    attachment = settled(idle, received=1001)
+
+    assert not attachment.is_repeatable
+    assert attachment.rounds_to_settle == 2
+
+
+def test_uncounted_bytes_that_come_last_make_a_run_uncertain_too(idle: IdlePage) -> None:
+    attachment = settled(idle)
+    attachment.server.received += 1  # type: ignore[misc]  # as a server that collects once more at the end
+
+    assert not attachment.is_repeatable
+
+
+def test_a_run_is_uncertain_if_a_piece_did_not_fit_into_its_window(idle: IdlePage) -> None:
+    assert not settled(idle, overflows=1).is_repeatable
+
+
+@pytest.mark.parametrize(("live", "is_certain"), [((1 << 30) - (1 << 15), False), ((1 << 30) - (1 << 17), True)])
+def test_a_run_is_uncertain_if_some_kilobytes_have_decided_a_collection(
+    idle: IdlePage, live: int, is_certain: bool
+) -> None:
+    idle.program[LIVE] = live
+
+    assert settled(idle).is_repeatable is is_certain
+
+
+def test_a_program_whose_idleness_the_kernel_tells_need_not_count_everything() -> None:
+    page = IdlePage(counts_all=False)
+    try:
+        assert settled(page, received=1001).is_repeatable
+    finally:
         page.close()
 
 

@@ -24,6 +24,7 @@ from batkube.api.requests.webhooks.calls import PendingWebhookCalls
 from batkube.api.verbs.handlers.objects import PATH_NOT_FOUND, ObjectRequestHandler
 from batkube.api.verbs.kinds.object_encoding import encode
 from batkube.cluster.schemas import Schema
+from batkube.kernel.errors import has_story
 from batkube.kernel.instants import Instant
 
 OnBug = Callable[[Exception], None]
@@ -74,8 +75,6 @@ class ApiServer:
         except MissingImpersonatedUser as problem:
             text = f'Internal Server Error: "{request.path}": {problem}\n'
             answer = Response(500, text.encode(), TEXT)
-        except RecursionError:
-            answer = self._failure_response(statuses.bad_request("the request is nested too deeply"), request)
         except Exception as problem:
             problem.add_note(f"while a request was answered: {request.method} {request.path}")
             if self._on_bug is None:
@@ -98,7 +97,12 @@ class ApiServer:
         if not user.is_master:
             self._authorizer.require(user, _authorization_attributes(route, request))
         if route.is_resource and not route.path.startswith("//") and self._object_handler.serves_group(route.group):
-            answer = self._object_handler.handle(request, route, user, now)
+            try:
+                answer = self._object_handler.handle(request, route, user, now)
+            except RecursionError as error:
+                if has_story(error) or not self._object_handler.is_nested_deeply(request, route):
+                    raise
+                raise statuses.bad_request("the request is nested too deeply") from None
             self._apply_write_effects(now)
             return answer if isinstance(answer, Response) else self._stream_limits.admit(answer, user.name)
         return self._non_resource_paths.handle(request, route) or PATH_NOT_FOUND

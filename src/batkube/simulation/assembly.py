@@ -233,6 +233,7 @@ def _watch_gangs(world: World, inputs: Inputs) -> GangMonitor | None:
         highest_priority=max(job.priority for job in jobs),
         has_objects=bool(inputs.objects),
         has_evictors=any(name not in _NON_EVICTING_PROGRAMS for name in names),
+        may_grow=inputs.may_grow,
         continues_after_deadlock=inputs.scenario.on_deadlock is OnDeadlock.WAIT,
     )
 

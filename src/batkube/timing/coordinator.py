@@ -221,7 +221,8 @@ class Attachment:
         Such events are: bytes on the program's connections that were not counted, or that arrived at a moment in real
         time; a garbage collection that depended on a few kilobytes.
         """
-        is_counted = self._counters_agree or not self.page.counts_all  # the kernel reports when those are idle
+        # Programs that do not count everything are known to be idle from the kernel.
+        is_counted = not self.page.counts_all or (self._counters_agree and not self._writes_uncounted())
         return is_counted and not self.server.overflows and not self._garbage.was_marginal
 
     def receive(self, now: Instant) -> bool:
@@ -253,7 +254,13 @@ class Attachment:
             elif not has_read:
                 self.server.read_ready(wait_s=0.001)
                 self._check_counters(watch)
+        if self._counters_agree and self._writes_uncounted():
+            self._counters_agree = False
         return self.server.has_pending_requests
+
+    def _writes_uncounted(self) -> bool:
+        """Return whether the idle program has sent more than it has counted, as with sendfile(2) or splice(2)."""
+        return self.page.counts_all and self.server.received > self.page.bytes_written
 
     def _has_received_all(self) -> bool:
         listener, page = self.server.listener, self.page

@@ -107,8 +107,8 @@ def test_a_pod_group_has_the_api_of_its_scheduler(version: str) -> None:
     pods = cluster.objects(POD)
     assert list(pods) == ["w0-7-0", "w0-7-1", "w0-7-2"]
     for pod in pods.values():
-        names = pod["metadata"]["labels" if dialect.is_label else "annotations"]
-        assert names[dialect.group_key] == group["metadata"]["name"]
+        names = pod["metadata"]["labels" if dialect.label else "annotations"]
+        assert names[dialect.label or dialect.annotation] == group["metadata"]["name"]
 
 
 @pytest.mark.parametrize("version", POD_GROUP_APIS)

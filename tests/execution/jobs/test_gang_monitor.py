@@ -39,6 +39,7 @@ class Cluster:
         *,
         priority: int = 0,
         has_evictors: bool = False,
+        may_grow: bool = False,
         others: Sequence[KubeObject] = (),
     ) -> None:
         self.file = io.BytesIO()
@@ -74,6 +75,7 @@ class Cluster:
             highest_priority=priority,
             has_objects=False,
             has_evictors=has_evictors,
+            may_grow=may_grow,
             continues_after_deadlock=False,
         )
         submission.start()
@@ -118,6 +120,34 @@ def test_programs_that_may_evict_get_ten_minutes() -> None:
     assert not cluster.is_stuck()
     cluster.loop.run_until(LATER)
     assert cluster.is_stuck()
+
+
+def test_where_a_program_may_create_nodes_it_is_recorded_after_ten_minutes_and_ends_nothing() -> None:
+    cluster = half_and_half(may_grow=True)
+
+    assert not cluster.is_stuck()
+    assert not cluster.watch.deadlocked_jobs
+    cluster.loop.run_until(LATER)
+    assert not cluster.is_stuck()
+
+    assert cluster.watch.deadlock is None
+    assert list(cluster.watch.deadlocked_jobs) == ["w0!a", "w0!b"]
+    (note,) = cluster.world.notes.rows()
+    assert "unless a program adds nodes" in str(note["message"])
+
+
+def test_a_job_that_gets_its_last_node_after_all_is_no_longer_in_a_deadlock() -> None:
+    cluster = half_and_half(may_grow=True)
+    assert not cluster.is_stuck()
+    cluster.loop.run_until(LATER)
+    assert not cluster.is_stuck()
+    [new] = read_platform("3x1").machines[2:]
+    key, node = node_of(new, ResourceModel.REQUESTS, cluster.loop.now)
+    cluster.store.create(NODE, [key], [node], cluster.loop.now)
+
+    cluster.bind(a_1=2)
+
+    assert list(cluster.watch.deadlocked_jobs) == ["w0!b"]
 
 
 def test_an_eviction_ends_a_suspected_deadlock() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import stat
 
 import pytest
@@ -10,9 +11,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.timing.conftest import OtherSide
 
+from batkube.kernel.errors import InputError
 from batkube.timing.pages.clock_page import ClockPage
 
 INT64 = st.integers(min_value=-(2**63), max_value=2**63 - 1)
+
+
+def test_a_limit_on_file_sizes_that_is_too_small_is_reported() -> None:
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (64 * 1024, limits[1]))
+    try:
+        with pytest.raises(InputError, match="allows no file of 96 KiB") as refusal:
+            ClockPage(0, deterministic=True, seed=0)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+    assert "ulimit -f" in str(refusal.value.remedy)
 
 
 def test_other_users_cannot_open_the_page_and_the_program_cannot_shrink_it(page: ClockPage) -> None:

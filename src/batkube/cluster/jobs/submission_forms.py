@@ -58,10 +58,10 @@ class PodGroupApi(NamedTuple):
 
     #: The group and version of its PodGroups.
     api_version: str
-    #: The annotation or label that names a pod's group.
-    group_key: str = "scheduling.k8s.io/group-name"
-    is_label: bool = False
-    #: Whether a PodGroup names a queue and a PriorityClass; Queues have the same group and version.
+    #: The annotation and the label that name a pod's group; "" if there is none.
+    annotation: str = "scheduling.k8s.io/group-name"
+    label: str = ""
+    #: Whether a PodGroup names a queue and a PriorityClass; Queues are of the same group and version.
     has_queues: bool = True
     #: Whether a PodGroup has `minResources`; that of kube-batch 0.5 does not.
     has_min_resources: bool = True
@@ -71,6 +71,18 @@ class PodGroupApi(NamedTuple):
         """The group without the version."""
         return self.api_version.partition("/")[0]
 
+    def with_key(self, key: str) -> PodGroupApi:
+        """Return this API with `key` instead of its annotation and label."""
+        return self._replace(annotation=self.annotation and key, label=self.label and key)
+
+    def group_labels(self, name: str) -> dict[str, str]:
+        """Return the labels by which a pod names its group."""
+        return {self.label: name} if self.label else {}
+
+    def group_annotations(self, name: str) -> dict[str, str]:
+        """Return the annotations by which a pod names its group."""
+        return {self.annotation: name} if self.annotation else {}
+
 
 #: The APIs of kube-batch (two versions), the coscheduling plugin of scheduler-plugins, and Volcano.
 POD_GROUP_APIS = {
@@ -78,7 +90,7 @@ POD_GROUP_APIS = {
     for api in (
         PodGroupApi("scheduling.incubator.k8s.io/v1alpha1", has_min_resources=False),
         PodGroupApi("scheduling.sigs.dev/v1alpha2", has_min_resources=False),
-        PodGroupApi("scheduling.x-k8s.io/v1alpha1", "scheduling.x-k8s.io/pod-group", is_label=True, has_queues=False),
+        PodGroupApi("scheduling.x-k8s.io/v1alpha1", "", "scheduling.x-k8s.io/pod-group", has_queues=False),
         PodGroupApi("scheduling.volcano.sh/v1beta1"),
     )
 }
@@ -144,13 +156,11 @@ class GroupedPodFactory(GangPodFactory):
 
     def labels_of(self, job: Job) -> dict[str, str]:
         """Return the labels, including the group if the API names it in a label."""
-        group = {self.pod_group_api.group_key: object_name(job)} if self.pod_group_api.is_label else {}
-        return {**super().labels_of(job), **group}
+        return super().labels_of(job) | self.pod_group_api.group_labels(object_name(job))
 
     def annotations_of(self, job: Job) -> dict[str, str]:
         """Return the annotations, including the group if the API names it in an annotation."""
-        group = {} if self.pod_group_api.is_label else {self.pod_group_api.group_key: object_name(job)}
-        return {**super().annotations_of(job), **group}
+        return super().annotations_of(job) | self.pod_group_api.group_annotations(object_name(job))
 
 
 def _metadata(job: Job, labels: dict[str, str]) -> KubeObject:

@@ -15,7 +15,7 @@ from batkube.cluster.pods.resources import allocatable_of
 from batkube.cluster.store import ADDED, DELETED, Batch, KubeObject, Store
 from batkube.kernel.instants import START, Instant
 from batkube.kernel.quantities import CPU, PODS
-from batkube.platforms.model import Machine
+from batkube.platforms.model import DEFAULT_PODS, Machine
 
 Presence = list[tuple[Instant, Instant | None]]
 """The intervals in which a node existed; the end is None while it still does."""
@@ -87,4 +87,4 @@ class MachineRegistry:
 
 def _machine_of(node: KubeObject, machine: Machine) -> Machine:
     """Return `machine` with the capacity and labels of its node."""
-    return replace(machine, capacity={CPU: 0, PODS: 0, **allocatable_of(node)}, labels=labels_of(node))
+    return replace(machine, capacity={CPU: 0, PODS: DEFAULT_PODS, **allocatable_of(node)}, labels=labels_of(node))

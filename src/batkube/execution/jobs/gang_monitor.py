@@ -3,7 +3,8 @@
 A deadlock is reported as soon as it is certain. If no program can evict pods, bindings are final and the result of
 `deadlock` is certain at once. Otherwise there is a waiting time: a pod of higher priority may preempt on its next
 attempt, and some programs undo partial placements. kube-scheduler retries unschedulable pods at least every five
-minutes (Kubernetes: pkg/scheduler/backend/queue, DefaultPodMaxInUnschedulablePodsDuration).
+minutes (Kubernetes: pkg/scheduler/backend/queue, DefaultPodMaxInUnschedulablePodsDuration). If a program may create
+nodes, a deadlock is never certain: it is a fidelity note, and the run continues.
 """
 
 from __future__ import annotations
@@ -28,6 +29,9 @@ from batkube.kernel.intervals import format_intervals, mask_of
 #: The time in which programs that can evict pods must do so.
 ROLLBACK_TIME: Duration = seconds(600)
 _NOTE = FidelityNote("deadlock", "half-started jobs hold the resources that their missing pods need, forever")
+_NOTE_WITHOUT_NODES = FidelityNote(
+    "deadlock", "half-started jobs hold the resources that their missing pods need, unless a program adds nodes"
+)
 _CONDITION_TAINT_PREFIX = "node.kubernetes.io/"
 #: The number of jobs, and of nodes per job, that a message names; the journal has them all.
 _MAX_NAMED = 10
@@ -57,19 +61,21 @@ class GangMonitor:
         highest_priority: int,
         has_objects: bool,
         has_evictors: bool,
+        may_grow: bool,
         continues_after_deadlock: bool,
     ) -> None:
         """`highest_priority` is that of all jobs of the run; `has_objects` says that other pods may be created as well.
 
-        `has_evictors` says that a program of the run may evict pods. With `continues_after_deadlock`, a deadlock is
-        reported but does not end the run.
+        `has_evictors` says that a program of the run may evict pods, `may_grow` that one may create nodes. With
+        `may_grow` or `continues_after_deadlock`, a deadlock is reported but does not end the run.
         """
         self._world = world
         self._executions = world.executions
         self._highest_priority = highest_priority
         self._has_objects = has_objects
         self._has_evictors = has_evictors
-        self._continues_after_deadlock = continues_after_deadlock
+        self._may_grow = may_grow
+        self._continues_after_deadlock = continues_after_deadlock or may_grow
         #: The deadlock that ends the run.
         self.deadlock: Deadlock | None = None
         #: Since when each job is partially placed.
@@ -83,7 +89,7 @@ class GangMonitor:
         #: Whether anything has changed since the last check that can cause or resolve a deadlock.
         self._has_changed = False
         self._suspicion: Deadlock | None = None
-        #: The keys of all jobs that were in a certain deadlock.
+        #: The keys of jobs in a deadlock that is certain, unless a node is created.
         self.deadlocked_jobs: dict[str, None] = {}
         #: How long each job was partially placed, by its key.
         self.member_waits: dict[str, Duration] = {}
@@ -144,6 +150,7 @@ class GangMonitor:
             self._has_changed = True
         elif execution in self._partial_since:
             self._remove(execution, now)
+            self.deadlocked_jobs.pop(execution.job.key, None)  # a node was created
 
     def _remove(self, execution: JobExecution, now: Instant) -> None:
         """Record that a job is placed completely, or was aborted."""
@@ -215,19 +222,21 @@ class GangMonitor:
             return False
         if (lowest < self._highest_priority or self._has_objects) and agenda.has_rank(Rank.SUBMIT):
             return False
-        is_at_once = lowest >= self._highest_priority and not self._has_evictors
+        is_at_once = lowest >= self._highest_priority and not self._has_evictors and not self._may_grow
         return is_at_once or now >= deadlock.since + ROLLBACK_TIME
 
     def _record_deadlock(self, deadlock: Deadlock, now: Instant) -> None:
         """Write a deadlock into the journal and the notes, each job once."""
-        reported = self.deadlocked_jobs
-        executions = [execution for execution in deadlock.executions if execution.job.key not in reported]
-        for execution in executions:
-            reported[execution.job.key] = None
-            nodes = " ".join(_nodes_of(execution))
-            self._world.journal.append(now, "deadlock", job=execution.job.key, nodes=nodes, since=deadlock.since)
-        if executions:
-            self._world.notes.add(_NOTE, example=str(deadlock), count=len(executions))
+        known = self.deadlocked_jobs
+        courses = [course for course in deadlock.executions if course.job.key not in known]
+        for course in courses:
+            known[course.job.key] = None
+            nodes = " ".join(_nodes_of(course))
+            self._world.journal.append(now, "deadlock", job=course.job.key, nodes=nodes, since=deadlock.since)
+        if courses:
+            self._world.notes.add(
+                _NOTE_WITHOUT_NODES if self._may_grow else _NOTE, example=str(deadlock), count=len(courses)
+            )
 
 
 def _any_ended(pods: Sequence[KubeObject]) -> bool:

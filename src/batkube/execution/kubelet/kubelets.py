@@ -234,13 +234,13 @@ class Kubelets:
         if node in self._failed_nodes:
             self._failed_nodes.hold_pod(node, key)
             return
-        shortage = self._allocations.allocate([node], demand, for_job=False)
+        shortage = self._allocations.allocate([node], demand)
         if shortage is not None:
             self._notes.add(shortage.note, example=f"pod {key} on {shortage.node}")
             self.runtime.book_rejection(pod, f"OutOf{shortage.resource}", str(shortage), now)
             return
         if not self._ports.allocate(node, key, pod):
-            self._allocations.release([node], demand, for_job=False)
+            self._allocations.release([node], demand)
             self.runtime.book_rejection(pod, host_ports.REASON, host_ports.MESSAGE, now)
             return
         pod_state = self.pod_states[key] = PodState(key, pod, demand, now)
@@ -276,7 +276,7 @@ class Kubelets:
         if pod_state.has_ended:
             return
         pod_state.has_ended = True
-        self._allocations.release([pod_state.node], pod_state.demand, for_job=False)
+        self._allocations.release([pod_state.node], pod_state.demand)
         self._ports.release(pod_state.node, pod_state.key)
         self.runtime.release(pod_state)
         self._on_busy(self._allocations.busy_node_count, now)

@@ -19,6 +19,8 @@ from batkube.cluster.world import World
 from batkube.kernel.errors import Bug
 from batkube.kernel.fidelity import FidelityNote, Severity
 from batkube.kernel.instants import Instant
+from batkube.kernel.quantities import PODS
+from batkube.platforms.model import DEFAULT_PODS
 from batkube.workloads.model import Requests
 
 _OVERCOMMITTED = FidelityNote(
@@ -99,7 +101,10 @@ class NodeAllocations:
             if before is None or before.get("status") != change.object.get("status"):
                 allocation = self._nodes.setdefault(change.key, _NodeAllocation())
                 self.usage.offer(allocation.allocatable, -1)
-                self.usage.is_overcommitted |= allocation.set_allocatable(allocatable_of(change.object))
+                # A pod may be bound before the kubelet of a new node has reported how many it takes.
+                self.usage.is_overcommitted |= allocation.set_allocatable(
+                    {PODS: DEFAULT_PODS, **allocatable_of(change.object)}
+                )
                 self.usage.offer(allocation.allocatable)
         self.record_usage(now)
 
@@ -137,14 +142,10 @@ class NodeAllocations:
             for resource, count in amounts:
                 free[resource] += sign * count
             self.usage.hold(amounts, -sign)
-            self.usage.hold_outside_jobs(amounts, -sign)
         return None
 
-    def allocate(self, nodes: Sequence[str], demand: Requests, *, for_job: bool = True) -> Shortage | None:
-        """Allocate `demand` on each node, one entry per pod; if one does not fit, change nothing and return why.
-
-        `for_job` says that the pods belong to a workload job.
-        """
+    def allocate(self, nodes: Sequence[str], demand: Requests) -> Shortage | None:
+        """Allocate `demand` on each node, one entry per pod; if one does not fit, change nothing and return why."""
         for number, node in enumerate(nodes):
             allocation = self._nodes[node]
             free = allocation.free
@@ -161,15 +162,13 @@ class NodeAllocations:
                 self.busy_node_count += 1
             allocation.pods += 1
         self.usage.hold(demand, len(nodes))
-        if not for_job:
-            self.usage.hold_outside_jobs(demand, len(nodes))
         return None
 
     def _allows_overcommit(self, node: str, resource: str) -> bool:
         """Return whether a node allocates more of a resource than it has; kubelets do not."""
         return False
 
-    def release(self, nodes: Sequence[str], demand: Requests, *, for_job: bool = True) -> None:
+    def release(self, nodes: Sequence[str], demand: Requests) -> None:
         """Release `demand` on each of the nodes, one entry per pod; deleted nodes are ignored."""
         pods = 0
         for node in nodes:
@@ -186,8 +185,6 @@ class NodeAllocations:
             if allocation.pods == 0:
                 self.busy_node_count -= 1
         self.usage.hold(demand, -pods)
-        if not for_job:
-            self.usage.hold_outside_jobs(demand, -len(nodes))
 
     def reserve(self, node: str, demand: Requests) -> None:
         """Allocate `demand` for a system pod, which does not make the node busy."""

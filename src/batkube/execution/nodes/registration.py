@@ -19,6 +19,8 @@ from batkube.cluster.world import World
 from batkube.execution.nodes.addresses import AddressPool
 from batkube.kernel.agenda import Rank
 from batkube.kernel.instants import Instant, rfc3339
+from batkube.kernel.quantities import PODS
+from batkube.platforms.model import DEFAULT_PODS
 
 NODE = "nodes"
 NODE_NETWORK = "172.16.0.0/12"
@@ -29,13 +31,14 @@ KUBELET_VERSION = "v1.34.4-batkube"
 #: The taint of a new node until it is ready (Kubernetes: plugin/pkg/admission/nodetaint).
 _NOT_READY = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
 #: The capacity of a node that is created without one.
-_DEFAULT_CAPACITY = {"cpu": "4", "memory": "16Gi", "pods": "110"}
+_DEFAULT_CAPACITY = {"cpu": "4", "memory": "16Gi", PODS: str(DEFAULT_PODS)}
 _DEFAULT_LABELS = {"kubernetes.io/arch": "amd64", "kubernetes.io/os": "linux"}
+_READY = "Ready"
 _CONDITIONS = (
     ("MemoryPressure", "False", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
     ("DiskPressure", "False", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
     ("PIDPressure", "False", "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
-    ("Ready", "True", "KubeletReady", "kubelet is posting ready status"),
+    (_READY, "True", "KubeletReady", "kubelet is posting ready status"),
 )
 
 
@@ -111,7 +114,9 @@ class NodeRegistrar:
         """Return `node` with all fields that its kubelet reports; fields that are already set are kept."""
         name = node["metadata"]["name"]
         status = node.get("status", {})
-        capacity = {**(status.get("capacity") or status.get("allocatable") or _DEFAULT_CAPACITY), **self._resources}
+        offered = status.get("capacity") or status.get("allocatable") or _DEFAULT_CAPACITY
+        capacity = {**_with_pods(offered, str(DEFAULT_PODS)), **self._resources}
+        allocatable = _with_pods(status.get("allocatable") or capacity, capacity[PODS])
         metadata = node["metadata"]
         labels = {**_DEFAULT_LABELS, "kubernetes.io/hostname": name, **(metadata.get("labels") or {})}
         return {
@@ -120,7 +125,7 @@ class NodeRegistrar:
             "status": {
                 **status,
                 "capacity": capacity,
-                "allocatable": {**(status.get("allocatable") or capacity), **self._resources},
+                "allocatable": {**allocatable, **self._resources},
                 "conditions": _conditions(status.get("conditions") or [], now),
                 "addresses": status.get("addresses") or self._new_addresses(name),
                 "daemonEndpoints": status.get("daemonEndpoints") or {"kubeletEndpoint": {"Port": 10250}},
@@ -136,8 +141,9 @@ class NodeRegistrar:
             node = change.object
             if batch.type is DELETED:
                 continue
-            if self._is_unregistered(node):
-                self._agenda.book(now, Rank.START, functools.partial(self._register, change.key))
+            is_new = batch.type is ADDED and not self._machines.is_described(change.key)
+            if self._is_unregistered(node) or (is_new and not has_condition(node, _READY)):
+                self._agenda.book(now, Rank.START, functools.partial(self._register, change.key, is_new))
             elif batch.type is not ADDED and change.previous is not None:
                 self._on_cordon_changed(change.previous, node, now)
 
@@ -147,13 +153,13 @@ class NodeRegistrar:
             return False
         status = node.get("status", {})
         offered = status.get("allocatable") or {}
-        is_known = condition_of(node, "Ready") is not None and bool(status.get("addresses"))
-        lacks_resources = any(resource not in offered for resource in self._resources)
+        is_known = condition_of(node, _READY) is not None and bool(status.get("addresses"))
+        lacks_resources = any(resource not in offered for resource in (PODS, *self._resources))
         return not is_known or lacks_resources or self._without_not_ready_taint(node)["spec"] != node["spec"]
 
     def _without_not_ready_taint(self, node: KubeObject) -> KubeObject:
         """Return a node without the taint of new nodes if it is ready and no controller removes the taint."""
-        if self._has_lifecycle or not has_condition(node, "Ready"):
+        if self._has_lifecycle or not has_condition(node, _READY):
             return node
         return {**node, "spec": _without_taint(node["spec"], _NOT_READY)}
 
@@ -167,17 +173,32 @@ class NodeRegistrar:
         note = EventNote("Normal", reason, f"Node {name} status is now: {reason}", host=name)
         self._events.record(node, NODE, note, now)
 
-    def _register(self, key: Key, now: Instant) -> None:
+    def _register(self, key: Key, is_new: bool, now: Instant) -> None:
+        """Report the status of a node; a new node is ready, whatever its creator wrote."""
         node = self._store.get(NODE, key)
         if node is None:
             return
-        registered = self._without_not_ready_taint(self.registered_node(node, now))
+        registered = self._without_not_ready_taint(self.registered_node(_without_doubt(node) if is_new else node, now))
         with contextlib.suppress(ApiError):
             if (registered["metadata"], registered["spec"]) != (node["metadata"], node["spec"]):
                 node = self._client.update(
                     NODE, {**node, "metadata": registered["metadata"], "spec": registered["spec"]}, now
                 )
             self._client.update(NODE, {**node, "status": registered["status"]}, now, subresource="status")
+
+
+def _with_pods(resources: Mapping[str, str], pods: str) -> Mapping[str, str]:
+    return resources if PODS in resources else {**resources, PODS: pods}
+
+
+def _without_doubt(node: KubeObject) -> KubeObject:
+    """Return a node without conditions that report it as not ready or unknown."""
+    status = node.get("status", {})
+    conditions = status.get("conditions") or []
+    sure = [
+        one for one in conditions if one["status"] != "Unknown" and (one["type"] != _READY or one["status"] == "True")
+    ]
+    return {**node, "status": {**status, "conditions": sure}}
 
 
 def _without_taint(spec: KubeObject, taint: Mapping[str, str]) -> KubeObject:

@@ -16,7 +16,13 @@ import pandas as pd
 from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Instant, as_float_s, seconds
 from batkube.kernel.measured_window import Window
 from batkube.outputs.job_statistics import BOUND_S, UTILISATION_PREFIX, MeasuredJob, job_statistics_of
-from batkube.outputs.measures.occupancy.stays import Floats, busy_periods_of, capacity_between, executions_of
+from batkube.outputs.measures.occupancy.stays import (
+    WHOLE_MILLI,
+    Floats,
+    busy_periods_of,
+    capacity_between,
+    executions_of,
+)
 from batkube.outputs.measures.run_data.run_files import RunFiles
 
 #: How far a number with six decimals may be from the same computed otherwise.
@@ -154,18 +160,22 @@ def window_s(window: Window, makespan_s: float | None) -> tuple[float, float]:
 def utilisation(results: RunFiles, window: Window) -> float | None:
     """Return the share of cpu, or of machines, that pods held in the window.
 
-    schedule.csv has it for the run's own window. jobs.csv has it for any window if no pods but those of finished jobs
-    held anything, which it shows by giving the same for the run's own; otherwise it is unknown.
+    schedule.csv has it for the run's own window. For another one, jobs.csv has it if pods held what they asked for from
+    their jobs' starts to their finishes, and machine_states.csv if they held whole machines. Which of them does is
+    found by computing the run's own window; if neither does, the share is unknown.
     """
     begin, end = _measured_range_s(results, window)
     stated = results.schedule.get("mean_utilisation")
     if not isinstance(stated, float):
         return _utilisation_of_jobs(results, begin, end)
-    own_begin, own_end = results.schedule["measured_from"], results.schedule["measured_until"]
-    by_jobs = _utilisation_of_jobs(results, own_begin, own_end)
-    if by_jobs is not None and abs(by_jobs - stated) <= _ROUNDING:
-        return _utilisation_of_jobs(results, begin, end)
-    return stated if (begin, end) == (own_begin, own_end) else None
+    own = results.schedule["measured_from"], results.schedule["measured_until"]
+    if (begin, end) == own:
+        return stated
+    for share_of in (_utilisation_of_jobs, _utilisation_of_machines):
+        share = share_of(results, *own)
+        if share is not None and abs(share - stated) <= _ROUNDING:
+            return share_of(results, begin, end)
+    return None
 
 
 def _utilisation_of_jobs(results: RunFiles, begin: float, end: float) -> float | None:
@@ -184,6 +194,17 @@ def _utilisation_of_jobs(results: RunFiles, begin: float, end: float) -> float |
     cores = done["requested_number_of_resources"].fillna(1) * done["cpu"].fillna(0)
     inside = done["finish_time"].clip(upper=end) - done["starting_time"].clip(lower=begin)
     return float((cores * inside.clip(lower=0)).sum() * 1000 / offered) if offered > 0 else 0.0
+
+
+def _utilisation_of_machines(results: RunFiles, begin: float, end: float) -> float | None:
+    """Return the share of machines that had pods; None when jobs share machines."""
+    states, offered = results.machine_states, capacity_between(results, begin, end)
+    if results.shares_machines or offered <= 0:
+        return None
+    since = states["time"].to_numpy()
+    until = np.append(since[1:], max(since[-1], end)) if len(since) else since
+    inside = np.clip(until, begin, end) - np.clip(since, begin, end)
+    return float((inside * states["nb_computing"].to_numpy()).sum() * WHOLE_MILLI / offered)
 
 
 def _measured_range_s(results: RunFiles, window: Window) -> tuple[float, float]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from batkube.cluster.jobs.outcomes import ONE_ATTEMPT, FinalState, Outcome
 from batkube.cluster.nodes.resource_usage import ResourceUsage
 from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Instant, as_float_s, format_seconds
-from batkube.kernel.measured_window import NO_TRIM, Trim, Window, window_of
+from batkube.kernel.measured_window import NO_TRIM, Trim, window_of
 from batkube.kernel.quantities import CPU, MACHINE
 from batkube.outputs.job_statistics import UTILISATION_PREFIX, MeasuredJob, job_statistics_of, mean
 from batkube.outputs.writers.streaming_csv import MachineStatesWriter
@@ -29,7 +29,6 @@ def summary_of(
     states: MachineStatesWriter,
     usage: ResourceUsage,
     *,
-    workload_outcomes: Sequence[Outcome],
     machine_count: int,
     whole_machines: bool,
     job_count: int,
@@ -39,9 +38,9 @@ def summary_of(
 ) -> dict[str, str | int]:
     """Return the row by column name.
 
-    `states` tells how long machines were busy, absent and asleep, and `usage` what pods held of them beside those of
-    `workload_outcomes`. `machine_count` includes nodes that programs created. `job_count` is of all jobs, also those
-    left without an outcome. Means and maxima are of the jobs between `warm_up` and `cool_down`.
+    `states` has how long machines were busy, absent and asleep, and `usage` what pods held of them. `machine_count`
+    includes nodes that programs created. `job_count` is of all jobs, also those left without an outcome. Means and
+    maxima are of the jobs between `warm_up` and `cool_down`.
     """
     ran = [outcome for outcome in outcomes if outcome.started is not None]
     makespan = max((outcome.finished for outcome in ran if outcome.finished is not None), default=Instant(0))
@@ -54,7 +53,8 @@ def summary_of(
     setbacks = [outcome.past for outcome in outcomes if outcome.past is not ONE_ATTEMPT]
     sleeping, switching_on, switching_off = map(format_seconds, states.asleep_machine_ns)
     begin, end = window.begin, window.usage_end(makespan if ran else states.busy_until)
-    shares = _utilisations(usage, workload_outcomes, window, end, whole_machines=whole_machines)
+    requested = {name for outcome in outcomes for name, _ in outcome.job.requests}
+    shares = _utilisations(usage, requested, begin, end, whole_machines=whole_machines)
     return {
         "batsim_version": f"batkube-{version}",
         "consumed_joules": -1,
@@ -155,31 +155,14 @@ def _slowdowns(ran: Iterable[Outcome]) -> Sequence[float]:
 
 
 def _utilisations(
-    usage: ResourceUsage, jobs: Sequence[Outcome], window: Window, end: Instant, *, whole_machines: bool
+    usage: ResourceUsage, requested: set[str], begin: Instant, end: Instant, *, whole_machines: bool
 ) -> dict[str, float | None]:
-    """Return by column the share that pods held of what nodes offered, from the window's beginning to `end`.
+    """Return by column the share that pods held of what nodes offered from `begin` to `end`.
 
-    Of machines, or of cpu and of each resource that any pod asked for. Of a job in `jobs` its last attempt counts, from
-    its start to its finish; `usage` has all other pods.
+    Of machines; or of cpu, and of each resource that jobs `requested` or pods held.
     """
     main = MACHINE if whole_machines else CPU
-    names = {name for job in jobs for name, _ in job.job.requests} | set(usage.resources_outside_jobs)
+    names = requested.union(usage.resources_held)
     more = [] if whole_machines else [name for name in sorted(names) if usage.was_offered(name)]
-    shares = {
-        name: usage.utilisation(name, window.begin, end, _amount_used_by(jobs, name, window.begin, end))
-        for name in (main, *more)
-    }
+    shares = {name: usage.utilisation(name, begin, end) for name in (main, *more)}
     return {"mean_utilisation": shares[main], **{f"{UTILISATION_PREFIX}{name}": shares[name] for name in more}}
-
-
-def _amount_used_by(jobs: Sequence[Outcome], resource: str, begin: Instant, end: Instant) -> int:
-    """Return what jobs held of a resource in a window: amount times nanoseconds. Of a machine each pod has one."""
-    held = 0
-    for outcome in jobs:
-        if outcome.finished is not None and outcome.started is not None:
-            last = outcome.finished if outcome.node_lost is None else min(outcome.finished, outcome.node_lost)
-            inside = min(last, end) - max(outcome.started, begin)
-            if inside > 0:
-                amount = 1 if resource == MACHINE else dict(outcome.job.requests).get(resource, 0)
-                held += outcome.job.size * amount * inside
-    return held

@@ -105,9 +105,10 @@ class CompletionTracker:
     def _are_objects_done(self) -> bool:
         if self._objects is None or self.records is None:
             return True
-        # What programs make of a custom object cannot be known beforehand, so it is open until it says that it ended.
-        is_open = self._is_endless or (self._observer is not None and self._objects.has_open_custom_objects)
-        return not is_open and self._objects.is_finished and self.records.have_all_ended
+        if self._is_endless or not self._objects.is_finished or not self.records.have_all_ended:
+            return False
+        # Without programs nothing becomes of custom objects.
+        return self._observer is None or not self._objects.has_open_custom_objects
 
     def unfinished(self) -> list[str]:
         """Return the names of Jobs and pods of no job that have not ended and should, and of what was not applied."""

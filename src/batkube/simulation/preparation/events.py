@@ -91,7 +91,7 @@ def start_timeline(
         from batkube.controllers.nodes.lifecycle import NodeLifecycleController
         from batkube.execution.nodes.registration import NodeRecovery
 
-        NodeLifecycleController(world, client, notices_at_once=True)
+        NodeLifecycleController(world, client, detects_immediately=True)
         NodeRecovery(world, client)
         world.heartbeats.subscribe(lambda node, now: world.notes.add(_IMMEDIATE_DETECTION, example=f"node {node}"))
     machines = {kube_name(machine.name): machine for machine in timetable.machines}

@@ -7,11 +7,13 @@ which the program also moves within a grant.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import mmap
 import os
 import select
 
+from batkube.kernel.errors import InputError
 from batkube.timing.pages.interruptions import HeadStart
 
 _MAGIC = 0x334B4256
@@ -33,14 +35,30 @@ NEVER = 2**63 - 1
 """The time of a timer that is not set."""
 
 
+def _new_file() -> int:
+    """Return a file of zeros in memory. Raises InputError if the limit on file sizes is too small."""
+    file = os.memfd_create("batkube-clock", os.MFD_ALLOW_SEALING)
+    try:
+        os.ftruncate(file, SIZE)
+    except OSError as error:
+        os.close(file)
+        if error.errno != errno.EFBIG:
+            raise
+        raise InputError(
+            "the machine",
+            problem=f"allows no file of {SIZE // 1024} KiB, which the clock of a real scheduler takes",
+            remedy="raise the limit of this shell: ulimit -f unlimited",
+        ) from error
+    return file
+
+
 class ClockPage:
     """The clock page of one program."""
 
     def __init__(self, now_ns: int, *, deterministic: bool, seed: int, port: int = 0, magic: int = _MAGIC) -> None:
         """`port` is where the run's API server listens for the program."""
-        self._file = os.memfd_create("batkube-clock", os.MFD_ALLOW_SEALING)
+        self._file = _new_file()
         os.fchmod(self._file, 0o600)
-        os.ftruncate(self._file, SIZE)
         # If the program could shrink the file, our next access would end in SIGBUS.
         fcntl.fcntl(self._file, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL)
         self._page = mmap.mmap(self._file, SIZE)

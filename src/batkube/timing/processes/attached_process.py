@@ -6,7 +6,6 @@ import contextlib
 import os
 import signal
 import subprocess
-import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
@@ -46,8 +45,8 @@ class AttachedProcess:
         self.usage = ProcessUsage(0.0, 0)
         #: The thread that interrupts it at random, if any.
         self.interruptions: Interruptions | None = None
-        #: Its folder for temporary files, if any, which is removed with it.
-        self.temporary: tempfile.TemporaryDirectory[str] | None = None
+        #: Removes the folders that were made for it, when it has ended.
+        self.release: Callable[[], None] | None = None
         #: How it ended, if it ended by itself and the run failed therefore.
         self.crash = ""
         try:
@@ -127,8 +126,8 @@ class AttachedProcess:
             os.killpg(self.pid, signal.SIGKILL)  # its child processes
         self.log.close()
         self.page.close()
-        if self.temporary is not None:
-            self.temporary.cleanup()
+        if self.release is not None:
+            self.release()
 
 
 def _chain(first: Callable[[], None] | None, second: Callable[[], None] | None) -> Callable[[], None] | None:

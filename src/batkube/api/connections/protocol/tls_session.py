@@ -15,16 +15,16 @@ class TlsSession:
     def __init__(self, context: ssl.SSLContext) -> None:
         self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
         self._session = context.wrap_bio(self._incoming, self._outgoing, server_side=True)
-        self._is_handshake_done = False
+        self.is_greeted = False
 
     def decrypt(self, data: bytes) -> tuple[bytes, bytes]:
         """Return what was said in `data`, and what has to be answered by the protocol itself. Raises OSError."""
         self._incoming.write(data)
         words = b""
         try:
-            if not self._is_handshake_done:
+            if not self.is_greeted:
                 self._session.do_handshake()
-                self._is_handshake_done = True
+                self.is_greeted = True
             while piece := self._session.read(_READ_BYTES):
                 words += piece
         except ssl.SSLWantReadError:

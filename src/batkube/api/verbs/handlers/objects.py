@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable
 
 from batkube.api.admission.built_in.namespace_lifecycle import check_deletable
+from batkube.api.decoding.nesting import is_nested_deeply
 from batkube.api.groups.scheme.validation import validate_scale
 from batkube.api.requests import statuses
 from batkube.api.requests.field_selectors import NAME
@@ -112,6 +113,11 @@ class ObjectRequestHandler:
         except Failure as failure:
             failure.headers = call.warning_headers()
             raise
+
+    def is_nested_deeply(self, request: Request, route: Route) -> bool:
+        """Return whether the body of a request is nested deeply, or the object that it names."""
+        storage = "" if (resource := self._served_kinds.resource(route)) is None else resource.storage
+        return is_nested_deeply(request.body, self._registry.store.get(storage, key_of(route.namespace, route.name)))
 
     def _dispatch(self, call: ObjectRequest) -> Response | Stream:
         resource, route = call.resource, call.route
