@@ -79,8 +79,8 @@ def start_cluster(
     # The log subscribes before the components that act on decisions, so that it records a decision before its effects.
     DecisionLog(world)
     containers = None if client_for is None else _container_runtime(world, client_for("kubelet"), kubelets.rules)
-    accounts = kubelets.allocations or NodeAllocations(world.store)
-    Kubelets(world, accounts, kubelets.driver, containers, kubelets.delays, kubelets.on_busy)
+    allocations = kubelets.allocations or NodeAllocations(world.store)
+    Kubelets(world, allocations, kubelets.driver, containers, kubelets.delays, kubelets.on_busy)
     return registrar
 
 

@@ -46,13 +46,15 @@ class JobExecution:
         "state",
     )
 
-    def __init__(self, job: Job, keys: list[Key], demand: Requests, created: Instant, past: PastAttempts) -> None:
+    def __init__(
+        self, job: Job, keys: list[Key], demand: Requests, created: Instant, past_attempts: PastAttempts
+    ) -> None:
         self.job = job
         self.keys = keys
         #: The resources that each pod takes from its node.
         self.demand = demand
         self.created = created
-        self.past = past
+        self.past = past_attempts
         #: For pods created by a controller: the controller, such as `Job/w0-7`, and when each pod was created and left
         #: its node. The key of a pod that does not exist yet is "".
         self.owner = ""

@@ -84,7 +84,9 @@ class NodeConstraints:
         self._tolerations: Sequence[KubeObject] = spec.get("tolerations") or ()
         preferred = affinity.get("preferredDuringSchedulingIgnoredDuringExecution") or ()
         #: The preferred terms, with their weights.
-        self.preferences = [(one["weight"], NodeTerm(one["preference"])) for one in preferred]
+        self.preferences = [
+            (preferred_term["weight"], NodeTerm(preferred_term["preference"])) for preferred_term in preferred
+        ]
 
     def rejection_reason(self, node: KubeObject) -> str | None:
         """Return the first reason why the pod may not run on `node`, in kube-scheduler's order, or None."""

@@ -95,7 +95,7 @@ def _apply_rule(rule: ContainerBehaviour, plan: ContainerPlan) -> ContainerPlan:
 
 
 def _with_end(plan: ContainerPlan, length: Duration | None, exit_code: int | None, *, is_said: bool) -> ContainerPlan:
-    """Return a plan with another end; `is_said` tells that its length is not a default."""
+    """Return a plan with another end; `is_said` means that its length is not a default."""
     code = plan.exit_code if exit_code is None else exit_code
     return ContainerPlan(length, code, has_default_length=plan.has_default_length and not is_said)
 

@@ -60,11 +60,11 @@ class PodManager(Protocol):
 class FailedNodes:
     """Holds the pods of nodes that are away, and returns them to the kubelets when the nodes are back."""
 
-    def __init__(self, world: World, accounts: NodeAllocations, kubelets: PodManager) -> None:
+    def __init__(self, world: World, allocations: NodeAllocations, kubelets: PodManager) -> None:
         self._store = world.store
         self._agenda = world.agenda
         self._silent = world.heartbeats.silent
-        self._allocations = accounts
+        self._allocations = allocations
         self._executions = world.executions
         self._kubelets = kubelets
         #: The held pods by node, each with its record from before the node failed, if it had one.

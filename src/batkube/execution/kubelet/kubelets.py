@@ -54,7 +54,7 @@ class Kubelets:
     def __init__(
         self,
         world: World,
-        accounts: NodeAllocations,
+        allocations: NodeAllocations,
         driver: ExecutionDriver | None = None,
         containers: ContainerRuntime | None = None,
         delays: Delays | None = None,
@@ -64,7 +64,7 @@ class Kubelets:
         self._store = world.store
         self._agenda = world.agenda
         self._notes = world.notes
-        self._allocations = accounts
+        self._allocations = allocations
         self._ports = host_ports.HostPortAllocator()
         self._executions = world.executions
         self._driver = driver
@@ -77,12 +77,12 @@ class Kubelets:
         self._execution_pods = ExecutionPodStatuses(
             world, None if containers is None else containers.addresses, author=self
         )
-        self._failed_nodes = FailedNodes(world, accounts, self)
+        self._failed_nodes = FailedNodes(world, allocations, self)
         if driver is not None:
             driver.on_end = self._end_execution
         if containers is not None:
             containers.on_pod_ended = self._on_pod_ended
-            self._resizes = PodResizes(world, accounts, containers, self.pod_states)
+            self._resizes = PodResizes(world, allocations, containers, self.pod_states)
         world.store.subscribe(POD, self._on_pods_changed, author=self)
 
     # Notifications

@@ -45,12 +45,12 @@ class PodResizes:
     """Resizes the pods of all nodes."""
 
     def __init__(
-        self, world: World, accounts: NodeAllocations, containers: ContainerRuntime, pod_states: Mapping[Key, PodEntry]
+        self, world: World, allocations: NodeAllocations, runtime: ContainerRuntime, pod_states: Mapping[Key, PodEntry]
     ) -> None:
         self._store = world.store
         self._agenda = world.agenda
-        self._allocations = accounts
-        self._runtime = containers
+        self._allocations = allocations
+        self._runtime = runtime
         self._pod_states = pod_states
         #: Pods with a deferred resize, by node.
         self._pending: dict[str, dict[Key, PodState]] = {}

@@ -88,7 +88,7 @@ def system_pod_objects(
     """Return the Pod objects, running on their nodes."""
     objects: list[KubeObject] = []
     for number, (pod, machine_id) in enumerate(zip(pods, machine_ids_of(pods, machines), strict=True)):
-        requests = {resource: format_amount(resource, held) for resource, held in pod.requests}
+        requests = {resource: format_amount(resource, amount) for resource, amount in pod.requests}
         metadata = {
             "name": pod.name,
             "namespace": SYSTEM_NAMESPACE,

@@ -99,13 +99,13 @@ class NodeAllocations:
                 continue
             before = change.previous
             if before is None or before.get("status") != change.object.get("status"):
-                account = self._nodes.setdefault(change.key, _NodeAllocation())
-                self.usage.offer(account.allocatable, -1)
+                allocation = self._nodes.setdefault(change.key, _NodeAllocation())
+                self.usage.offer(allocation.allocatable, -1)
                 # A pod may be bound before the kubelet of a new node has reported how many it takes.
-                self.usage.is_overcommitted |= account.set_allocatable(
+                self.usage.is_overcommitted |= allocation.set_allocatable(
                     {PODS: DEFAULT_PODS, **allocatable_of(change.object)}
                 )
-                self.usage.offer(account.allocatable)
+                self.usage.offer(allocation.allocatable)
         self.record_usage(now)
 
     def record_usage(self, now: Instant) -> None:
@@ -117,13 +117,13 @@ class NodeAllocations:
 
     def is_busy(self, node: str) -> bool:
         """Return whether a node has pods."""
-        account = self._nodes.get(node)
-        return account is not None and account.pods > 0
+        allocation = self._nodes.get(node)
+        return allocation is not None and allocation.pods > 0
 
     def unknown_nodes(self, nodes: Sequence[str]) -> list[str]:
         """Return those of the nodes that do not exist."""
-        accounts = self._nodes
-        return [node for node in nodes if node not in accounts]
+        allocations = self._nodes
+        return [node for node in nodes if node not in allocations]
 
     def allocatable(self, node: str, resource: str) -> int:
         """Return the allocatable amount of a resource on a node."""
@@ -131,12 +131,12 @@ class NodeAllocations:
 
     def resize(self, node: str, old: Requests, new: Requests) -> Shortage | None:
         """Change the allocation of a pod from `old` to `new`; if that does not fit, change nothing and return why."""
-        account, current = self._nodes[node], dict(old)
-        free = account.free
+        allocation, current = self._nodes[node], dict(old)
+        free = allocation.free
         for resource, count in new:
             rest = free[resource] + current.get(resource, 0)
             if rest < count > current.get(resource, 0) and not self._allows_overcommit(node, resource):
-                offered = account.allocatable[resource]
+                offered = allocation.allocatable[resource]
                 return Shortage(node, resource, count, offered - rest, offered)
         for sign, amounts in ((1, old), (-1, new)):
             for resource, count in amounts:
@@ -147,20 +147,20 @@ class NodeAllocations:
     def allocate(self, nodes: Sequence[str], demand: Requests) -> Shortage | None:
         """Allocate `demand` on each node, one entry per pod; if one does not fit, change nothing and return why."""
         for number, node in enumerate(nodes):
-            account = self._nodes[node]
-            free = account.free
+            allocation = self._nodes[node]
+            free = allocation.free
             for resource, count in demand:
                 if free[resource] < count and not self._allows_overcommit(node, resource):
-                    offered = account.allocatable[resource]
+                    offered = allocation.allocatable[resource]
                     shortage = Shortage(node, resource, count, offered - free[resource], offered)
                     self.usage.hold(demand, number)
                     self.release(nodes[:number], demand)
                     return shortage
             for resource, count in demand:
                 free[resource] -= count
-            if account.pods == 0:
+            if allocation.pods == 0:
                 self.busy_node_count += 1
-            account.pods += 1
+            allocation.pods += 1
         self.usage.hold(demand, len(nodes))
         return None
 
@@ -172,28 +172,28 @@ class NodeAllocations:
         """Release `demand` on each of the nodes, one entry per pod; deleted nodes are ignored."""
         pods = 0
         for node in nodes:
-            account = self._nodes.get(node)
-            if account is None:
+            allocation = self._nodes.get(node)
+            if allocation is None:
                 continue
             pods += 1
-            free, offered = account.free, account.allocatable
+            free, offered = allocation.free, allocation.allocatable
             for resource, count in demand:
                 rest = free[resource] = free[resource] + count
                 if rest > offered[resource]:
                     raise Bug(f"more {resource} was released on node {node} than was allocated")
-            account.pods -= 1
-            if account.pods == 0:
+            allocation.pods -= 1
+            if allocation.pods == 0:
                 self.busy_node_count -= 1
         self.usage.hold(demand, -pods)
 
     def reserve(self, node: str, demand: Requests) -> None:
         """Allocate `demand` for a system pod, which does not make the node busy."""
-        account = self._nodes[node]
-        reserved = defaultdict(int, account.reserved)
+        allocation = self._nodes[node]
+        reserved = defaultdict(int, allocation.reserved)
         for resource, count in demand:
-            account.free[resource] -= count
+            allocation.free[resource] -= count
             reserved[resource] += count
-        account.reserved = tuple(reserved.items())
+        allocation.reserved = tuple(reserved.items())
 
 
 class OvercommittedAllocations(NodeAllocations):

@@ -24,10 +24,10 @@ class HostPortAllocator:
         ports = host_ports_of(pod)
         if not ports:
             return True
-        taken = self._allocated.setdefault(node, {})
-        if any(conflict(ports, others) for other, others in taken.items() if other != key):
+        allocated = self._allocated.setdefault(node, {})
+        if any(conflict(ports, other_ports) for other, other_ports in allocated.items() if other != key):
             return False
-        taken[key] = ports
+        allocated[key] = ports
         return True
 
     def release(self, node: str, key: Key) -> None:

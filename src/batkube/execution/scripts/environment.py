@@ -48,7 +48,7 @@ class _FileKind(enum.Enum):
 class _FileEntry(NamedTuple):
     """The kind of the file at a location from an instant on, until the next entry."""
 
-    place: str
+    location: str
     since: Instant
     kind: _FileKind
 
@@ -64,52 +64,52 @@ class VolumeFiles:
         #: The history of each location, sorted by time; grouped by the root of locations, for fast lookup.
         self._history: dict[str, dict[str, list[tuple[Instant, _FileKind]]]] = {}
 
-    def _history_below(self, place: str) -> dict[str, list[tuple[Instant, _FileKind]]]:
-        return self._history.get(_root_of(place), {})
+    def _history_below(self, location: str) -> dict[str, list[tuple[Instant, _FileKind]]]:
+        return self._history.get(_root_of(location), {})
 
-    def _kind(self, place: str, now: Instant) -> _FileKind:
-        past = self._history_below(place).get(place, ())
-        return next((kind for since, kind in reversed(past) if since <= now), _FileKind.NOTHING)
+    def _kind(self, location: str, now: Instant) -> _FileKind:
+        history = self._history_below(location).get(location, ())
+        return next((kind for since, kind in reversed(history) if since <= now), _FileKind.NOTHING)
 
-    def has_history(self, place: str) -> bool:
+    def has_history(self, location: str) -> bool:
         """Return whether a file was ever created or removed at a location."""
-        return place in self._history_below(place)
+        return location in self._history_below(location)
 
-    def has(self, place: str, now: Instant) -> bool:
+    def has(self, location: str, now: Instant) -> bool:
         """Return whether a file or folder exists."""
-        return self._kind(place, now) is not _FileKind.NOTHING or self.has_folder(place, now)
+        return self._kind(location, now) is not _FileKind.NOTHING or self.has_folder(location, now)
 
-    def has_folder(self, place: str, now: Instant) -> bool:
+    def has_folder(self, location: str, now: Instant) -> bool:
         """Return whether a folder exists."""
-        return self._kind(place, now) is _FileKind.FOLDER or any(
-            path != place and self._kind(path, now) is not _FileKind.NOTHING for path in self._at_or_below(place)
+        return self._kind(location, now) is _FileKind.FOLDER or any(
+            path != location and self._kind(path, now) is not _FileKind.NOTHING for path in self._at_or_below(location)
         )
 
-    def write(self, place: str, now: Instant, *, is_folder: bool = False) -> list[_FileEntry]:
+    def write(self, location: str, now: Instant, *, is_folder: bool = False) -> list[_FileEntry]:
         """Create a file or folder, unless it exists; return the new entries."""
-        if self.has(place, now):
+        if self.has(location, now):
             return []
-        return [self._add(place, now, _FileKind.FOLDER if is_folder else _FileKind.FILE)]
+        return [self._add(location, now, _FileKind.FOLDER if is_folder else _FileKind.FILE)]
 
-    def remove(self, place: str, now: Instant) -> list[_FileEntry]:
+    def remove(self, location: str, now: Instant) -> list[_FileEntry]:
         """Remove a file, or a folder with its content; return the new entries."""
-        places = {place: None, **dict.fromkeys(self._at_or_below(place))}
-        return [self._add(path, now, _FileKind.NOTHING) for path in places]
+        locations = {location: None, **dict.fromkeys(self._at_or_below(location))}
+        return [self._add(path, now, _FileKind.NOTHING) for path in locations]
 
     def undo(self, entry: _FileEntry) -> None:
         """Remove an entry, unless its location has been forgotten."""
-        past = self._history_below(entry.place).get(entry.place, [])
-        if (entry.since, entry.kind) in past:
-            past.remove((entry.since, entry.kind))
-            if not past:
-                del self._history_below(entry.place)[entry.place]
+        history = self._history_below(entry.location).get(entry.location, [])
+        if (entry.since, entry.kind) in history:
+            history.remove((entry.since, entry.kind))
+            if not history:
+                del self._history_below(entry.location)[entry.location]
 
-    def forget(self, place: str) -> None:
+    def forget(self, location: str) -> None:
         """Remove the history of a location and of everything in it."""
-        for path in self._at_or_below(place):
-            del self._history[_root_of(place)][path]
-        if not self._history_below(place):
-            self._history.pop(_root_of(place), None)
+        for path in self._at_or_below(location):
+            del self._history[_root_of(location)][path]
+        if not self._history_below(location):
+            self._history.pop(_root_of(location), None)
 
     def on_owners_changed(self, batch: Batch, now: Instant) -> None:
         """Forget the files of deleted claims and nodes: a new one of the same name has none."""
@@ -117,18 +117,18 @@ class VolumeFiles:
             for key in batch.keys:
                 self.forget(f"{_OWNER_PREFIXES[batch.kind]} {key}")
 
-    def _add(self, place: str, now: Instant, kind: _FileKind) -> _FileEntry:
-        past = self._history.setdefault(_root_of(place), {}).setdefault(place, [])
-        bisect.insort(past, (now, kind), key=lambda one: one[0])
-        return _FileEntry(place, now, kind)
+    def _add(self, location: str, now: Instant, kind: _FileKind) -> _FileEntry:
+        history = self._history.setdefault(_root_of(location), {}).setdefault(location, [])
+        bisect.insort(history, (now, kind), key=lambda entry: entry[0])
+        return _FileEntry(location, now, kind)
 
-    def _at_or_below(self, place: str) -> list[str]:
-        return [path for path in self._history_below(place) if path == place or path.startswith(f"{place}/")]
+    def _at_or_below(self, location: str) -> list[str]:
+        return [path for path in self._history_below(location) if path == location or path.startswith(f"{location}/")]
 
 
-def _root_of(place: str) -> str:
+def _root_of(location: str) -> str:
     """Return the root of a location: the pod, the node or the claim's namespace."""
-    return place.partition("/")[0]
+    return location.partition("/")[0]
 
 
 class _Mount(NamedTuple):
@@ -157,10 +157,10 @@ class ContainerFiles:
         volumes = {volume["name"]: volume for volume in pod["spec"].get("volumes") or ()}
         #: The mounts by path, longest paths first.
         self._mounts: dict[str, _Mount] = {}
-        for mount in sorted(container.get("volumeMounts") or (), key=lambda one: -len(one["mountPath"])):
-            place = "" if "subPathExpr" in mount else _volume_root(pod, volumes.get(mount["name"], {}))
-            place = posixpath.join(place, mount.get("subPath", "")).rstrip("/") if place else ""
-            self._mounts[mount["mountPath"].rstrip("/")] = _Mount(place, bool(mount.get("readOnly")))
+        for mount in sorted(container.get("volumeMounts") or (), key=lambda mount: -len(mount["mountPath"])):
+            location = "" if "subPathExpr" in mount else _volume_root(pod, volumes.get(mount["name"], {}))
+            location = posixpath.join(location, mount.get("subPath", "")).rstrip("/") if location else ""
+            self._mounts[mount["mountPath"].rstrip("/")] = _Mount(location, bool(mount.get("readOnly")))
 
     def private_view(self, now: Instant) -> ContainerFiles:
         """Return a view from a later instant on, in which volumes that other pods can see are unknown."""
@@ -194,38 +194,38 @@ class ContainerFiles:
         return self._exists(path, after, self._files.has_folder)
 
     def _exists(self, path: str, after: Duration, has: Callable[[str, Instant], bool]) -> bool | None:
-        (mount, place), now = self._resolve(path), Instant(self._now + after)
+        (mount, location), now = self._resolve(path), Instant(self._now + after)
         if mount is self._layer:
             self.has_read_own_files = True
         else:
             self.has_read_volumes = True
-        if not place or (mount is self._layer and not self._files.has_history(place)):
+        if not location or (mount is self._layer and not self._files.has_history(location)):
             return None
-        return mount.root == place or has(place, now)
+        return mount.root == location or has(location, now)
 
     def write(self, path: str, after: Duration, *, is_folder: bool = False) -> bool | None:
         """Create a file or folder; return whether that succeeds, None if unknown.
 
         It succeeds in the working directory of the container, and in /tmp, which every image with a shell has.
         """
-        mount, place = self._resolve(path)
+        mount, location = self._resolve(path)
         parent = posixpath.dirname(posixpath.normpath(path))
-        if not place:
+        if not location:
             return None
         if mount is self._layer and parent in ("", "/tmp"):
             pass
         elif mount.is_read_only or not self.has_folder(parent, after):
-            return None if mount is self._layer else place == mount.root
+            return None if mount is self._layer else location == mount.root
         if is_folder and self.has(path, after) and not self.has_folder(path, after):
             return False
-        self._written += self._files.write(place, Instant(self._now + after), is_folder=is_folder)
+        self._written += self._files.write(location, Instant(self._now + after), is_folder=is_folder)
         return True
 
     def remove(self, path: str, after: Duration) -> None:
         """Remove a file, or a folder with its content."""
-        _, place = self._resolve(path)
-        if place:
-            self._written += self._files.remove(place, Instant(self._now + after))
+        _, location = self._resolve(path)
+        if location:
+            self._written += self._files.remove(location, Instant(self._now + after))
 
 
 def pod_root(uid: str) -> str:

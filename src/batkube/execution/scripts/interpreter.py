@@ -167,7 +167,7 @@ class _Shell:
                 raise EndlessScript  # the state is unchanged, so the loop never ends
 
     def _execute_for(self, node: ForLoop) -> None:
-        values = [one for word in node.words for one in self._expander.fields(word)]
+        values = [value for word in node.words for value in self._expander.fields(word)]
         if None in values:
             raise UnsupportedScript("the values of a `for` loop are unknown")
         if not values:

@@ -106,7 +106,7 @@ def parse(text: str) -> CommandList:
     parser = _Parser(tokenize(text))
     script = parser.command_list()
     if parser.position < len(parser.tokens):
-        raise UnsupportedScript(f"{_token_text(parser.tokens[parser.position])} stands where no command can")
+        raise UnsupportedScript(f"{_token_text(parser.tokens[parser.position])} is not a command")
     for token in parser.tokens:
         for part in () if isinstance(token, ShellOperator) else token:
             if part.kind == "command":
@@ -128,8 +128,10 @@ def _token_text(token: Token) -> str:
 
 
 class _Parser:
-    def __init__(self, read: list[Token]) -> None:
-        self.tokens = read
+    """A recursive descent parser of the tokens of a script."""
+
+    def __init__(self, tokens: list[Token]) -> None:
+        self.tokens = tokens
         self.position = 0
 
     def _peek(self) -> Token | None:
@@ -270,7 +272,7 @@ class _Parser:
             self.position += 1
         if self.position == start:
             raise UnsupportedScript(
-                f"{'the end' if token is None else f'`{_token_text(token)}`'} stands where a command must"
+                f"{'the end' if token is None else f'`{_token_text(token)}`'} stands in the place of a command"
             )
         if isinstance(token, ShellOperator) and token in ("|", "<<", ";;", ">&", "<&", "&>", "((", "("):
             raise UnsupportedScript("functions are not supported" if token == "(" else f"`{token}` is not supported")

@@ -265,15 +265,15 @@ def _hostname(state: ScriptState, arguments: Arguments) -> None:
 
 
 def _expr(state: ScriptState, arguments: Arguments) -> None:
-    if not all(one is not None and re.fullmatch(r"-?\d+|[-+*/%()<>]|[<>!]=", one) for one in arguments):
+    if not all(argument is not None and re.fullmatch(r"-?\d+|[-+*/%()<>]|[<>!]=", argument) for argument in arguments):
         raise UnsupportedScript("`expr` is supported with integers only, one per argument")
-    value = evaluate(" ".join(one or "" for one in arguments), lambda name: None)
+    value = evaluate(" ".join(argument or "" for argument in arguments), lambda name: None)
     state.write(f"{value}\n")
     state.status = 1 if value == "0" else 0
 
 
 def _seq(state: ScriptState, arguments: Arguments) -> None:
-    numbers = [require_integer(one, "seq") for one in arguments]
+    numbers = [require_integer(argument, "seq") for argument in arguments]
     if not 1 <= len(numbers) <= 3 or (len(numbers) == 3 and numbers[1] == 0):
         raise UnsupportedScript("`seq` is supported with one to three integers")
     first, last = (1 if len(numbers) == 1 else numbers[0]), numbers[-1]

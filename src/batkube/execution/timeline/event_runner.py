@@ -155,8 +155,8 @@ class EventRunner:
         taint = cast("Taint", event.detail)
         value = {"value": taint.value} if taint.value else {}
         new = {"key": taint.key, **value, "effect": taint.effect}
-        others = _taints_without(node, taint._replace(value=""))
-        return self._change_spec(node, now, taints=[*others, new])
+        other_taints = _taints_without(node, taint._replace(value=""))
+        return self._change_spec(node, now, taints=[*other_taints, new])
 
     def _untaint(self, node: KubeObject, event: TimelineEvent, now: Instant) -> bool:
         taint = cast("Taint", event.detail)
