@@ -217,7 +217,7 @@ def _simulate(arguments_by_name: dict[str, Any]) -> None:
     from batkube.batsim.state.options import Options
 
     if arguments_by_name["platform"] is None:
-        raise InputError("batkube batsim", problem="no platform given", remedy="add -p FILE.xml")
+        raise InputError("batkube batsim", problem="the platform is missing", remedy="add -p FILE.xml")
     options = Options(
         allows_compute_sharing=arguments_by_name["enable_compute_sharing"],
         allows_storage_sharing=not arguments_by_name["disable_storage_sharing"],
