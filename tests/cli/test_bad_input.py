@@ -257,7 +257,7 @@ def test_a_wrong_latencies_file_is_refused(tmp_path: Path, content: str, words: 
 def test_a_report_of_a_folder_that_is_neither_run_nor_experiment_names_both(tmp_path: Path) -> None:
     result = batkube("report", tmp_path, cwd=tmp_path)
 
-    assert_refused(result, tmp_path, "neither a run's output folder nor an experiment's", "`batkube experiment`")
+    assert_refused(result, tmp_path, "is not the output folder of a run or an experiment", "`batkube experiment`")
 
 
 @pytest.mark.parametrize("command", [["run", "--workload", "w.json", "--platform", "2x1"], ["experiment", "e.yaml"]])
