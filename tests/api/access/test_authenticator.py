@@ -69,7 +69,7 @@ def test_a_token_file_is_read_as_kube_apiserver_does(tmp_path: Path) -> None:
     [
         ("t,alice", "line 1: a token needs at least 3 columns (token, user name, user uid), found 2"),
         ("t,a,1\n,b,2", "line 2: the token is empty"),
-        ("t,a,1\nt,b,2", "line 2: the token was given before, on an earlier line"),
+        ("t,a,1\nt,b,2", "line 2: the token is already used on an earlier line"),
         ('t,a,1,"x', "line 1: unexpected end of data"),
     ],
 )

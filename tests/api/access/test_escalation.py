@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from batkube.api.access.escalation import check_escalation
-from batkube.api.access.rbac_authorizer import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, GROUP, Authorizer
+from batkube.api.access.rbac_authorizer import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, RBAC_GROUP, Authorizer
 from batkube.api.requests.options import WriteOptions
 from batkube.api.requests.statuses import Failure
 from batkube.api.requests.users import User, authenticated_user
@@ -28,7 +28,7 @@ def written(
     path_name: str = "",
 ) -> None:
     """Have `user` write a role or binding of the whole cluster."""
-    resource = KindTable.builtin().resource(GROUP, "v1", plural)
+    resource = KindTable.builtin().resource(RBAC_GROUP, "v1", plural)
     assert resource is not None
     options = WriteOptions(False, "tests", "Ignore", None)
     write = Write(resource, resource, "", value["metadata"]["name"], "", options, user, START, name_in_path=path_name)
@@ -40,7 +40,7 @@ def role(*rules: dict[str, list[str]]) -> KubeObject:
 
 
 def binding(to: str) -> KubeObject:
-    return {"metadata": {"name": "b"}, "roleRef": {"apiGroup": GROUP, "kind": "ClusterRole", "name": to}}
+    return {"metadata": {"name": "b"}, "roleRef": {"apiGroup": RBAC_GROUP, "kind": "ClusterRole", "name": to}}
 
 
 def authorizer(*held: dict[str, list[str]]) -> Authorizer:
@@ -95,7 +95,7 @@ def test_a_special_right_allows_it(plural: str, verb: str) -> None:
 
     with pytest.raises(Failure):
         written(authorizer(), plural, value)
-    right = {"apiGroups": [GROUP], "resources": ["clusterroles"], "verbs": [verb]}
+    right = {"apiGroups": [RBAC_GROUP], "resources": ["clusterroles"], "verbs": [verb]}
     written(authorizer(right), plural, value)
 
 
@@ -113,14 +113,14 @@ def test_bindings_that_lead_nowhere_are_told_in_the_refusal() -> None:
     with pytest.raises(Failure) as refusal:
         written(Authorizer(store), "clusterroles", role(PODS))
 
-    assert refusal.value.message.endswith(f'; resolution errors: [clusterroles.{GROUP} "nope" not found]')
+    assert refusal.value.message.endswith(f'; resolution errors: [clusterroles.{RBAC_GROUP} "nope" not found]')
 
 
 def test_a_binding_to_a_missing_role_is_not_found() -> None:
     with pytest.raises(Failure) as refusal:
         written(authorizer(), "clusterrolebindings", binding("nope"))
 
-    assert (refusal.value.code, refusal.value.message) == (404, f'clusterrolebindings.{GROUP} "nope" not found')
+    assert (refusal.value.code, refusal.value.message) == (404, f'clusterrolebindings.{RBAC_GROUP} "nope" not found')
 
 
 AGGREGATION = {"aggregationRule": {"clusterRoleSelectors": [{"matchLabels": {"a": "b"}}]}}
@@ -143,15 +143,15 @@ def test_only_who_may_do_everything_touches_a_role_that_aggregates(new: KubeObje
         with pytest.raises(Failure) as refusal:
             written(authorizer(*held), "clusterroles", value, old=before)
         assert refusal.value.message == (
-            f'clusterroles.{GROUP} "r" is forbidden: must have cluster-admin privileges to use the aggregationRule'
+            f'clusterroles.{RBAC_GROUP} "r" is forbidden: must have cluster-admin privileges to use the aggregationRule'
         )
     written(authorizer(*EVERYTHING), "clusterroles", value, old=before)
-    escalate = {"apiGroups": [GROUP], "resources": ["clusterroles"], "verbs": ["escalate"]}
+    escalate = {"apiGroups": [RBAC_GROUP], "resources": ["clusterroles"], "verbs": ["escalate"]}
     written(authorizer(escalate), "clusterroles", value, old=before)
 
 
 def test_a_right_to_escalate_one_role_does_not_count_for_a_posted_one_of_its_name() -> None:
-    right = {"apiGroups": [GROUP], "resources": ["clusterroles"], "verbs": ["escalate"], "resourceNames": ["r"]}
+    right = {"apiGroups": [RBAC_GROUP], "resources": ["clusterroles"], "verbs": ["escalate"], "resourceNames": ["r"]}
 
     written(authorizer(right), "clusterroles", role(PODS), old=role(), path_name="r")
     with pytest.raises(Failure):
@@ -185,5 +185,5 @@ def test_more_rights_than_can_be_compared_are_refused() -> None:
     many = [f"v{number}" for number in range(1000)]
     wished = role({"apiGroups": many, "resources": many, "verbs": many})
 
-    with pytest.raises(Failure, match="these are 1000000000 single rights, and at most 23809 can be compared"):
+    with pytest.raises(Failure, match="the rules contain 1000000000 single permissions; at most 23809 can be compared"):
         written(authorizer(PODS), "clusterroles", wished)
