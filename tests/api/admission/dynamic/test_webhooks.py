@@ -348,7 +348,7 @@ def test_what_components_do_while_a_request_is_handled_is_not_the_requests() -> 
     inquiries.begin_request({})
 
     mine = inquiries.once("name", lambda: next(names))
-    with inquiries.outside_request():
+    with inquiries.component_request():
         others = [inquiries.once("name", lambda: next(names)) for _ in range(2)]
 
     assert (mine, others, inquiries.once("name", lambda: "another")) == ("first", ["second", "third"], "first")
