@@ -19,17 +19,17 @@ class CountingForm:
         self.identity = identity
         self.encoded = 0
 
-    def body(self, value: KubeObject, version: int, now: Instant) -> bytes:
+    def encode_body(self, value: KubeObject, version: int, now: Instant) -> bytes:
         self.encoded += 1
         return f"{value['kind']} {version}".encode()
 
-    def event(self, kind: str, body: bytes) -> bytes:
+    def wrap_event(self, kind: str, body: bytes) -> bytes:
         return body
 
     def bookmark(self, version: int, annotations: dict[str, str]) -> bytes:
         return b""
 
-    def failure(self, message: str) -> bytes:
+    def error(self, message: str) -> bytes:
         return b""
 
 

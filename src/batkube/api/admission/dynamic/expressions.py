@@ -26,7 +26,7 @@ _CONDITIONS_BUDGET = OBJECT_BUDGET // 4
 #: How many compiled expressions are cached, and up to which length.
 _CACHE_SIZE, _MAX_CACHED_LENGTH = 512, 16_384
 _INPUT_NAMES = ("object", "oldObject", "request", "params", "namespaceObject", "variables")
-_UNSUPPORTED_NOTE = FidelityNote("api", "an expression of an admission policy cannot be evaluated, and is left out")
+_UNSUPPORTED_NOTE = FidelityNote("api", "an expression of an admission policy is not supported and was skipped")
 _OUT_OF_BUDGET_MESSAGE = "validation failed due to running out of cost budget, no further validation rules will be run"
 
 

@@ -17,7 +17,7 @@ from batkube.api.requests.webhooks.calls import WebhookRequest
 from batkube.cluster.store import Key, KubeObject, Store
 from batkube.kernel.fidelity import FidelityNote, FidelityNotes
 
-_SIMULATED_SERVICE_NOTE = FidelityNote("api", "a webhook's service leads to simulated pods, where nobody answers")
+_SIMULATED_SERVICE_NOTE = FidelityNote("api", "a webhook's service selects simulated pods, which refuse connections")
 _ENDPOINT_SLICES = "endpointslices.discovery.k8s.io"
 
 

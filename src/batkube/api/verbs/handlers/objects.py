@@ -226,7 +226,7 @@ class ObjectRequestHandler:
             version,
             initial=initial,
             bookmarks=options.bookmarks,
-            marks_end=ends,
+            send_initial_events_end=ends,
             timeout=timeout_s,
         )
         watch.headers = call.warning_headers()
