@@ -7,13 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from batkube.api.decoding.json_type_names import go_json_type
+from batkube.api.decoding.json_type_names import GO_TYPE_META, go_json_type
 from batkube.api.decoding.objects import ParseError, parse_json, parse_yaml
 from batkube.api.requests.webhooks.calls import WebhookResponse
 
-_GO_TYPE_META = (
-    'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
-)
 #: How many bytes of a body that is not JSON are parsed as YAML.
 _YAML_BYTES_MAX = 4096
 _SCHEME = "pkg/runtime/scheme.go:110"
@@ -73,7 +70,7 @@ def check_field_types(response: dict[str, Any], fields: dict[str, tuple[type, st
 
 def not_an_object_message(value: object) -> str:
     """Return Go's error for a document that is not an object."""
-    return f"couldn't get version/kind; json parse error: {_unmarshal_error(value, f'value of type {_GO_TYPE_META}')}"
+    return f"couldn't get version/kind; json parse error: {_unmarshal_error(value, f'value of type {GO_TYPE_META}')}"
 
 
 def _unmarshal_error(value: object, target: str) -> str:
