@@ -207,8 +207,8 @@ def test_what_nothing_in_the_run_acts_on_is_noted(simulate: Simulate) -> None:
     notes = json.loads((run.path / "fidelity.json").read_text())
     assert {note["example"]: note["message"] for note in notes} == {
         "Widget default/w": "objects of custom kinds do nothing: no program of the run knows them",
-        "Ingress door": "what says who may reach pods was stored and has no effect: traffic is not modelled",
-        "ValidatingWebhookConfiguration hook": "a webhook was stored and not called",
+        "Ingress door": "an Ingress or NetworkPolicy was stored but has no effect: network traffic is not modelled",
+        "ValidatingWebhookConfiguration hook": "a webhook configuration was stored, but webhooks are not called",
     }
 
 
