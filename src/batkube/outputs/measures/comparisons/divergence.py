@@ -1,4 +1,4 @@
-"""Where two runs part: the first line at which their journals differ, and what came before it."""
+"""First divergence of two runs: the first line at which their journals differ, and the lines before it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import msgspec
 from batkube.kernel.errors import InputError
 
 _JOURNAL, _LOG = "journal.jsonl", "scheduler/log.txt"
-#: How many lines are shown: the last that both have, the next of each, and those about the same object.
+#: Numbers of lines shown: the last common ones, the next ones of each run, and earlier ones about the same object.
 _BEFORE, _AFTER, _HISTORY = 3, 3, 10
 #: klog: the process id after the time differs between any two runs.
 _PROCESS = re.compile(rb"^([IWEF]\d{4} [\d:.]+) +\d+ ")
@@ -24,12 +24,12 @@ class Divergence(NamedTuple):
     """The first difference between two files of lines."""
 
     file: str
-    #: How many lines both have before it.
+    #: Number of common lines before it.
     common: int
-    #: The last of those, and the next lines of each side; none where a side has ended.
+    #: The last common lines, and the next lines of each side; none if a side has ended.
     before: list[str]
     lines: tuple[list[str], list[str]]
-    #: Earlier lines about the pod or job of the first line that differs, which both have.
+    #: Earlier common lines about the pod or job of the first differing line.
     history: list[str]
 
     def describe(self, names: tuple[str, str]) -> Iterator[str]:
@@ -47,7 +47,7 @@ class Divergence(NamedTuple):
 
 
 def divergences(one: Path, other: Path) -> list[Divergence]:
-    """Return where the journals of two output folders part, and the logs of their schedulers; none if they agree."""
+    """Return where the journals of two output folders diverge, and the logs of their schedulers; none if they agree."""
     for folder in (one, other):
         if not (folder / _JOURNAL).is_file():
             raise InputError(
@@ -55,10 +55,10 @@ def divergences(one: Path, other: Path) -> list[Divergence]:
                 problem=f"has no {_JOURNAL}, which --journal compares",
                 remedy="give output folders of `batkube run`; `batkube rerun DIR --outputs all` writes a missing one",
             )
-    found = [_first_difference(_JOURNAL, one / _JOURNAL, other / _JOURNAL, bytes.rstrip)]
+    differences = [_first_difference(_JOURNAL, one / _JOURNAL, other / _JOURNAL, bytes.rstrip)]
     if (one / _LOG).is_file() and (other / _LOG).is_file():
-        found.append(_first_difference(_LOG, one / _LOG, other / _LOG, _without_process))
-    return [each for each in found if each is not None]
+        differences.append(_first_difference(_LOG, one / _LOG, other / _LOG, _without_process))
+    return [difference for difference in differences if difference is not None]
 
 
 def _first_difference(name: str, one: Path, other: Path, normalised: Callable[[bytes], bytes]) -> Divergence | None:
@@ -90,7 +90,7 @@ def _texts(lines: Iterable[bytes]) -> list[str]:
 
 
 def _objects_of(line: bytes) -> set[tuple[str, str]]:
-    """Return the pod and the job that a line of a journal is about; nothing for a line of a log."""
+    """Return the pod and the job of a journal line; nothing for a line of a log."""
     try:
         entry = msgspec.json.decode(line)
     except msgspec.DecodeError:
