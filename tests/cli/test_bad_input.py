@@ -277,4 +277,4 @@ def test_an_output_folder_where_nothing_may_be_made_is_refused_before_the_run(tm
     with mock.patch("os.access", return_value=False):
         result = batkube(*run(tmp_path, workload="none.json"), cwd=tmp_path)
 
-    assert_refused(result, tmp_path, f"in {tmp_path} nothing may be made")
+    assert_refused(result, tmp_path, f"no permission to create files in {tmp_path}")
