@@ -1,4 +1,4 @@
-"""Metrics of a run, computed from its jobs.csv. Every definition is in docs/reference/outputs-metrics.md, with its formula.
+"""Metrics of a run, computed from its jobs.csv. docs/reference/outputs-metrics.md defines each, with its formula.
 
 Means, percentiles and maxima are over *finished* jobs (those with a start and a finish, whatever their final state, as
 in Batsim's schedule.csv) that were submitted in the *window* (`kernel.measured_window`). A number that cannot be

@@ -38,9 +38,9 @@ def summary_of(
 ) -> dict[str, str | int]:
     """Return the row by column name.
 
-    `states` has the time that machines were busy, absent and asleep, and `usage` what pods held of them. `machine_count`
-    includes nodes that programs created. `job_count` includes jobs without an outcome. Means and
-    maxima are over the jobs between `warm_up` and `cool_down`.
+    `states` has the time that machines were busy, absent and asleep, and `usage` what pods held of them.
+    `machine_count` includes nodes that programs created. `job_count` includes jobs without an outcome. Means and maxima
+    are over the jobs between `warm_up` and `cool_down`.
     """
     ran = [outcome for outcome in outcomes if outcome.started is not None]
     makespan = max((outcome.finished for outcome in ran if outcome.finished is not None), default=Instant(0))

@@ -307,7 +307,8 @@ STANDARDS: dict[str, tuple[StandardCheck, ...]] = {
     ),
     "restricted": (
         _app_armor, _host_namespaces, _host_ports, _probe_hosts, _privileged, _proc_mount, _selinux, _sysctls, _windows,
-        _privilege_escalation, _capabilities_restricted, _restricted_volumes, _non_root, _run_as_user, _seccomp_restricted,
+        _privilege_escalation, _capabilities_restricted, _restricted_volumes, _non_root, _run_as_user,
+        _seccomp_restricted,
     ),
 }  # fmt: skip
 

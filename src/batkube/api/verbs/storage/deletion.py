@@ -197,8 +197,8 @@ def _check_preconditions(resource: Resource, name: str, old: KubeObject, version
         raise _conflict_by_kind(
             resource,
             name,
-            f"the ResourceVersion in the precondition ({options.resource_version}) does not match the ResourceVersion in "
-            f"record ({version}). The object might have been modified",
+            f"the ResourceVersion in the precondition ({options.resource_version}) does not match the "
+            f"ResourceVersion in record ({version}). The object might have been modified",
         )
 
 

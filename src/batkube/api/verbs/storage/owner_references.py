@@ -31,6 +31,7 @@ def drop_duplicate_owners(value: KubeObject, warnings: list[str], *, admitted: b
     if repeated:
         when = " after mutating admission happens" if admitted else ""
         warnings.append(
-            f".metadata.ownerReferences contains duplicate entries{when}; {_DUPLICATE_OWNERS_WARNING}{', '.join(repeated)}"
+            f".metadata.ownerReferences contains duplicate entries{when}; "
+            f"{_DUPLICATE_OWNERS_WARNING}{', '.join(repeated)}"
         )
         value["metadata"]["ownerReferences"] = distinct

@@ -86,7 +86,7 @@ def queue_steps(jobs: pd.DataFrame, weights: pd.Series[float] | None = None) -> 
     starts = waiting["starting_time"].dropna()
     times = np.concatenate((waiting["submission_time"].to_numpy(), starts.to_numpy()))
     changes = np.concatenate((weight_of[waiting.index].to_numpy(), -weight_of[starts.index].to_numpy()))
-    return cumulative_steps(times, changes)
+    return cumulative_steps(times, changes.astype(np.float64))
 
 
 def pod_queue_steps(pods: pd.DataFrame, weights: pd.Series[float] | None = None) -> StepFunction:
