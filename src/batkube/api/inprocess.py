@@ -65,8 +65,7 @@ class InProcessClient:
         self._bulk_creator = bulk_creator
         self._webhook_calls = calls
         self._interruption = interruption
-        #: Built-in resources by storage name, filled on use. Custom resources are not cached, since they can be
-        #: deleted.
+        #: A cache of built-in resources by storage name. Custom resources can be deleted, so they are not cached.
         self._built_in_resources: dict[str, Resource] = {}
 
     def create(self, storage: str, obj: KubeObject, now: Instant, *, subresource: str = "") -> KubeObject:
@@ -95,8 +94,7 @@ class InProcessClient:
         value = _deep_copy(obj)
         with self._component_request("update", storage, obj, subresource):
             write = self._new_write(storage, obj, now, subresource)
-            # Requests are handled one at a time, so the current version is the one that was read. Some kinds require
-            # one.
+            # No other write can intervene, so the current version is the one that was read. Some kinds require it.
             value["metadata"]["resourceVersion"] = str(self._registry.store.version_of(storage, write.key) or "")
             self._registry.update(write, lambda _: value, upsert=False)
         return self._registry.store.get(storage, write.key) or value

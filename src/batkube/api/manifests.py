@@ -105,7 +105,7 @@ class ManifestClient:
         try:
             body = msgspec.json.encode(fields)
         except (OverflowError, TypeError, UnicodeEncodeError, msgspec.EncodeError) as problem:
-            raise ApiError(400, "BadRequest", f"the manifest cannot be encoded as JSON: {problem}") from problem
+            raise ApiError(400, "BadRequest", f"it cannot be written as JSON: {problem}") from problem
         return Request(method, path, dict(self._query), headers, body)
 
 

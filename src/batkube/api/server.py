@@ -71,14 +71,14 @@ class ApiServer:
         """
         route = parse_route(request)
         try:
-            answer = self._dispatch(request, route)
+            response = self._dispatch(request, route)
         except Failure as failure:
-            answer = self._failure_response(failure, request)
+            response = self._failure_response(failure, request)
         except (NeedsWorkerThread, PendingWebhookCalls):
             raise
         except MissingImpersonatedUser as problem:
             text = f'Internal Server Error: "{request.path}": {problem}\n'
-            answer = Response(500, text.encode(), TEXT)
+            response = Response(500, text.encode(), TEXT)
         except Exception as problem:
             problem.add_note(f"while handling the request: {request.method} {request.path}")
             if self._on_bug is None:
@@ -86,9 +86,9 @@ class ApiServer:
             self._on_bug(problem)
             text = f"Internal error occurred: {type(problem).__name__}: {problem}"
             details = {"causes": [{"message": f"{type(problem).__name__}: {problem}"}]}
-            answer = self._failure_response(Failure(500, "InternalError", text, details), request)
-        self._counters.count(route.verb, route.resource, answer.status if isinstance(answer, Response) else 200)
-        return answer
+            response = self._failure_response(Failure(500, "InternalError", text, details), request)
+        self._counters.count(route.verb, route.resource, response.status if isinstance(response, Response) else 200)
+        return response
 
     def too_large(self) -> Response:
         """Return the answer (413) to a request whose body exceeds the size limit."""
@@ -102,13 +102,13 @@ class ApiServer:
             self._authorizer.require(user, _authorization_attributes(route, request))
         if route.is_resource and not route.path.startswith("//") and self._object_handler.serves_group(route.group):
             try:
-                answer = self._object_handler.handle(request, route, user, now)
+                response = self._object_handler.handle(request, route, user, now)
             except RecursionError as error:
                 if has_story(error) or not self._object_handler.is_nested_deeply(request, route):
                     raise
                 raise statuses.bad_request("the request is nested too deeply") from None
             self._apply_write_effects(now)
-            return answer if isinstance(answer, Response) else self._stream_limits.admit(answer, user.name)
+            return response if isinstance(response, Response) else self._stream_limits.admit(response, user.name)
         return self._non_resource_paths.handle(request, route) or PATH_NOT_FOUND
 
     def _failure_response(self, failure: Failure, request: Request) -> Response:

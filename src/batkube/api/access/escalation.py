@@ -185,8 +185,8 @@ def _contains(own: _HeldRule, field: str, value: str) -> bool:
 
 
 def _covers_resource(own: _HeldRule, resource: str) -> bool:
-    _, slash, below = resource.partition("/")
-    return _contains(own, "resources", resource) or (bool(slash) and f"*/{below}" in own.get("resources", ()))
+    _, slash, subresource = resource.partition("/")
+    return _contains(own, "resources", resource) or (bool(slash) and f"*/{subresource}" in own.get("resources", ()))
 
 
 def _covers_path(own: _HeldRule, path: str) -> bool:

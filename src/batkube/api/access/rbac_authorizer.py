@@ -233,10 +233,10 @@ def _rule_allows_resource(rule: KubeObject, attributes: Attributes) -> bool:
     groups = rule.get("apiGroups") or ()
     if attributes.group not in groups and "*" not in groups:
         return False
-    resources, wanted, below = rule.get("resources") or (), attributes.resource, attributes.subresource
-    if below:
-        wanted = f"{wanted}/{below}"
-    if wanted not in resources and "*" not in resources and not (below and f"*/{below}" in resources):
+    resources, resource, subresource = rule.get("resources") or (), attributes.resource, attributes.subresource
+    if subresource:
+        resource = f"{resource}/{subresource}"
+    if resource not in resources and "*" not in resources and not (subresource and f"*/{subresource}" in resources):
         return False
     names = rule.get("resourceNames")
     return not names or attributes.name in names

@@ -110,7 +110,7 @@ class _FieldDecoder(NamedTuple):
     decode: Decoder
     #: Whether an empty list or map becomes null: protobuf, in which etcd stores it, does not distinguish them.
     nil_if_empty: bool
-    place: StructField
+    path_part: StructField
 
 
 def _field_decoder(field: Field, owner: Schema) -> _FieldDecoder:
@@ -139,12 +139,12 @@ def _struct_decoder(schema: Schema) -> Decoder:
             if slot is None:
                 state.record_unknown_field(key)
                 continue
-            plain, keeps_empty, decode_item, nil_if_empty, place = slot
+            plain, keeps_empty, decode_item, nil_if_empty, path_part = slot
             if type(item) is plain:
                 if item or keeps_empty:
                     out[key] = item
             elif item is not None:
-                path.append(place)
+                path.append(path_part)
                 decoded = decode_item(item, state)
                 path.pop()
                 if decoded:

@@ -82,7 +82,7 @@ def _api_resources(resource: Resource, verbs: Verbs) -> list[Document]:
     }
     if "watch" in resource.verbs:
         entry["storageVersionHash"] = _storage_version_hash(resource)
-    return [entry, *(_api_subresource(resource, below) for below in resource.subresources.values())]
+    return [entry, *(_api_subresource(resource, subresource) for subresource in resource.subresources.values())]
 
 
 def _group_discovery(group: Group, resources: list[Resource], verbs: Verbs) -> Document:
@@ -108,11 +108,11 @@ def _resource_discovery(resource: Resource, verbs: Verbs) -> Document:
     if resource.subresources:
         item["subresources"] = [
             {
-                "subresource": below.name,
-                "responseKind": _response_kind(resource, below.kind, below.group, below.version),
-                "verbs": list(below.verbs),
+                "subresource": subresource.name,
+                "responseKind": _response_kind(resource, subresource.kind, subresource.group, subresource.version),
+                "verbs": list(subresource.verbs),
             }
-            for below in resource.subresources.values()
+            for subresource in resource.subresources.values()
         ]
     return item
 
@@ -127,16 +127,16 @@ def _names(resource: Resource) -> Document:
     return {key: value for key, value in names.items() if value}
 
 
-def _api_subresource(resource: Resource, below: SubResource) -> Document:
+def _api_subresource(resource: Resource, subresource: SubResource) -> Document:
     entry: Document = {
-        "name": f"{resource.plural}/{below.name}",
+        "name": f"{resource.plural}/{subresource.name}",
         "singularName": "",
         "namespaced": resource.namespaced,
-        "kind": below.kind,
-        "verbs": list(below.verbs),
+        "kind": subresource.kind,
+        "verbs": list(subresource.verbs),
     }
-    if below.version:
-        entry.update(group=below.group, version=below.version)
+    if subresource.version:
+        entry.update(group=subresource.group, version=subresource.version)
     return entry
 
 

@@ -88,7 +88,7 @@ def _checks(name: str) -> tuple[str, ...]:
 def check_paths() -> list[str]:
     """Return the path of every health check."""
     names = ("healthz", "livez", "readyz")
-    return [f"/{name}{below}" for name in names for below in ("", *(f"/{check}" for check in _checks(name)))]
+    return [f"/{name}{suffix}" for name in names for suffix in ("", *(f"/{check}" for check in _checks(name)))]
 
 
 _MAX_SERIES = 1000

@@ -163,10 +163,10 @@ class NonResourcePaths:
         return self._document_response(request, _without_aggregated_accept(request, document))
 
     def _handle_openapi(self, request: Request, parts: list[str]) -> Response | None:
-        answer = self._documents.document_at("/".join(parts[1:]), request.headers.get("accept", ""))
-        if answer is None:
+        document = self._documents.document_at("/".join(parts[1:]), request.headers.get("accept", ""))
+        if document is None:
             return None
-        body, media_type, etag = answer
+        body, media_type, etag = document
         if etag and request.headers.get("if-none-match") == etag:
             return Response(304, b"", media_type, (("ETag", etag),))
         return Response(200, body, media_type, (("ETag", etag),) if etag else ())

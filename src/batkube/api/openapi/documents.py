@@ -157,10 +157,10 @@ class OpenApi:
         for resource in resources:
             kind, listed = self._kind_references(version, schemas, resource)
             paths.update(writer.resource_paths(resource, kind, listed, options, status))
-            for group_path in resource.subresources.values():
+            for subresource in resource.subresources.values():
                 paths.update(
                     writer.subresource_path(
-                        resource, group_path, self._subresource_reference(schemas, resource, group_path, kind)
+                        resource, subresource, self._subresource_reference(schemas, resource, subresource, kind)
                     )
                 )
         return paths
@@ -176,15 +176,15 @@ class OpenApi:
         return kind, schemas.reference(listed)
 
     def _subresource_reference(
-        self, schemas: SchemaWriter, resource: Resource, group_path: SubResource, kind: Document
+        self, schemas: SchemaWriter, resource: Resource, subresource: SubResource, kind: Document
     ) -> Document:
-        if group_path.kind == resource.kind and not group_path.version:
+        if subresource.kind == resource.kind and not subresource.version:
             return kind
-        if group_path.kind.endswith("Options"):
+        if subresource.kind.endswith("Options"):
             # exec, attach and port-forward take query parameters and return a stream.
             return {"type": "string"}
-        group, version = group_path.group or resource.group, group_path.version or resource.version
-        return schemas.reference(self._kind_table.definition_of(group, version, group_path.kind))
+        group, version = subresource.group or resource.group, subresource.version or resource.version
+        return schemas.reference(self._kind_table.definition_of(group, version, subresource.kind))
 
     def _with_group_version_kinds(self, definitions: dict[str, Document]) -> dict[str, Document]:
         """Return the definitions sorted by name, those of kinds with their group, version and kind."""

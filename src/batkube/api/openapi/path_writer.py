@@ -90,16 +90,16 @@ class PathWriter:
         # Drop paths without methods: a review, for example, can only be created, so it has no path with {name}.
         return {path: methods for path, methods in paths.items() if len(methods) > 1}
 
-    def subresource_path(self, resource: Resource, below: SubResource, kind: Document) -> dict[str, Document]:
+    def subresource_path(self, resource: Resource, subresource: SubResource, kind: Document) -> dict[str, Document]:
         """Return the path of a subresource; `kind` refers to the schema of its body and response."""
         root = f"/apis/{resource.api_version}" if resource.group else f"/api/{resource.version}"
         base = f"{root}/namespaces/{{namespace}}" if resource.namespaced else root
         methods = self._path(resource, True)
-        for verb in below.verbs:
+        for verb in subresource.verbs:
             bodies = kind if verb in ("create", "update") else None
-            operation = self._operation(resource, verb, bodies, kind, below.name.capitalize(), below)
+            operation = self._operation(resource, verb, bodies, kind, subresource.name.capitalize(), subresource)
             methods[_VERBS[verb][0]] = operation
-        return {f"{base}/{resource.plural}/{{name}}/{below.name}": methods}
+        return {f"{base}/{resource.plural}/{{name}}/{subresource.name}": methods}
 
     def _path(self, resource: Resource, named: bool = False) -> Document:
         """Return a path item without methods, with its path parameters."""
@@ -107,10 +107,10 @@ class PathWriter:
         parameters = [self._parameter(name, "path") for name in names]
         return {"parameters": [*parameters, self._parameter("pretty", "query")]}
 
-    def _parameter(self, name: str, place: str) -> Document:
+    def _parameter(self, name: str, location: str) -> Document:
         kind = {"type": _PARAMETER_TYPES.get(name, "string"), "uniqueItems": True}
-        parameter: Document = {"name": name, "in": place}
-        if place == "path":
+        parameter: Document = {"name": name, "in": location}
+        if location == "path":
             parameter["required"] = True
         return {**parameter, "schema": kind} if self._version == 3 else {**parameter, **kind}
 
@@ -121,12 +121,12 @@ class PathWriter:
         bodies: Document | None,
         responses: Document,
         suffix: str = "",
-        below: SubResource | None = None,
+        subresource: SubResource | None = None,
     ) -> Document:
         _, action, word, names = _VERBS[verb]
         group, version, kind = resource.group, resource.version, resource.kind
-        if below is not None:
-            group, version, kind = below.group or group, below.version or version, below.kind
+        if subresource is not None:
+            group, version, kind = subresource.group or group, subresource.version or version, subresource.kind
         tag = f"{resource.group.partition('.')[0] or 'core'}_{resource.version}"
         scope = "Namespaced" if resource.namespaced and suffix != "ForAllNamespaces" else ""
         operation: Document = {

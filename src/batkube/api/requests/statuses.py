@@ -94,8 +94,8 @@ def conflict(resource: Resource, name: str, problem: str) -> Failure:
 
 def forbidden(resource: Resource, name: str, problem: str) -> Failure:
     """Return the 403 of a request that admission or a registry rejects."""
-    what = f'{resource.group_resource} "{name}"' if name else resource.group_resource
-    return Failure(403, "Forbidden", f"{what} is forbidden: {problem}", _resource_details(resource, name))
+    subject = f'{resource.group_resource} "{name}"' if name else resource.group_resource
+    return Failure(403, "Forbidden", f"{subject} is forbidden: {problem}", _resource_details(resource, name))
 
 
 def invalid(resource: Resource, name: str, errors: Sequence[FieldError], *, by_resource: bool = False) -> Failure:
@@ -108,13 +108,13 @@ def invalid_kind(group: str, kind: str, name: str, errors: Sequence[FieldError])
     # Every problem is a cause, but the message has no duplicates (Kubernetes: field.ErrorList.ToAggregate).
     messages = list(dict.fromkeys(f"{error.field}: {error.message}" for error in errors))
     problem = messages[0] if len(messages) == 1 else "[" + ", ".join(messages) + "]"
-    what = f"{kind}.{group}" if group else kind
+    subject = f"{kind}.{group}" if group else kind
     details: dict[str, Any] = {"name": name} if name else {}
     if group:
         details["group"] = group
     details["kind"] = kind
     details["causes"] = [{"reason": error.reason, "message": error.message, "field": error.field} for error in errors]
-    return Failure(422, "Invalid", f'{what} "{name}" is invalid: {problem}', details)
+    return Failure(422, "Invalid", f'{subject} "{name}" is invalid: {problem}', details)
 
 
 def internal(problem: str) -> Failure:

@@ -16,8 +16,8 @@ from batkube.api.connections.polled.program_listener import ProgramListener
 from batkube.api.connections.polled.socket_table import SocketTable
 
 GET = b"GET /secret/api HTTP/1.1\r\n\r\n"
-#: Connects to the port given as the user given, says what is given, and stays.
-CALLER = """
+#: Arguments: port, data, user id. Connects to the port as the user, sends the data, and keeps the connection open.
+CLIENT_PROGRAM = """
 import os, socket, sys
 if int(sys.argv[3]) != os.geteuid():
     os.setuid(int(sys.argv[3]))
@@ -45,10 +45,10 @@ def _counts(listener: ProgramListener) -> tuple[int, int, int]:
     return listener.accepted, listener.rejected, listener.closed_unidentified
 
 
-def _caller(listener: ProgramListener, *command: str, user: int = os.geteuid()) -> subprocess.Popen[bytes]:
+def _start_client(listener: ProgramListener, *command: str, user: int = os.geteuid()) -> subprocess.Popen[bytes]:
     """Start another process that has connected to the listener and sent its data."""
     process = subprocess.Popen(
-        [*command, sys.executable, "-c", CALLER, str(listener.port), GET.decode(), str(user)],
+        [*command, sys.executable, "-c", CLIENT_PROGRAM, str(listener.port), GET.decode(), str(user)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         start_new_session=True,
@@ -58,7 +58,7 @@ def _caller(listener: ProgramListener, *command: str, user: int = os.geteuid()) 
     return process
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def _stop(process: subprocess.Popen[bytes]) -> None:
     process.communicate()
 
 
@@ -73,33 +73,33 @@ def test_a_connection_of_the_program_is_accepted_before_it_sends_data(listener: 
 
 
 def test_another_process_of_the_same_user_is_rejected_even_with_the_passphrase(listener: ProgramListener) -> None:
-    stranger = _caller(listener)
+    stranger = _start_client(listener)
     with _connect(listener):
         (own,) = listener.accept_program_connections()
 
         assert _counts(listener) == (1, 1, 0)
         own.close()
-    _end(stranger)
+    _stop(stranger)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 def test_another_user_is_rejected_even_in_the_same_session(listener: ProgramListener) -> None:
-    stranger = _caller(listener, user=65534)
+    stranger = _start_client(listener, user=65534)
     listener.allow(stranger.pid)
 
     assert listener.accept_program_connections() == []
     assert _counts(listener) == (0, 1, 0)
-    _end(stranger)
+    _stop(stranger)
 
 
 def test_a_process_started_by_the_program_is_accepted(listener: ProgramListener) -> None:
-    program = _caller(listener, "sh", "-c", '"$@"; exit', "sh")
+    program = _start_client(listener, "sh", "-c", '"$@"; exit', "sh")
     listener.allow(program.pid)
     (own,) = listener.accept_program_connections()
 
     assert own.recv(1000) == GET
     own.close()
-    _end(program)
+    _stop(program)
 
 
 def test_no_connection_is_accepted_before_the_program_is_known() -> None:
@@ -112,8 +112,8 @@ def test_no_connection_is_accepted_before_the_program_is_known() -> None:
     listener.close()
 
 
-def _say_and_close(listener: ProgramListener, *sentences: bytes) -> None:
-    for words in sentences:
+def _send_and_close(listener: ProgramListener, *chunks: bytes) -> None:
+    for words in chunks:
         with _connect(listener) as caller:
             caller.sendall(words)
 
@@ -122,7 +122,7 @@ def test_a_closed_connection_with_the_passphrase_is_accepted_if_the_program_coun
     listener = ProgramListener("secret")
     listener.allow(os.getpid(), lambda: 2)
     with _connect(listener):
-        _say_and_close(listener, GET, b"", b"GET /another/api HTTP/1.1\r\n\r\n", b"GET /sec", GET)
+        _send_and_close(listener, GET, b"", b"GET /another/api HTTP/1.1\r\n\r\n", b"GET /sec", GET)
         let_in = listener.accept_program_connections()
 
     assert [sock.recv(1000) for sock in let_in] == [b"", GET]
@@ -133,7 +133,7 @@ def test_a_closed_connection_with_the_passphrase_is_accepted_if_the_program_coun
 
 
 def test_a_closed_connection_with_the_passphrase_is_rejected_otherwise(listener: ProgramListener) -> None:
-    _say_and_close(listener, GET, GET)
+    _send_and_close(listener, GET, GET)
 
     assert listener.accept_program_connections() == []
     assert _counts(listener) == (0, 2, 0)
@@ -148,7 +148,7 @@ def test_a_reset_connection_has_no_data_in_flight(listener: ProgramListener) -> 
 
 
 def test_a_rejected_connection_is_reset_at_once(listener: ProgramListener) -> None:
-    listener.allow(_a_process_that_has_ended())
+    listener.allow(_ended_process())
     with _connect(listener) as caller:
         caller.sendall(GET)
         assert listener.accept_program_connections() == []
@@ -157,7 +157,7 @@ def test_a_rejected_connection_is_reset_at_once(listener: ProgramListener) -> No
             caller.recv(1000)
 
 
-def _a_process_that_has_ended() -> int:
+def _ended_process() -> int:
     with subprocess.Popen([sys.executable, "-c", ""]) as process:
         return process.pid
 
@@ -174,7 +174,7 @@ def test_an_unaccepted_connection_of_the_program_counts_as_in_flight(
             waiting.connect_ex(("127.0.0.1", listener.port))
 
             assert listener.has_bytes_in_flight([own])
-            listener.allow(_a_process_that_has_ended())
+            listener.allow(_ended_process())
             assert not listener.has_bytes_in_flight([own])
         own.close()
 
@@ -185,18 +185,18 @@ def test_unsent_bytes_are_in_flight_and_unread_bytes_are_not(
     with _connect(listener) as caller:
         (own,) = listener.accept_program_connections()
         assert not listener.has_bytes_in_flight([own])
-        _send_all_that_goes(caller)
+        _fill_send_buffer(caller)
         assert listener.has_bytes_in_flight([own])
         while own in _readable(own):
             own.recv(1 << 20)
         assert not listener.has_bytes_in_flight([own])
 
-        _send_all_that_goes(own)  # what does not fit waits here, and the other side does not read what did
+        _fill_send_buffer(own)  # what does not fit waits here, and the other side does not read what did
         assert not listener.has_bytes_in_flight([own])
         own.close()
 
 
-def _send_all_that_goes(sock: socket.socket) -> None:
+def _fill_send_buffer(sock: socket.socket) -> None:
     sock.setblocking(False)
     try:
         while True:
@@ -215,7 +215,7 @@ def test_without_sock_diag_all_connections_are_accepted(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(program_listener.SocketTable, "__init__", refuse)
     listener = ProgramListener("secret")
-    listener.allow(_a_process_that_has_ended())
+    listener.allow(_ended_process())
     with _connect(listener):
         (own,) = listener.accept_program_connections()
         own.close()

@@ -115,8 +115,8 @@ def _capabilities_baseline(spec: Spec, _annotations: dict[str, str]) -> str:
     if not names:
         return ""
     listed = _quoted(_distinct(added))
-    who = _with_plural("container", names)
-    return f"non-default capabilities ({who} must not include {listed} in securityContext.capabilities.add)"
+    subjects = _with_plural("container", names)
+    return f"non-default capabilities ({subjects} must not include {listed} in securityContext.capabilities.add)"
 
 
 def _host_namespaces(spec: Spec, _annotations: dict[str, str]) -> str:
@@ -175,8 +175,8 @@ def _proc_mount(spec: Spec, _annotations: dict[str, str]) -> str:
     if not bad:
         return ""
     kinds = _quoted(_distinct([str(kind) for _, kind in bad]))
-    who = _with_plural("container", [name for name, _ in bad])
-    return f"procMount ({who} must not set securityContext.procMount to {kinds})"
+    subjects = _with_plural("container", [name for name, _ in bad])
+    return f"procMount ({subjects} must not set securityContext.procMount to {kinds})"
 
 
 def _selinux(spec: Spec, _annotations: dict[str, str]) -> str:
@@ -232,8 +232,8 @@ def _privilege_escalation(spec: Spec, _annotations: dict[str, str]) -> str:
     names = [name for name, security, _ in _containers(spec) if security.get("allowPrivilegeEscalation") is not False]
     if not names or _is_windows(spec):
         return ""
-    who = _with_plural("container", names)
-    return f"allowPrivilegeEscalation != false ({who} must set securityContext.allowPrivilegeEscalation=false)"
+    subjects = _with_plural("container", names)
+    return f"allowPrivilegeEscalation != false ({subjects} must set securityContext.allowPrivilegeEscalation=false)"
 
 
 def _capabilities_restricted(spec: Spec, _annotations: dict[str, str]) -> str:
@@ -278,8 +278,8 @@ def _non_root(spec: Spec, _annotations: dict[str, str]) -> str:
     if _security_context(spec).get("runAsNonRoot"):
         return ""
     names = [name for name, security, _ in _containers(spec) if security.get("runAsNonRoot") is None]
-    who = f"pod or {_with_plural('container', names)}"
-    return f"runAsNonRoot != true ({who} must set securityContext.runAsNonRoot=true)" if names else ""
+    subjects = f"pod or {_with_plural('container', names)}"
+    return f"runAsNonRoot != true ({subjects} must set securityContext.runAsNonRoot=true)" if names else ""
 
 
 def _run_as_user(spec: Spec, _annotations: dict[str, str]) -> str:

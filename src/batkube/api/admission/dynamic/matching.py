@@ -106,8 +106,8 @@ def _contains(patterns: Collection[str], text: str) -> bool:
 def _resource_matches(patterns: Collection[str], plural: str, subresource: str) -> bool:
     """Return whether a pattern (`pods`, `pods/*`, `*`, `*/scale`, `*/*`) matches the resource."""
     for pattern in patterns:
-        name, slash, below = pattern.partition("/")
-        if name in (_WILDCARD, plural) and (below in (_WILDCARD, subresource) if slash else not subresource):
+        name, slash, sub_pattern = pattern.partition("/")
+        if name in (_WILDCARD, plural) and (sub_pattern in (_WILDCARD, subresource) if slash else not subresource):
             return True
     return False
 

@@ -58,7 +58,7 @@ def apply_json_patch(operations: list[CelMessage], value: KubeObject) -> KubeObj
     except PatchError as problem:
         raise MutationFailed(f"JSON Patch: {problem}") from problem
     if not isinstance(result, dict):
-        raise MutationFailed("JSON Patch: the patched document is not an object")
+        raise MutationFailed("JSON Patch: the patch left no object")
     return result
 
 

@@ -35,11 +35,11 @@ class ReinvocationContext:
         """Return whether a webhook or policy has to run in this round."""
         return not self.round or identity in self._to_reinvoke
 
-    def record_run(self, identity: Hashable, *, changed: bool, again: bool) -> None:
-        """Record that a webhook or policy has run; `again` if it is to be reinvoked when the object changes."""
+    def record_run(self, identity: Hashable, *, changed: bool, reinvoke: bool) -> None:
+        """Record that a webhook or policy has run; `reinvoke` if it is to run again when the object changes."""
         if changed:
             self.record_change()
-        if again:
+        if reinvoke:
             self._reinvocable.add(identity)
 
     def record_change(self) -> None:

@@ -111,7 +111,7 @@ class AdmissionWebhooks:
             if context.should_run(hook.identity):
                 changed = self._call_mutating(hook, request, context.round)
                 context.record_run(
-                    hook.identity, changed=changed, again=hook.spec.get("reinvocationPolicy") == "IfNeeded"
+                    hook.identity, changed=changed, reinvoke=hook.spec.get("reinvocationPolicy") == "IfNeeded"
                 )
         context.end_round(request.value)
 

@@ -161,10 +161,10 @@ class PolledServer:
         if self.listener.sock.fileno() in ready:
             self._accept()
             ready = [number for number, _ in self._poll.poll(0)]
-        speaking = [self._connections[number] for number in ready if number in self._connections]
-        for peer in speaking:
+        sending = [self._connections[number] for number in ready if number in self._connections]
+        for peer in sending:
             self._read(peer)
-        return bool(speaking) or self.listener.accepted > before
+        return bool(sending) or self.listener.accepted > before
 
     def _accept(self) -> None:
         for sock in self.listener.accept_program_connections():
@@ -209,9 +209,9 @@ class PolledServer:
 
     def answer_requests(self) -> None:
         """Handle all input, in the order in which the program opened its connections."""
-        asking = self._unanswered_in_order()
+        waiting = self._unanswered_in_order()
         self._unanswered = {}
-        for peer in asking:
+        for peer in waiting:
             if peer.sock.fileno() < 0:
                 continue  # closed meanwhile: the program had reset it, and sending a response failed
             if peer.decrypted:
@@ -228,10 +228,10 @@ class PolledServer:
         for peer in self._unanswered.values():
             if peer.is_new and self.page is not None:
                 peer.order = (self.page.connection_number(peer.port), peer.order[1])
-        asking = sorted(self._unanswered.values(), key=lambda peer: peer.order)
-        for peer in asking:
+        waiting = sorted(self._unanswered.values(), key=lambda peer: peer.order)
+        for peer in waiting:
             self._decrypt(peer)
-        return asking
+        return waiting
 
     def _decrypt(self, peer: _PolledConnection) -> None:
         """Move received bytes to `decrypted`, decrypting them if the connection uses TLS."""

@@ -114,13 +114,13 @@ class ProcessSockets:
         self._free: list[int] = []
         self._next_descriptor = 0
 
-    def held(self, wanted: set[int]) -> set[int]:
-        """Return those of the `wanted` inodes that belong to the process."""
-        if not wanted <= self._descriptors.keys():
-            self._scan_new_descriptors(wanted)
-        if not wanted <= self._descriptors.keys():
+    def held(self, inodes: set[int]) -> set[int]:
+        """Return those of the `inodes` that belong to the process."""
+        if not inodes <= self._descriptors.keys():
+            self._scan_new_descriptors(inodes)
+        if not inodes <= self._descriptors.keys():
             self._scan_all_descriptors()
-        return wanted & self._descriptors.keys()
+        return inodes & self._descriptors.keys()
 
     def forget(self, inode: int) -> None:
         """Record that a socket was closed."""
@@ -128,8 +128,8 @@ class ProcessSockets:
         if descriptor is not None:
             heapq.heappush(self._free, descriptor)
 
-    def _scan_new_descriptors(self, wanted: set[int]) -> None:
-        missing, still_free = wanted - self._descriptors.keys(), list[int]()
+    def _scan_new_descriptors(self, inodes: set[int]) -> None:
+        missing, still_free = inodes - self._descriptors.keys(), list[int]()
         while missing and self._free and len(still_free) < _MAX_STILL_FREE:
             descriptor = heapq.heappop(self._free)
             inode = self._read_inode(descriptor)

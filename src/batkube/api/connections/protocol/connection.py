@@ -36,7 +36,7 @@ class Phase(enum.Enum):
     IDLE = "the next request"
     HEAD = "a request line and headers"
     BODY = "the rest of a body"
-    STREAM = "something to tell"
+    STREAM = "the next event of a stream"
     READER = "the client to read"
 
 

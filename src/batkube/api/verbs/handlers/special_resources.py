@@ -52,9 +52,9 @@ class SpecialHandlers:
         for resource in self._served_kinds.kind_table.resources():
             if self._reviews.is_review(resource):
                 handlers[resource.storage] = self._handle_review
-            for below in resource.subresources:
-                if below in _UNSUPPORTED_ACTIONS:
-                    handlers[f"{resource.storage}/{below}"] = self._reject_unsupported
+            for subresource in resource.subresources:
+                if subresource in _UNSUPPORTED_ACTIONS:
+                    handlers[f"{resource.storage}/{subresource}"] = self._reject_unsupported
         return handlers
 
     def _new_write(self, call: ObjectRequest) -> Write:
