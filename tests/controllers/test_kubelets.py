@@ -356,14 +356,14 @@ def test_a_container_of_unknown_behaviour_is_noted_and_has_a_warning(world: Clus
         (
             "python train.py",
             "Never",
-            "nobody knows what `python` does",
+            "program `python` is unknown",
             "Nothing says how long container app runs, so it is simulated",
         ),
         (
             "wget http://x; sleep 5",
             "Never",
-            "nobody knows what `wget` does",
-            "The script of container app is not unders",
+            "program `wget` is unknown",
+            "The script of container app is not fully su",
         ),
         ("serve | tee log", "Always", "`|`", "The script of container app is not fully supported: "),
     ],

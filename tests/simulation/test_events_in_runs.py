@@ -289,7 +289,7 @@ def test_bad_events_are_one_message_exit_code_two_and_leave_nothing_behind(
 
 
 def test_events_may_stand_in_the_scenario_with_their_place_in_messages(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"events\[0\]\.fail: names the node 'nobody'"):
+    with pytest.raises(InputError, match=r"events\[0\]\.fail: names node 'nobody'"):
         run(tmp_path, [{"at": 1, "fail": "nobody"}], (0, 1, 10))
 
 
