@@ -363,7 +363,7 @@ def test_a_container_of_unknown_behaviour_is_noted_and_has_a_warning(world: Clus
             "wget http://x; sleep 5",
             "Never",
             "program `wget` is unknown",
-            "The script of container app is not fully su",
+            "The script of container app is not fully",
         ),
         ("serve | tee log", "Always", "`|`", "The script of container app is not fully supported: "),
     ],

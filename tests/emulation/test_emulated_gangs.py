@@ -113,4 +113,4 @@ def test_kueue_must_be_there_for_its_jobs_and_groups_for_a_choice_of_them(cluste
 
     assert (queued.returncode, chosen.returncode) == (2, 2)
     assert "the cluster does not serve kueue.x-k8s.io/v1beta1" in queued.stderr
-    assert "means nothing with --kind pod" in chosen.stderr
+    assert "cannot be used with --kind pod" in chosen.stderr

@@ -191,7 +191,7 @@ def test_a_module_that_does_not_compile_is_shown_with_the_compilers_lines(shell:
     [
         (["build"], "needs either the name of a program or --module"),
         (["build", "etcd", "--module", "."], "needs either the name of a program or --module"),
-        (["build", "etcd", "--package", "./cmd/x"], "is for --module, not for a name"),
+        (["build", "etcd", "--package", "./cmd/x"], "requires --module"),
         (["build", "slurm"], "there is no such program"),
         (["build", "--module", "/nowhere"], "is not a folder with a go.mod"),
         (["build", "kube-scheduler", "--go-version", "1.2"], "is not a version of Go"),

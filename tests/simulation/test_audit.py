@@ -81,7 +81,7 @@ def test_a_policy_that_does_not_hear_of_an_end_believes_in_a_phantom(
         "pod": "default/w0-1",
         "since": 100_010_000_000,
     }
-    assert "what a scheduler believed of the cluster was not so" in (out / "fidelity.json").read_text()
+    assert "the cache of a scheduler differed from the cluster" in (out / "fidelity.json").read_text()
 
 
 def test_kubeflux_tells_the_run_where_its_picture_is_wrong(tmp_path: Path) -> None:

@@ -220,7 +220,7 @@ def test_a_job_larger_than_the_platform_is_refused_unless_a_program_may_add_node
 ) -> None:
     pytest.importorskip("kubernetes")
     jobs = [_job("a", 0, 10), _job("large", 5, 10, cpu=2)]
-    with pytest.raises(InputError, match="can never run: it asks for a pod with cpu 2"):
+    with pytest.raises(InputError, match="can never run: it requests a pod with cpu 2"):
         simulate(jobs, PROFILES, platform="1x1", scheduler=kube_scheduler)
 
     with pytest.raises(RunFailed, match="left 1 of 2 jobs without an outcome: w0!large"):

@@ -259,7 +259,7 @@ def _check_no_machine_is_shared(results: Run) -> None:
 WRONG = {
     '[{"at": -1, "fail": "node-0"}]': "at: is -1, which is negative",
     '[{"at": 1, "fail": "nobody"}]': "names node 'nobody', which does not exist",
-    '[{"at": 1, "explode": "node-0"}]': "does nothing that is known (explode)",
+    '[{"at": 1, "explode": "node-0"}]': "has no known action (its keys: explode)",
     '[{"at": 1, "return": "node-0"}]': "repairs 'node-0', which has not failed",
     '[{"between": "gauss:1", "fail": "node-0"}]': "'gauss' is not a distribution",
     '[{"at": 1, "scale": "Starship/web", "to": 3}]': "names a Starship, which the API does not serve",

@@ -188,16 +188,16 @@ class ServedCluster:
             world.streams,
             self._users,
             bare=is_bare,
-            use=use,
+            usage=use,
             specials={} if is_bare else {"pods/log": ContainerLogs(world.store).handle},
             notes=world.notes,
             more_versions=service.api,
-            words=DescriptionSources(
+            descriptions=DescriptionSources(
                 types=functools.partial(read_field_descriptions, cache=cache_folder()),
                 columns=functools.partial(read_column_descriptions, cache=cache_folder()),
             ),
-            ask=call_webhook,
-            breaking=(world.suspension, functools.partial(run_in_threads, loop)),
+            call_webhook=call_webhook,
+            interruption=(world.suspension, functools.partial(run_in_threads, loop)),
             on_bug=self._bugs.report,
         )
 

@@ -268,7 +268,9 @@ def test_a_job_without_room_beside_a_system_pod_is_rejected_before_the_run(simul
 def test_a_system_pod_that_does_not_fit_is_rejected(simulate: Simulate, tmp_path: Path) -> None:
     file = latencies(tmp_path, "system-pods: [{name: huge, cpu: 2}]")
 
-    with pytest.raises(InputError, match=r"latencies.yaml: system-pods: .*enough cpu for the system pod 'huge'"):
+    with pytest.raises(
+        InputError, match=r"latencies.yaml: system-pods: .*not have enough cpu for the system pod 'huge'"
+    ):
         simulate(jobs(1), DELAY_10, platform="1x1", latencies=file)
 
 

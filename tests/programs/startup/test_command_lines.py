@@ -56,7 +56,7 @@ def _started(scheduler: ExternalProgram, folder: Path) -> tuple[list[str], dict[
     return command, yaml.safe_load(file.read_text()) if file.exists() else {}
 
 
-def test_the_secret_is_only_in_a_private_file_and_not_in_arguments(tmp_path: Path) -> None:
+def test_the_token_is_only_in_a_private_file_and_not_in_arguments(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
         command, _ = _started(_scheduler(), tmp_path)
@@ -300,7 +300,7 @@ def test_the_real_controllers_are_started_by_name_or_path(tmp_path: Path) -> Non
         scenario = Scenario(
             (Path("w.yaml"),), "1x1", "kube-scheduler", controllers=f"{text} --v=4", attach=("kubectl",)
         )
-        with pytest.raises(InputError, match="not for virtual time"):
+        with pytest.raises(InputError, match="does not support virtual time"):
             external_programs(scenario, lambda title, _: Path("/built") / title)
         manager = external_programs(replace(scenario, attach=()), lambda title, _: Path("/built") / title)[1]
         command, _ = _started(manager, tmp_path)

@@ -1,7 +1,7 @@
-"""Checking an expression against the types of its variables, before it is ever evaluated.
+"""The type checker: checks an expression against the types of its variables before it is evaluated.
 
-What is wrong is reported in the words of cel-go (checker/checker.go and errors.go): unknown names and fields, functions
-and operators applied to types that they are not for. What has the type `dyn` passes.
+Errors are those of cel-go (checker/checker.go and errors.go): undeclared names and fields, functions and operators
+without a matching overload. Values of type `dyn` pass every check.
 """
 
 from __future__ import annotations
@@ -51,29 +51,29 @@ from batkube.api.cel.types import (
 from batkube.api.cel.values import CelError
 
 Scope = dict[str, CelType]
-"""The variables with their types."""
+"""The types of the variables, by name."""
 
 OBJECT, JSON_PATCH = "Object", "JSONPatch"
-"""The messages that expressions of mutating policies make (Kubernetes: apiserver/pkg/cel/mutation)."""
+"""The message types that the expressions of mutating policies create (Kubernetes: apiserver/pkg/cel/mutation)."""
 
 JSON_PATCH_TYPE = CelType(JSON_PATCH, fields={"op": TEXT, "path": TEXT, "from": TEXT, "value": DYN})
 PATCH_MESSAGE_TYPES: Scope = {
     OBJECT: CelType("type", (CelType(OBJECT),)),
     JSON_PATCH: CelType("type", (JSON_PATCH_TYPE,)),
 }
-"""The names of their types, which are in the scope of such expressions only."""
+"""The names of these types, which are in the scope of mutating policies only."""
 
 CEL_NAMESPACE: Scope = {"cel": CelType("the namespace of cel.bind")}
-"""In the scope of expressions that may give a name to a value: `cel.bind(name, value, expression)`; checked only."""
+"""Enables `cel.bind(name, value, expression)` in a scope; it is type-checked only."""
 
 
 def message_type(name: str, scope: Scope) -> CelType | None:
-    """Return the type of messages of this name, or None; below `Object` there are types for all fields, unchecked."""
+    """Return the message type of this name, or None; below `Object` every field has an unchecked type."""
     root, dot, _ = name.partition(".")
-    known = scope.get(root)
-    if known is None or known.name != "type" or not known.parameters or (dot and root != OBJECT):
+    root_type = scope.get(root)
+    if root_type is None or root_type.name != "type" or not root_type.parameters or (dot and root != OBJECT):
         return None
-    return CelType(name) if dot else known.parameters[0]
+    return CelType(name) if dot else root_type.parameters[0]
 
 
 _OPERATORS = {name: [parse_signature(text) for text in texts] for name, texts in SIGNATURES.items()}
@@ -86,7 +86,7 @@ _LITERALS: dict[type, CelType] = {
     bytes: CelType("bytes"),
     type(None): NULL,
 }
-#: Functions whose constant arguments are read beforehand (cel-go: ValidateDurationLiterals and the like).
+#: Functions whose constant arguments are validated (cel-go: ValidateDurationLiterals and the like).
 _CONSTANT_READERS: dict[str, Callable[[str], object]] = {
     "duration": times.parse_duration,
     "timestamp": times.parse_timestamp,
@@ -95,14 +95,14 @@ _CONSTANT_READERS: dict[str, Callable[[str], object]] = {
 
 
 NodeTypes = dict[int, CelType]
-"""The type of each part of an expression, by the identity of its node."""
+"""The type of each node, by the node's identity."""
 
 
 def check(node: Node, text: str, scope: Scope) -> NodeTypes:
-    """Return the types of an expression and its parts; raises SourceError for what is wrong in it."""
+    """Return the types of all nodes of an expression; raises SourceError for type errors."""
     checker = _Checker()
     checker.check_node(node, scope)
-    # Constants are looked at only in an expression that makes sense.
+    # Constants are validated only if the expression has no type error.
     problems = checker.problems or checker.bad_constants
     if problems:
         raise SourceError(text, problems)
@@ -110,13 +110,13 @@ def check(node: Node, text: str, scope: Scope) -> NodeTypes:
 
 
 def matching_overloads(function: str, is_method: bool, types: list[CelType]) -> list[Signature]:
-    """Return what a function or an operator may do with arguments of these types."""
-    known = _OPERATORS.get(function) or [overload.signature for overload in FUNCTIONS.get(function, ())]
-    return [signature for signature in known if signature.result_for(is_method, types) is not None]
+    """Return the overloads of a function or an operator that accept arguments of these types."""
+    signatures = _OPERATORS.get(function) or [overload.signature for overload in FUNCTIONS.get(function, ())]
+    return [signature for signature in signatures if signature.result_for(is_method, types) is not None]
 
 
 class _Checker:
-    """One check of one expression; what is wrong has the type `dyn`, so that it is told once."""
+    """The check of one expression; an ill-typed node has type `dyn`, so that its error is reported once."""
 
     def __init__(self) -> None:
         self.problems: list[tuple[int, str]] = []
@@ -135,7 +135,7 @@ class _Checker:
         }
 
     def check_node(self, node: Node, scope: Scope) -> CelType:
-        """Return the type of a part of the expression."""
+        """Return the type of a node."""
         kind = self._by_node[type(node)](node, scope)
         self.types[id(node)] = kind
         return kind
@@ -170,7 +170,7 @@ class _Checker:
 
     def _field(self, node: Select, operand: CelType) -> CelType:
         if operand.fields is not None:
-            # A property that is called like a keyword may be written as it is, too.
+            # A property named like a keyword may also be written unescaped.
             kind = operand.fields.get(node.field) or operand.fields.get(f"__{node.field}__")
             return kind or self._report(node.at, f"undefined field '{node.field}'")
         if operand.name == "map":
@@ -188,7 +188,7 @@ class _Checker:
         return CelType("optional_type", (kind,)) if is_optional and kind is not DYN else kind
 
     def _element_type(self, nodes: Iterable[tuple[Node, bool]], scope: Scope, *, mixed: bool = False) -> CelType:
-        """Return the type of the elements of a literal, which must all be of the same."""
+        """Return the common type of a literal's elements."""
         common: CelType | None = None
         for node, optional in nodes:
             kind = self.check_node(node, scope)
@@ -219,9 +219,11 @@ class _Checker:
             return self._report(node.at, f"undeclared reference to '{node.name}' (in container '')")
         for (field, value, colon), optional in zip(node.fields, node.optional, strict=True):
             actual = self._element_type([(value, optional)], scope)
-            wanted = DYN if kind.fields is None else kind.fields.get(field, DYN)
-            if wanted != actual and "dyn" not in (wanted.name, actual.name):
-                self._report(colon, f"expected type of field '{field}' is '{wanted}' but provided type is '{actual}'")
+            field_type = DYN if kind.fields is None else kind.fields.get(field, DYN)
+            if field_type != actual and "dyn" not in (field_type.name, actual.name):
+                self._report(
+                    colon, f"expected type of field '{field}' is '{field_type}' but provided type is '{actual}'"
+                )
         return kind
 
     # Macros
@@ -242,7 +244,7 @@ class _Checker:
         return self._macro_result(node, target, types)
 
     def _macro_result(self, node: MacroCall, target: CelType, types: list[CelType]) -> CelType:
-        """Return what a macro gives; what it expands to decides how a condition of another type is reported."""
+        """Return the type of a macro's result; its expansion decides which error reports a non-bool condition."""
         condition = types[0]
         if node.name in ("all", "exists"):
             self._expect_type(BOOL, condition, node.bodies[0])
@@ -251,9 +253,9 @@ class _Checker:
             self._check_condition(node, condition, INT)
             return BOOL
         if node.name == "filter":
-            kept = list_type(target.parameters[0] if target.parameters else DYN)
-            self._check_condition(node, condition, kept)
-            return kept
+            filtered = list_type(target.parameters[0] if target.parameters else DYN)
+            self._check_condition(node, condition, filtered)
+            return filtered
         if node.name in ("map", "transformList"):
             result = list_type(types[-1])
             if len(types) == 2:
@@ -296,7 +298,7 @@ class _Checker:
         return kind
 
     def _cel_bind(self, node: FunctionCall, scope: Scope) -> CelType:
-        """Return the type of an expression in which a value has a name (cel-go: ext/bindings.go)."""
+        """Return the type of `cel.bind(name, value, expression)` (cel-go: ext/bindings.go)."""
         if len(node.arguments) != 3:
             return self._report(node.at, "undeclared reference to 'bind' (in container '')")
         name, value, body = node.arguments
@@ -305,7 +307,7 @@ class _Checker:
         return self.check_node(body, {**scope, name.name: self.check_node(value, scope)})
 
     def _is_unsupported_target(self, target: Node, scope: Scope) -> bool:
-        """Return whether a chain of calls begins with a variable whose functions are not known here."""
+        """Return whether a chain of calls starts at a variable whose functions this interpreter does not support."""
         while isinstance(target, FunctionCall) and target.target is not None:
             target = target.target
         while isinstance(target, Select):
@@ -322,8 +324,8 @@ class _Checker:
     def _call_result_type(
         self, at: int, name: str, signatures: list[Signature], types: list[CelType], *, is_method: bool = False
     ) -> CelType:
-        """Return what a function gives for arguments of these types."""
-        results = [result for each in signatures if (result := each.result_for(is_method, types)) is not None]
+        """Return the result type of a call."""
+        results = [result for signature in signatures if (result := signature.result_for(is_method, types)) is not None]
         if not results:
             listed = ", ".join(map(str, types[1:] if is_method else types))
             on = f"{types[0]}.({listed})" if is_method else f"({listed})"
@@ -331,7 +333,7 @@ class _Checker:
         return results[0] if all(result == results[0] for result in results) else DYN
 
     def _check_constant(self, name: str, node: FunctionCall) -> None:
-        """Check a constant that will be read when the expression is evaluated."""
+        """Validate a constant that the evaluation will parse."""
         argument = node.arguments[-1] if name in _CONSTANT_READERS and node.arguments else None
         if not isinstance(argument, Constant) or not isinstance(argument.value, str):
             return

@@ -1,4 +1,4 @@
-"""Expressions ready to run: read and checked once, evaluated for many objects."""
+"""CEL programs: expressions parsed and checked once, and evaluated for many objects."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from batkube.api.cel.values import CelError
 
 
 class CelProgram:
-    """An expression of CEL, parsed and checked, that can be evaluated again and again."""
+    """A parsed and checked CEL expression that can be evaluated repeatedly."""
 
     def __init__(self, text: str, scope: Scope) -> None:
-        """Read and check `text`; raises SourceError if it is wrong, Unsupported if it is beyond this interpreter."""
+        """Parse and check `text`; raises SourceError if it is invalid, Unsupported if a feature is missing here."""
         self._meter = CostMeter()
         try:
             self._tree = parse(text)
@@ -33,7 +33,7 @@ class CelProgram:
             raise SourceError(text, [(NO_POSITION, TOO_DEEP)]) from None
 
     def __call__(self, variables: dict[str, Any]) -> Value:
-        """Return the value for given variables; raises CelError, or CostExceeded if it takes too much."""
+        """Evaluate the expression; raises CelError, or CostExceeded."""
         self._meter.spent = 0
         try:
             return self._evaluate(variables)
@@ -41,7 +41,7 @@ class CelProgram:
             raise CelError(TOO_DEEP) from None
 
     def cost_max(self, root: SizeLimits) -> int:
-        """Return what an evaluation can cost, for variables as large as they may be."""
+        """Return the maximum cost of an evaluation, for variables of the maximum size."""
         try:
             return estimate_cost(self._tree, self._types, root)
         except RecursionError:
@@ -49,12 +49,12 @@ class CelProgram:
 
     @property
     def last_cost(self) -> int:
-        """What the last evaluation cost."""
+        """The cost of the last evaluation."""
         return self._meter.spent
 
 
 def _identifiers(part: Value) -> Iterator[str]:
-    """Yield the names that an expression uses."""
+    """Yield the identifiers in an expression."""
     if isinstance(part, Identifier):
         yield part.name
     elif isinstance(part, tuple):

@@ -1,8 +1,7 @@
-"""The types of CEL, and what functions take and give.
+"""The types of CEL, and the signatures of functions.
 
-Signatures are written as people write them: `string.(string) -> bool` for a method, `(list(A)) -> A` for a function; a
-capital letter stands for any type, the same in all its places. `dyn` is a type that is not known before the evaluation,
-and fits everywhere.
+Signatures are written `string.(string) -> bool` for a method, `(list(A)) -> A` for a function. A capital letter is a
+type parameter. `dyn` is a type that is unknown before the evaluation, and is compatible with every type.
 """
 
 from __future__ import annotations
@@ -18,13 +17,13 @@ _SIGNATURE = re.compile(r"(?:(?P<target>.+?)\.)?\((?P<arguments>.*)\) -> (?P<res
 
 
 class CelType(msgspec.Struct, frozen=True):
-    """A type: a name, the types it is made of, and the fields of an object."""
+    """A type: its name, type arguments, and the fields of an object."""
 
     name: str
     parameters: tuple[CelType, ...] = ()
-    #: Of an object; two objects are of the same type only if they are the same dictionary.
+    #: Of an object; two object types are equal only if they share the same dictionary.
     fields: dict[str, CelType] | None = None
-    #: Of `dyn`: nothing is known because nothing is there, as of the items of `[]`; anything may take its place.
+    #: Of `dyn`: the element type of an empty literal such as `[]`, which is compatible with any type.
     is_unknown: bool = False
 
     def __str__(self) -> str:
@@ -33,52 +32,52 @@ class CelType(msgspec.Struct, frozen=True):
 
 DYN, INT, DOUBLE, TEXT, BOOL, NULL = map(CelType, ("dyn", "int", "double", "string", "bool", "null"))
 AUTHORIZER = "kubernetes.authorization.Authorizer"
-"""The type of a variable that real CEL has functions for and this interpreter has not."""
+"""The type of the variable `authorizer`, whose functions this interpreter does not support."""
 UNKNOWN_ELEMENT = CelType("dyn", is_unknown=True)
-"""The type of the items of an empty list."""
+"""The element type of an empty list."""
 
-#: What is a message in Go, so that null may stand in its place.
+#: Types that are messages in Go, and so may be null.
 _NULLABLE = frozenset(("object", "duration", "timestamp", "list", "map"))
 
 
 def list_type(items: CelType) -> CelType:
-    """Return the type of a list."""
+    """Return a list type."""
     return CelType("list", (items,))
 
 
 def map_type(values: CelType, keys: CelType = TEXT) -> CelType:
-    """Return the type of a map."""
+    """Return a map type."""
     return CelType("map", (keys, values))
 
 
 def parse_type(text: str) -> CelType:
-    """Read a type such as `map(string, A)`."""
+    """Parse a type such as `map(string, A)`."""
     kind, rest = _parse_tokens(_tokens(text))
     assert not rest, f"{text} is not a type"
     return kind
 
 
-def _parse_tokens(words: list[str]) -> tuple[CelType, list[str]]:
-    name, *rest = words
+def _parse_tokens(tokens: list[str]) -> tuple[CelType, list[str]]:
+    name, *remaining = tokens
     parts = []
-    if rest[:1] == ["("]:
-        while rest[0] != ")":
-            part, rest = _parse_tokens(rest[1:])
+    if remaining[:1] == ["("]:
+        while remaining[0] != ")":
+            part, remaining = _parse_tokens(remaining[1:])
             parts.append(part)
-        rest = rest[1:]
-    return CelType(name, tuple(parts)), rest
+        remaining = remaining[1:]
+    return CelType(name, tuple(parts)), remaining
 
 
 class Signature(NamedTuple):
-    """What a function takes and gives."""
+    """The parameter types and the result type of a function."""
 
     is_method: bool
-    #: The target of a method is its first parameter.
+    #: The receiver of a method is its first parameter.
     parameters: tuple[CelType, ...]
     result: CelType
 
     def result_for(self, is_method: bool, types: list[CelType]) -> CelType | None:
-        """Return what the function gives for arguments of these types; None if it is not for them."""
+        """Return the result type for arguments of these types; None if they do not match."""
         if is_method is not self.is_method or len(types) != len(self.parameters):
             return None
         bound: dict[str, CelType] = {}
@@ -88,7 +87,7 @@ class Signature(NamedTuple):
 
 
 def parse_signature(text: str) -> Signature:
-    """Read a signature such as `string.(string) -> bool`."""
+    """Parse a signature such as `string.(string) -> bool`."""
     match = _SIGNATURE.fullmatch(text)
     assert match is not None, f"{text} is not a signature"
     arguments = parse_type(f"of({match['arguments']})").parameters if match["arguments"] else ()
@@ -101,25 +100,26 @@ def _is_nullable(kind: CelType) -> bool:
 
 
 def _is_assignable(actual: CelType, wanted: CelType, bound: dict[str, CelType]) -> bool:
-    """Return whether a value of one type may stand where another is wanted; binds the letters in `wanted`."""
+    """Return whether a value of type `actual` is assignable to `wanted`; binds the type parameters in `wanted`."""
     if _is_variable(wanted.name):
-        known = bound.get(wanted.name)
-        if known is None or known.name == "dyn" or (known.name == "null" and _is_nullable(actual)):
+        binding = bound.get(wanted.name)
+        if binding is None or binding.name == "dyn" or (binding.name == "null" and _is_nullable(actual)):
             bound[wanted.name] = actual
             return True
-        bound[wanted.name] = _resolve_unknown(known, actual)
-        return _is_assignable(actual, known, bound)
+        bound[wanted.name] = _resolve_unknown(binding, actual)
+        return _is_assignable(actual, binding, bound)
     if "dyn" in (actual.name, wanted.name) or (actual.name == "null" and _is_nullable(wanted)):
         return True
     if actual.name != wanted.name or actual.fields is not wanted.fields:
         return False
     return all(
-        _is_assignable(one, other, bound) for one, other in zip(actual.parameters, wanted.parameters, strict=False)
+        _is_assignable(first, second, bound)
+        for first, second in zip(actual.parameters, wanted.parameters, strict=False)
     )
 
 
 def _resolve_unknown(known: CelType, actual: CelType) -> CelType:
-    """Return a type with what another one of its form knows of the items of empty lists."""
+    """Return a type whose unknown element types are resolved by another type of the same form."""
     if known.is_unknown:
         return actual
     if not known.parameters or known.name != actual.name:

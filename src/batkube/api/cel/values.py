@@ -1,7 +1,7 @@
-"""The values of CEL, as far as Python's own do not stand for them.
+"""The values of CEL that have no equivalent in Python.
 
-int, float, str, bytes, bool, None, list and dict are themselves; a `uint` is `lexing.Unsigned`. Lists of type set and
-map compare without regard to order, as their schema says (Kubernetes: apiserver/pkg/cel/common/valuesunstructured.go).
+int, float, str, bytes, bool, None, list and dict stand for themselves; a `uint` is a `syntax.lexer.Unsigned`. Lists of
+type set and map compare without regard to order (Kubernetes: apiserver/pkg/cel/common/valuesunstructured.go).
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ _UINT_RANGE = range(2**64)
 
 
 class CelError(Exception):
-    """The evaluation failed, as in `no such key: x`."""
+    """The evaluation failed, for example with `no such key: x`."""
 
 
 NO_OVERLOAD = "no such overload"
 
 
 class CelDuration(msgspec.Struct, frozen=True, order=True):
-    """A length of time."""
+    """A duration, in nanoseconds."""
 
     ns: int
 
@@ -40,7 +40,7 @@ class Timestamp(msgspec.Struct, frozen=True, order=True):
 
 
 class CelOptional(msgspec.Struct, frozen=True):
-    """CEL's `optional`: a value, or none."""
+    """CEL's `optional`: a value or none."""
 
     has_value: bool
     value: Any = None
@@ -56,11 +56,11 @@ class TypeName(msgspec.Struct, frozen=True):
 
 
 class CelObject(dict[str, Any]):
-    """An object with properties: its fields are known, and one that is null is absent."""
+    """An object with properties: its fields are declared, and a null field is absent."""
 
 
 class CelMessage(dict[str, Any]):
-    """A message that an expression made, `Object.spec{…}`: its fields, and the name of its type."""
+    """A message that an expression creates, `Object.spec{…}`: its fields and its type name."""
 
     def __init__(self, name: str, fields: dict[str, Any]) -> None:
         super().__init__(fields)
@@ -68,7 +68,7 @@ class CelMessage(dict[str, Any]):
 
 
 class NamedFormat(msgspec.Struct, frozen=True):
-    """A format that texts can be validated against."""
+    """A named format, against which strings can be validated."""
 
     validate: Callable[[str], tuple[str, ...]]
 
@@ -77,10 +77,10 @@ class SetList(list[Any]):
     """A list of type set."""
 
     def __add__(self, other: Iterable[Any]) -> SetList:
-        result, known = SetList(self), {hash_key(item) for item in self}
+        result, keys = SetList(self), {hash_key(item) for item in self}
         for item in other:
-            if (key := hash_key(item)) not in known:
-                known.add(key)
+            if (key := hash_key(item)) not in keys:
+                keys.add(key)
                 result.append(item)
         return result
 
@@ -93,7 +93,7 @@ class MapList(list[Any]):
         self.keys = keys
 
     def key_of(self, item: Value) -> tuple[Any, ...]:
-        """Return what tells an item from others."""
+        """Return the values of the item's map keys."""
         return tuple(hash_key(item.get(key)) for key in self.keys)
 
     def __add__(self, other: Iterable[Any]) -> MapList:
@@ -149,7 +149,7 @@ def is_number(value: Value) -> bool:
 
 
 def equal(left: Value, right: Value) -> bool:
-    """Return whether two values are equal; values of different types are not, but numbers are compared as numbers."""
+    """Return whether two values are equal; values of different types are not, but numbers compare across types."""
     if isinstance(left, bool) or isinstance(right, bool):
         return left is right
     if isinstance(left, list) and isinstance(right, list):
@@ -166,7 +166,7 @@ def equal(left: Value, right: Value) -> bool:
 
 
 def hash_key(value: Value) -> Hashable:
-    """Return something that is the same for equal values, to look them up by."""
+    """Return a hashable key that is the same for equal values."""
     if isinstance(value, bool):
         return ("bool", value)
     if isinstance(value, list):
@@ -181,8 +181,8 @@ def _equal_lists(left: list[Any], right: list[Any]) -> bool:
     if len(left) != len(right):
         return False
     if isinstance(left, SetList):
-        known = {hash_key(item) for item in left}
-        return all(hash_key(item) in known for item in right)
+        keys = {hash_key(item) for item in left}
+        return all(hash_key(item) in keys for item in right)
     if isinstance(left, MapList):
         by_key = {left.key_of(item): item for item in left}
         return all(left.key_of(item) in by_key and equal(by_key[left.key_of(item)], item) for item in right)
@@ -190,12 +190,12 @@ def _equal_lists(left: list[Any], right: list[Any]) -> bool:
 
 
 def contains(items: Iterable[Any], wanted: Value) -> bool:
-    """Return whether an equal value is among `items`."""
+    """Return whether `items` contains an equal value."""
     return any(equal(item, wanted) for item in items)
 
 
 def checked_integer(number: int, like: Value) -> int:
-    """Return the result of a calculation with integers; raises CelError if it does not fit."""
+    """Return the result of integer arithmetic; raises CelError on overflow of the type of `like`."""
     if isinstance(like, Unsigned):
         if number not in _UINT_RANGE:
             raise CelError("unsigned integer overflow")

@@ -1,1 +1,1 @@
-"""Custom resources: definitions, the kinds they make, and what is done to instances before they are stored."""
+"""Custom resources: CustomResourceDefinitions, the kinds that they define, and their objects."""

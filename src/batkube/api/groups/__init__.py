@@ -1,1 +1,1 @@
-"""The built-in kinds, by group as upstream has them: defaults, checks, columns, warnings and strategy of each."""
+"""The built-in kinds by API group: defaults, validation, columns, warnings and strategy of each kind."""

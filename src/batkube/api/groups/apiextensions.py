@@ -1,4 +1,4 @@
-"""How definitions of custom resources are written; all else about them is in `api.custom`."""
+"""The strategy of CustomResourceDefinitions; everything else about them is in `api.custom`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from batkube.api.groups.kind_model.kind import Kind
 from batkube.api.groups.kind_model.strategy import PROTECTED_FIELDS, SPEC, with_generation
 
-#: What is special about each kind, by its name in the store.
+#: The kinds with special behaviour, by storage name.
 KINDS: Mapping[str, Kind] = {
     "customresourcedefinitions.apiextensions.k8s.io": Kind(
         strategy=with_generation(SPEC, keeps=PROTECTED_FIELDS, unconditional=False),

@@ -1,6 +1,6 @@
-"""API services: which server answers for a group and version. Kubernetes: kube-aggregator/pkg/apis/apiregistration.
+"""APIServices: which server serves a group and version. Kubernetes: kube-aggregator/pkg/apis/apiregistration.
 
-They are kept, and nobody is asked to serve anything: what this server serves itself is always available.
+They are stored, but requests are never proxied to other servers. Local APIServices are always available.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _GROUP_PRIORITY_MAX, _VERSION_PRIORITY_MAX = 20_000, 1_000
 
 
 def set_api_service_defaults(obj: dict[str, Any]) -> None:
-    """A server that is asked for a group listens where servers do."""
+    """Set the default port of the service reference."""
     service = ensure_struct(obj, "spec").get("service")
     if service is not None:
         service.setdefault("port", 443)
@@ -40,7 +40,7 @@ def set_api_service_defaults(obj: dict[str, Any]) -> None:
 
 
 def prepare_api_service_create(service: dict[str, Any], context: StrategyContext) -> None:
-    """What this server serves itself is always available."""
+    """Set the condition Available of a local APIService."""
     if (service.get("spec") or {}).get("service") is None:
         condition = {
             "type": "Available",
@@ -56,7 +56,7 @@ def prepare_api_service_create(service: dict[str, Any], context: StrategyContext
 
 
 def validate_api_service(value: Object, problems: Problems) -> None:
-    """Check a service: its name tells what it serves, and a local one needs no certificates (ValidateAPIService)."""
+    """Check an APIService: its name is derived from group and version; a local one has no CA (ValidateAPIService)."""
     spec = value.get("spec") or {}
     group, version = spec.get("group", ""), spec.get("version", "")
     required = f"{version}.{group}"
@@ -79,7 +79,7 @@ def validate_api_service(value: Object, problems: Problems) -> None:
 
 
 def _check_service_reference(spec: Mapping[str, Any], problems: Problems) -> None:
-    """Check how the server of a group is reached and trusted."""
+    """Check the service reference and the CA bundle."""
     service, bundle, skips = spec.get("service"), spec.get("caBundle"), spec.get("insecureSkipTLSVerify", False)
     if service is None:
         if bundle:
@@ -99,7 +99,7 @@ def _check_service_reference(spec: Mapping[str, Any], problems: Problems) -> Non
 
 
 def validate_api_service_status_update(new: Object, old: Object, problems: Problems) -> None:
-    """Check what is reported of a service."""
+    """Check the status of an APIService."""
     validate_metadata_update(new, old, problems)
     for index, condition in enumerate((new.get("status") or {}).get("conditions") or ()):
         if condition.get("status", "") not in _STATUSES:
@@ -114,14 +114,16 @@ def api_service_cells(value: KubeObject, now: Instant) -> list[Any]:
     spec, conditions = value.get("spec") or {}, (value.get("status") or {}).get("conditions") or ()
     service = spec.get("service")
     by = "Local" if service is None else f"{service.get('namespace', '')}/{service.get('name', '')}"
-    told = next((one for one in conditions if one.get("type") == "Available"), {"status": "Unknown"})
-    status = told.get("status", "")
-    if status != "True" and told.get("reason"):
-        status = f"{status} ({told['reason']})"
+    available = next(
+        (condition for condition in conditions if condition.get("type") == "Available"), {"status": "Unknown"}
+    )
+    status = available.get("status", "")
+    if status != "True" and available.get("reason"):
+        status = f"{status} ({available['reason']})"
     return [value["metadata"].get("name", ""), by, status, age(value, now)]
 
 
-#: What is special about each kind, by its name in the store.
+#: The kinds with special behaviour, by storage name.
 KINDS: Mapping[str, Kind] = {
     "apiservices.apiregistration.k8s.io": Kind(
         defaults={"v1": set_api_service_defaults},

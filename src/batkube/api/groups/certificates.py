@@ -1,4 +1,4 @@
-"""Requests for certificates: who makes them, and who approves and signs.
+"""CertificateSigningRequests and trust bundles: creation, approval and signing.
 
 Kubernetes: pkg/apis/certificates and pkg/registry/certificates.
 """
@@ -57,7 +57,7 @@ _pem_type = re.compile(rb"-----BEGIN ([^-\n]*)-----\s.*?-----END \1-----", re.DO
 
 
 def prepare_signing_request_create(request: dict[str, Any], context: StrategyContext) -> None:
-    """A request tells who makes it, whatever it says itself."""
+    """Record the user who created the request, whatever the request says."""
     spec = request["spec"]
     for name in ("username", "uid", "groups", "extra"):
         spec.pop(name, None)
@@ -70,33 +70,37 @@ def prepare_signing_request_create(request: dict[str, Any], context: StrategyCon
 
 
 def prepare_approval_update(request: dict[str, Any], old: dict[str, Any], context: StrategyContext) -> None:
-    """Date the conditions that are new; those that were there keep their time."""
+    """Set lastUpdateTime of new conditions; existing conditions keep theirs."""
     now = rfc3339(context.now)
     live = (old.get("status") or {}).get("conditions") or ()
     for condition in (request.get("status") or {}).get("conditions") or ():
         if not condition.get("lastUpdateTime"):
             condition["lastUpdateTime"] = now
         if not condition.get("lastTransitionTime"):
-            same = [each for each in live if all(each.get(key) == condition.get(key) for key in ("type", "status"))]
+            same = [
+                candidate
+                for candidate in live
+                if all(candidate.get(key) == condition.get(key) for key in ("type", "status"))
+            ]
             condition["lastTransitionTime"] = (same and same[0].get("lastTransitionTime")) or now
 
 
 def prepare_signing_request_status_update(
     request: dict[str, Any], old: dict[str, Any], context: StrategyContext
 ) -> None:
-    """A status write neither approves nor denies; validation refuses one that tries."""
+    """Keep the approval in a status update; validation rejects an update that changes it."""
     conditions = (request.get("status") or {}).get("conditions") or []
     before = (old.get("status") or {}).get("conditions") or ()
-    for decided in ("Approved", "Denied"):
-        places = [index for index, each in enumerate(conditions) if each.get("type") == decided]
-        known = [each for each in before if each.get("type") == decided]
-        if len(places) == len(known):
-            for index, condition in zip(places, known, strict=True):
+    for kind in ("Approved", "Denied"):
+        indexes = [index for index, item in enumerate(conditions) if item.get("type") == kind]
+        old_conditions = [item for item in before if item.get("type") == kind]
+        if len(indexes) == len(old_conditions):
+            for index, condition in zip(indexes, old_conditions, strict=True):
                 conditions[index] = condition
     prepare_approval_update(request, old, context)
 
 
-# Checks
+# Validation
 
 
 def _any_name_rule(name: str, prefix: bool) -> ErrorMessages:
@@ -185,7 +189,7 @@ def _conditions_of_type(request: Object, kind: str) -> list[Mapping[str, Any]]:
 
 
 def _update_validator(*, approves: bool = False, signs: bool = False) -> ValidateUpdate:
-    """Return the check of a change by somebody who may approve, or sign, or neither."""
+    """Return the check of an update that may approve, or sign, or neither."""
 
     def update(new: Object, old: Object, problems: Problems) -> None:
         _validate_signing_request(new, problems)
@@ -200,7 +204,7 @@ def _update_validator(*, approves: bool = False, signs: bool = False) -> Validat
             elif len(now) == len(then) and now != then:
                 difference = go_difference("[]certificates.CertificateSigningRequestCondition", then, now)
                 problems.forbidden(path, f'updates may not modify a condition of type "{kind}"\n{difference}')
-        issued, before = (one.get("status", {}).get("certificate") for one in (new, old))
+        issued, before = (csr.get("status", {}).get("certificate") for csr in (new, old))
         if issued != before:
             if not signs:
                 problems.forbidden("status.certificate", "updates may not set certificate content")
@@ -217,25 +221,25 @@ def _update_validator(*, approves: bool = False, signs: bool = False) -> Validat
 def certificate_request_cells(value: KubeObject, now: Instant) -> list[Any]:
     """Return the cells of a CertificateSigningRequest."""
     spec = value.get("spec", {})
-    wanted = spec.get("expirationSeconds")
+    seconds = spec.get("expirationSeconds")
     return [
         value["metadata"].get("name", ""),
         age(value, now),
         spec.get("signerName") or NONE,
         spec.get("username", ""),
-        NONE if wanted is None else human_duration(wanted * NANOSECONDS_PER_SECOND),
+        NONE if seconds is None else human_duration(seconds * NANOSECONDS_PER_SECOND),
         _certificate_status(value.get("status", {})),
     ]
 
 
 def _certificate_status(status: Mapping[str, Any]) -> str:
     types = {condition.get("type") for condition in status.get("conditions") or ()}
-    words = ["Denied" if "Denied" in types else "Approved" if "Approved" in types else "Pending"]
+    states = ["Denied" if "Denied" in types else "Approved" if "Approved" in types else "Pending"]
     if "Failed" in types:
-        words.append("Failed")
+        states.append("Failed")
     if status.get("certificate"):
-        words.append("Issued")
-    return ",".join(words)
+        states.append("Issued")
+    return ",".join(states)
 
 
 def trust_bundle_cells(value: KubeObject, now: Instant) -> list[Any]:
@@ -249,11 +253,11 @@ def pod_certificate_request_cells(value: KubeObject, now: Instant) -> list[Any]:
     for condition in value.get("status", {}).get("conditions") or ():
         if condition.get("type") in ("Issued", "Denied", "Failed"):
             state = condition["type"]
-    words = (spec.get(field, "") for field in ("podName", "serviceAccountName", "nodeName", "signerName"))
-    return [value["metadata"].get("name", ""), *words, state]
+    names = (spec.get(field, "") for field in ("podName", "serviceAccountName", "nodeName", "signerName"))
+    return [value["metadata"].get("name", ""), *names, state]
 
 
-#: What is special about each kind, by its name in the store.
+#: The kinds with special behaviour, by storage name.
 KINDS: Mapping[str, Kind] = {
     "certificatesigningrequests.certificates.k8s.io": Kind(
         strategy=Strategy(

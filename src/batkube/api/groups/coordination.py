@@ -1,4 +1,4 @@
-"""Leases and candidates for them. Kubernetes: pkg/apis/coordination and pkg/registry/coordination."""
+"""Leases and LeaseCandidates. Kubernetes: pkg/apis/coordination and pkg/registry/coordination."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _OLDEST = "OldestEmulationVersion"
 _is_version = re.compile(r"(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)([-+][0-9A-Za-z.+-]+)?").fullmatch
 
 
-# Checks
+# Validation
 
 
 def _check_lease_spec(value: Object, problems: Problems) -> None:
@@ -110,11 +110,11 @@ def lease_cells(value: KubeObject, now: Instant) -> list[Any]:
 def lease_candidate_cells(value: KubeObject, now: Instant) -> list[Any]:
     """Return the cells of a LeaseCandidate."""
     spec = value.get("spec", {})
-    words = (spec.get(field, "") for field in ("leaseName", "binaryVersion", "emulationVersion"))
-    return [value["metadata"].get("name", ""), *words, age(value, now)]
+    fields = (spec.get(field, "") for field in ("leaseName", "binaryVersion", "emulationVersion"))
+    return [value["metadata"].get("name", ""), *fields, age(value, now)]
 
 
-#: What is special about each kind, by its name in the store.
+#: The kinds with special behaviour, by storage name.
 KINDS: Mapping[str, Kind] = {
     "leasecandidates.coordination.k8s.io": Kind(
         rules=ValidationRules(_validate_candidate, _validate_candidate_update),

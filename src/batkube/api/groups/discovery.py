@@ -1,4 +1,4 @@
-"""Endpoint slices. Kubernetes: pkg/apis/discovery and pkg/registry/discovery."""
+"""EndpointSlices. Kubernetes: pkg/apis/discovery and pkg/registry/discovery."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ _ADDRESS_TYPES = ("FQDN", "IPv4", "IPv6")
 
 
 def set_endpoint_slice_defaults(obj: dict[str, Any]) -> None:
-    """Name and protocol of every port."""
+    """Set the defaults of name and protocol of every port."""
     for port in list_items(obj, "ports"):
         fill_absent(port, _ENDPOINT_PORT)
 
 
-# Checks
+# Validation
 
 
 def _validate_slice(value: Object, problems: Problems, before: object = None) -> None:
@@ -163,7 +163,7 @@ def endpoint_slice_cells(value: KubeObject, now: Instant) -> list[Any]:
 
 
 def endpoint_slice_warnings(endpoint_slice: Mapping[str, Any]) -> list[str]:
-    """A new slice of endpoints: names instead of addresses are out of fashion."""
+    """Return the warnings for a new EndpointSlice: the address type FQDN is deprecated."""
     warnings = []
     if endpoint_slice.get("addressType") == "FQDN":
         warnings.append("spec.addressType: FQDN endpoints are deprecated")
@@ -171,7 +171,7 @@ def endpoint_slice_warnings(endpoint_slice: Mapping[str, Any]) -> list[str]:
 
 
 def slice_address_warnings(endpoint_slice: Mapping[str, Any]) -> list[str]:
-    """Warn of addresses in a form that will be refused one day."""
+    """Return the warnings for addresses in a format that will become invalid."""
     if is_managed_by(endpoint_slice, _SLICE_CONTROLLERS):
         return []
     return [
@@ -181,7 +181,7 @@ def slice_address_warnings(endpoint_slice: Mapping[str, Any]) -> list[str]:
     ]
 
 
-#: What is special about each kind, by its name in the store.
+#: The kinds with special behaviour, by storage name.
 KINDS: Mapping[str, Kind] = {
     "endpointslices.discovery.k8s.io": Kind(
         defaults={"v1": set_endpoint_slice_defaults},

@@ -1,4 +1,4 @@
-"""Events, of the core group and of events.k8s.io, which asks for more: one object, two sets of names.
+"""Events of the core group and of events.k8s.io: the same objects with different field names and stricter rules.
 
 Kubernetes: pkg/apis/core/validation/events.go, pkg/apis/events/v1/conversion.go.
 """
@@ -20,7 +20,7 @@ from batkube.cluster.store import KubeObject
 from batkube.kernel.instants import Instant
 
 _NAMESPACE_MISMATCH = "does not match event.namespace"
-#: What cannot change, in the order of the checks (which look at the reason twice), with the Go type messages show.
+#: The immutable fields in the order of the checks (which check the reason twice), with the Go types of messages.
 _IMMUTABLE_FIELDS = (
     ("involvedObject", "core.ObjectReference"),
     ("reason", "string"),
@@ -37,7 +37,7 @@ _IMMUTABLE_FIELDS = (
     ("reportingController", "string"),
     ("reportingInstance", "string"),
 )
-#: Fields that the two have under different names: core, events.k8s.io.
+#: Fields with different names in the two groups: core, events.k8s.io.
 _FIELD_NAMES = (
     ("involvedObject", "regarding"),
     ("message", "note"),
@@ -49,15 +49,15 @@ _FIELD_NAMES = (
 )
 _CORE_NAMES = {new: core for core, new in _FIELD_NAMES}
 _EVENTS_NAMES = dict(_FIELD_NAMES)
-#: Fields that the core group writes even when they are empty.
+#: Fields that the core group writes even if they are empty.
 _WRITTEN_IN_CORE = ("reportingComponent", "reportingInstance")
 
 
-# Checks
+# Validation
 
 
 def _check_legacy(event: Object, reporter: str, problems: Problems) -> None:
-    """Check what was always checked (Kubernetes: legacyValidateEvent)."""
+    """Run the checks that older events must pass, too (Kubernetes: legacyValidateEvent)."""
     namespace = event["metadata"].get("namespace", "")
     involved = (event.get("involvedObject") or {}).get("namespace", "")
     if event.get("eventTime") is None:
@@ -132,7 +132,7 @@ def _validate_event_update(new: Object, old: Object, problems: Problems) -> None
 
 
 def event_cells(event: KubeObject, now: Instant) -> list[Any]:
-    """Return the cells of an Event, given as core/v1 or as events.k8s.io/v1, which names most fields differently."""
+    """Return the cells of an Event of core/v1 or events.k8s.io/v1, which have different field names."""
     target = event.get("involvedObject") or event.get("regarding") or {}
     source = event.get("source") or event.get("deprecatedSource") or {}
     first, last, count = _event_times(event, now)
@@ -154,7 +154,7 @@ def event_cells(event: KubeObject, now: Instant) -> list[Any]:
 
 
 def _event_times(event: KubeObject, now: Instant) -> tuple[str, str, int]:
-    """Return how long ago an event was first and last seen, and how often."""
+    """Return the times since an event was first and last seen, and its count."""
     first_time = event.get("firstTimestamp") or event.get("deprecatedFirstTimestamp") or event.get("eventTime")
     last_time = event.get("lastTimestamp") or event.get("deprecatedLastTimestamp") or first_time
     count = event.get("count") or event.get("deprecatedCount") or 1
@@ -168,7 +168,7 @@ def _event_times(event: KubeObject, now: Instant) -> tuple[str, str, int]:
 
 
 def to_core(event: KubeObject) -> dict[str, Any]:
-    """Return an event of events.k8s.io as one of the core group."""
+    """Convert an event of events.k8s.io to the core group."""
     converted = {_CORE_NAMES.get(name, name): value for name, value in event.items()}
     for name in _WRITTEN_IN_CORE:
         converted.setdefault(name, "")
@@ -176,7 +176,7 @@ def to_core(event: KubeObject) -> dict[str, Any]:
 
 
 def from_core(event: KubeObject) -> dict[str, Any]:
-    """Return an event of the core group as one of events.k8s.io."""
+    """Convert an event of the core group to events.k8s.io."""
     return {
         _EVENTS_NAMES.get(name, name): value
         for name, value in event.items()
@@ -184,7 +184,7 @@ def from_core(event: KubeObject) -> dict[str, Any]:
     }
 
 
-#: What is special about each kind, by its name in the store.
+#: The kinds with special behaviour, by storage name.
 KINDS: Mapping[str, Kind] = {
     "events": Kind(
         strategy=Strategy(allow_create_on_update=True, default_propagation=UNSUPPORTED),

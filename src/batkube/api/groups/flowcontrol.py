@@ -1,4 +1,4 @@
-"""Priority and fairness of requests: flow schemas and priority levels.
+"""API priority and fairness: FlowSchemas and PriorityLevelConfigurations.
 
 Kubernetes: pkg/apis/flowcontrol and pkg/registry/flowcontrol.
 """
@@ -36,12 +36,12 @@ _QUEUING: Defaults = {"queues": 64, "handSize": 8, "queueLengthLimit": 50}
 
 
 def set_flow_schema_defaults(obj: dict[str, Any]) -> None:
-    """A flow schema without precedence is asked late, after those that say how early they come."""
+    """Set the default matching precedence."""
     fill_empty(ensure_struct(obj, "spec"), {"matchingPrecedence": 1000})
 
 
 def set_priority_level_defaults(obj: dict[str, Any]) -> None:
-    """A priority level has a share of the server's seats and queues to wait in, even if it says neither."""
+    """Set the default concurrency shares and queuing of a priority level."""
     spec = obj.get("spec") or {}
     if spec.get("exempt") is not None:
         fill_absent(spec["exempt"], _EXEMPT)
@@ -53,7 +53,7 @@ def set_priority_level_defaults(obj: dict[str, Any]) -> None:
             fill_empty(queuing, _QUEUING)
 
 
-# Checks
+# Validation
 
 
 def _check_schema_spec(spec: Mapping[str, Any], name: str, problems: Problems) -> None:
@@ -82,15 +82,15 @@ def _check_rule(rule: Mapping[str, Any], path: str, problems: Problems) -> None:
         _check_subject(subject, f"{path}.subjects[{index}]", problems)
     if not subjects:
         problems.required(f"{path}.subjects", "subjects must contain at least one value")
-    resources, others = rule.get("resourceRules") or (), rule.get("nonResourceRules") or ()
-    if not resources and not others:
+    resources, url_rules = rule.get("resourceRules") or (), rule.get("nonResourceRules") or ()
+    if not resources and not url_rules:
         problems.required(path, "at least one of resourceRules and nonResourceRules has to be non-empty")
     for index, resource in enumerate(resources):
         _check_resource_rule(resource, f"{path}.resourceRules[{index}]", problems)
-    for index, other in enumerate(others):
+    for index, url_rule in enumerate(url_rules):
         at = f"{path}.nonResourceRules[{index}]"
-        _check_verbs(other.get("verbs") or [], at, problems)
-        _check_urls(other.get("nonResourceURLs") or [], f"{at}.nonResourceURLs", problems)
+        _check_verbs(url_rule.get("verbs") or [], at, problems)
+        _check_urls(url_rule.get("nonResourceURLs") or [], f"{at}.nonResourceURLs", problems)
 
 
 def _check_subject(subject: Mapping[str, Any], path: str, problems: Problems) -> None:
@@ -129,12 +129,12 @@ def _check_verbs(verbs: list[str], path: str, problems: Problems) -> None:
 
 def _check_resource_rule(rule: Mapping[str, Any], path: str, problems: Problems) -> None:
     _check_verbs(rule.get("verbs") or [], path, problems)
-    for field, one, others in (("apiGroups", "api group", "api groups"), ("resources", "resource", "resources")):
+    for field, singular, plural in (("apiGroups", "api group", "api groups"), ("resources", "resource", "resources")):
         values = rule.get(field) or []
         if not values:
-            problems.required(f"{path}.{field}", f"resource rules must supply at least one {one}")
+            problems.required(f"{path}.{field}", f"resource rules must supply at least one {singular}")
         elif len(values) > 1 and "*" in values:
-            problems.invalid(f"{path}.{field}", values, f"if '*' is present, must not specify other {others}")
+            problems.invalid(f"{path}.{field}", values, f"if '*' is present, must not specify other {plural}")
     namespaces = rule.get("namespaces") or []
     if not namespaces and not rule.get("clusterScope"):
         detail = "resource rules that are not cluster scoped must supply at least one namespace"
@@ -269,7 +269,7 @@ def _check_queuing(queuing: Mapping[str, Any], path: str, problems: Problems) ->
 
 
 def _shuffle_shard_entropy_bits(deck: int, hand: int) -> int:
-    """Return how many bits it takes to deal a hand from a deck (apiserver/pkg/util/shufflesharding)."""
+    """Return the entropy in bits of a hand dealt from a deck (apiserver/pkg/util/shufflesharding)."""
     return math.ceil(math.log2(deck) * hand)
 
 
@@ -291,12 +291,12 @@ def flow_schema_cells(value: KubeObject, now: Instant) -> list[Any]:
         spec.get("matchingPrecedence", 0),
         NONE if method is None else method.get("type", ""),
         age(value, now),
-        next((part.get("status", "") for part in conditions if part.get("type") == "Dangling"), "?"),
+        next((condition.get("status", "") for condition in conditions if condition.get("type") == "Dangling"), "?"),
     ]
 
 
 def flow_schema_sort_key(value: KubeObject) -> tuple[int, str]:
-    """Return what a list of FlowSchemas is sorted by: the one that is asked first comes first."""
+    """Return the sort key in a list of FlowSchemas: by matching precedence, then by name."""
     return value.get("spec", {}).get("matchingPrecedence", 0), value["metadata"].get("name", "")
 
 
@@ -311,7 +311,7 @@ def priority_level_cells(value: KubeObject, now: Instant) -> list[Any]:
     return [value["metadata"].get("name", ""), spec.get("type", ""), shares, *queue_cells, age(value, now)]
 
 
-#: What is special about each kind, by its name in the store.
+#: The kinds with special behaviour, by storage name.
 KINDS: Mapping[str, Kind] = {
     "flowschemas.flowcontrol.apiserver.k8s.io": Kind(
         defaults={"v1": set_flow_schema_defaults},

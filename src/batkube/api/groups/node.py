@@ -1,11 +1,11 @@
-"""Runtime classes. Kubernetes: pkg/apis/node and pkg/registry/node."""
+"""RuntimeClasses. Kubernetes: pkg/apis/node and pkg/registry/node."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from batkube.api.groups.core import deprecated_node_labels
+from batkube.api.groups.core.deprecated_node_labels import DEPRECATED_LABELS
 from batkube.api.groups.core.pods.validation.scheduling import check_tolerations
 from batkube.api.groups.kind_model.kind import Kind, create_warnings_on_update
 from batkube.api.groups.kind_model.strategy import CONDITIONAL_UPSERT
@@ -19,7 +19,7 @@ from batkube.api.validation.rules import Object, ValidationRules, create_then_up
 from batkube.cluster.store import KubeObject
 from batkube.kernel.instants import Instant
 
-# Checks
+# Validation
 
 
 def _validate_runtime_class(value: Object, problems: Problems) -> None:
@@ -63,16 +63,14 @@ def runtime_class_cells(value: KubeObject, now: Instant) -> list[Any]:
 
 
 def runtime_class_warnings(runtime_class: Mapping[str, Any]) -> list[str]:
-    """Node labels by which a runtime class chooses nodes."""
+    """Return the warnings about deprecated node labels in a RuntimeClass's scheduling."""
     chosen = (runtime_class.get("scheduling") or {}).get("nodeSelector") or ()
     return [
-        f"scheduling.nodeSelector: {deprecated_node_labels.DEPRECATED_LABELS[label]}"
-        for label in sorted(chosen)
-        if label in deprecated_node_labels.DEPRECATED_LABELS
+        f"scheduling.nodeSelector: {DEPRECATED_LABELS[label]}" for label in sorted(chosen) if label in DEPRECATED_LABELS
     ]
 
 
-#: What is special about each kind, by its name in the store.
+#: The kinds with special behaviour, by storage name.
 KINDS: Mapping[str, Kind] = {
     "runtimeclasses.node.k8s.io": Kind(
         strategy=CONDITIONAL_UPSERT,

@@ -1,4 +1,4 @@
-"""Disruption budgets. Kubernetes: pkg/apis/policy and pkg/registry/policy."""
+"""PodDisruptionBudgets. Kubernetes: pkg/apis/policy and pkg/registry/policy."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from batkube.kernel.instants import Instant
 _EVICTION_POLICIES = ("AlwaysAllow", "IfHealthyBudget")
 
 
-# Checks
+# Validation
 
 
 def _validate_budget(value: Object, problems: Problems) -> None:
@@ -62,7 +62,7 @@ def disruption_budget_cells(value: KubeObject, now: Instant) -> list[Any]:
     ]
 
 
-#: What is special about each kind, by its name in the store.
+#: The kinds with special behaviour, by storage name.
 KINDS: Mapping[str, Kind] = {
     "poddisruptionbudgets.policy": Kind(
         strategy=with_generation(SPEC, keeps=PROTECTED_FIELDS, unconditional=False),

@@ -1,4 +1,4 @@
-"""Roles and bindings of roles. Kubernetes: pkg/apis/rbac and pkg/registry/rbac."""
+"""Roles and role bindings. Kubernetes: pkg/apis/rbac and pkg/registry/rbac."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ _RBAC = "rbac.authorization.k8s.io"
 
 
 def set_role_binding_defaults(obj: dict[str, Any]) -> None:
-    """Roles, users and groups are of this group; service accounts of the core group."""
+    """Set the API group of the role and of users and groups (RBAC's), and of service accounts (core)."""
     fill_empty(ensure_struct(obj, "roleRef"), {"apiGroup": _RBAC})
     for subject in list_items(obj, "subjects"):
         if subject.get("kind") in ("User", "Group"):
             fill_empty(subject, {"apiGroup": _RBAC})
 
 
-# Checks
+# Validation
 
 
 def _any_name_rule(name: str, prefix: bool) -> ErrorMessages:
-    """Roles may have any name that fits into a URL, be it only a prefix yet."""
+    """Check the name of a role or binding: any valid path segment of a URL."""
     return path_segment(name, False)
 
 
@@ -123,7 +123,7 @@ def _validate_cluster_role_binding(value: Object, problems: Problems) -> None:
 
 
 def _update_validator(check: ValidateCreate) -> ValidateUpdate:
-    """Return the check of a change: what is there is judged twice, as the real server does."""
+    """Return the check of an update: the metadata is checked twice, as in kube-apiserver."""
 
     def update(new: Object, old: Object, problems: Problems) -> None:
         check(new, problems)
@@ -154,7 +154,7 @@ def role_binding_cells(value: KubeObject, now: Instant) -> list[Any]:
     ]
 
 
-#: What is special about each kind, by its name in the store.
+#: The kinds with special behaviour, by storage name.
 KINDS: Mapping[str, Kind] = {
     "clusterrolebindings.rbac.authorization.k8s.io": Kind(
         defaults={"v1": set_role_binding_defaults},

@@ -1,4 +1,4 @@
-"""Priority classes. Kubernetes: pkg/apis/scheduling and pkg/registry/scheduling."""
+"""PriorityClasses. Kubernetes: pkg/apis/scheduling and pkg/registry/scheduling."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _SYSTEM_CLASSES = {"system-cluster-critical": 2 * _HIGHEST, "system-node-critica
 
 
 def set_priority_class_defaults(obj: dict[str, Any]) -> None:
-    """Pods of a class preempt lower ones."""
+    """Set the preemption policy PreemptLowerPriority."""
     fill_absent(obj, {"preemptionPolicy": "PreemptLowerPriority"})
 
 
-# Checks
+# Validation
 
 
 def _validate_priority_class(value: Object, problems: Problems) -> None:
@@ -76,7 +76,7 @@ def priority_class_cells(value: KubeObject, now: Instant) -> list[Any]:
     ]
 
 
-#: What is special about each kind, by its name in the store.
+#: The kinds with special behaviour, by storage name.
 KINDS: Mapping[str, Kind] = {
     "priorityclasses.scheduling.k8s.io": Kind(
         defaults={"v1": set_priority_class_defaults},

@@ -1,4 +1,4 @@
-"""Storage versions and migrations between them, which are printed and otherwise left alone."""
+"""StorageVersions and StorageVersionMigrations, which have columns and no other special behaviour."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ def storage_version_cells(value: KubeObject, now: Instant) -> list[Any]:
 def storage_version_migration_cells(value: KubeObject, now: Instant) -> list[Any]:
     """Return the cells of a StorageVersionMigration."""
     resource = value.get("spec", {}).get("resource", {})
-    words = (resource.get(field, "") for field in ("resource", "version", "group"))
-    return [value["metadata"].get("name", ""), ".".join(words)]
+    parts = (resource.get(field, "") for field in ("resource", "version", "group"))
+    return [value["metadata"].get("name", ""), ".".join(parts)]
 
 
-#: What is special about each kind, by its name in the store.
+#: The kinds with special behaviour, by storage name.
 KINDS: Mapping[str, Kind] = {
     "storageversionmigrations.storagemigration.k8s.io": Kind(
         cells=storage_version_migration_cells,

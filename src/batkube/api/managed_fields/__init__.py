@@ -1,1 +1,1 @@
-"""Who owns which field of an object, and what follows from it when one is applied."""
+"""Field ownership (`metadata.managedFields`) and server-side apply."""

@@ -1,13 +1,14 @@
-"""Sets of fields of an object: who owns what is told in them.
+"""Sets of fields of an object, which record what a manager owns.
 
-A set is kept as the very dictionary that clients see in `metadata.managedFields[].fieldsV1`, a tree of path elements
-(Kubernetes: structured-merge-diff, fieldpath/serialize.go):
+A set is stored as the dictionary that clients see in `metadata.managedFields[].fieldsV1`, a tree of path elements:
 
     {"f:spec": {"f:containers": {'k:{"name":"main"}': {".": {}, "f:image": {}}}}}
 
-An element is a field (`f:name`), the item of a list with these keys (`k:{…}`), the item of a list with this value
-(`v:…`) or at this index (`i:…`). A node that is empty, or holds ".", is in the set itself; other nodes only lead to
-some that are. Sets are never edited once they are made, so that equal ones can be shared by all objects (`shared`).
+An element is a field (`f:name`), a list item by its keys (`k:{…}`), a list item by its value (`v:…`) or by its index
+(`i:…`). A node that is empty, or contains ".", is itself in the set; other nodes only lead to members. Sets are
+immutable, so that all objects can share equal ones (`interned`).
+
+Kubernetes: structured-merge-diff, fieldpath/serialize.go.
 """
 
 from __future__ import annotations
@@ -22,27 +23,27 @@ from batkube.kernel.memo import memoized
 from batkube.kernel.text.go_format import go_quote, go_value
 
 FieldSet = dict[str, Any]
-"""A tree of path elements: each leads to the set of what is below it. The empty dictionary is the empty set."""
+"""A tree of path elements, each with the set below it. The empty dictionary is the empty set."""
 
 LEAF: FieldSet = {}
-"""The node of a path that is in the set and has nothing below it."""
+"""The node of a path that is in the set and has no members below it."""
 
 EMPTY_SET: FieldSet = {}
 """The empty set."""
 
 encode = msgspec.json.Encoder(order="sorted").encode
-"""Writes a set as bytes, the same for equal sets."""
+"""Encodes a set as bytes, which are the same for equal sets."""
 
 _KIND_ORDER = {"f": 0, "k": 1, "v": 2, "i": 3}
 
 
 def is_member(node: FieldSet) -> bool:
-    """Tell whether the path that leads to `node` is itself in the set."""
+    """Return whether the path that leads to `node` is itself in the set."""
     return not node or "." in node
 
 
 def contains(fields: FieldSet, *path: str) -> bool:
-    """Tell whether the path of these elements is in the set."""
+    """Return whether the path of these elements is in the set."""
     node: FieldSet | None = fields
     for element in path:
         node = node.get(element) if node is not None else None
@@ -55,8 +56,8 @@ def union(first: FieldSet, second: FieldSet) -> FieldSet:
         return first or second
     both = dict(first)
     for element, node in second.items():
-        known = both.get(element)
-        both[element] = node if known is None else _node_union(known, node)
+        present = both.get(element)
+        both[element] = node if present is None else _node_union(present, node)
     return both
 
 
@@ -70,7 +71,7 @@ def _node_union(first: FieldSet, second: FieldSet) -> FieldSet:
 
 
 def difference(fields: FieldSet, others: FieldSet) -> FieldSet:
-    """Return the paths of `fields` that are not in `others`; what lies below a path goes its own way."""
+    """Return the paths of `fields` that are not in `others`; each path counts by itself, not with those below it."""
     if not others or not fields:
         return fields
     left = {}
@@ -83,7 +84,7 @@ def difference(fields: FieldSet, others: FieldSet) -> FieldSet:
 
 
 def _node_difference(node: FieldSet, other: FieldSet) -> FieldSet | None:
-    """Return what is left of a node, or None."""
+    """Return what remains of a node, or None."""
     stays = is_member(node) and not is_member(other)
     below = difference({element: child for element, child in node.items() if element != "."}, other)
     if stays:
@@ -112,7 +113,7 @@ def _node_intersection(first: FieldSet, second: FieldSet) -> FieldSet | None:
 
 
 def without(fields: FieldSet, excluded: FieldSet) -> FieldSet:
-    """Return the paths of `fields` that are neither in `excluded` nor below one that is."""
+    """Return the paths of `fields` that are neither in `excluded` nor below a path in it."""
     left = {}
     for element, node in fields.items():
         other = excluded.get(element)
@@ -126,12 +127,12 @@ def without(fields: FieldSet, excluded: FieldSet) -> FieldSet:
 
 
 def _normalized(node: FieldSet) -> FieldSet:
-    """Return the node in its one form: nothing but itself is a leaf."""
+    """Return the node in canonical form: a node without members below it is LEAF."""
     return LEAF if len(node) == 1 and "." in node else node
 
 
 def paths(fields: FieldSet) -> Iterator[tuple[str, ...]]:
-    """Yield every path of the set in the order of the real server: those of one level before those below them."""
+    """Yield every path of the set in kube-apiserver's order: the paths of a level before those below them."""
     ordered = sorted((element for element in fields if element != "."), key=_sort_key)
     for element in ordered:
         if is_member(fields[element]):
@@ -142,7 +143,7 @@ def paths(fields: FieldSet) -> Iterator[tuple[str, ...]]:
 
 
 def _sort_key(element: str) -> tuple[Any, ...]:
-    """Order elements as fieldpath.PathElement.Compare: fields, keys, values, indices; numbers as numbers."""
+    """Return the sort key of an element, as in fieldpath.PathElement.Compare: fields, keys, values, indices."""
     kind, text = element[0], element[2:]
     if kind == "f":
         return (0, text)
@@ -152,7 +153,7 @@ def _sort_key(element: str) -> tuple[Any, ...]:
 
 
 def _value_order(value: object) -> tuple[int, Any]:
-    """Order values as value.Compare: numbers, texts, truths, then what no sane list has for a key."""
+    """Return the sort key of a value, as in value.Compare: numbers, strings, booleans, then all others."""
     if isinstance(value, bool):
         return 2, value
     if isinstance(value, int | float):
@@ -161,12 +162,12 @@ def _value_order(value: object) -> tuple[int, Any]:
 
 
 def path_text(path: tuple[str, ...]) -> str:
-    """Write a path as messages do: `.spec.containers[name="main"].image`."""
+    """Format a path as error messages do: `.spec.containers[name="main"].image`."""
     return "".join(element_text(element) for element in path)
 
 
 def element_text(element: str) -> str:
-    """Write one element of a path as messages do."""
+    """Format one path element as error messages do."""
     kind, text = element[0], element[2:]
     if kind == "f":
         return "." + text
@@ -187,17 +188,17 @@ def _value_text(value: object) -> str:
 
 @memoized(2048)
 def key_element(name: str, value: str) -> str:
-    """Return the element of the list item whose field `name` has this value."""
+    """Return the path element of the list item whose field `name` has this value."""
     return keys_element({name: value})
 
 
 def keys_element(keys: dict[str, Any]) -> str:
-    """Return the element of the list item whose fields have these values."""
+    """Return the path element of the list item whose fields have these values."""
     return "k:" + escaped_json(keys)
 
 
 def value_element(value: object) -> str:
-    """Return the element of the item of a set."""
+    """Return the path element of an item of a set."""
     return _json_element(value) if isinstance(value, str) else "v:" + escaped_json(value)
 
 
@@ -207,26 +208,26 @@ def _json_element(value: str) -> str:
 
 
 def escaped_json(value: object) -> str:
-    """Write JSON as Go does: compact, keys sorted, with the characters that matter to HTML escaped."""
+    """Encode JSON as Go does: compact, keys sorted, HTML characters escaped."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 @memoized(4096, longest=16_384)
 def interned(encoded: bytes) -> FieldSet:
-    """Return the set of these bytes (`encode`) that everybody shares, its elements sorted.
+    """Return the shared set with this encoding (`encode`), its elements sorted.
 
-    Thousands of pods of one template differ in values, not in fields: they all point at one set. The newest few
-    thousand sets are remembered, and so are their parts, for sets that differ only here and there.
+    Thousands of pods of one template differ in values, not in fields: they all refer to one set. An LRU cache keeps a
+    few thousand sets and their parts, since many sets differ only slightly.
     """
     decoded = msgspec.json.decode(encoded)
     return {element: interned(encode(node)) if node else LEAF for element, node in decoded.items()}
 
 
 def parse_fields_v1(raw: object) -> FieldSet:
-    """Return the set that a client wrote as `fieldsV1`, in the form of this module; raises ValueError if it is none.
+    """Parse a client's `fieldsV1`; raises ValueError if it is malformed.
 
-    Elements of unknown kinds are dropped, as the real server does, which leaves room for newer versions.
+    Elements of unknown types are dropped, as in kube-apiserver, for compatibility with newer versions.
     """
     if not isinstance(raw, dict):
         raise ValueError(f"{raw!r} is no set of fields")
@@ -235,9 +236,9 @@ def parse_fields_v1(raw: object) -> FieldSet:
         if element == ".":
             node["."] = LEAF
             continue
-        known = _parse_element(element)
-        if known is not None:
-            node[known] = _normalized(parse_fields_v1(below))
+        parsed = _parse_element(element)
+        if parsed is not None:
+            node[parsed] = _normalized(parse_fields_v1(below))
     return node
 
 

@@ -1,6 +1,7 @@
-"""The managers of an object's fields, and their entries in `metadata.managedFields`.
+"""Field managers, and their entries in `metadata.managedFields`.
 
-Entries are shared between objects: thousands of pods that one manager creates alike within a second hold the same one.
+Objects share entries: thousands of pods that a manager creates alike within one second refer to the same entry.
+
 Kubernetes: apimachinery/pkg/util/managedfields/internal/managedfields.go and capmanagers.go.
 """
 
@@ -17,17 +18,17 @@ from batkube.cluster.store import KubeObject
 from batkube.kernel.memo import memoized
 
 Entry = dict[str, Any]
-"""One entry of managedFields as its JSON; never edited, and shared between objects."""
+"""An entry of managedFields as JSON; objects share entries, so they are never modified."""
 
 UPDATE, APPLY = "Update", "Apply"
 
-#: How many managers may have entries for updates; the oldest are merged beyond that.
+#: The maximum number of update entries; the oldest are merged beyond it.
 _UPDATE_MANAGERS_MAX = 10
 _MERGED_MANAGER_NAME = "ancient-changes"
 
 
 class Manager(NamedTuple):
-    """Who owns fields, how. The version is part of it for updates only: an applier stays the same in all versions."""
+    """A field manager. Its version matters for updates only: an applier is the same manager in all versions."""
 
     name: str
     operation: str
@@ -36,7 +37,7 @@ class Manager(NamedTuple):
 
     @property
     def identifier(self) -> str:
-        """The text by which the real server names it inside, and sorts."""
+        """The manager's identifier in kube-apiserver, by which it also sorts."""
         parts = {
             "manager": self.name,
             "operation": self.operation,
@@ -50,20 +51,20 @@ Managers = dict[Manager, Entry]
 
 
 def manager_of(entry: Entry) -> Manager:
-    """Return whose entry it is."""
+    """Return the manager of an entry."""
     operation = entry["operation"]
     version = entry["apiVersion"] if operation == UPDATE else ""
     return Manager(entry.get("manager", ""), operation, version, entry.get("subresource", ""))
 
 
 def entry_of(manager: Manager, api_version: str, time: str, fields: FieldSet) -> Entry:
-    """Return the entry that says that `manager` owns `fields`; `time` may be "" for none."""
+    """Return an entry that makes `manager` the owner of `fields`; `time` is "" if there is none."""
     return _interned_entry(manager, api_version, time, encode(fields))
 
 
 @memoized(1024, longest=16_384)
 def _interned_entry(manager: Manager, api_version: str, time: str, fields: bytes) -> Entry:
-    """Return the entry that all objects share which one manager wrote alike within one second."""
+    """Return the shared entry for all objects that a manager wrote alike within one second."""
     entry: Entry = {"manager": manager.name} if manager.name else {}
     entry |= {"operation": manager.operation, "apiVersion": api_version}
     if time:
@@ -79,7 +80,7 @@ def _interned_entry(manager: Manager, api_version: str, time: str, fields: bytes
 
 
 def decode_managers(entries: Iterable[Any]) -> Managers:
-    """Return the managers of entries that a client wrote; raises ValueError if any is malformed."""
+    """Decode the entries that a client sent; raises ValueError if one is malformed."""
     managers: Managers = {}
     for entry in entries:
         if not isinstance(entry, dict) or entry.get("operation") not in (UPDATE, APPLY):
@@ -96,26 +97,26 @@ def decode_managers(entries: Iterable[Any]) -> Managers:
 
 
 def live_managers(live: KubeObject | None) -> Managers:
-    """Return the managers of a stored object, whose entries are well-formed."""
+    """Decode the entries of a stored object, which are valid."""
     entries = live["metadata"].get("managedFields", ()) if live is not None else ()
     return {manager_of(entry): entry for entry in entries}
 
 
 def reconcile_managers(managers: Managers, resource: Resource) -> Managers:
-    """Return the managers in terms of the schema as it is now; only that of a custom resource may have changed."""
+    """Adapt the field sets to the current schema, which changes for custom resources only."""
     if not resource.custom:
         return managers
     now = {}
     for manager, entry in managers.items():
         same_version = entry["apiVersion"] == resource.api_version
         fields = reconcile_field_set(entry["fieldsV1"], resource.schema) if same_version else entry["fieldsV1"]
-        kept = fields is entry["fieldsV1"]
-        now[manager] = entry if kept else entry_of(manager, entry["apiVersion"], entry.get("time", ""), fields)
+        is_unchanged = fields is entry["fieldsV1"]
+        now[manager] = entry if is_unchanged else entry_of(manager, entry["apiVersion"], entry.get("time", ""), fields)
     return now
 
 
 def cap_updaters(managers: Managers) -> Managers:
-    """Merge the oldest updaters of one version while there are too many of them (managedfields, capmanagers.go)."""
+    """Merge the oldest update entries of a version while there are too many (managedfields, capmanagers.go)."""
     updaters = [manager for manager, entry in managers.items() if entry["operation"] == UPDATE]
     surplus = len(updaters) - _UPDATE_MANAGERS_MAX
     if surplus <= 0:
@@ -144,7 +145,7 @@ def cap_updaters(managers: Managers) -> Managers:
 
 
 def encode_managers(managers: Managers) -> list[Entry]:
-    """Return the entries in the order in which the real server writes them."""
+    """Encode the managers as entries, sorted as in kube-apiserver."""
     if len(managers) == 1:
         return list(managers.values())
     return sorted(managers.values(), key=_entry_order)

@@ -1,8 +1,8 @@
-"""Fields that a write cannot change, so that nobody comes to own them by it.
+"""Reset fields: fields that a write cannot change, and whose owner it therefore does not become.
 
-A write to an object leaves its status alone, a write to the status leaves the rest alone; the strategies of the real
-server say so per kind (`GetResetFields`), and this is their table. Sub-resources that write less than they are given
-without saying so, such as a pod's `resize`, make the client an owner of all it sent: so does the real server.
+A write to an object does not change its status, and a write to the status nothing else. In kube-apiserver the strategy
+of each kind declares this (`GetResetFields`); this module is the table. Some subresources ignore fields without
+declaring so (a pod's `resize`). Their clients become owners of all fields that they send, as in kube-apiserver.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _STATUS: FieldSet = {"f:status": LEAF}
 _SPEC: FieldSet = {"f:spec": LEAF}
 _METADATA_AND_SPEC: FieldSet = {"f:metadata": LEAF, "f:spec": LEAF}
 
-#: By storage name and sub-resource, where it is not "f:status" for the object and "f:spec" for its status.
+#: By storage name and subresource, where the default ("f:status" for the object, "f:spec" for its status) is wrong.
 _EXCEPTIONS: dict[tuple[str, str], FieldSet] = {
     ("pods", "status"): {**_SPEC, "f:metadata": {"f:deletionTimestamp": LEAF, "f:ownerReferences": LEAF}},
     ("deployments.apps", "status"): {**_SPEC, "f:metadata": {"f:labels": LEAF}},
@@ -40,29 +40,30 @@ _EXCEPTIONS: dict[tuple[str, str], FieldSet] = {
 
 
 class ResetFields(NamedTuple):
-    """What one kind of write cannot change."""
+    """The fields that one kind of write cannot change."""
 
-    #: Top-level fields, as a whole.
+    #: Top-level fields, including everything below them.
     top_level: frozenset[str]
-    #: All of it.
+    #: The same as a field set.
     excluded: FieldSet
 
     def exclude_from(self, fields: FieldSet) -> FieldSet:
-        """Return those of `fields` that the write can change."""
+        """Return the fields that the write can change."""
         return without(fields, self.excluded)
 
     @property
     def is_top_level_only(self) -> bool:
-        """Whether looking away from the top-level fields is all that `apart` does."""
+        """Whether `excluded` contains top-level fields only."""
         return len(self.excluded) == len(self.top_level)
 
 
 def reset_fields(resource: Resource, subresource: str) -> ResetFields:
-    """Return what a write to a (sub-)resource cannot change."""
+    """Return the fields that a write to a resource or subresource cannot change."""
     return _reset_fields(resource.storage, subresource, "status" in resource.subresources)
 
 
-@functools.lru_cache(maxsize=1024)  # and not of resources: the schema of a definition that was deleted would stay
+# Keyed by name, so that the cache does not keep the schema of a deleted definition alive.
+@functools.lru_cache(maxsize=1024)
 def _reset_fields(storage: str, subresource: str, has_status: bool) -> ResetFields:
     excluded = _EXCEPTIONS.get((storage, subresource))
     if excluded is None:

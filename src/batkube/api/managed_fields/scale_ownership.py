@@ -1,9 +1,11 @@
-"""Who owns the replicas when they are written through the sub-resource `scale`.
+"""Field ownership of replicas that are written through the subresource `scale`.
 
-A Scale has managers of its own, made from those of its object: whoever owns the object's replicas owns `spec.replicas`
-of the Scale. After the write they are carried back: who lost the replicas there loses them in the object, who gained
-them gets an entry with sub-resource `scale` (Kubernetes: managedfields/scalehandler.go). As there, such an entry has no
-time: the time of the write stays with the Scale.
+A Scale has managers of its own, derived from those of its object: a manager that owns the object's replicas owns
+`spec.replicas` of the Scale. After the write, ownership is transferred back: a manager that lost the replicas loses
+them in the object, too, and a manager that gained them gets an entry with the subresource `scale`. As in
+kube-apiserver, this entry has no time.
+
+Kubernetes: managedfields/scalehandler.go.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from batkube.kernel.instants import Instant
 Path = tuple[str, ...]
 
 REPLICAS: Path = ("f:spec", "f:replicas")
-"""Where a Scale and all built-in kinds have them."""
+"""The path of the replicas in a Scale and in all built-in kinds."""
 
 
 class ScaleOwnership:
@@ -34,16 +36,16 @@ class ScaleOwnership:
         scale: Resource,
         replicas: Mapping[str, Path | None] | None = None,
     ) -> None:
-        """Take the object with its resource, the resource of Scales, and where each version has its replicas.
+        """Take the object and its resource, the resource of Scales, and the path of the replicas by version.
 
-        A version with None has no sub-resource `scale`; without any, all have them where the built-in kinds do.
+        A version with None has no subresource `scale`. Without paths, all versions have the path of the built-in kinds.
         """
         self._managers = live_managers(live)
         self._resource, self._scale = resource, scale
         self._replicas = replicas if replicas is not None else {resource.api_version: REPLICAS}
 
     def scale_entries(self) -> list[Entry]:
-        """Return the managedFields of the Scale: of those who own the replicas."""
+        """Return the managedFields of the Scale: the managers that own the replicas."""
         managers: Managers = {}
         for manager, entry in self._managers.items():
             path = self._replicas.get(entry["apiVersion"])
@@ -54,14 +56,14 @@ class ScaleOwnership:
         return encode_managers(managers)
 
     def update(self, new: KubeObject, old: KubeObject, *, manager: str, now: Instant) -> list[Entry]:
-        """Return the object's entries after its Scale was written: `new` in the place of `old`."""
+        """Return the object's entries after an update of its Scale from `old` to `new`."""
         entries = entries_after_update(
             new, self._with_managed_fields(old), self._scale, manager=manager, now=now, subresource="scale"
         )
         return self._object_entries(entries)
 
     def apply(self, config: KubeObject, old: KubeObject, *, manager: str, now: Instant, force: bool) -> ApplyResult:
-        """Return the Scale after a configuration was applied to it, with the entries of its object."""
+        """Return the Scale after an apply, with the entries of its object."""
         before = self._with_managed_fields(old)
         outcome = apply_configuration(
             config, before, self._scale, manager=manager, now=now, force=force, subresource="scale"
@@ -73,10 +75,10 @@ class ScaleOwnership:
         return {**scale, "metadata": {**scale["metadata"], "managedFields": self.scale_entries()}}
 
     def _object_entries(self, entries: list[Entry]) -> list[Entry]:
-        """Return the object's entries with what happened to those of the Scale.
+        """Return the object's entries after a change of the Scale's entries.
 
-        As in the real server, an updater never finds itself again, since the version is part of who it is: it loses the
-        replicas in its old entry and gets them in one of their own.
+        As in kube-apiserver, an updater never matches its old entry, because the manager includes the version. It loses
+        the replicas in its old entry and gets a second one for them.
         """
         scale = {manager_of(entry): entry for entry in entries}
         managers: Managers = {}

@@ -1,8 +1,10 @@
-"""Server-side apply: a manager says what it wants, and owns that.
+"""Server-side apply: a manager applies a configuration, and becomes the owner of its fields.
 
-The configuration is merged into the live object. What the manager applied before and now leaves out is removed, unless
-somebody else owns it too. What another manager owns with a different value is a conflict, which `force` resolves in
-favour of the applier. Kubernetes: structured-merge-diff, merge/update.go; apimachinery/pkg/util/managedfields.
+The configuration is merged into the live object. Fields of the manager's last configuration that the new one omits are
+removed, unless another manager owns them too. A field that another manager owns with a different value is a conflict;
+with `force` the applier takes the field over.
+
+Kubernetes: structured-merge-diff, merge/update.go; apimachinery/pkg/util/managedfields.
 """
 
 from __future__ import annotations
@@ -52,7 +54,7 @@ from batkube.kernel.instants import Instant, rfc3339
 from batkube.kernel.text.go_format import go_quote
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
-"""The annotation in which `kubectl apply` without --server-side keeps the configuration."""
+"""The annotation in which client-side `kubectl apply` stores the configuration."""
 
 _KUBECTL = "kubectl"
 _BEFORE_FIRST_APPLY = "before-first-apply"
@@ -64,7 +66,7 @@ class BadApplyConfiguration(Exception):
 
 
 class Conflict(NamedTuple):
-    """One field that another manager owns with another value."""
+    """A field that another manager owns with another value."""
 
     manager: Manager
     path: tuple[str, ...]
@@ -76,19 +78,19 @@ class Conflict(NamedTuple):
 
     @property
     def field(self) -> str:
-        """The path as messages write it."""
+        """The path as error messages write it."""
         return path_text(self.path)
 
 
 class Conflicts(Exception):
-    """Other managers own what the configuration would change (409 Conflict)."""
+    """Other managers own fields that the configuration would change (409 Conflict)."""
 
     def __init__(self, conflicts: list[Conflict]) -> None:
         self.conflicts = conflicts
         super().__init__(self._message())
 
     def causes(self) -> list[dict[str, str]]:
-        """Return the causes of the Status."""
+        """Return the causes in the Status."""
         return [
             {"reason": "FieldManagerConflict", "message": conflict.message, "field": conflict.field}
             for conflict in self.conflicts
@@ -116,10 +118,10 @@ def _manager_text(manager: Manager) -> str:
 
 
 class ApplyResult(NamedTuple):
-    """What an apply makes of an object."""
+    """The result of an apply."""
 
-    #: The live object itself when the configuration changes nothing in it; else a new one, yet to be decoded (it may
-    #: hold nulls and unusual notations of the configuration) and defaulted, that the caller may edit.
+    #: The live object itself if the configuration changes nothing; else a new object, which the caller may modify and
+    #: must decode (it may contain nulls and unusual notations of the configuration) and default.
     object: KubeObject
     #: Its managedFields; they may change even if the object does not.
     entries: list[Entry]
@@ -136,9 +138,10 @@ def apply_configuration(
     subresource: str = "",
     convert: Convert | None = None,
 ) -> ApplyResult:
-    """Apply the configuration `config`, which is as the client wrote it, to `live` (None: it is created).
+    """Apply the configuration `config`, as the client wrote it, to `live` (None to create the object).
 
-    `live` holds its resourceVersion, since a configuration may too. Raises BadApplyConfiguration, Unfit or Conflicts.
+    `live` contains its resourceVersion, since a configuration may, too. Raises BadApplyConfiguration, SchemaMismatch or
+    Conflicts.
     """
     _check_type(config, resource)
     apply = _Apply(config, live, WriteContext(resource, manager, now, subresource, convert))
@@ -157,7 +160,7 @@ def apply_configuration(
 
 
 def _check_type(config: KubeObject, resource: Resource) -> None:
-    """Refuse what is of another kind or version than the path says."""
+    """Reject a configuration of another kind or version than the URL's."""
     group, _, version = str(config.get("apiVersion") or "").rpartition("/")
     kind = str(config.get("kind") or "")
     if (group, version, kind) != (resource.group, resource.version, resource.kind):
@@ -167,13 +170,13 @@ def _check_type(config: KubeObject, resource: Resource) -> None:
 
 
 def _metadata(config: KubeObject) -> dict[str, Any]:
-    """Return the metadata of a configuration, which may yet hold anything."""
+    """Return the metadata of a configuration, which has not been validated yet."""
     metadata = config.get("metadata")
     return metadata if isinstance(metadata, dict) else {}
 
 
 class _Apply:
-    """One configuration on its way into one object."""
+    """The state of one apply."""
 
     def __init__(self, config: KubeObject, live: KubeObject | None, writing: WriteContext) -> None:
         self._config, self._live, self._writing = config, live, writing
@@ -189,7 +192,7 @@ class _Apply:
             raise SchemaMismatch(f"failed to create typed patch object ({title}): {problem}") from None
 
     def _current_managers(self) -> Managers:
-        """Return the managers of the live object; one that nobody tracks yet gets a manager for what it has."""
+        """Return the managers of the live object; an object without any gets a manager for its current fields."""
         managers = live_managers(self._live)
         if managers or self._live is None:
             return reconcile_managers(managers, self._resource)
@@ -220,7 +223,7 @@ class _Apply:
         return ApplyResult(msgspec.json.decode(msgspec.json.encode(after)), encode_managers(managers))
 
     def _take_ownership(self, after: KubeObject, managers: Managers, *, force: bool) -> Managers:
-        """Return the managers without what the apply takes from the others; without `force` that is a conflict."""
+        """Remove the applied fields from the other managers; without `force`, report them as conflicts."""
         changes = OwnershipChanges(self._live, after, self._writing)
         others = {manager: entry for manager, entry in managers.items() if manager != self._author}
         conflicts = [
@@ -233,7 +236,7 @@ class _Apply:
         left = {manager: kept for manager, entry in others.items() if (kept := changes.remaining_entry(manager, entry))}
         return {**left, self._author: managers[self._author]}
 
-    # Removing what is applied no more
+    # Removing fields that are no longer applied
 
     def _convert(self, value: KubeObject, version: str) -> tuple[KubeObject, Schema] | None:
         convert = self._writing.convert
@@ -242,7 +245,7 @@ class _Apply:
         return convert(value, version)
 
     def _prune_removed(self, after: KubeObject, managers: Managers, last: Entry) -> KubeObject:
-        """Remove what this manager applied last time and not now, unless anyone else owns it or what lies below it."""
+        """Remove fields that this manager applied last time and not now, unless another manager owns parts of them."""
         version = last["apiVersion"]
         seen = self._convert(after, version)
         if seen is None or not last["fieldsV1"]:
@@ -254,16 +257,16 @@ class _Apply:
         back = self._convert(pruned, version)
         if back is not None:
             pruned = back[0]
-        gone = difference(
+        pruned_fields = difference(
             ensure_named_fields(to_field_set(value, schema), schema),
             ensure_named_fields(to_field_set(pruned, schema), schema),
         )
-        kept: KubeObject = remove_fields(value, intersection(gone, formerly), schema) or {}
+        kept: KubeObject = remove_fields(value, intersection(pruned_fields, formerly), schema) or {}
         current = self._convert(kept, self._resource.api_version)
         return kept if current is None else current[0]
 
     def _restore_owned(self, value: KubeObject, pruned: KubeObject, managers: Managers, first: str) -> KubeObject:
-        """Put back what was pruned although some manager owns it, one version after the other."""
+        """Restore pruned fields that another manager owns, one version after the other."""
         owned: dict[str, FieldSet] = {first: EMPTY_SET}
         for entry in managers.values():
             owned[entry["apiVersion"]] = union(owned.get(entry["apiVersion"], EMPTY_SET), entry["fieldsV1"])
@@ -272,17 +275,17 @@ class _Apply:
             if whole is None or part is None:
                 continue
             value, schema = whole
-            there = ensure_named_fields(to_field_set(value, schema), schema)
+            current_fields = ensure_named_fields(to_field_set(value, schema), schema)
             stay = union(
                 ensure_named_fields(to_field_set(part[0], schema), schema), ensure_named_fields(fields, schema)
             )
-            pruned = remove_fields(value, difference(there, stay), schema) or {}
+            pruned = remove_fields(value, difference(current_fields, stay), schema) or {}
         return pruned
 
     # From client-side to server-side apply
 
     def without_client_side_conflicts(self, conflicts: Conflicts) -> list[Conflict]:
-        """Return the conflicts but for fields that `kubectl apply` without --server-side set and that are still so."""
+        """Return the conflicts without unchanged fields from client-side apply."""
         ours = self._client_side_fields()
         return [conflict for conflict in conflicts.conflicts if not contains(ours, *conflict.path)]
 
@@ -309,17 +312,17 @@ def _annotations(value: KubeObject | None) -> dict[str, Any]:
 
 
 def _update_last_applied(outcome: ApplyResult, config: KubeObject, live: KubeObject | None) -> ApplyResult:
-    """Bring kubectl's annotation up to date, where there is one, so that client-side apply can take over again."""
+    """Update kubectl's annotation, if there is one, so that the user can return to client-side apply."""
     annotations = _annotations(outcome.object)
     if not annotations.get(LAST_APPLIED):
         return outcome
     metadata = dict(_metadata(config))
     if LAST_APPLIED in (metadata.get("annotations") or {}):
         metadata["annotations"] = {key: text for key, text in metadata["annotations"].items() if key != LAST_APPLIED}
-    wanted = escaped_json({**config, "metadata": metadata}) + "\n"
-    if annotations[LAST_APPLIED] == wanted:
+    annotation = escaped_json({**config, "metadata": metadata}) + "\n"
+    if annotations[LAST_APPLIED] == annotation:
         return outcome
-    annotations = {**annotations, LAST_APPLIED: wanted}
+    annotations = {**annotations, LAST_APPLIED: annotation}
     if sum(len(key.encode()) + len(text.encode()) for key, text in annotations.items()) > _ANNOTATIONS_MAX_BYTES:
         del annotations[LAST_APPLIED]
     value = dict(outcome.object) if outcome.object is live else outcome.object

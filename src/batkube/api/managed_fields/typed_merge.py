@@ -1,6 +1,8 @@
-"""Merging a configuration into an object, and taking fields out of one (Kubernetes: typed/merge.go and remove.go).
+"""Merging a configuration into an object, and removing fields from an object.
 
-Nothing is edited: results share with their inputs what they did not change.
+Inputs are never modified; results share unchanged parts with them.
+
+Kubernetes: structured-merge-diff, typed/merge.go and typed/remove.go.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from batkube.cluster.schemas import Field, Schema, Shape
 
 
 def merge(live: object, config: object, schema: Schema) -> Any:  # noqa: ANN401 - any JSON
-    """Return `live` with everything that `config` says; what it leaves out stays."""
+    """Merge `config` into `live`; fields that `config` omits are kept."""
     maps = children(schema, live if config is None else config)
     if maps is not None:
         if isinstance(live, dict) and (live or config):
@@ -36,24 +38,24 @@ def _merge_maps(
 
 
 def _merge_lists(live: list[Any], config: list[Any], schema: Schema) -> list[Any]:
-    """Merge the items of the same element, in the order of the configuration.
+    """Merge items with the same path element, in the order of the configuration.
 
-    Live items that the configuration does not name keep their place: before the item that both lists have next.
+    Live items that are not in the configuration stay before the next item that both lists contain.
     """
     below = schema.items or DEDUCED_SCHEMA
-    wanted = {item_element(item, schema): item for item in config}
+    config_items = {item_element(item, schema): item for item in config}
     here = [item_element(item, schema) for item in live]
     times = Counter(here)
-    known = {element: item if times[element] == 1 else None for element, item in zip(here, live, strict=True)}
-    common = iter([element for element in wanted if element in known])
+    live_items = {element: item if times[element] == 1 else None for element, item in zip(here, live, strict=True)}
+    common = iter([element for element in config_items if element in live_items])
     upcoming = next(common, None)
-    order = list(wanted)
+    order = list(config_items)
     out: list[Any] = []
     left = right = 0
     while left < len(here) or right < len(order):
         if left < len(here):
             element = here[left]
-            if element not in wanted:
+            if element not in config_items:
                 out.append(live[left])
                 left += 1
                 continue
@@ -64,7 +66,11 @@ def _merge_lists(live: list[Any], config: list[Any], schema: Schema) -> list[Any
                 left += 1
         if right < len(order):
             element = order[right]
-            out.append(merge(known[element], wanted[element], below) if element in known else wanted[element])
+            out.append(
+                merge(live_items[element], config_items[element], below)
+                if element in live_items
+                else config_items[element]
+            )
             right += 1
             if element == upcoming:
                 upcoming = next(common, None)
@@ -72,7 +78,7 @@ def _merge_lists(live: list[Any], config: list[Any], schema: Schema) -> list[Any
 
 
 def remove_fields(value: object, fields: FieldSet, schema: Schema) -> Any:  # noqa: ANN401 - any JSON
-    """Return `value` without the fields and items of a set; null where nothing is left."""
+    """Return `value` without the fields and items of a set; null if nothing remains."""
     maps = children(schema, value)
     if maps is not None:
         return _remove_from_map(value, fields, *maps) if isinstance(value, dict) else None
@@ -107,11 +113,12 @@ def _remove_from_list(items: list[Any], fields: FieldSet, schema: Schema) -> lis
 
 
 def ensure_named_fields(fields: FieldSet, schema: Schema) -> FieldSet:
-    """Return the set with the structs and lists on the way to its paths, where a struct names them.
+    """Add the structs and lists on the path of each field, where a struct names them.
 
-    Nobody owns `spec` for having set `spec.replicas`, but when the last field below it goes, it goes too.
+    Setting `spec.replicas` does not make a manager the owner of `spec`. But when the last field below `spec` is
+    removed, `spec` is removed too.
     """
-    named, others = children(schema, {}) or ({}, None)
+    named, other_schema = children(schema, {}) or ({}, None)
     out: FieldSet = {}
     for element, node in fields.items():
         if not node:
@@ -119,7 +126,7 @@ def ensure_named_fields(fields: FieldSet, schema: Schema) -> FieldSet:
             continue
         if element[0] == "f":
             field = named.get(element[2:])
-            below = ensure_named_fields(node, field.schema if field is not None else others or DEDUCED_SCHEMA)
+            below = ensure_named_fields(node, field.schema if field is not None else other_schema or DEDUCED_SCHEMA)
             out[element] = {".": LEAF, **below} if field is not None else below
         else:
             items = schema.items if schema.shape is Shape.LIST else None

@@ -1,7 +1,8 @@
-"""Whether a configuration that is applied fits the schema of its kind.
+"""Validation of an applied configuration against the schema of its kind.
 
-Server-side apply checks this before anything else and says it in words of its own, those of Go's untyped values
-(Kubernetes: structured-merge-diff, typed/validate.go).
+Server-side apply checks the schema first, with error messages of its own, those of Go's typed values.
+
+Kubernetes: structured-merge-diff, typed/validate.go.
 """
 
 from __future__ import annotations
@@ -21,12 +22,12 @@ from batkube.kernel.text.go_format import go_quote, go_value
 
 _STRING_SHAPES = (Shape.STRING, Shape.BYTES, Shape.DURATION)
 _NUMBER_SHAPES = (Shape.INTEGER, Shape.NUMBER)
-#: Notations of their own, which are checked when the object is decoded.
+#: Special formats, which are checked when the object is decoded.
 _UNVALIDATED_SHAPES = (Shape.QUANTITY, Shape.TIME, Shape.MICRO_TIME)
 
 
 def validate(value: object, schema: Schema) -> None:
-    """Raise Unfit with every problem of `value`."""
+    """Raise SchemaMismatch with all errors in `value`."""
     problems = [f"{path}: {problem}" if path else problem for path, problem in _problems(value, schema)]
     if len(problems) == 1:
         raise SchemaMismatch(problems[0])
@@ -35,7 +36,7 @@ def validate(value: object, schema: Schema) -> None:
 
 
 def _problems(value: object, schema: Schema) -> Iterator[tuple[str, str]]:
-    """Yield the path and the problem of everything that does not fit."""
+    """Yield path and message of every error."""
     if value is None:
         return
     if schema.shape is Shape.STRUCT or schema.shape is Shape.MAP:
@@ -53,10 +54,10 @@ def _problems(value: object, schema: Schema) -> Iterator[tuple[str, str]]:
 
 
 def _map_problems(value: dict[str, object], schema: Schema) -> Iterator[tuple[str, str]]:
-    fields, others = _map_fields(schema)
+    fields, other_schema = _map_fields(schema)
     for name, item in value.items():
         field = fields.get(name)
-        below = field.schema if field is not None else others
+        below = field.schema if field is not None else other_schema
         if below is None:
             yield f".{name}", "field not declared in schema"
             return
@@ -65,10 +66,10 @@ def _map_problems(value: dict[str, object], schema: Schema) -> Iterator[tuple[st
 
 
 def _map_fields(schema: Schema) -> tuple[dict[str, Field], Schema | None]:
-    """Return the fields of a map, looking into atomic ones too: they have one owner, but their fields must fit."""
-    known = children(schema, None)
-    if known is not None:
-        return known
+    """Return the fields of a map, atomic maps included: they have one owner, but must match the schema."""
+    fields = children(schema, None)
+    if fields is not None:
+        return fields
     return schema.fields, schema.items or (DEDUCED_SCHEMA if schema.keeps_unknown else None)
 
 
@@ -90,7 +91,7 @@ def _list_problems(items: list[object], schema: Schema) -> Iterator[tuple[str, s
 
 
 def _scalar_problem(value: object, schema: Schema) -> str:
-    """Return what is wrong with a value where a scalar should be, or ""."""
+    """Return the error of a value where the schema has a scalar, or ""."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if schema.shape in _NUMBER_SHAPES and not is_number:
         return f"expected numeric (int or float), got {_go_type(value)}"
@@ -112,7 +113,7 @@ def _go_type(value: object) -> str:
 
 
 def _go_literal(value: object) -> str:
-    """Write a value as Go source, as %#v does."""
+    """Format a value as Go source, like %#v."""
     if isinstance(value, dict):
         return _go_type(value) + "{" + ", ".join(f"{go_quote(k)}:{_go_literal(value[k])}" for k in sorted(value)) + "}"
     if isinstance(value, list):

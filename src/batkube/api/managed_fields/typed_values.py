@@ -1,9 +1,10 @@
-"""Values seen through their schema: which fields they have, and how two of them differ.
+"""Values with their schema: the fields that they have, and the differences between two of them.
 
-The schema says where ownership stops: a scalar, an atomic list or an atomic map has one owner as a whole; structs,
-other maps and lists of type `set` or `map` are looked into. Where the schema is silent (free-form JSON, fields that a
-custom resource keeps without naming them) the type is deduced: maps are looked into, lists are atomic (Kubernetes:
-structured-merge-diff, typed/compare.go and tofieldset.go; kube-openapi, schemaconv).
+The schema decides where ownership stops. A scalar, an atomic list or an atomic map has one owner as a whole; structs,
+other maps and lists of type `set` or `map` are owned field by field and item by item. Where there is no schema
+(free-form JSON, preserved unknown fields of custom resources) the type is deduced: maps are granular, lists are atomic.
+
+Kubernetes: structured-merge-diff, typed/compare.go and tofieldset.go; kube-openapi, schemaconv.
 """
 
 from __future__ import annotations
@@ -15,34 +16,34 @@ from batkube.cluster.schemas import Field, Schema, Shape
 from batkube.kernel.text.go_format import go_quote
 
 DEDUCED_SCHEMA = Schema(Shape.ANY, go="interface {}")
-"""Of values that no schema describes."""
+"""The schema of values without one: their type is deduced."""
 
-#: Free-form JSON that the real server takes as one whole; all other free-form JSON is deduced.
+#: Free-form JSON that is atomic in kube-apiserver; the type of all other free-form JSON is deduced.
 _ATOMIC_ANY = "runtime.RawExtension"
 _ABSENT: Final = object()
-#: As a tuple: a union would be made anew for every field that is looked at.
+#: A tuple, because a union type would be created anew for every field.
 _NESTED = (dict, list)
 _NO_FIELDS: dict[str, Field] = {}
 
 
 class SchemaMismatch(Exception):
-    """A value does not fit its schema."""
+    """A value does not match its schema."""
 
 
 class FieldComparison(NamedTuple):
-    """How two objects differ, as sets of fields; no path is in two of them."""
+    """The differences between two objects as sets of fields; no path is in two of them."""
 
     removed: FieldSet
-    #: There before and after, with different values.
+    #: In both objects, with different values.
     modified: FieldSet
     added: FieldSet
 
 
 def children(schema: Schema, value: object) -> tuple[dict[str, Field], Schema | None] | None:
-    """Return the named fields of a map or struct and the schema of its other keys; None if `value` is not looked into.
+    """Return the named fields of a map or struct and the schema of its other keys; None if `value` is a leaf.
 
-    A schema of None for the other keys means that there must not be any. `value` matters only where types are deduced;
-    None stands for an absent one.
+    The schema of other keys is None if they are not allowed. `value` matters only where types are deduced; None stands
+    for an absent value.
     """
     shape = schema.shape
     if shape is Shape.STRUCT:
@@ -57,7 +58,7 @@ def children(schema: Schema, value: object) -> tuple[dict[str, Field], Schema | 
 
 
 def is_associative(schema: Schema) -> bool:
-    """Tell whether the items of a list are owned one by one."""
+    """Return whether the items of a list have owners of their own."""
     return schema.shape is Shape.LIST and schema.list_type != "atomic"
 
 
@@ -65,12 +66,12 @@ def is_associative(schema: Schema) -> bool:
 
 
 def item_element(item: object, schema: Schema) -> str:
-    """Return the path element of an item of a list of type `set` or `map`; raises Unfit when it has none."""
+    """Return the path element of an item of a `set` or `map` list; raises SchemaMismatch if it has none."""
     if schema.list_type == "set":
         return _set_element(item)
     if not isinstance(item, dict):
-        what = "a null element" if item is None else "non-map elements"
-        raise SchemaMismatch(f"associative list with keys may not have {what}")
+        noun = "a null element" if item is None else "non-map elements"
+        raise SchemaMismatch(f"associative list with keys may not have {noun}")
     keys = schema.list_keys
     if len(keys) == 1 and isinstance(value := item.get(keys[0]), str):
         return key_element(keys[0], value)
@@ -78,7 +79,7 @@ def item_element(item: object, schema: Schema) -> str:
 
 
 def _keys_element(item: dict[str, Any], schema: Schema) -> str:
-    """Return the element by the keys that the item has, or that have defaults."""
+    """Return the path element by the item's keys, including the defaults of missing ones."""
     fields = schema.items.fields if schema.items is not None else _NO_FIELDS
     named: dict[str, object] = {}
     for key in schema.list_keys:
@@ -104,7 +105,7 @@ def _set_element(item: object) -> str:
 
 
 def items_by_element(items: list[Any] | None, schema: Schema) -> dict[str, list[Any]]:
-    """Return the items of a list by their path element; more than one where a list holds duplicates."""
+    """Return the items of a list by their path element; duplicates share an element."""
     groups: dict[str, list[Any]] = {}
     for item in items or ():
         groups.setdefault(item_element(item, schema), []).append(item)
@@ -115,19 +116,21 @@ def items_by_element(items: list[Any] | None, schema: Schema) -> dict[str, list[
 
 
 def all_fields(value: object, schema: Schema) -> FieldSet:
-    """Return the node of a value that was not there before: itself and everything below it."""
+    """Return the node of a new value: the value itself and everything below it."""
     if not value:
         return LEAF
     if isinstance(value, dict):
         below = children(schema, value)
         if below is None:
             return LEAF
-        fields, others = below
+        fields, other_schema = below
         node: FieldSet = {".": LEAF}
         for name, item in value.items():
             if isinstance(item, _NESTED):
                 field = fields.get(name)
-                node["f:" + name] = all_fields(item, field.schema if field is not None else others or DEDUCED_SCHEMA)
+                node["f:" + name] = all_fields(
+                    item, field.schema if field is not None else other_schema or DEDUCED_SCHEMA
+                )
             else:
                 node["f:" + name] = LEAF
         return node
@@ -143,15 +146,15 @@ def _all_item_fields(items: list[Any], schema: Schema) -> FieldSet:
 
 
 def to_field_set(value: object, schema: Schema) -> FieldSet:
-    """Return the set of fields that a configuration names: its leaves, and the items of its lists.
+    """Return the set of fields that a configuration sets: its leaves, and the items of its lists.
 
-    Unlike `whole` it leaves out the structs and lists on the way, which nobody owns by naming something in them.
+    Unlike `all_fields`, it omits the structs and lists on the way, which setting a field in them does not claim.
     """
     return _to_field_set(value, schema)[1]
 
 
 def _to_field_set(value: object, schema: Schema) -> tuple[bool, FieldSet]:
-    """Return whether the value's own path is claimed, and what below it is."""
+    """Return whether the value's own path is in the set, and the set of fields below it."""
     below = children(schema, value)
     if below is not None:
         return False, _map_to_field_set(value, *below) if isinstance(value, dict) else EMPTY_SET
@@ -182,10 +185,10 @@ def _map_to_field_set(value: dict[str, Any], fields: dict[str, Field], others: S
 
 
 def compare(old: dict[str, Any], new: dict[str, Any], schema: Schema) -> FieldComparison:
-    """Return how the object `new` differs from `old`."""
+    """Return the differences between the objects `old` and `new`."""
     outcome = FieldComparison({}, {}, {})
-    fields, others = children(schema, new) or (_NO_FIELDS, DEDUCED_SCHEMA)
-    _compare_maps(old, new, fields, others, outcome)
+    fields, other_schema = children(schema, new) or (_NO_FIELDS, DEDUCED_SCHEMA)
+    _compare_maps(old, new, fields, other_schema, outcome)
     return outcome
 
 
@@ -210,10 +213,11 @@ def _compare_maps(
 
 
 def _compare_values(before: object, after: object, schema: Schema, element: str, outcome: FieldComparison) -> None:
-    """Enter how two different values at `element` differ.
+    """Record the differences between two different values at `element`.
 
-    null counts as an empty map or list: what is empty on both sides is compared as a leaf, which keeps null and empty
-    apart. Where deduced types differ, the old one's fields go and the new one's come, around a modified path.
+    null is treated as an empty map or list, except that two empty values are compared as leaves, which distinguishes
+    null from empty. If the deduced types differ, all old fields are removed and all new ones added, below a modified
+    path.
     """
     inner = FieldComparison({}, {}, {})
     maps = children(schema, before) or children(schema, after)
@@ -243,7 +247,7 @@ def _as_list(value: object) -> list[Any]:
 
 
 def _compare_lists(before: list[Any], after: list[Any], schema: Schema, outcome: FieldComparison) -> None:
-    """Compare item by item; items that are there more than once are compared as one atomic item."""
+    """Compare item by item; duplicated items are compared as one atomic item."""
     below = schema.items or DEDUCED_SCHEMA
     old, new = items_by_element(before, schema), items_by_element(after, schema)
     for element, olds in old.items():
@@ -263,23 +267,23 @@ def _compare_lists(before: list[Any], after: list[Any], schema: Schema, outcome:
             outcome.added[element] = all_fields(news[0], below) if len(news) == 1 else LEAF
 
 
-# Sets and a schema that has changed
+# Field sets and schema changes
 
 
 def reconcile_field_set(fields: FieldSet, schema: Schema) -> FieldSet:
-    """Return the set as the schema now has it: what became atomic is owned as a whole by who owned a part of it.
+    """Adapt a field set to the current schema: owners of parts of a value own it as a whole once it is atomic.
 
-    The schema of a custom resource may change under the sets that were made with the old one (Kubernetes:
-    typed/reconcile_schema.go). The very same set is returned when nothing is to be done.
+    The schema of a custom resource may have changed since the set was created (Kubernetes: typed/reconcile_schema.go).
+    If nothing changes, the same set is returned.
     """
-    named, others = children(schema, {}) or (_NO_FIELDS, None)
+    named, other_schema = children(schema, {}) or (_NO_FIELDS, None)
     items = schema.items if is_associative(schema) else None
     changed: FieldSet = {}
     for element, node in fields.items():
         if not node:
             continue
         field = named.get(element[2:]) if element[0] == "f" else None
-        below = field.schema if field is not None else others if element[0] == "f" else items
+        below = field.schema if field is not None else other_schema if element[0] == "f" else items
         if below is not None and below.shape is not Shape.ANY:
             now = LEAF if _is_atomic(below) else reconcile_field_set(node, below)
             if now is not node:

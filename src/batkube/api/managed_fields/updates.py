@@ -1,12 +1,13 @@
-"""Who owns which field of an object: `metadata.managedFields`.
+"""Field ownership of creates, updates and patches: `metadata.managedFields`.
 
-Every writer is a manager. What a create, update or patch changes becomes its manager's and nobody else's; what
-it removes is nobody's. Appliers (`applying.py`) own what their configuration says, and share it with others who
-say the same. Kubernetes: apimachinery/pkg/util/managedfields; the rules themselves in structured-merge-diff,
-merge/update.go.
+Every client that writes is a manager. A create, update or patch makes its manager the sole owner of the fields that it
+changes; fields that it removes have no owner. Appliers (`server_side_apply`) own the fields in their configuration, and
+share them with managers that set the same value.
 
-This runs in every write, so it works on the stored form of the sets, looks only at what changed, and shares equal
-sets and entries between objects.
+This code runs in every write. It therefore works on the encoded form of the sets, visits changed fields only, and
+shares equal sets and entries between objects.
+
+Kubernetes: apimachinery/pkg/util/managedfields; the rules themselves in structured-merge-diff, merge/update.go.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from batkube.cluster.schemas import Schema
 from batkube.cluster.store import KubeObject
 from batkube.kernel.instants import Instant, rfc3339
 
-#: Fields that are nobody's: the type, and what the server sets (managedfields, stripmeta.go).
+#: Fields without an owner: the type, and the fields that the server sets (managedfields, stripmeta.go).
 _UNTRACKED = frozenset(("apiVersion", "kind"))
 _UNTRACKED_METADATA = frozenset(
     (
@@ -54,26 +55,26 @@ _UNTRACKED_FIELDS: FieldSet = {
     **{f"f:{name}": LEAF for name in sorted(_UNTRACKED)},
     "f:metadata": {".": LEAF, **{f"f:{name}": LEAF for name in sorted(_UNTRACKED_METADATA)}},
 }
-#: What a write that changes nothing may differ in all the same.
+#: Fields that may differ although a write changes nothing.
 _NOT_COMPARED = frozenset(("managedFields", "resourceVersion"))
 
 Convert = Callable[[KubeObject, str], tuple[KubeObject, Schema] | None]
-"""Gives an object, and its schema, in another version of its kind; None if that version is served no more."""
+"""Converts an object to another version and returns it with its schema; None if that version is no longer served."""
 
 
 class WriteContext(NamedTuple):
-    """One write, as far as ownership depends on it."""
+    """The context of one write, as far as ownership depends on it."""
 
     resource: Resource
-    #: The name of who writes.
+    #: The manager's name.
     manager: str
     now: Instant
     subresource: str = ""
-    #: Without it all versions are taken to be alike.
+    #: If None, all versions have the same fields.
     convert: Convert | None = None
 
     def author(self, operation: str) -> Manager:
-        """Return the manager whose write it is."""
+        """Return the manager of this write."""
         version = self.resource.api_version if operation == UPDATE else ""
         return Manager(self.manager or "unknown", operation, version, self.subresource)
 
@@ -88,10 +89,10 @@ def entries_after_update(
     subresource: str = "",
     convert: Convert | None = None,
 ) -> list[Entry]:
-    """Return the entries of an object that a create, update or patch turns from `live` (None: created) into `new`.
+    """Return the managedFields after a create, update or patch turns `live` (None for a create) into `new`.
 
-    Both are in the version of `resource`. To be asked before admission and strategies change `new`, as the real server
-    does: what they set is nobody's.
+    Both are in the version of `resource`. Call this before admission and strategies change `new`, as kube-apiserver
+    does: fields that they set have no owner.
     """
     managers = _managers_before(live, new, subresource)
     if not managers and live is not None:
@@ -105,7 +106,7 @@ def entries_after_update(
 
 
 def _managers_before(live: KubeObject | None, new: KubeObject, subresource: str) -> Managers:
-    """Return the managers before a write, which may set them itself: an empty list, or one empty entry, resets them."""
+    """Return the managers before a write; an empty list, or one empty entry, in the write itself resets them."""
     own = new["metadata"].get("managedFields")
     if subresource or own is None or (live is not None and own == live["metadata"].get("managedFields")):
         return live_managers(live)
@@ -120,13 +121,15 @@ def _managers_before(live: KubeObject | None, new: KubeObject, subresource: str)
 def managers_after_update(
     managers: Managers, new: KubeObject, live: KubeObject | None, writing: WriteContext
 ) -> Managers:
-    """Return the managers after an update: the author has what changed, and nobody else."""
+    """Return the managers after an update: its author becomes the sole owner of all changed fields."""
     managers = reconcile_managers(managers, writing.resource)
     changes = OwnershipChanges(live, new, writing)
     if not changes.has_changes():
         return managers
     managers = {
-        who: kept for who, entry in managers.items() if (kept := changes.remaining_entry(who, entry)) is not None
+        manager: remaining
+        for manager, entry in managers.items()
+        if (remaining := changes.remaining_entry(manager, entry)) is not None
     }
     gained = changes.gained_fields()
     if gained:
@@ -138,7 +141,7 @@ def managers_after_update(
 
 
 class OwnershipChanges:
-    """What a write changes, of what it can change and somebody can own, as the managers of every version see it."""
+    """The changes of a write, without reset and untracked fields, as the managers of each version see them."""
 
     def __init__(self, live: KubeObject | None, new: KubeObject, writing: WriteContext) -> None:
         self._live, self._new, self._convert = live, new, writing.convert
@@ -158,29 +161,29 @@ class OwnershipChanges:
         )
 
     def has_changes(self) -> bool:
-        """Tell whether anything changes."""
+        """Return whether any field changes."""
         return any(self._changes)
 
     def gained_fields(self) -> FieldSet:
-        """Return what the author of an update comes to own."""
+        """Return the fields that the author of an update becomes the owner of."""
         return union(self._changes.modified, self._changes.added)
 
     def conflicting_fields(self, entry: Entry) -> FieldSet:
-        """Return what of another manager's entry gets another value."""
+        """Return the fields of another manager's entry whose values change."""
         changes = self._in_version(entry["apiVersion"])
         if changes is None:
             return EMPTY_SET
         return intersection(entry["fieldsV1"], union(changes.modified, changes.added))
 
     def remaining_entry(self, manager: Manager, entry: Entry) -> Entry | None:
-        """Return what is left of another manager's entry; None if nothing is, or its version is served no more."""
+        """Return what remains of another manager's entry; None if it is empty, or its version is no longer served."""
         changes = self._in_version(entry["apiVersion"])
         if changes is None:
             return None
         before = entry["fieldsV1"]
         fields = before
-        for gone in changes:
-            fields = difference(fields, gone)
+        for removed in changes:
+            fields = difference(fields, removed)
         if fields == before:
             return entry if before else None
         return entry_of(manager, entry["apiVersion"], entry.get("time", ""), fields) if fields else None
@@ -199,15 +202,16 @@ class OwnershipChanges:
         return self._compare(old[0], new[0], new[1])
 
 
-#: By the name of its type. To keep the schemas would keep the server that they belong to.
+#: By type name: keeping the schemas would keep the server alive to which they belong.
 _EMPTY_OBJECTS: dict[str, KubeObject] = {}
 
 
 def empty_object(resource: Resource) -> KubeObject:
-    """Return what a creation is compared with: to the real server a new object is not nothing.
+    """Return the object with which a created one is compared: the zero value of its Go type.
 
-    An empty Pod is `{"metadata": {}, "spec": {"containers": null}, "status": {}}`, with the fields that Go always
-    writes, so nobody comes to own `spec` itself by creating one. Custom objects, which have no Go type, have nothing.
+    An empty Pod is `{"metadata": {}, "spec": {"containers": null}, "status": {}}`, because Go always writes these
+    fields. Creating a pod therefore does not make its manager the owner of `spec` itself. Custom objects have no Go
+    type, and compare with an empty object.
     """
     if resource.custom:
         return {}
@@ -227,25 +231,29 @@ def _without_untracked(value: KubeObject, skipped: frozenset[str]) -> KubeObject
 
 
 def tracked_fields(fields: FieldSet) -> FieldSet:
-    """Return the set without what is nobody's, for an applier who names it all the same."""
+    """Return the set without fields that have no owner, which an applier may name all the same."""
     return difference(fields, _UNTRACKED_FIELDS)
 
 
 def keep_unchanged_timestamps(new: KubeObject, live: KubeObject) -> None:
-    """Give `new` the entries of `live` if they differ in nothing but times, and nothing else changed either.
+    """Reuse the entries of `live` in `new` if they differ only in times, and nothing else has changed.
 
-    So a write that changes nothing stays one: its version is kept. Asked after admission and strategies
-    (apiserver, fieldmanager/equality.go).
+    A write without changes then keeps the resourceVersion. Call this after admission and strategies (apiserver,
+    fieldmanager/equality.go).
     """
     before, after = live["metadata"].get("managedFields"), new["metadata"].get("managedFields")
     if not before or not after or before is after or len(before) != len(after):
         return
-    if any(_without_time(one) != _without_time(other) for one, other in zip(before, after, strict=True)):
+    if any(_without_time(first) != _without_time(second) for first, second in zip(before, after, strict=True)):
         return
     if all(new.get(name) == live.get(name) for name in {**new, **live} if name != "metadata"):
-        own, known = new["metadata"], live["metadata"]
-        if all(own.get(name) == known.get(name) for name in {**own, **known} if name not in _NOT_COMPARED):
-            own["managedFields"] = before
+        metadata, live_metadata = new["metadata"], live["metadata"]
+        if all(
+            metadata.get(name) == live_metadata.get(name)
+            for name in {**metadata, **live_metadata}
+            if name not in _NOT_COMPARED
+        ):
+            metadata["managedFields"] = before
 
 
 def _without_time(entry: Entry) -> Entry:

@@ -1,1 +1,1 @@
-"""Patches: documents that say how an object is to change, and what comes of them."""
+"""Patches: JSON Patch, JSON merge patch and strategic merge patch."""

@@ -1,10 +1,11 @@
-"""JSON Patch (RFC 6902), with the habits of the library that Kubernetes uses.
+"""JSON Patch (RFC 6902), with the deviations of the library that Kubernetes uses.
 
-It takes an object and returns a new one; what a patch does not touch is shared with the old one, which is never
-edited. Where the library (github.com/evanphx/json-patch, v4) departs from the RFCs, so do we: an index may be negative
-or have leading zeros, `replace` may create a field, and `copy` of a missing field gives null.
+Patching returns a new object that shares its unchanged parts with the old one, which is never modified. Where the
+library (github.com/evanphx/json-patch, v4) deviates from the RFCs, so does this module: an index may be negative or
+have leading zeros, `replace` may create a field, and `copy` of a missing field yields null.
 
-A JSON Patch that does not apply is answered without the reason; that of a webhook or of a policy is told with it.
+If a client's JSON Patch does not apply, kube-apiserver answers without the reason; for patches of webhooks and policies
+it reports the reason.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ from batkube.kernel.text.go_format import go_quote
 from batkube.kernel.text.numbers import parse_int
 
 Json = Any
-"""What a JSON document holds: dict, list, str, int, float, bool or None."""
+"""A JSON document: dict, list, str, int, float, bool or None."""
 
-#: How many operations one JSON Patch may have (Kubernetes: apiserver, endpoints/handlers/patch.go).
+#: The maximum number of operations in a JSON Patch (Kubernetes: apiserver, endpoints/handlers/patch.go).
 OPERATIONS_LIMIT = 10_000
-#: By how many bytes the `copy` operations of one patch may make an object grow (JSONPatchMaxCopyBytes).
+#: The maximum number of bytes that the `copy` operations of a patch may add (JSONPatchMaxCopyBytes).
 COPIED_BYTES_LIMIT = 3 * 1024 * 1024
 
 
@@ -32,10 +33,10 @@ _MISSING_VALUE = "missing value"
 
 
 class PatchError(Exception):
-    """The patch cannot be used; `code` says whose fault the real server thinks it is.
+    """The patch failed; `code` is the HTTP status of kube-apiserver's answer.
 
     400: the patch is malformed, and the message says how. 413: it has too many operations. 422: it does not apply, and
-    the message is not sent. 500: the real server knows no better answer than an internal error with the message.
+    the message is not sent. 500: an internal error with the message, for cases that kube-apiserver does not handle.
     """
 
     def __init__(self, code: int, message: str) -> None:
@@ -45,13 +46,13 @@ class PatchError(Exception):
 
 
 class TestFailed(PatchError):
-    """A `test` of the patch found another value."""
+    """A `test` operation found another value."""
 
     __test__ = False
 
 
 class _PathNotFound(Exception):
-    """There is nothing where a path leads through."""
+    """The parent of a path does not exist."""
 
 
 def _reject(problem: str) -> NoReturn:
@@ -62,9 +63,10 @@ def _reject(problem: str) -> NoReturn:
 
 
 def apply_json_patch(value: Json, patch: Json, checks: bool = True) -> Json:
-    """Return `value` after all operations of the patch, in order; raises PatchError if one of them does not apply.
+    """Apply all operations of the patch to `value`, in order; raises PatchError if one fails.
 
-    `checks`: fields are validated, and so the patch is read twice by the real server; the first time it says more.
+    `checks`: fieldValidation is enabled, so that kube-apiserver decodes the patch twice; the first, strict decoding has
+    more detailed errors.
     """
     operations = _checked_operations(patch) if checks else parse_operations(patch)
     if len(operations) > OPERATIONS_LIMIT:
@@ -81,7 +83,7 @@ def apply_json_patch(value: Json, patch: Json, checks: bool = True) -> Json:
 
 
 def unknown_fields(patch: Json) -> list[str]:
-    """Return what is in the operations of a JSON Patch and does not belong there, as strict decoding reports it."""
+    """Return the unknown fields in the operations of a JSON Patch, as strict decoding reports them."""
     return [
         f'json patch unknown field "[{number}].{name}"'
         for number, operation in enumerate(_checked_operations(patch))
@@ -91,7 +93,7 @@ def unknown_fields(patch: Json) -> list[str]:
 
 
 def _checked_operations(patch: Json) -> list[dict[str, Json]]:
-    """Return the operations of a patch, once they are sure to look like some; null is none at all."""
+    """Return the operations of a patch after checking their form; null is an empty patch."""
     if patch is None:
         return []
     if not isinstance(patch, list):
@@ -107,7 +109,7 @@ def _checked_operations(patch: Json) -> list[dict[str, Json]]:
 
 
 def parse_operations(patch: Json) -> list[dict[str, Json]]:
-    """Return the operations of a patch as far as the library itself insists on them. Raises PatchError."""
+    """Parse the operations of a patch as the library does; raises PatchError."""
     if patch is None:
         return []
     if not isinstance(patch, list):
@@ -121,7 +123,7 @@ def parse_operations(patch: Json) -> list[dict[str, Json]]:
 
 
 def not_an_object_message(patch: Json) -> str:
-    """Say, as Go does, that a patch should have been an object."""
+    """Return Go's error message for a patch that is not an object."""
     return f"json: cannot unmarshal {go_json_type(patch)} into Go value of type map[string]interface {{}}"
 
 
@@ -130,7 +132,7 @@ def _type_error(value: Json, target: str) -> PatchError:
 
 
 def _pointer(operation: dict[str, Json], name: str) -> str:
-    """Return the text of a pointer."""
+    """Return a JSON pointer of an operation."""
     text = operation.get(name)
     if not isinstance(text, str):
         _reject(f"{operation.get('op')} operation failed to decode {name}: {_MISSING_VALUE}")
@@ -138,14 +140,14 @@ def _pointer(operation: dict[str, Json], name: str) -> str:
 
 
 def _pointer_parts(path: str) -> list[str]:
-    """Return the parts of a JSON pointer; what stands before the first slash is ignored, as the library does."""
+    """Split a JSON pointer; the text before the first slash is ignored, as in the library."""
     if "/" not in path:
         raise _PathNotFound
     return [part.replace("~1", "/").replace("~0", "~") for part in path.split("/")[1:]]
 
 
 def _index(text: str, length: int) -> int:
-    """Return the index that `text` means in a list of `length`; negative ones count from its end."""
+    """Parse an index into a list of `length`; negative indices count from the end."""
     try:
         index = parse_int(text)
     except ValueError:
@@ -158,12 +160,12 @@ def _index(text: str, length: int) -> int:
 
 
 def _child(value: Json, part: str) -> Json:
-    """Return what `part` names in `value`, None if a dict does not have it."""
+    """Return the member `part` of `value`, None if a dict does not have it."""
     return value.get(part) if isinstance(value, dict) else value[_index(part, len(value))]
 
 
 def deep_copy(value: Json) -> Json:
-    """Return a copy of JSON in which no two places are the same container."""
+    """Return a deep copy in which no container occurs twice."""
     if isinstance(value, dict):
         return {key: deep_copy(item) for key, item in value.items()}
     return [deep_copy(item) for item in value] if isinstance(value, list) else value
@@ -172,18 +174,19 @@ def deep_copy(value: Json) -> Json:
 class _Document:
     """The object while it is patched.
 
-    A container is copied when an operation first edits it; from then on it is our own, and edited in place. So the
-    work of a patch grows with what it says and what it touches, not with their product.
+    A container is copied before the first operation that modifies it; from then on it is owned by this document, and
+    modified in place. The cost of a patch is therefore proportional to its size plus that of the touched containers,
+    not to their product.
     """
 
     def __init__(self, value: Json) -> None:
         self.value = value
-        #: Our own containers, by identity. None of them is inside one that is not our own.
+        #: The ids of owned containers. An owned container is never inside one that is not owned.
         self._copies: dict[int, Json] = {}
         self._copied_bytes = 0
 
     def locate(self, path: str) -> tuple[Json, str]:
-        """Return the container that a pointer names something in, ready to be edited, and the name. Raises _Absent."""
+        """Return the container and key that a pointer refers to, copied for modification; raises _PathNotFound."""
         parts = _pointer_parts(path)
         container = self.value = self._copy_on_write(self.value)
         for part in parts[:-1]:
@@ -206,7 +209,7 @@ class _Document:
         return copied
 
     def copy_of(self, value: Json) -> Json:
-        """Return a copy of a part of the object, which no edit of the original will change."""
+        """Return a copy of a part of the object, independent of later changes to the original."""
         self._copied_bytes += len(msgspec.json.encode(value))
         if self._copied_bytes > COPIED_BYTES_LIMIT:
             problem = f"Unable to complete the copy, the accumulated size increase of copy is {self._copied_bytes}"
@@ -222,7 +225,7 @@ class _Document:
 
 
 def _insert(container: Json, part: str, new: Json) -> None:
-    """Put `new` at a place of its own."""
+    """Add `new` at a key or list index."""
     if isinstance(container, dict):
         container[part] = new
     elif part == "-":
@@ -242,7 +245,7 @@ def _new_index(part: str, length: int) -> int:
 
 
 def _delete(container: Json, part: str) -> None:
-    """Take out what is at a place."""
+    """Remove a key or list item."""
     if isinstance(container, list):
         del container[_index(part, len(container))]
     elif part in container:
@@ -251,17 +254,17 @@ def _delete(container: Json, part: str) -> None:
         _reject(f"Unable to remove nonexistent key: {part}: {_MISSING_VALUE}")
 
 
-def _with_context(what: str, problem: PatchError) -> PatchError:
-    return PatchError(problem.code, f"{what}: {problem.message}")
+def _with_context(operation: str, problem: PatchError) -> PatchError:
+    return PatchError(problem.code, f"{operation}: {problem.message}")
 
 
 @contextlib.contextmanager
-def _error_context(what: str) -> Iterator[None]:
-    """Let a problem say what was being done."""
+def _error_context(operation: str) -> Iterator[None]:
+    """Add the failed operation to the message of an error."""
     try:
         yield
     except PatchError as problem:
-        raise _with_context(what, problem) from None
+        raise _with_context(operation, problem) from None
 
 
 def _locate(document: _Document, path: str, problem: str) -> tuple[Json, str]:
@@ -343,7 +346,7 @@ _OPERATIONS: dict[str, Callable[[_Document, dict[str, Json]], None]] = {
 
 
 def json_equal(one: Json, other: Json) -> bool:
-    """Return whether two documents are equal as JSON texts are: `1`, `1.0` and `true` all differ."""
+    """Return whether two documents are equal as JSON texts: `1`, `1.0` and `true` all differ."""
     if type(one) is not type(other):
         return False
     if isinstance(one, dict):

@@ -1,6 +1,6 @@
-"""JSON merge patch (RFC 7386), with the habits of the library that Kubernetes uses (`json_patches`).
+"""JSON merge patch (RFC 7386), with the deviations of the library that Kubernetes uses (see `json_patches`).
 
-Nulls inside the lists that a patch brings are dropped. The given object is never edited.
+Nulls in lists of the patch are dropped. The object is never modified.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from batkube.api.patches.json_patches import Json, PatchError, not_an_object_mes
 
 
 def apply_merge_patch(value: dict[str, Json], patch: Json, checks: bool = True) -> Json:
-    """Return `value` with what `patch` has in place of what it had; a null removes a field. Raises PatchError.
+    """Merge `patch` into `value`, where null removes a field; raises PatchError.
 
-    `checks`: fields are validated, and so the real server makes sure that the patch is an object. Else a list takes
-    the place of the object, for decoding to refuse.
+    `checks`: fieldValidation is enabled, so that kube-apiserver requires the patch to be an object. Otherwise a list
+    replaces the object, and is rejected when the result is decoded.
     """
     if isinstance(patch, dict):
         return _merge(value, patch)

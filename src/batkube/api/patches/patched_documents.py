@@ -1,8 +1,9 @@
-"""What a patch makes of an object, from the bytes of the one to the document of the other.
+"""Applying a patch request: from the bytes of the patch to the patched object.
 
-The patched document is not an object of its kind yet: it must be decoded like any that a client sends. What cannot be
-decoded is refused as an invalid patch, with the document in the message, or, for a strategic merge patch, with the
-patch as Go prints it (Kubernetes: apiserver/pkg/endpoints/handlers/patch.go).
+The patched document must be decoded like an object from a client. If that fails, the request is rejected as an invalid
+patch. The message contains the document or, for a strategic merge patch, the patch as Go prints it.
+
+Kubernetes: apiserver/pkg/endpoints/handlers/patch.go.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 
-#: What the real server reads first of any document, and cannot of a list.
+#: The fields that kube-apiserver decodes first, which fails for a list.
 _NOT_AN_OBJECT = (
     "couldn't get version/kind; json parse error: json: cannot unmarshal {} into Go value of type struct {{ APIVersion "
     'string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }}'
@@ -40,14 +41,14 @@ _REJECTED = "the server rejected our request due to an error in our request"
 
 
 class PatchedDocument:
-    """The document that a patch made, and what strict decoding complains about in the patch itself."""
+    """A patched document, and the errors of strict decoding in the patch itself."""
 
     def __init__(self, value: Json, problems: list[str]) -> None:
         self.value = value
         self.problems = problems
 
     def decode(self, resource: Resource, decode: Decode) -> tuple[KubeObject, list[str]]:
-        """Return the object, with all that strict decoding complains about; raises a 422."""
+        """Return the object, with all errors of strict decoding; raises a 422."""
         if not isinstance(self.value, dict):
             raise self.invalid_patch(_NOT_AN_OBJECT.format(go_json_type(self.value)))
         try:
@@ -59,12 +60,12 @@ class PatchedDocument:
         return value, self.problems + sorted(unknown)
 
     def reject_strict_problems(self, problems: list[str]) -> None:
-        """Raise a 422 if there is any of the problems that strict decoding complains about."""
+        """Raise a 422 if strict decoding found any errors."""
         if problems:
             raise self.invalid_patch("strict decoding error: " + ", ".join(problems))
 
     def invalid_patch(self, problem: str) -> Failure:
-        """Refuse the patch; group, kind and name are missing in this answer of the real server."""
+        """Return the 422; kube-apiserver omits group, kind and name in this answer."""
         error = invalid("patch", self._document_text(), problem)
         details: dict[str, Any] = {"causes": [msgspec.to_builtins(error)]}
         return Failure(422, "Invalid", f' "" is invalid: patch: {error.message}', details)
@@ -74,14 +75,14 @@ class PatchedDocument:
 
 
 class _StrategicPatchedDocument(PatchedDocument):
-    """The real server turns this one into its Go type without going through JSON."""
+    """A patched document that kube-apiserver converts to its Go type without going through JSON."""
 
     def __init__(self, value: Json, problems: list[str], patch: Json) -> None:
         super().__init__(value, problems)
         self._patch = patch
 
     def decode(self, resource: Resource, decode: Decode) -> tuple[KubeObject, list[str]]:
-        # The Go type is given, so what the document says of its kind and version does not matter.
+        # The Go type is fixed, so apiVersion and kind in the document do not matter.
         document = {**self.value, "kind": resource.kind, "apiVersion": resource.api_version}
         try:
             value, unknown = from_unstructured(document, resource.schema, decode)
@@ -94,9 +95,9 @@ class _StrategicPatchedDocument(PatchedDocument):
 
 
 def apply_patch(kind: str, live: KubeObject, body: bytes, resource: Resource, checks: bool) -> PatchedDocument:
-    """Return what the patch in `body`, of the media type `kind`, makes of `live`; raises Failure.
+    """Apply the patch in `body`, of the media type `kind`, to `live`; raises Failure.
 
-    `checks`: fields are validated (fieldValidation is not Ignore), so the patch itself is decoded strictly as well.
+    `checks`: fieldValidation is not Ignore, so the patch itself is decoded strictly as well.
     """
     try:
         return _PATCHERS[kind](live, body, resource, checks)
@@ -108,7 +109,7 @@ def _apply_json_patch(live: KubeObject, body: bytes, resource: Resource, checks:
     patch, problems = _parse_patch(body, "error decoding patch: " if checks else "")
     value = apply_json_patch(live, patch, checks)
     if resource.custom:
-        # What was moved is still a part of the live object, and is pruned and defaulted in place at its new one.
+        # A moved value is still part of the live object, but will be pruned and defaulted in place.
         value = deep_copy(value)
     if not checks:
         return PatchedDocument(value, [])

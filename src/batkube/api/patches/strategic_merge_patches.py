@@ -1,11 +1,13 @@
-"""Strategic merge patch: a merge patch that knows which lists are really collections of named things.
+"""Strategic merge patch: a merge patch that can merge lists.
 
-What a list or struct means comes from the schema of the kind: its patch strategy and merge key. A list with the
-strategy `merge` is merged element by element (by its merge key, or as a set of scalars), every other list is replaced.
-Directives in the patch refine this: `$patch: delete|replace`, `$retainKeys`, `$deleteFromPrimitiveList/field` and
-`$setElementOrder/field`. Semantics and words of errors are those of Kubernetes' apimachinery/pkg/util/strategicpatch.
+The schema of the kind defines a patch strategy and a merge key for lists and structs. A list with the strategy `merge`
+is merged element by element (by its merge key, or as a set of scalars); every other list is replaced. Directives in the
+patch refine this: `$patch: delete|replace`, `$retainKeys`, `$deleteFromPrimitiveList/field` and
+`$setElementOrder/field`.
 
-The patched object is a new one that shares what did not change with the old; neither it nor the patch is edited.
+The patched object is a new one that shares unchanged parts with the old one; neither it nor the patch is modified.
+
+Kubernetes: apimachinery/pkg/util/strategicpatch, also for the error messages.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ Object = dict[str, Json]
 
 
 def apply_strategic_patch(value: Object, patch: Json, schema: Schema) -> Object:
-    """Return `value`, of the kind that `schema` describes, with `patch` merged in; raises PatchError."""
+    """Merge `patch` into `value`, an object of the kind with this `schema`; raises PatchError."""
     if patch is None:
         return value
     if not isinstance(patch, dict):
@@ -58,7 +60,7 @@ def _merge_struct(original: Object, patch: Object, schema: Schema) -> Object:
 
 
 def _merge_field(merged: Object, name: str, new: Json, schema: Schema, deletes: bool) -> None:
-    """Merge into a field that is there already and has a value of the same JSON type."""
+    """Merge into an existing field with a value of the same JSON type."""
     old = merged[name]
     if isinstance(new, dict):
         field = _field(schema, name)
@@ -72,7 +74,7 @@ def _merge_field(merged: Object, name: str, new: Json, schema: Schema, deletes: 
 
 
 def _apply_directive(patch: Object) -> Object:
-    """Do as `$patch` in a struct says: take the patch as it is, or empty the struct."""
+    """Apply `$patch` of a struct: replace the struct by the patch, or empty it."""
     directive = patch[_PATCH]
     if directive == "replace":
         return {key: value for key, value in patch.items() if key != _PATCH}
@@ -82,13 +84,13 @@ def _apply_directive(patch: Object) -> Object:
 
 
 def _apply_retain_keys(original: Object, patch: Object) -> Object:
-    """Return a copy of `original`, without the fields that `$retainKeys` does not list, if the patch has it."""
+    """Return a copy of `original` with the fields in `$retainKeys` only, if the patch has that directive."""
     if _RETAIN_KEYS not in patch:
         return dict(original)
-    kept = patch[_RETAIN_KEYS]
-    if not isinstance(kept, list):
+    retained = patch[_RETAIN_KEYS]
+    if not isinstance(retained, list):
         raise PatchError(400, _BAD_RETAIN_KEYS)
-    names = {name for name in kept if isinstance(name, str)}
+    names = {name for name in retained if isinstance(name, str)}
     for key, value in patch.items():
         is_directive = key == _RETAIN_KEYS or key.startswith((_DELETE_FROM_LIST, _SET_ORDER))
         if value is not None and not is_directive and key not in names:
@@ -97,7 +99,7 @@ def _apply_retain_keys(original: Object, patch: Object) -> Object:
 
 
 def _set_from_patch(merged: Object, name: str, new: Json) -> None:
-    """Put a value of the patch where the object had none of its type; a directive in it has nothing to act on."""
+    """Set a field that the object does not have with this type; directives in the value have no effect."""
     if isinstance(new, dict) and _PATCH in new:
         merged.pop(name, None)
     else:
@@ -105,7 +107,7 @@ def _set_from_patch(merged: Object, name: str, new: Json) -> None:
 
 
 def _without_nulls_and_directives(value: Json) -> Json:
-    """Return a value of the patch without nulls and without whatever carries a `$patch`."""
+    """Return a value of the patch without nulls and without structs that have a `$patch`."""
     if isinstance(value, dict):
         return {
             key: _without_nulls_and_directives(item)
@@ -141,7 +143,7 @@ def _merge_list(original: list[Json], patch: list[Json], field: Field, deletes: 
 
 
 def _apply_element_directives(original: list[Json], patch: list[Json], key: str) -> tuple[list[Json], list[Json]]:
-    """Do as elements with `$patch` say; return what is left of the list and the plain elements of the patch."""
+    """Apply elements with `$patch`; return the remaining list and the plain elements of the patch."""
     plain = [element for element in patch if _PATCH not in element]
     if len(plain) == len(patch):
         return original, patch
@@ -159,22 +161,22 @@ def _apply_element_directives(original: list[Json], patch: list[Json], key: str)
             raise PatchError(500, "merging lists cannot yet be specified in the patch")
         else:
             raise PatchError(500, f"unknown patch type: {go_value(directive)} in map: {go_value(element)}")
-    kept = [old for old in original if key not in old or json_identity(old[key]) not in unwanted]
-    return (plain, []) if replaces else (kept, plain)
+    remaining = [old for old in original if key not in old or json_identity(old[key]) not in unwanted]
+    return (plain, []) if replaces else (remaining, plain)
 
 
 def _merge_elements(original: list[Json], patch: list[Json], field: Field) -> list[Json]:
-    """Merge each element of the patch into the one with the same key, or append it."""
+    """Merge each element of the patch into the element with the same key, or append it."""
     key, merged = field.patch_merge_key, list(original)
     places: dict[Hashable, int] = {}
     for place, element in enumerate(merged):
         if key in element:
             places.setdefault(json_identity(element[key]), place)
     for element in patch:
-        wanted = _merge_key_value(element, key)
-        place_found = places.get(wanted)
+        key_value = _merge_key_value(element, key)
+        place_found = places.get(key_value)
         if place_found is None:
-            places[wanted] = len(merged)
+            places[key_value] = len(merged)
             merged.append(element)
         else:
             assert field.schema.items is not None
@@ -183,7 +185,7 @@ def _merge_elements(original: list[Json], patch: list[Json], field: Field) -> li
 
 
 def _merge_ordered_lists(merged: Object, patch: Object, schema: Schema) -> tuple[str, ...]:
-    """Merge every list whose order the patch sets into `merged`; return the keys of the patch that this settles."""
+    """Merge every list whose order the patch sets into `merged`; return the keys of the patch that are done."""
     done: tuple[str, ...] = ()
     for key, order in patch.items():
         if not key.startswith(_SET_ORDER):
@@ -216,7 +218,7 @@ def _merge_list_in_order(old: list[Json] | None, new: list[Json] | None, order: 
 
 
 def _without_directives(value: Json) -> Json:
-    """Return a value of the patch without whatever carries a `$patch`; nulls stay."""
+    """Return a value of the patch without structs that have a `$patch`; nulls are kept."""
     if isinstance(value, dict):
         return {
             key: _without_directives(item)
@@ -229,7 +231,7 @@ def _without_directives(value: Json) -> Json:
 
 
 def _check_order(patch: list[Json], order: list[Json], key: str) -> None:
-    """Make sure that the elements of the patch come in the order that `$setElementOrder` gives."""
+    """Check that the elements of the patch follow the order of `$setElementOrder`."""
     if not patch or not order:
         return
     name = _key_identity(key) if key else json_identity
@@ -258,7 +260,7 @@ def _directive_field(key: str, prefix: str, problem: str) -> str:
 
 
 def _field(schema: Schema, name: str) -> Field:
-    """Return the field of a struct as Go's JSON finds it: by its exact name, else whatever its case."""
+    """Return the field of a struct as Go's JSON decoder finds it: by its exact name, else ignoring case."""
     if schema.shape not in (Shape.STRUCT, Shape.ANY):
         kind = _go_kind(schema)
         raise PatchError(500, f"merging an object in json but data type is not struct, instead is: {kind}")
@@ -280,7 +282,7 @@ def _list_field(schema: Schema, name: str) -> Field:
 
 
 def _are_structs(*lists: list[Json]) -> bool:
-    """Return whether the elements are dicts; all must be of one type, and none a list."""
+    """Return whether the elements are dicts; all must have the same type, and none may be a list."""
     types = [type(value) for values in lists for value in values]
     if not types:
         raise PatchError(500, "no elements in any of the given slices")
@@ -298,7 +300,7 @@ def _key_identity(key: str) -> Identity:
 
 
 def _merge_key_value(element: Json, key: str) -> Hashable:
-    """Return what identifies an element among its siblings."""
+    """Return the merge key's value of an element."""
     if not isinstance(element, dict):
         raise PatchError(500, f"expected a map[string]interface {{}}, but received a {_go_type(element)}")
     if key not in element:
@@ -323,7 +325,7 @@ def _go_type(value: Json) -> str:
 
 
 def _go_kind(schema: Schema | None) -> str:
-    """Return what Go's reflection calls a type: a struct, a map, a string…"""
+    """Return the name of a type in Go's reflection: struct, map, string…"""
     if schema is None:
         return "struct"
     return _GO_KINDS.get(schema.shape, "string" if schema.shape is Shape.STRING else "struct")

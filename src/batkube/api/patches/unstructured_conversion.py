@@ -1,8 +1,10 @@
-"""What is wrong with the types of a patched object, in the words that only strategic merge patches and applies get.
+"""Type errors of patched objects, with the messages of strategic merge patches and server-side apply.
 
-The real server turns their results straight into Go structs, without JSON in between, and that converter complains in
-its own way, and takes numbers that JSON would refuse (Kubernetes: apimachinery/pkg/runtime/converter.go,
-fromUnstructured). Decoding finds out whether there is a problem at all; this finds the words for it.
+kube-apiserver converts these objects directly to Go structs, without JSON in between. That converter has error messages
+of its own, and accepts numbers that JSON decoding rejects. Decoding decides whether there is an error; this module
+finds the converter's message for it.
+
+Kubernetes: apimachinery/pkg/runtime/converter.go, fromUnstructured.
 """
 
 from __future__ import annotations
@@ -20,17 +22,17 @@ _SCALARS = {Shape.STRING: str, Shape.INTEGER: int, Shape.NUMBER: float, Shape.BO
 
 
 Decode = Callable[[Json], tuple[KubeObject, list[str]]]
-"""Decodes an object, and lists the fields in it that its kind does not have."""
+"""Decodes an object, and returns it with the fields that its kind does not have."""
 
 
 def from_unstructured(document: Json, schema: Schema, decode: Decode) -> tuple[KubeObject, list[str]]:
-    """Return what the converter makes of an object; raises DecodeError with its words."""
+    """Convert an object as kube-apiserver's converter does; raises DecodeError with its message."""
     try:
         return decode(document)
     except DecodeError as problem:
-        words = conversion_problem(document, schema)
-        if words is not None:
-            raise DecodeError(words) from problem
+        message = conversion_problem(document, schema)
+        if message is not None:
+            raise DecodeError(message) from problem
     try:
         return decode(truncate_integers(document, schema))
     except DecodeError as problem:
@@ -39,7 +41,7 @@ def from_unstructured(document: Json, schema: Schema, decode: Decode) -> tuple[K
 
 
 def conversion_problem(value: Json, schema: Schema) -> str | None:
-    """Return the first thing that keeps `value` from being what `schema` says; None if the converter has no words."""
+    """Return the first type error of `value` under `schema`; None if the converter has no message for it."""
     if value is None:
         return None
     kind = _GO_KINDS[type(value)]
@@ -63,7 +65,7 @@ def conversion_problem(value: Json, schema: Schema) -> str | None:
 
 
 def _json_type_message(value: Json, go: str) -> str:
-    """Say what types say that read JSON themselves."""
+    """Return the message of types that decode their own JSON."""
     return f"json: cannot unmarshal {go_json_type(value)} into Go value of type {go}"
 
 
@@ -85,19 +87,19 @@ def _first_item_problem(values: Iterable[Json], schema: Schema) -> str | None:
 
 
 def _scalar_problem(value: Json, kind: str, schema: Schema) -> str | None:
-    """Compare as Go's reflection does: a number can be made into a text, but the converter refuses to."""
-    wanted = _SCALARS.get(schema.shape)
-    if wanted is None or type(value) is wanted or (wanted is float and type(value) is int):
+    """Check a scalar as Go's reflection does; Go can convert a number to a string, but the converter rejects it."""
+    expected = _SCALARS.get(schema.shape)
+    if expected is None or type(value) is expected or (expected is float and type(value) is int):
         return None
-    if type(value) is float and wanted is int and value.is_integer():
+    if type(value) is float and expected is int and value.is_integer():
         return None
-    if (type(value), wanted) in ((int, str), (float, int)):
+    if (type(value), expected) in ((int, str), (float, int)):
         return f"cannot convert {kind} to {schema.go.removeprefix('*')}"
     return f"unrecognized type: {_go_kind(schema)}"
 
 
 def _go_kind(schema: Schema) -> str:
-    """Return the basic Go type: that of a named one is what its shape says."""
+    """Return the underlying Go type of a schema."""
     go = schema.go.removeprefix("*")
     if "." not in go:
         return go
@@ -105,7 +107,7 @@ def _go_kind(schema: Schema) -> str:
 
 
 def truncate_integers(value: Json, schema: Schema) -> Json:
-    """Return `value` with integers as the converter makes them: it takes `2.0` for 2, and of too many bits the last."""
+    """Return `value` with integers as the converter makes them: `2.0` becomes 2, overflowing ones are cut off."""
     if schema.shape is Shape.INTEGER:
         if type(value) is float and value.is_integer():
             value = int(value)

@@ -1,5 +1,6 @@
-"""What `kubectl get` shows: columns and cells, made into a Table.
+"""Printing for `kubectl get`: columns and cells of a Table.
 
-The server prints, not kubectl: it is asked for a Table. Columns are data; what fills them is one small function per
-kind (`api.groups`). Custom resources bring their own columns, which are JSONPaths (`api.custom.columns`).
+kubectl requests a Table, which the server prints. Columns are data (`columns.json`); each kind has a small function for
+its cells (`api.groups`). Custom resources define their own columns as JSONPaths
+(`api.custom.instances.printer_columns`).
 """

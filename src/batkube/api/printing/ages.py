@@ -1,4 +1,4 @@
-"""How long ago, in as few characters as `kubectl get` spends on it."""
+"""Ages and durations in the short form of `kubectl get`."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ _RFC3339 = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d
 
 
 def time_since(timestamp: str | None, now: Instant) -> str:
-    """Return how long ago `timestamp` was (Kubernetes: translateTimestampSince)."""
+    """Format the time since `timestamp` (Kubernetes: translateTimestampSince)."""
     return human_duration(now - instant_of(timestamp)) if timestamp else UNKNOWN
 
 
 def age(value: KubeObject, now: Instant) -> str:
-    """Return the age of an object."""
+    """Format the age of an object."""
     return time_since(value["metadata"].get("creationTimestamp"), now)
 
 
 def time_between(start: str, end: str) -> str:
-    """Return the time from one timestamp to another."""
+    """Format the time from one timestamp to another."""
     return human_duration(instant_of(end) - instant_of(start))
 
 
 def human_duration(ns: int) -> str:
-    """Return a length of time with two or three digits of precision.
+    """Format a duration with two or three digits of precision.
 
-    Kubernetes: HumanDuration of apimachinery/pkg/util/duration, which takes up to two seconds in the future for
-    clocks that differ.
+    Kubernetes: apimachinery/pkg/util/duration, HumanDuration, which tolerates up to two seconds in the future for clock
+    skew.
     """
     if ns <= -2 * NANOSECONDS_PER_SECOND:
         return INVALID
@@ -61,9 +61,9 @@ def _two_parts(large: int, large_unit: str, small: int, small_unit: str) -> str:
 
 
 def time_since_any_format(text: str, now: Instant) -> str:
-    """Return how long ago a text that a client chose was, for columns of custom resources.
+    """Format the time since a timestamp in any format, for columns of custom resources.
 
-    Kubernetes: cellForJSONValue of apiextensions-apiserver/pkg/registry/customresource/tableconvertor.
+    Kubernetes: apiextensions-apiserver/pkg/registry/customresource/tableconvertor, cellForJSONValue.
     """
     if text in ("", "null"):
         return UNKNOWN

@@ -1,12 +1,12 @@
-"""JSONPath as Kubernetes has it, for the printed columns of custom resources.
+"""Kubernetes' dialect of JSONPath, for the printer columns of custom resources.
 
-Kubernetes: client-go/util/jsonpath. It is a dialect of its own: `.a.b`, `['a']`, `[0]`, `[-1]`, `[1:3]`, `[*]`,
-`[0,2]`, `..a`, filters such as `[?(@.type=="Ready")]`, a backslash before a dot within a name. A path that does not
-parse is refused with `BadFieldPath`; one that does not fit the object (an index beyond a list's end) raises
-`SchemaMismatch`;
-missing fields yield nothing.
+It has `.a.b`, `['a']`, `[0]`, `[-1]`, `[1:3]`, `[*]`, `[0,2]`, `..a`, filters such as `[?(@.type=="Ready")]`, and a
+backslash before a dot within a name. A path that does not parse raises `BadJsonPath`; one that does not fit the object
+(an index beyond a list's end) raises `PathNotApplicable`; missing fields yield no values.
 
-A path becomes a list of steps, each of which turns a list of values into another.
+A path is parsed to a list of steps, each of which maps a list of values to another one.
+
+Kubernetes: client-go/util/jsonpath.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Json = Any
 """Any JSON value."""
 
 Values = list[Json]
-"""What a path has led to so far."""
+"""The values that a path has reached so far."""
 
 Step = Callable[[Values], Values]
 
@@ -45,10 +45,10 @@ _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v
 
 
 class BadJsonPath(ValueError):
-    """The text is no JSONPath."""
+    """The text is not a JSONPath."""
 
 
-#: How many values a path may find on its way; a column shows a few.
+#: The maximum number of values at each step; a column prints a few of them.
 _RESULTS_MAX = 10_000
 
 
@@ -63,7 +63,7 @@ class JsonPath:
         self._steps = list(_PathParser(text).steps())
 
     def evaluate(self, value: Json) -> Values:
-        """Return the values that the path leads to; raises Unfit where it leads nowhere."""
+        """Return the values at the path; raises PathNotApplicable if it does not fit the object."""
         return _run_steps(self._steps, [value])
 
 
@@ -75,25 +75,25 @@ def _run_steps(steps: list[Step], values: Values) -> Values:
 
 
 def _check_count(values: Values) -> None:
-    """Stop a path that finds the same things over and over, as `..a..a..a` does in a deep object."""
+    """Stop a path whose values multiply, as `..a..a..a` does in a deep object."""
     if len(values) > _RESULTS_MAX:
         raise PathNotApplicable(f"the path finds more than {_RESULTS_MAX} values")
 
 
 class _PathParser:
-    """Reads a path from left to right, one step at a time."""
+    """Parses a path from left to right, one step at a time."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.position = 0
 
     def steps(self) -> Iterator[Step]:
-        """Yield the steps of the whole text."""
+        """Yield the steps of the whole path."""
         has_descended = False
         while self.position < len(self.text):
             rest = self.text[self.position :]
             if rest[0] == "}":
-                # In Kubernetes a path stands in braces; what comes after them is not part of it.
+                # Kubernetes writes the path in braces; text after the closing brace is not part of it.
                 return
             if rest[0] in " @$":
                 self.position += 1
@@ -223,7 +223,7 @@ def _descend(values: Values) -> Values:
     while pending:
         value = pending.pop()
         parts = _children(value)
-        # Texts count as containers, of characters, in which nothing is found.
+        # Strings count as containers, of characters, which have no fields.
         if parts or (isinstance(value, str) and value):
             below.append(value)
             pending += reversed(parts)
@@ -265,7 +265,7 @@ def _slice_list(value: Values, start: int | None, end: int | None, is_one: bool,
     low = start or 0
     low += length if low < 0 else 0
     high = length if end is None else end
-    # `[-1]` ends at its start plus one, which is 0 and means the list's end (Kubernetes: ParamsEntry.Derived).
+    # `[-1]` ends at its start plus one, which is 0 and stands for the list's end (Kubernetes: ParamsEntry.Derived).
     high += length if high < 0 or (high == 0 and is_one) else 0
     if low == high:
         return []
@@ -292,9 +292,9 @@ def _comparison_filter(left: list[Step], compare: Callable[[Any, Any], bool], ri
             return False
         if max(map(len, sides)) > 1:
             raise PathNotApplicable("can only compare one element at a time")
-        one, other = sides[0][0], sides[1][0]
-        if type(one) is not type(other) or not isinstance(one, str | int | float | bool):
+        first, second = sides[0][0], sides[1][0]
+        if type(first) is not type(second) or not isinstance(first, str | int | float | bool):
             raise PathNotApplicable("incompatible types for comparison")
-        return compare(one, other)
+        return compare(first, second)
 
     return lambda values: [part for part in _elements(values) if keep(part)]

@@ -1,7 +1,9 @@
-"""Tables: objects as rows of cells, which is what `kubectl get` asks for.
+"""Tables: objects as rows of cells, as `kubectl get` requests them.
 
-Kubernetes: asTable of apiserver/pkg/endpoints/handlers/response.go. A Table is the answer to a request that accepts
-`application/json;as=Table;v=v1;g=meta.k8s.io`, for one object, a list, or each event of a watch.
+A Table is the answer to a request that accepts `application/json;as=Table;v=v1;g=meta.k8s.io`, for one object, a list,
+or each event of a watch.
+
+Kubernetes: apiserver/pkg/endpoints/handlers/response.go, asTable.
 """
 
 from __future__ import annotations
@@ -13,9 +15,9 @@ from batkube.api.printing.printers import Printer
 from batkube.cluster.store import KubeObject
 from batkube.kernel.instants import Instant
 
-#: What `includeObject` may be; empty means Metadata.
+#: The values of `includeObject`; empty means Metadata.
 _INCLUDE_OBJECT_VALUES = ("None", "Metadata", "Object", "")
-#: Annotations in which a version of a kind keeps fields that it does not have, by how they begin.
+#: Prefixes of annotations in which a version of a kind keeps fields that it does not have.
 _FIELDS_AS_ANNOTATIONS = {
     ("apps/v1", "DaemonSet"): "deprecated.daemonset.template.generation",
     ("autoscaling/v1", "HorizontalPodAutoscaler"): "autoscaling.alpha.kubernetes.io/",
@@ -24,7 +26,7 @@ _INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
 
 def include_problem(include_object: str) -> str | None:
-    """Return what is wrong with the query parameter `includeObject`, which is answered with 400."""
+    """Return the error of the query parameter `includeObject`, for an answer with 400."""
     if include_object in _INCLUDE_OBJECT_VALUES:
         return None
     return (
@@ -43,10 +45,10 @@ def make_table(
     headers: bool = True,
     version: str = "v1",
 ) -> dict[str, Any]:
-    """Return the Table of `objects`, which have their version in `metadata.resourceVersion`.
+    """Return the Table of `objects`, which have their resourceVersion.
 
-    `metadata` is that of the list (resourceVersion, continue, remainingItemCount), or of the one object, of which only
-    its version is told. Only the first event of a watch has `headers`. `version` is that of the group meta.k8s.io.
+    `metadata` is that of the list (resourceVersion, continue, remainingItemCount), or of a single object, of which only
+    resourceVersion is used. Only the first event of a watch has `headers`. `version` is that of meta.k8s.io.
     """
     ordered = objects if printer.sort_key is None else sorted(objects, key=printer.sort_key)
     rows = [_row(printer, value, now, include_object, version) for value in ordered]
@@ -82,7 +84,7 @@ def _row_object(value: KubeObject, include_object: str, version: str) -> KubeObj
 
 
 def partial_object_metadata(value: KubeObject, version: str) -> KubeObject:
-    """Return the metadata of an object alone, as they are inside the real server: there some annotations are fields."""
+    """Return the metadata of an object without annotations that are fields in kube-apiserver's internal version."""
     metadata = value["metadata"]
     prefix = _FIELDS_AS_ANNOTATIONS.get((value.get("apiVersion", ""), value.get("kind", "")))
     if prefix is not None and "annotations" in metadata:

@@ -1,1 +1,1 @@
-"""What every check of an object is made of: names, amounts, addresses, metadata, and the list of what is wrong."""
+"""Building blocks of validation: names, quantities, addresses, metadata, and the list of errors."""

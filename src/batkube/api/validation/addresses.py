@@ -1,7 +1,9 @@
-"""IP addresses and address ranges, as lenient as the fields are that had them before Kubernetes became strict.
+"""IP addresses and CIDRs, with the lenient rules of fields from before Kubernetes became strict.
 
-Leading zeros are fine and an IPv4 address may be written as an IPv6 one (StrictIPCIDRValidation is off by default in
-v1.34). Kubernetes: apimachinery/pkg/util/validation/ip.go, k8s.io/utils/net.
+Leading zeros are allowed, and an IPv4 address may be written as an IPv4-mapped IPv6 address (StrictIPCIDRValidation is
+off by default in v1.34).
+
+Kubernetes: apimachinery/pkg/util/validation/ip.go, k8s.io/utils/net.
 """
 
 from __future__ import annotations
@@ -19,13 +21,13 @@ AddressRange = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 _NOT_AN_ADDRESS = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
 _NOT_A_RANGE = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
-#: How many bits of an IPv6 address say that the rest is an IPv4 one.
+#: The length of the prefix of an IPv4-mapped IPv6 address.
 _MAPPED_BITS = 96
 
 
 @memoized(4096)
 def parse_ip(text: str) -> Address | None:
-    """Return the address, or None if it is none (Kubernetes: ParseIPSloppy)."""
+    """Parse an address, or return None (Kubernetes: ParseIPSloppy)."""
     if ":" in text:
         if "%" in text:
             return None
@@ -43,7 +45,7 @@ def parse_ip(text: str) -> Address | None:
 
 @memoized(1024)
 def parse_cidr(text: str) -> AddressRange | None:
-    """Return the range of addresses, or None if it is none (Kubernetes: ParseCIDRSloppy)."""
+    """Parse a CIDR, or return None (Kubernetes: ParseCIDRSloppy)."""
     head, slash, length = text.partition("/")
     address = parse_ip(head)
     if not slash or address is None or not (length.isascii() and length.isdigit()):
@@ -52,7 +54,7 @@ def parse_cidr(text: str) -> AddressRange | None:
     if bits is None:
         return None
     if ":" in head and address.version == 4:
-        # An IPv4 address written as an IPv6 one, of which the first 96 bits are the same for all.
+        # An IPv4-mapped CIDR, whose first 96 bits are the same for all.
         if bits < _MAPPED_BITS:
             return ipaddress.IPv6Network((0, bits), strict=False)
         bits -= _MAPPED_BITS
@@ -62,12 +64,12 @@ def parse_cidr(text: str) -> AddressRange | None:
 
 
 def is_ipv6(text: str) -> bool:
-    """Say whether a text is an IPv6 address (not an IPv4 one in IPv6's clothes)."""
+    """Return whether a text is an IPv6 address, but not an IPv4-mapped one."""
     return isinstance(parse_ip(text), ipaddress.IPv6Address)
 
 
 def check_ip(text: str, path: str, problems: Problems, before: Sequence[str] = ()) -> bool:
-    """Check an address; those that were there before are not judged again. Return whether it passed."""
+    """Check an address, unless it is one of those in `before`; return whether it passed."""
     if text in before or parse_ip(text) is not None:
         return True
     problems.invalid(path, text, _NOT_AN_ADDRESS)
@@ -75,13 +77,13 @@ def check_ip(text: str, path: str, problems: Problems, before: Sequence[str] = (
 
 
 def check_cidr(text: str, path: str, problems: Problems, before: Sequence[str] = ()) -> None:
-    """Check a range of addresses; those that were there before are not judged again."""
+    """Check a CIDR, unless it is one of those in `before`."""
     if text not in before and parse_cidr(text) is None:
         problems.invalid(path, text, _NOT_A_RANGE)
 
 
 def check_strict_ip(text: str, path: str, problems: Problems) -> None:
-    """Check an address of a field that never was lenient: only the canonical text passes."""
+    """Check an address of a field with strict validation: only the canonical text passes."""
     address = parse_ip(text)
     if address is None:
         problems.invalid(path, text, _NOT_AN_ADDRESS)
@@ -98,7 +100,7 @@ def _non_canonical_ip(text: str) -> ErrorMessages:
 
 
 def check_strict_cidr(text: str, path: str, problems: Problems) -> None:
-    """Check a range of addresses of a field that never was lenient."""
+    """Check a CIDR of a field with strict validation."""
     network = parse_cidr(text)
     if network is None:
         problems.invalid(path, text, _NOT_A_RANGE)
@@ -115,13 +117,13 @@ def check_strict_cidr(text: str, path: str, problems: Problems) -> None:
 
 
 def is_dual_stack(texts: Sequence[str]) -> bool:
-    """Say whether there is an address (or range) of both families among them."""
+    """Return whether the addresses or CIDRs include both families."""
     families = {is_ipv6(text.partition("/")[0]) for text in texts}
     return len(families) == 2
 
 
 def check_one_per_family(texts: Sequence[str], value: object, path: str, noun: str, problems: Problems) -> None:
-    """Check that there is at most one address (or range) of each family."""
+    """Check that there is at most one address (or CIDR) of each family."""
     if len(texts) < 2:
         return
     wrong = _parse_message(texts, noun)
@@ -132,7 +134,7 @@ def check_one_per_family(texts: Sequence[str], value: object, path: str, noun: s
 
 
 def _parse_message(texts: Sequence[str], noun: str) -> str:
-    """Return what the real server says of the first address (or range) that keeps it from comparing families."""
+    """Return kube-apiserver's error for the first address (or CIDR) whose family it cannot determine."""
     for index, text in enumerate(texts):
         if noun == "IP" and parse_ip(text) is None:
             return f"failed to check for dual stack with error:invalid IP[{index}]: {text}"
@@ -143,7 +145,7 @@ def _parse_message(texts: Sequence[str], noun: str) -> str:
 
 
 def check_endpoint_ip(text: str, path: str, problems: Problems) -> None:
-    """Check that an address can be that of an endpoint (Kubernetes: ValidateEndpointIP)."""
+    """Check the address of an endpoint (Kubernetes: ValidateEndpointIP)."""
     address = parse_ip(text)
     if address is None:
         problems.invalid(path, text, "must be a valid IP address")

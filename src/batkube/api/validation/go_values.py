@@ -1,8 +1,8 @@
-"""Values as the real server quotes them: as structs of its internal Go types, and the differences between two.
+"""Values in error messages as Go prints them: structs of kube-apiserver's internal types, and diffs between two.
 
-A message such as `Duplicate value: {"Name":"","Protocol":"TCP",…}` shows a struct that has no JSON tags, so every field
-is there, by its Go name. The table `go_types.json` (derived by scripts/derive_go_types.py) says which fields a struct
-has; one row is `GoName apiName type`, with a `?` after the Go name for a field that Go leaves out when it is empty.
+In a message such as `Duplicate value: {"Name":"","Protocol":"TCP",…}`, the struct has no JSON tags, so all fields are
+printed, by their Go names. The table `go_types.json` (derived by scripts/derive_go_types.py) lists the fields of a
+struct. One row is `GoName apiName type`, with a `?` after the Go name for a field that Go omits when it is empty.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from batkube.api.validation.field_errors import GO_ESCAPES, Verbatim
 
 _ZEROS: dict[str, Any] = {"string": "", "bool": False, "quantity": "0", "intstr": 0, "time": None}
 _NUMBERS = frozenset({"int", "int32", "int64", "uint32", "float64"})
-#: What belongs to the pod in the API and to its security context inside (Convert_v1_PodSpec_To_core_PodSpec).
+#: Fields of the pod spec in the API that the internal type has in its security context
+#: (Convert_v1_PodSpec_To_core_PodSpec).
 _MOVED_TO_SECURITY_CONTEXT = ("hostNetwork", "hostPID", "hostIPC", "shareProcessNamespace", "hostUsers")
 
 
@@ -46,14 +47,14 @@ def _struct_rows(name: str) -> tuple[_Row, ...]:
 
 
 def go_struct(kind: str, value: object) -> Verbatim:
-    """Return a value of the API as the real server quotes it, a struct of the Go type `kind`."""
+    """Format an API value as kube-apiserver quotes it: a struct of the Go type `kind`."""
     return Verbatim(json.dumps(_convert(kind, value), ensure_ascii=False, separators=(",", ":")).translate(GO_ESCAPES))
 
 
 def go_difference(kind: str, old: object, new: object) -> str:
-    """Return how two values differ, line by line (Kubernetes: apimachinery/pkg/util/diff, unified, context 3)."""
+    """Return the unified diff of two values with context 3 (Kubernetes: apimachinery/pkg/util/diff)."""
     lines = difflib.unified_diff(_lines(kind, old), _lines(kind, new), n=3)
-    return "".join(list(lines)[2:])  # without the names of the files, of which there are none
+    return "".join(list(lines)[2:])  # without the two lines of file names
 
 
 def _lines(kind: str, value: object) -> list[str]:
@@ -62,7 +63,7 @@ def _lines(kind: str, value: object) -> list[str]:
 
 
 def _convert(kind: str, value: Any) -> Any:  # noqa: ANN401 - any JSON
-    """Return `value` with the names, the order and the zeros of the Go type."""
+    """Return `value` with the names, the order and the zero values of the Go type."""
     if kind.startswith("*"):
         return None if value is None else _convert(kind[1:], value)
     if kind.startswith("[]"):

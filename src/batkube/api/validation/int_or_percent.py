@@ -1,4 +1,4 @@
-"""Numbers that may be given as a count or as a percentage, such as how many pods may be missing during a rollout.
+"""Validation of integers or percentages (IntOrString), such as maxUnavailable of a rollout.
 
 Kubernetes: pkg/apis/apps/validation (ValidatePositiveIntOrPercent, IsNotMoreThan100Percent).
 """
@@ -13,7 +13,7 @@ IntOrPercent = int | str
 
 
 def check_positive_int_or_percent(portion: IntOrPercent, path: str, problems: Problems) -> None:
-    """Check that it is a percentage or not less than nothing."""
+    """Check for a percentage or a non-negative integer."""
     if isinstance(portion, str):
         problems.all_invalid(path, portion, percentage(portion))
     else:
@@ -21,7 +21,7 @@ def check_positive_int_or_percent(portion: IntOrPercent, path: str, problems: Pr
 
 
 def int_value(portion: IntOrPercent) -> int:
-    """Return the number alone, percent or not; a text that is neither counts as nothing."""
+    """Return the number without the percent sign; 0 for a string that is not a percentage."""
     if isinstance(portion, int):
         return portion
     digits = portion if percentage(portion) else portion.removesuffix("%")
@@ -32,6 +32,6 @@ def int_value(portion: IntOrPercent) -> int:
 
 
 def check_at_most_100_percent(portion: IntOrPercent, path: str, problems: Problems) -> None:
-    """Check that a percentage is not more than all."""
+    """Check that a percentage is not more than 100 %."""
     if isinstance(portion, str) and not percentage(portion) and int_value(portion) > 100:
         problems.invalid(path, portion, "must not be greater than 100%")

@@ -1,4 +1,4 @@
-"""What every object's metadata must satisfy, when it is created and when it changes.
+"""Validation of metadata on creation and update.
 
 Kubernetes: apimachinery/pkg/api/validation/objectmeta.go, apimachinery/pkg/apis/meta/v1/validation/validation.go and,
 for finalizers of built-in kinds, pkg/apis/core/validation (ValidateObjectMeta).
@@ -34,7 +34,7 @@ _OPERATIONS = frozenset({"Apply", "Update"})
 def check_metadata(
     meta: Mapping[str, Any], rule: NameRule, namespaced: bool, problems: Problems, path: str = "metadata"
 ) -> None:
-    """Check the metadata of an object as any server with an API does (ValidateObjectMetaAccessor)."""
+    """Check the metadata of any object, built-in or custom (ValidateObjectMetaAccessor)."""
     check_name(meta, rule, problems, path)
     _check_namespace(meta.get("namespace"), namespaced, path, problems)
     problems.not_negative(f"{path}.generation", meta.get("generation", 0))
@@ -46,7 +46,7 @@ def check_metadata(
 
 
 def check_name(meta: Mapping[str, Any], rule: NameRule, problems: Problems, path: str = "metadata") -> None:
-    """Check the name of an object, and what it is made from."""
+    """Check name and generateName."""
     if prefix := meta.get("generateName"):
         problems.all_invalid(f"{path}.generateName", prefix, rule(prefix, True))
     name = meta.get("name")
@@ -59,7 +59,7 @@ def check_name(meta: Mapping[str, Any], rule: NameRule, problems: Problems, path
 def check_built_in_metadata(
     meta: Mapping[str, Any], rule: NameRule, namespaced: bool, problems: Problems, path: str = "metadata"
 ) -> None:
-    """Check the metadata of a built-in kind, whose finalizers must be known or qualified."""
+    """Check the metadata of a built-in kind, whose finalizers must be known or qualified names."""
     check_metadata(meta, rule, namespaced, problems, path)
     check_kube_finalizers(meta.get("finalizers", ()), f"{path}.finalizers", problems)
 
@@ -67,14 +67,14 @@ def check_built_in_metadata(
 def check_metadata_update(
     new: Mapping[str, Any], old: Mapping[str, Any], problems: Problems, path: str = "metadata"
 ) -> None:
-    """Check how metadata changed (ValidateObjectMetaAccessorUpdate).
+    """Check an update of metadata (ValidateObjectMetaAccessorUpdate).
 
-    That an update names a version is the registry's to ask: the stored object does not hold its own.
+    The registry checks that an update has a resourceVersion: the stored object does not contain its own.
     """
     if new is problems.validated_metadata:
         return
     _check_immutable_fields(new, old, problems, path)
-    # What was stored was found good then; most updates leave it.
+    # Stored metadata was valid when it was stored, and most updates do not change it.
     if any(new.get(field) != old.get(field) for field in _MAP_FIELDS):
         _check_map_fields(new, path, problems)
     if (entries := new.get("managedFields")) and entries != old.get("managedFields"):
@@ -101,15 +101,15 @@ def _check_immutable_fields(new: Mapping[str, Any], old: Mapping[str, Any], prob
 def check_built_in_metadata_update(
     new: Mapping[str, Any], old: Mapping[str, Any], problems: Problems, path: str = "metadata"
 ) -> None:
-    """Check how the metadata of a built-in kind changed."""
+    """Check an update of a built-in kind's metadata."""
     check_metadata_update(new, old, problems, path)
     check_kube_finalizers(new.get("finalizers", ()), f"{path}.finalizers", problems)
 
 
 def check_common_update(new: Mapping[str, Any], old: Mapping[str, Any], namespaced: bool, problems: Problems) -> None:
-    """Check what the server checks of every update before the rules of the kind (rest.validateCommonFields).
+    """Run the checks of every update that precede those of the kind (rest.validateCommonFields).
 
-    Those check the metadata once more, and what is wrong is told twice; what is good need not be looked at twice.
+    The kind's checks include the metadata again, so its errors are reported twice; valid metadata is checked once.
     """
     check_metadata(new, path_segment, namespaced, problems)
     if problems:
@@ -121,7 +121,7 @@ def check_common_update(new: Mapping[str, Any], old: Mapping[str, Any], namespac
 
 
 def _go_zero_text(field: str) -> str | None:
-    """Return how Go prints the missing value of a fixed field: texts are empty, times and numbers null."""
+    """Return how Go prints an unset immutable field: strings are empty, times and numbers null."""
     return "" if field in ("name", "namespace", "uid") else None
 
 
@@ -145,7 +145,7 @@ def _check_map_fields(meta: Mapping[str, Any], path: str, problems: Problems) ->
 
 
 def check_labels(labels: Mapping[str, str], path: str, problems: Problems) -> None:
-    """Check a set of labels, or of pairs that labels must match."""
+    """Check labels, or a selector's matchLabels."""
     for key, value in labels.items():
         if wrong := qualified_name(key):
             problems.all_invalid(path, key, wrong)
@@ -154,13 +154,13 @@ def check_labels(labels: Mapping[str, str], path: str, problems: Problems) -> No
 
 
 def check_label_name(key: str, path: str, problems: Problems) -> None:
-    """Check a key of labels."""
+    """Check a label key."""
     if wrong := qualified_name(key):
         problems.all_invalid(path, key, wrong)
 
 
 def check_annotations(annotations: Mapping[str, str], path: str, problems: Problems) -> None:
-    """Check the keys of annotations, of which case does not matter, and how much there is."""
+    """Check the keys of annotations, ignoring case, and their total size."""
     total = 0
     for key, value in annotations.items():
         if wrong := qualified_name(key.lower()):
@@ -203,7 +203,7 @@ def _check_finalizers(finalizers: Sequence[str], path: str, problems: Problems) 
 
 
 def check_kube_finalizers(finalizers: Sequence[str], path: str, problems: Problems) -> None:
-    """Check that a finalizer is Kubernetes' own or says whose it is."""
+    """Check that a finalizer is one of Kubernetes' own or a qualified name."""
     for index, finalizer in enumerate(finalizers):
         check_kube_finalizer(finalizer, f"{path}[{index}]", problems)
 
@@ -216,7 +216,7 @@ def check_kube_finalizer(finalizer: str, path: str, problems: Problems) -> None:
 
 
 def check_managed_fields(entries: Sequence[Mapping[str, Any]], path: str, problems: Problems) -> None:
-    """Check who is said to own which fields."""
+    """Check managedFields."""
     for index, entry in enumerate(entries):
         if entry.get("operation") not in _OPERATIONS:
             problems.invalid(f"{path}[{index}].operation", entry.get("operation", ""), "must be `Apply` or `Update`")
@@ -229,7 +229,7 @@ def check_managed_fields(entries: Sequence[Mapping[str, Any]], path: str, proble
 
 
 def check_field_manager(manager: str, path: str, problems: Problems) -> None:
-    """Check the name of a field manager: printable and not too long."""
+    """Check the name of a field manager: printable characters, limited length."""
     if byte_length(manager) > 128:
         problems.too_long(path, 128)
     if not manager.isprintable():
@@ -242,7 +242,7 @@ def check_field_manager(manager: str, path: str, problems: Problems) -> None:
 
 
 def check_selector(selector: Mapping[str, Any] | None, path: str, problems: Problems, any_value: bool = False) -> None:
-    """Check a metav1.LabelSelector; `any_value` lets old objects keep values that are no label values."""
+    """Check a metav1.LabelSelector; `any_value` allows values in old objects that are not label values."""
     if not selector:
         return
     if labels := selector.get("matchLabels"):
@@ -261,7 +261,7 @@ def _check_requirement(requirement: Mapping[str, Any], path: str, problems: Prob
 
 
 def check_set_operator(operator: str, values: Sequence[str], path: str, problems: Problems) -> None:
-    """Check that an operator on sets is known and has values if and only if it needs them."""
+    """Check that a set operator is supported and has values if and only if it needs them."""
     if operator in ("In", "NotIn"):
         if not values:
             problems.required(f"{path}.values", "must be specified when `operator` is 'In' or 'NotIn'")
@@ -299,7 +299,7 @@ def check_conditions(conditions: Sequence[Mapping[str, Any]], path: str, problem
 
 
 def check_domain_prefixed_path(text: str, path: str, problems: Problems) -> None:
-    """Check a name such as `acme.io/foo`, which says whose it is."""
+    """Check a domain-prefixed name such as `acme.io/foo`."""
     host, _, rest = text.partition("/")
     if not text:
         problems.required(path)

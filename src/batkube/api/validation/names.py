@@ -1,7 +1,8 @@
-"""What names, keys and ports may look like, in the words of the real server; labels are in `kernel.label_syntax`.
+"""Rules for names, keys and ports, with kube-apiserver's error messages; labels are in `kernel.label_syntax`.
 
-Every rule takes a text and returns what is wrong with it: nothing, for a good one. The same few names come again with
-every request, so verdicts are remembered (Kubernetes: apimachinery/pkg/util/validation/validation.go).
+Every rule takes a text and returns its errors. Requests repeat the same few names, so results are cached.
+
+Kubernetes: apimachinery/pkg/util/validation/validation.go.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from batkube.kernel.text.label_syntax import max_length_error as max_length_erro
 from batkube.kernel.text.label_syntax import qualified_name as qualified_name
 
 NameRule = Callable[[str, bool], ErrorMessages]
-"""A rule for metadata.name, and with True for metadata.generateName, to which characters will be added."""
+"""A rule for metadata.name or, with True, for the prefix metadata.generateName."""
 
 _LOOSE_LABEL = "_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
 _LOOSE_SUBDOMAIN = rf"{_LOOSE_LABEL}(\.{_LOOSE_LABEL})*"
@@ -56,7 +57,7 @@ _NO_DOT_DOT = "must not start with '..'"
 
 
 def inclusive_range_message(low: int, high: int) -> str:
-    """Say that a number is out of range."""
+    """Return the error message for a number that is out of range."""
     return f"must be between {low} and {high}, inclusive"
 
 
@@ -126,32 +127,32 @@ _BAD_VARIABLE = "a valid environment variable name must consist only of printabl
 
 @memoized
 def dns_label(text: str) -> ErrorMessages:
-    """A lowercase RFC 1123 label."""
+    """Check a lowercase RFC 1123 label."""
     bad = "must not contain dots" if is_subdomain(text) else _BAD_LABEL
     return check_text(text, 63, bool(_is_label(text)), bad)
 
 
 @memoized
 def dns_subdomain_with_underscores(text: str) -> ErrorMessages:
-    """A subdomain as search paths of resolvers have them."""
+    """Check a subdomain that may contain underscores, as in the search paths of resolvers."""
     return check_text(text, 253, bool(_is_loose_subdomain(text)), _BAD_LOOSE_SUBDOMAIN)
 
 
 @memoized
 def dns_1035_label(text: str) -> ErrorMessages:
-    """A label that starts with a letter, as names of services do."""
+    """Check a label that starts with a letter, as names of services do (RFC 1035)."""
     return check_text(text, 63, bool(_is_label_1035(text)), _BAD_LABEL_1035)
 
 
 @memoized
 def wildcard_subdomain(text: str) -> ErrorMessages:
-    """A subdomain after `*.`."""
+    """Check `*.` followed by a subdomain."""
     return check_text(text, 253, bool(_is_wildcard(text)), _BAD_WILDCARD)
 
 
 @memoized
 def config_key(text: str) -> ErrorMessages:
-    """A key of a ConfigMap or Secret, which becomes the name of a file."""
+    """Check a key of a ConfigMap or Secret, which may become a file name."""
     return check_text(text, 253, bool(_is_config_key(text)), _BAD_CONFIG_KEY) + _parent_directory_problems(text)
 
 
@@ -163,7 +164,7 @@ def _parent_directory_problems(text: str) -> ErrorMessages:
 
 @memoized
 def environment_variable(text: str) -> ErrorMessages:
-    """The name of an environment variable (relaxed rules, general since v1.34)."""
+    """Check the name of an environment variable (relaxed rules, which are GA since v1.34)."""
     if not text:
         return (f"environment variable name {EMPTY_ERROR}",)
     return () if all(" " <= char <= "~" and char != "=" for char in text) else (_BAD_VARIABLE,)
@@ -171,7 +172,7 @@ def environment_variable(text: str) -> ErrorMessages:
 
 @memoized
 def port_name(text: str) -> ErrorMessages:
-    """The name of a port (RFC 6335)."""
+    """Check the name of a port (RFC 6335)."""
     wrong = []
     if byte_length(text) > 15:
         wrong.append(max_length_error(15))
@@ -187,42 +188,42 @@ def port_name(text: str) -> ErrorMessages:
 
 
 def c_identifier(text: str) -> ErrorMessages:
-    """An identifier as in C."""
+    """Check a C identifier."""
     return () if _is_identifier(text) else (_BAD_IDENTIFIER,)
 
 
 def percentage(text: str) -> ErrorMessages:
-    """Digits and a percent sign."""
+    """Check digits and a percent sign."""
     return () if _is_percent(text) else (_BAD_PERCENT,)
 
 
 def http_header(text: str) -> ErrorMessages:
-    """The name of an HTTP header."""
+    """Check the name of an HTTP header."""
     return () if _is_header(text) else (_BAD_HEADER,)
 
 
 def http_path(text: str) -> ErrorMessages:
-    """The path of a domain-prefixed path, such as a finalizer or a signer has."""
+    """Check the path in a domain-prefixed path, such as a finalizer or a signer name."""
     return () if _is_http_path(text) else (regex_error("Invalid path", _HTTP_PATH),)
 
 
 def condition_reason(text: str) -> ErrorMessages:
-    """The reason of a metav1.Condition."""
+    """Check the reason of a metav1.Condition."""
     return () if _is_condition_reason(text) else (_BAD_CONDITION_REASON,)
 
 
 def port_number(port: int) -> ErrorMessages:
-    """A port of TCP, UDP or SCTP."""
+    """Check a TCP, UDP or SCTP port."""
     return () if 1 <= port <= 65535 else (inclusive_range_message(1, 65535),)
 
 
 def user_or_group_id(number: int) -> ErrorMessages:
-    """A user or group id."""
+    """Check a user or group ID."""
     return () if 0 <= number <= 2**31 - 1 else (inclusive_range_message(0, 2**31 - 1),)
 
 
 def path_segment(name: str, prefix: bool) -> ErrorMessages:
-    """A name that can stand in a URL, which every name must (Kubernetes: path.ValidatePathSegmentName)."""
+    """Check that a name is a valid path segment of a URL, as all names must be (path.ValidatePathSegmentName)."""
     if not prefix and name in (".", ".."):
         return (f"may not be '{name}'",)
     if "/" not in name and "%" not in name:
@@ -231,7 +232,7 @@ def path_segment(name: str, prefix: bool) -> ErrorMessages:
 
 
 def _mask_trailing_dash(name: str, prefix: bool) -> str:
-    """A prefix may end in a dash, since characters follow it (Kubernetes: maskTrailingDash)."""
+    """Replace a prefix's trailing dash, since characters will follow it (Kubernetes: maskTrailingDash)."""
     return name[:-2] + "a" if prefix and len(name) > 1 and name.endswith("-") else name
 
 

@@ -1,6 +1,6 @@
-"""Resource names and quantities: what a container may ask for, a quota may limit, a node may offer.
+"""Validation of resource names and quantities: of containers, quotas and nodes.
 
-Kubernetes: pkg/apis/core/helper/helpers.go and pkg/apis/core/validation (validateResourceRequirements and around it).
+Kubernetes: pkg/apis/core/helper/helpers.go and pkg/apis/core/validation (validateResourceRequirements and its helpers).
 """
 
 from __future__ import annotations
@@ -52,35 +52,35 @@ quantity = memoized(4096)(parse_quantity)
 
 
 def is_huge_pages(name: str) -> bool:
-    """Say whether a resource is huge pages of some size."""
+    """Return whether a resource is huge pages of some size."""
     return name.startswith(HUGE_PAGES)
 
 
 def is_standard_quota_resource(name: str) -> bool:
-    """Say whether a quota knows the resource without a prefix."""
+    """Return whether a quota resource is a standard one (Kubernetes: helper.IsStandardQuotaResourceName)."""
     return name in QUOTA_RESOURCES or name.startswith((HUGE_PAGES, _REQUESTS_PREFIX + HUGE_PAGES))
 
 
 def is_native_resource(name: str) -> bool:
-    """Say whether a resource is Kubernetes' own."""
+    """Return whether a resource is a native one of Kubernetes."""
     return "/" not in name or "kubernetes.io/" in name
 
 
 def is_extended_resource(name: str) -> bool:
-    """Say whether a resource is somebody else's, which is counted in whole units and never overcommitted."""
+    """Return whether it is an extended resource, which is an integer and cannot be overcommitted."""
     if is_native_resource(name) or name.startswith(_REQUESTS_PREFIX):
         return False
     return not qualified_name(_REQUESTS_PREFIX + name)
 
 
 def is_overcommit_allowed(name: str) -> bool:
-    """Say whether limits of the resource may exceed requests."""
+    """Return whether limits of the resource may exceed requests."""
     return is_native_resource(name) and not is_huge_pages(name)
 
 
 @memoized(1024)
 def resource_name(name: str) -> ErrorMessages:
-    """A resource of Kubernetes, or a qualified name."""
+    """Check a resource name: one of Kubernetes' own, or a qualified name."""
     wrong = qualified_name(name)
     if wrong or "/" in name or name in _STANDARD_RESOURCES or is_standard_quota_resource(name):
         return wrong
@@ -89,7 +89,7 @@ def resource_name(name: str) -> ErrorMessages:
 
 @memoized(1024)
 def container_resource(name: str) -> ErrorMessages:
-    """A resource that a container may ask for."""
+    """Check the name of a resource that a container may request."""
     wrong = resource_name(name)
     if "/" not in name:
         if name not in _CONTAINER_RESOURCES and not is_huge_pages(name):
@@ -101,7 +101,7 @@ def container_resource(name: str) -> ErrorMessages:
 
 @memoized(1024)
 def quota_resource(name: str) -> ErrorMessages:
-    """A resource that a quota may limit."""
+    """Check the name of a resource that a quota may limit."""
     wrong = resource_name(name)
     if "/" not in name and not is_standard_quota_resource(name):
         return (*wrong, "must be a standard resource for quota")
@@ -110,7 +110,7 @@ def quota_resource(name: str) -> ErrorMessages:
 
 @memoized(4096)
 def resource_quantity(name: str, text: str | int) -> ErrorMessages:
-    """How much of a resource there may be: not less than nothing, and whole units of what is counted."""
+    """Check a quantity of a resource: non-negative, and an integer if the resource requires one."""
     amount = quantity(text)
     wrong: ErrorMessages = () if amount.nanos >= 0 else (NOT_NEGATIVE,)
     if (name in _COUNTED_RESOURCES or is_extended_resource(name)) and amount.milli_value % 1000:
@@ -119,13 +119,13 @@ def resource_quantity(name: str, text: str | int) -> ErrorMessages:
 
 
 def check_resource_quantity(name: str, text: str | int, path: str, problems: Problems) -> None:
-    """Check how much of a resource is said to be there."""
+    """Check a quantity of a resource, and report its errors."""
     if wrong := resource_quantity(name, text):
         problems.all_invalid(path, str(text), wrong)
 
 
 def check_positive_quantity(text: str | int, path: str, problems: Problems) -> bool:
-    """Check that a quantity is more than nothing; return whether it is."""
+    """Check that a quantity is positive; return whether it is."""
     if quantity(text).nanos > 0:
         return True
     problems.invalid(path, str(text), POSITIVE)
@@ -133,19 +133,19 @@ def check_positive_quantity(text: str | int, path: str, problems: Problems) -> b
 
 
 def check_whole_quantity(text: str | int, path: str, problems: Problems) -> None:
-    """Check a quantity of which only whole units matter."""
+    """Check that a quantity is not negative when it is rounded up to an integer."""
     if (value := quantity(text).value) < 0:
         problems.invalid(path, value, "must be a valid resource quantity")
 
 
 def check_container_resource(name: str, path: str, problems: Problems) -> None:
-    """Check that a container may ask for a resource."""
+    """Check the name of a resource in a container's requirements."""
     if wrong := container_resource(name):
         problems.all_invalid(path, name, wrong)
 
 
 def check_pod_resource(name: str, path: str, problems: Problems) -> None:
-    """Check that a pod as a whole may ask for a resource."""
+    """Check the name of a resource in pod-level requirements."""
     if wrong := resource_name(name):
         problems.all_invalid(path, name, wrong)
     elif name not in ("cpu", "memory") and not is_huge_pages(name):
@@ -155,7 +155,7 @@ def check_pod_resource(name: str, path: str, problems: Problems) -> None:
 def check_resource_requirements(
     requirements: Mapping[str, Any], check_name: NameCheck, claims: Container[str], path: str, problems: Problems
 ) -> None:
-    """Check what a container asks for and is limited to (Kubernetes: validateResourceRequirements)."""
+    """Check the resource requirements of a container (Kubernetes: validateResourceRequirements)."""
     limits, requests = requirements.get("limits", {}), requirements.get("requests", {})
     has_compute = has_pages = False
     for name, text in limits.items():
@@ -213,8 +213,8 @@ def _check_below_limit(name: str, text: str, limits: Mapping[str, Any], path: st
 def _check_claims(
     references: Sequence[Mapping[str, Any]], claims: Container[str], path: str, problems: Problems
 ) -> None:
-    """Check that a container's claims are its pod's, and none is there twice."""
-    known = sorted(claims) if isinstance(claims, frozenset) else []
+    """Check that a container's claims refer to its pod's claims, and that there are no duplicates."""
+    claim_names = sorted(claims) if isinstance(claims, frozenset) else []
     names: dict[str, None] = {}
     for index, claim in enumerate(references):
         at, name, request = f"{path}[{index}]", claim.get("name", ""), claim.get("request", "")
@@ -234,5 +234,5 @@ def _check_claims(
                         problems.duplicate(at, name)
             names[key] = None
         if name not in claims:
-            which = f": {', '.join(known)}" if known else " which is empty"
+            which = f": {', '.join(claim_names)}" if claim_names else " which is empty"
             problems.not_found(at, name, f"must be one of the names in pod.spec.resourceClaims{which}")

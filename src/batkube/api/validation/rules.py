@@ -1,4 +1,4 @@
-"""What a kind's module offers: how its objects are judged when created, changed, and given a status."""
+"""The validation rules of a kind: for create, update and status updates."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ ValidateUpdate = Callable[[Object, Object, Problems], None]
 
 
 def validate_metadata_update(new: Object, old: Object, problems: Problems) -> None:
-    """Check how the metadata changed and nothing else, which is all that many kinds check."""
+    """Check an update of the metadata only; many kinds have no further checks."""
     check_built_in_metadata_update(new["metadata"], old["metadata"], problems)
 
 
 def no_further_checks(new: Object, old: Object, problems: Problems) -> None:
-    """Check nothing beyond what is checked of every update."""
+    """Check nothing: the checks of every update are sufficient."""
 
 
 class ValidationRules(msgspec.Struct, frozen=True):
@@ -31,14 +31,14 @@ class ValidationRules(msgspec.Struct, frozen=True):
     create: ValidateCreate
     update: ValidateUpdate = validate_metadata_update
     status: ValidateUpdate = validate_metadata_update
-    #: Sub-resources with rules of their own.
+    #: The subresources with rules of their own.
     subresources: dict[str, ValidateUpdate] = {}
-    #: Whether `create` looks at the metadata, as that of nearly all kinds does.
+    #: Whether `create` checks the metadata, as that of nearly all kinds does.
     covers_metadata: bool = True
 
 
 def metadata_only(rule: NameRule, namespaced: bool) -> ValidateCreate:
-    """Return the check of a kind of which only the metadata is looked at."""
+    """Return the check of a kind whose metadata alone is validated."""
 
     def check(value: Object, problems: Problems) -> None:
         check_built_in_metadata(value["metadata"], rule, namespaced, problems)
@@ -47,7 +47,7 @@ def metadata_only(rule: NameRule, namespaced: bool) -> ValidateCreate:
 
 
 def with_metadata(rule: NameRule, namespaced: bool, check: ValidateCreate) -> ValidateCreate:
-    """Return the check of the metadata and then of the rest."""
+    """Return a check of the metadata followed by `check`."""
 
     def both(value: Object, problems: Problems) -> None:
         check_built_in_metadata(value["metadata"], rule, namespaced, problems)
@@ -57,7 +57,7 @@ def with_metadata(rule: NameRule, namespaced: bool, check: ValidateCreate) -> Va
 
 
 def metadata_update_then(check: ValidateCreate) -> ValidateUpdate:
-    """Return the check of how the metadata changed and then of the new object as if it were created."""
+    """Return a check of the metadata update followed by the create check of the new object."""
 
     def both(new: Object, old: Object, problems: Problems) -> None:
         check_built_in_metadata_update(new["metadata"], old["metadata"], problems)
@@ -67,7 +67,7 @@ def metadata_update_then(check: ValidateCreate) -> ValidateUpdate:
 
 
 def create_then_update(create: ValidateCreate, update: ValidateUpdate) -> ValidateUpdate:
-    """Return the check of the new object as if it were created and then of how it changed."""
+    """Return the create check of the new object followed by the update check."""
 
     def both(new: Object, old: Object, problems: Problems) -> None:
         create(new, problems)

@@ -1,4 +1,4 @@
-"""Where webhooks are, a URL or a service (Kubernetes: apiserver/pkg/util/webhook/validation.go), and what they read."""
+"""Validation of a webhook's client configuration (Kubernetes: apiserver/pkg/util/webhook/validation.go)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _URL_FORM = "; desired format: https://host[/path]"
 
 
 def check_webhook_client(client: Mapping[str, Any], path: str, problems: Problems) -> None:
-    """Check how a webhook is reached."""
+    """Check a client configuration: a URL or a service."""
     url, service = client.get("url"), client.get("service")
     if (url is None) == (service is None):
         problems.required(path, "exactly one of url or service is required")
@@ -24,7 +24,7 @@ def check_webhook_client(client: Mapping[str, Any], path: str, problems: Problem
 
 
 def _check_url(url: str, path: str, problems: Problems) -> None:
-    """Check where a webhook listens."""
+    """Check the URL of a webhook."""
     try:
         parts = urlsplit(url)
     except ValueError as problem:
@@ -44,7 +44,7 @@ def _check_url(url: str, path: str, problems: Problems) -> None:
 
 
 def _check_service(service: dict[str, Any], path: str, problems: Problems) -> None:
-    """Check which service a webhook is behind; the real server asks for the two names in each other's place."""
+    """Check the service of a webhook; kube-apiserver swaps the field names of the two required errors."""
     if not service.get("namespace"):
         problems.required(f"{path}.name")
     if not service.get("name"):
@@ -71,7 +71,7 @@ def _check_service(service: dict[str, Any], path: str, problems: Problems) -> No
 def check_review_versions(
     versions: Sequence[str], path: str, problems: Problems, known: Sequence[str], nothing: str = ""
 ) -> None:
-    """Check the versions of reviews that a webhook reads, of which one must be known; `nothing` is said of none."""
+    """Check a webhook's review versions, one of which must be supported; `nothing` is the error for an empty list."""
     if not versions:
         problems.required(path, nothing)
         return

@@ -1,8 +1,8 @@
-"""The numbers that a run's jobs.csv amounts to. docs/reference/outputs-metrics.md defines each, with its formula.
+"""Metrics of a run, computed from its jobs.csv. docs/reference/outputs-metrics.md defines each, with its formula.
 
-Means, percentiles and maxima are over *finished* jobs (those with a start and a finish, whatever their final state), as
-Batsim's schedule.csv takes them, that were submitted in the *window* (`kernel.windows`). A number that the files cannot
-tell is None, never a guess.
+Means, percentiles and maxima are over *finished* jobs (those with a start and a finish, whatever their final state, as
+in Batsim's schedule.csv) that were submitted in the *window* (`kernel.measured_window`). A number that cannot be
+computed from the files is None, never a guess.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from batkube.outputs.measures.occupancy.stays import (
 )
 from batkube.outputs.measures.run_data.run_files import RunFiles
 
-#: How far a number with six decimals may be from the same computed otherwise.
+#: Tolerance between a number with six decimals and the same number computed in another way.
 _ROUNDING = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
 class Metrics:
-    """The numbers of one run; units are last in the names, shares are 0 to 1."""
+    """The metrics of one run; names end in the unit, shares are 0 to 1."""
 
     jobs: int
     finished: int
@@ -56,16 +56,16 @@ class Metrics:
     throughput_per_h: float | None
     fairness: float | None
     evictions: int
-    #: Seconds of machines, or of cores where jobs share machines, that went into attempts which came to nothing.
+    #: Machine-seconds, or core-seconds if jobs share machines, of attempts that were lost.
     work_lost_s: float | None
     #: How often the scheduler did what no cluster allows.
     violations: int
-    #: All of it once more, and the rest, by the columns of schedule.csv and results.csv.
+    #: All of the above and further metrics, by the columns of schedule.csv and results.csv.
     columns: dict[str, float | None]
 
 
 def metrics_of(results: RunFiles, window: Window) -> Metrics:
-    """Return the numbers of a run: counts of all its jobs, and means of those that were submitted in the window."""
+    """Return the metrics of a run: counts over all its jobs, and means over those submitted in the window."""
     jobs = results.jobs
     done = jobs_in(window, finished_jobs(jobs))
     wait = done["waiting_time"].to_numpy()
@@ -153,7 +153,7 @@ def last_finish_s(jobs: pd.DataFrame) -> float | None:
 
 
 def window_s(window: Window, makespan_s: float | None) -> tuple[float, float]:
-    """Return from when to when machines count, in seconds."""
+    """Return the beginning and the end of the window for utilisation, in seconds."""
     return as_float_s(window.begin), as_float_s(window.usage_end(Instant(seconds(makespan_s or 0.0))))
 
 
@@ -179,9 +179,9 @@ def utilisation(results: RunFiles, window: Window) -> float | None:
 
 
 def _utilisation_of_jobs(results: RunFiles, begin: float, end: float) -> float | None:
-    """Return the busy share of machines that exist, as far as jobs.csv tells; None when a job's machines are unknown.
+    """Return the busy share of existing machines according to jobs.csv; None if a job's machines are unknown.
 
-    Busy cpu when jobs share machines by their requests, busy machines otherwise. Lost attempts do not count.
+    Busy cpu if jobs share machines by their requests, otherwise busy machines. Lost attempts do not count.
     """
     done = finished_jobs(results.jobs)
     stays = executions_of(results)
@@ -190,7 +190,7 @@ def _utilisation_of_jobs(results: RunFiles, begin: float, end: float) -> float |
     offered = capacity_between(results, begin, end)
     if not results.shares_machines:
         return busy_periods_of(stays, sharing=False).amount_between(begin, end) / offered if offered > 0 else 0.0
-    # From the jobs and not from their stays, which spread a job's cpu over its machines in whole millicores.
+    # From the jobs, not from their stays, which round a job's cpu per machine to whole millicores.
     cores = done["requested_number_of_resources"].fillna(1) * done["cpu"].fillna(0)
     inside = done["finish_time"].clip(upper=end) - done["starting_time"].clip(lower=begin)
     return float((cores * inside.clip(lower=0)).sum() * 1000 / offered) if offered > 0 else 0.0
@@ -208,7 +208,7 @@ def _utilisation_of_machines(results: RunFiles, begin: float, end: float) -> flo
 
 
 def _measured_range_s(results: RunFiles, window: Window) -> tuple[float, float]:
-    """Return from when to when machines count; where no job ended, as long as the run says."""
+    """Return the window for utilisation, in seconds; if no job ended, it ends as schedule.csv says."""
     makespan = last_finish_s(results.jobs)
     begin, end = window_s(window, makespan)
     stated = results.schedule.get("measured_until")
@@ -216,7 +216,7 @@ def _measured_range_s(results: RunFiles, window: Window) -> tuple[float, float]:
 
 
 def measured_jobs(done: pd.DataFrame) -> list[MeasuredJob]:
-    """Return finished jobs for what is computed of them one by one; a job of unknown size counts as one machine."""
+    """Return finished jobs for `job_statistics_of`; a job of unknown size counts as one machine."""
     columns = (
         done["waiting_time"],
         done["turnaround_time"],
@@ -228,7 +228,7 @@ def measured_jobs(done: pd.DataFrame) -> list[MeasuredJob]:
 
 
 def _resource_shares(results: RunFiles, window: Window) -> dict[str, float | None]:
-    """Return each resource's utilisation, which schedule.csv has for the run's own window and no other."""
+    """Return each resource's utilisation; None unless `window` is the run's own, for which schedule.csv has it."""
     cells = {str(name): value for name, value in results.schedule.items()}
     shares = {name: value for name, value in cells.items() if name.startswith(UTILISATION_PREFIX)}
     own = results.schedule.get("measured_from"), results.schedule.get("measured_until")

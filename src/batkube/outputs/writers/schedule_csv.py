@@ -1,7 +1,7 @@
 """schedule.csv: the whole run in one row, Batsim v4's columns (lexicographic), then ours.
 
-Batsim's `scheduling_time` and `simulation_time` are real seconds. They are left empty here, because outputs repeat byte
-for byte; the manifest has them.
+Batsim's `scheduling_time` and `simulation_time` are real seconds. They are empty here, because outputs of repeated runs
+are byte-identical; the manifest has them.
 """
 
 from __future__ import annotations
@@ -38,19 +38,19 @@ def summary_of(
 ) -> dict[str, str | int]:
     """Return the row by column name.
 
-    `states` has how long machines were busy, absent and asleep, and `usage` what pods held of them. `machine_count`
-    includes nodes that programs created. `job_count` is of all jobs, also those left without an outcome. Means and
-    maxima are of the jobs between `warm_up` and `cool_down`.
+    `states` has the time that machines were busy, absent and asleep, and `usage` what pods held of them.
+    `machine_count` includes nodes that programs created. `job_count` includes jobs without an outcome. Means and maxima
+    are over the jobs between `warm_up` and `cool_down`.
     """
     ran = [outcome for outcome in outcomes if outcome.started is not None]
     makespan = max((outcome.finished for outcome in ran if outcome.finished is not None), default=Instant(0))
     window = window_of([outcome.job.submit for outcome in outcomes], warm_up, cool_down)
     measured = [outcome for outcome in ran if window.contains(outcome.job.submit)]
-    waits = _durations(one.started - one.job.submit for one in measured if one.started is not None)
-    turnarounds = _durations(one.finished - one.job.submit for one in measured if one.finished is not None)
+    waits = _durations(done.started - done.job.submit for done in measured if done.started is not None)
+    turnarounds = _durations(done.finished - done.job.submit for done in measured if done.finished is not None)
     slowdowns = _slowdowns(measured)
     counts = Counter(map(attrgetter("state"), outcomes))
-    setbacks = [outcome.past for outcome in outcomes if outcome.past is not ONE_ATTEMPT]
+    repeated = [outcome.past for outcome in outcomes if outcome.past is not ONE_ATTEMPT]
     sleeping, switching_on, switching_off = map(format_seconds, states.asleep_machine_ns)
     begin, end = window.begin, window.usage_end(makespan if ran else states.busy_until)
     requested = {name for outcome in outcomes for name, _ in outcome.job.requests}
@@ -82,13 +82,13 @@ def summary_of(
         "time_switching_on": switching_on,
         "mean_utilisation": _format_decimal(shares.pop("mean_utilisation")),
         "time_unavailable": format_seconds(states.absent_machine_ns),
-        "work_lost": format_seconds(sum(past.lost_work for past in setbacks) // 1000),
+        "work_lost": format_seconds(sum(past.lost_work for past in repeated) // 1000),
         "measured_from": format_seconds(begin),
         "measured_until": format_seconds(end),
         "nb_jobs_measured": len(measured),
         "nb_jobs_failed": counts[FinalState.FAILED],
         "nb_jobs_rejected": counts[FinalState.REJECTED],
-        "nb_evictions": sum(past.evictions for past in setbacks),
+        "nb_evictions": sum(past.evictions for past in repeated),
         "throughput": _format_decimal(_throughput(ran, begin, end)),
         **{name: _format_decimal(value) for name, value in job_statistics_of(_measured_jobs(measured)).items()},
         **{name: _format_decimal(share) for name, share in shares.items()},
@@ -96,7 +96,7 @@ def summary_of(
 
 
 def _idle_ns(states: MachineStatesWriter, makespan: Instant) -> int:
-    """Return how long machines that existed had nothing to do; late reports keep them busy past the makespan."""
+    """Return the idle time of existing machines; late reports may keep them busy past the makespan."""
     existing_ns = states.machine_count * max(makespan, states.busy_until) + states.created_machine_ns
     used_ns = states.busy_machine_ns + states.absent_machine_ns + sum(states.asleep_machine_ns)
     return max(0, existing_ns - used_ns)
@@ -111,7 +111,7 @@ def _measured_jobs(ran: Iterable[Outcome]) -> Iterator[MeasuredJob]:
 
 
 def _throughput(ran: Iterable[Outcome], begin: Instant, end: Instant) -> float | None:
-    """Return how many jobs ended in the window, whenever they came, per hour of it."""
+    """Return the number of jobs that ended in the window, whenever they were submitted, per hour of it."""
     count = sum(outcome.finished is not None and begin <= outcome.finished <= end for outcome in ran)
     return count * 3600 * NANOSECONDS_PER_SECOND / (end - begin) if end > begin else None
 
@@ -129,12 +129,12 @@ def write_schedule(path: Path, summary: dict[str, str | int]) -> None:
 
 
 def _durations(lengths_ns: Iterable[int]) -> Sequence[int]:
-    """Return nanoseconds, kept in a quarter of the memory that a list takes: a trace has many jobs."""
+    """Store nanoseconds in a quarter of the memory of a list: a trace has many jobs."""
     return array("q", lengths_ns)
 
 
 def _aggregate_seconds(measure: Callable[[Sequence[int]], int], lengths_ns: Sequence[int]) -> str:
-    """Return a measure of some lengths in seconds; of none it is unknown, and not 0, which would look good."""
+    """Return a measure of durations in seconds; empty for none, since 0 would look like a good result."""
     return format_seconds(measure(lengths_ns)) if lengths_ns else ""
 
 

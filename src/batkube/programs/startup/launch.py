@@ -166,7 +166,7 @@ def make_server(
         world.streams,
         users,
         bare=True,
-        use=use,
+        usage=use,
         notes=world.notes,
         more_versions=more_versions,
     )

@@ -1,1 +1,1 @@
-"""Estimation: upper bounds for the cost of an expression, known before it is evaluated."""
+"""Estimation: upper bounds for the cost of an expression, computed before it is evaluated."""

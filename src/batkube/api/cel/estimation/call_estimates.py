@@ -1,8 +1,8 @@
-"""What one call of a function or an operator costs at most, and how large its result can be.
+"""Upper bounds for the cost of a call of a function or an operator, and for the size of its result.
 
-The figures are those of cel-go (checker/cost.go, functionCost; ext/sets.go) and of Kubernetes' own functions
-(apiserver/pkg/cel/library/cost.go, EstimateCallCost): they decide which rules a definition may have, so they are
-imitated with what is odd about them, such as an inequality of quantities being beyond all limits.
+The numbers are those of cel-go (checker/cost.go, functionCost; ext/sets.go) and of Kubernetes' own functions
+(apiserver/pkg/cel/library/cost.go, EstimateCallCost). They decide which rules a definition may have. Oddities are
+therefore imitated, such as the unlimited cost of an inequality of quantities.
 """
 
 from __future__ import annotations
@@ -15,40 +15,40 @@ from batkube.api.cel.syntax.nodes import Constant, Node
 from batkube.api.cel.types import CelType
 
 _TEXT_FACTOR, _REGEX_FACTOR = 0.1, 0.25
-#: The bytes of an IPv4 and an IPv6 address.
+#: The number of bytes of an IPv4 and an IPv6 address.
 _ADDRESS_SIZE = SizeEstimate(4, 16)
 _FORMAT_SIZE_MAX = 64
 _FORMAT_REGEX_SIZE = 128
 
 
 class ElementSizes(NamedTuple):
-    """How large the elements of a list or a map are."""
+    """The size estimates of the elements of a list or a map."""
 
     is_list: bool
     key: SizeEstimate
     value: SizeEstimate
 
     def union(self, other: ElementSizes | None) -> ElementSizes | None:
-        """Return what holds for the elements of both; None if one is not known."""
+        """Return estimates that cover the elements of both; None if one is unknown."""
         if other is None:
             return None
         return ElementSizes(self.is_list, self.key.union(other.key), self.value.union(other.value))
 
 
 class EstimatedNode(NamedTuple):
-    """What is known of a part of an expression."""
+    """The estimate of a node."""
 
     node: Node
     type: CelType
     cost: int
     size: SizeEstimate | None = None
     element_sizes: ElementSizes | None = None
-    #: Where in the variables it comes from; () if it is computed.
+    #: The path in the variables from which the value comes; () if it is computed.
     path: tuple[str, ...] = ()
 
     @property
     def size_or_unknown(self) -> SizeEstimate:
-        """Its size, if need be from nothing to everything."""
+        """The size, or 0 to unlimited if it is unknown."""
         return UNKNOWN_SIZE if self.size is None else self.size
 
 
@@ -63,20 +63,20 @@ class OverloadCall(NamedTuple):
 
     @property
     def first(self) -> SizeEstimate:
-        """The size of what a method is called on, or of a function's first argument."""
+        """The size of a method's receiver, or of a function's first argument."""
         return (self.target or self.arguments[0]).size_or_unknown
 
     @property
     def second(self) -> SizeEstimate:
-        """The size of the argument after that."""
+        """The size of the next argument."""
         return self.arguments[0 if self.target is not None else 1].size_or_unknown
 
 
 class CallEstimate(NamedTuple):
-    """What a call costs beside its arguments."""
+    """The cost of a call, without that of its arguments."""
 
     cost: int
-    #: None if it is not known from the call.
+    #: None if the call does not determine it.
     size: SizeEstimate | None = None
 
 
@@ -100,7 +100,7 @@ def _double_string_scan(call: OverloadCall) -> CallEstimate:
 
 
 def _list_traversal(call: OverloadCall) -> CallEstimate:
-    """Each element is looked at, or each character of a text."""
+    """Every element of a list, or every character of a string, is visited."""
     assert call.target is not None
     if not call.target.type.parameters:
         return _string_scan(call)
@@ -112,7 +112,7 @@ def _list_traversal(call: OverloadCall) -> CallEstimate:
 
 
 def _replace(call: OverloadCall) -> CallEstimate:
-    """The result is longest if the shortest texts are replaced by the longest, and the other way round."""
+    """The result is longest if the shortest strings are replaced by the longest, or the other way round."""
     size, old, new = call.first, call.second, call.arguments[1].size_or_unknown
     if old.minimum == 0:
         most = SizeEstimate(capped(size.maximum + 1), size.maximum)
@@ -170,7 +170,7 @@ def _substring_search(call: OverloadCall) -> CallEstimate:
 
 
 def _ip(call: OverloadCall) -> CallEstimate:
-    """The address of a network is at hand; that of a text is read."""
+    """The address of a CIDR is a field; that of a string is parsed."""
     return CallEstimate(1) if call.target is not None else _string_scan(call)
 
 
@@ -198,7 +198,7 @@ def _set_comparison(factor: int) -> EstimateCall:
 def _to_bytes(call: OverloadCall) -> CallEstimate:
     if call.parameters[0].name != "string":
         return CallEstimate(1)
-    # Go's product is not guarded here.
+    # Go does not guard this multiplication against overflow.
     return CallEstimate(
         scaled(call.first.maximum, _TEXT_FACTOR), SizeEstimate(call.first.minimum, call.first.maximum * 4 % 2**64)
     )
@@ -282,5 +282,5 @@ _ESTIMATES: dict[str, EstimateCall] = {
 
 
 def estimate_call(call: OverloadCall) -> CallEstimate:
-    """Return what a call costs at most, without its arguments, and how large its result is if that is known."""
+    """Return the maximum cost of a call, without its arguments, and the size of its result if it is known."""
     return _ESTIMATES.get(call.name, _constant_cost)(call)

@@ -1,9 +1,10 @@
-"""What evaluating an expression can cost at most, told before it is ever evaluated.
+"""Static cost estimates: an upper bound for the cost of evaluating an expression.
 
-An expression is gone through once, with the size that each part can have: constants have theirs, what comes from the
-object has the one its schema allows, a macro costs what it does for one element times the elements there may be
-(cel-go: checker/cost.go; what macros expand to: parser/macro.go, ext/comprehensions.go). Only the greatest cost counts
-for anybody, so the least one, which cel-go has too, is left out.
+The estimator walks the syntax tree once, with a maximum size for each node: constants have their own size, values from
+the object have the maximum size that their schema allows, and a macro costs its body times the maximum number of
+elements. cel-go also computes a lower bound, which Kubernetes does not use; it is left out.
+
+cel-go: checker/cost.go; expansions of macros: parser/macro.go, ext/comprehensions.go.
 """
 
 from __future__ import annotations
@@ -42,17 +43,17 @@ from batkube.api.cel.syntax.nodes import (
 from batkube.api.cel.types import DYN, CelType
 
 _SCALARS = frozenset(("bool", "double", "duration", "int", "timestamp", "uint"))
-#: What a macro costs for each element beside its expressions, and once for its result: `all` is made of a test of what
-#: it has so far (2) and of reading it once more (1), and so on.
+#: The cost of a macro per element, apart from its expressions, and once for its result: `all` expands to a test of its
+#: accumulator (2) and a read of it (1), and so on.
 _QUANTIFIERS = {"all": (3, 1), "exists": (4, 1), "exists_one": (2, 2), "existsOne": (2, 2)}
-#: Reading the list so far, making one of a single item, and joining them.
+#: Read the accumulated list, create a list of one item, and join them.
 _APPEND_COST = 2 + LIST_COST
-#: Reading the map so far, with or without the key, and putting an entry in.
+#: Read the accumulated map, with or without the key, and insert an entry.
 _INSERT_COSTS = {"transformMap": 3, "transformMapEntry": 2}
 
 
 class MacroVariable(NamedTuple):
-    """A variable that a macro brings."""
+    """An iteration variable of a macro."""
 
     path: tuple[str, ...]
     size: SizeEstimate | None
@@ -62,7 +63,7 @@ MacroVariables = dict[str, MacroVariable]
 
 
 def estimate_cost(tree: Node, types: NodeTypes, root: SizeLimits) -> int:
-    """Return what an expression costs at most, for variables of a known extent."""
+    """Return the maximum cost of an expression, for variables within size limits."""
     return _Estimator(types, root).estimate(tree, {}).cost
 
 
@@ -78,7 +79,7 @@ def _constant_size(value: Value) -> SizeEstimate:
 
 
 class _Estimator:
-    """One estimate of one expression."""
+    """The estimation of one expression."""
 
     def __init__(self, types: NodeTypes, root: SizeLimits) -> None:
         self._types = types
@@ -95,7 +96,7 @@ class _Estimator:
         }
 
     def estimate(self, node: Node, variables: MacroVariables) -> EstimatedNode:
-        """Return what is known of a part of the expression."""
+        """Return the estimate of a node."""
         return self._by_node[type(node)](node, variables)
 
     def _type(self, node: Node) -> CelType:
@@ -104,7 +105,7 @@ class _Estimator:
     def _size(
         self, kind: CelType, path: tuple[str, ...] = (), other: SizeEstimate | None = None
     ) -> SizeEstimate | None:
-        """Return the size of what comes from the object, of what always has the same, or of the last resort."""
+        """Return the size of a value by its path in the object, by its type, or else the given fallback."""
         size = self._root.size_at(path)
         if size is not None:
             return size
@@ -121,7 +122,7 @@ class _Estimator:
     def _select(self, node: Select, variables: MacroVariables) -> EstimatedNode:
         kind, operand = self._type(node), self.estimate(node.operand, variables)
         if node.test_only:
-            # Asking whether a field is there is free (apiserver/pkg/cel/environment/base.go, PresenceTestHasCost).
+            # Testing for a field is free (apiserver/pkg/cel/environment/base.go, PresenceTestHasCost).
             return EstimatedNode(node, kind, operand.cost, SCALAR_SIZE)
         if node.optional:
             return EstimatedNode(node, kind, capped(operand.cost + 1), self._size(kind))
@@ -217,7 +218,7 @@ class _Estimator:
         return EstimatedNode(node, kind, cost, size, entry)
 
     def _element_size(self, node: MacroCall, target: EstimatedNode) -> SizeEstimate:
-        """Return the size of what `filter` keeps."""
+        """Return the size of the result of `filter`."""
         local = _macro_variables(node, target)[node.variables[0]]
         kind = target.type.parameters[0] if target.type.parameters else DYN
         return self._size(kind, local.path, local.size) or UNKNOWN_SIZE
@@ -225,7 +226,7 @@ class _Estimator:
     def _optional_macro(
         self, node: MacroCall, kind: CelType, target: EstimatedNode, variables: MacroVariables
     ) -> EstimatedNode:
-        """Return what `optMap` costs: the optional is asked twice, and its value bound to a name."""
+        """Return the cost of `optMap`: it reads the optional twice and binds its value to a variable."""
         inner = target.type.parameters[0] if target.type.name == "optional_type" else DYN
         body = self.estimate(node.bodies[0], {**variables, node.variables[0]: MacroVariable((), self._size(inner))})
         bound = LIST_COST + target.cost + 1 + body.cost + (node.name == "optMap")
@@ -235,7 +236,7 @@ class _Estimator:
 
 
 def _union_size(parts: list[EstimatedNode]) -> SizeEstimate:
-    """Return the size of any of some parts."""
+    """Return a size estimate that covers all `parts`."""
     if not parts:
         return SizeEstimate(0, 0)
     return SizeEstimate(

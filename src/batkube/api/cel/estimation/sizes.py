@@ -1,7 +1,7 @@
-"""How large values can become: ranges of sizes, and what a schema says of the values it describes.
+"""Size estimates of values: ranges of sizes, and size limits by schema.
 
-Sizes are those of CEL's `size()`, and stop at the largest number that Go's uint64 holds, as they do upstream (cel-go:
-checker/cost.go, SizeEstimate; Kubernetes: apiserver/pkg/cel/types.go, DeclType).
+Sizes are those of CEL's `size()`, and saturate at the largest uint64, as in cel-go (checker/cost.go, SizeEstimate;
+Kubernetes: apiserver/pkg/cel/types.go, DeclType).
 """
 
 from __future__ import annotations
@@ -12,25 +12,25 @@ from typing import NamedTuple
 import msgspec
 
 SIZE_MAX = 2**64 - 1
-"""The largest cost and the largest size there is; whatever is beyond is this."""
+"""The maximum cost and size, at which arithmetic saturates."""
 
 
 class SizeEstimate(NamedTuple):
-    """How large a value is, at least and at most."""
+    """The minimum and the maximum size of a value."""
 
     minimum: int
     maximum: int
 
     def add(self, other: SizeEstimate) -> SizeEstimate:
-        """Return the size of both together."""
+        """Return the sum of two sizes."""
         return SizeEstimate(capped(self.minimum + other.minimum), capped(self.maximum + other.maximum))
 
     def multiply(self, other: SizeEstimate) -> SizeEstimate:
-        """Return the size of so many values of another size."""
+        """Return the product of two sizes."""
         return SizeEstimate(capped(self.minimum * other.minimum), capped(self.maximum * other.maximum))
 
     def union(self, other: SizeEstimate) -> SizeEstimate:
-        """Return the size of a value that is one or the other."""
+        """Return an estimate that covers both sizes."""
         return SizeEstimate(min(self.minimum, other.minimum), max(self.maximum, other.maximum))
 
 
@@ -39,23 +39,23 @@ SCALAR_SIZE = SizeEstimate(1, 1)
 
 
 def capped(number: int) -> int:
-    """Return a number, or the largest there is."""
+    """Return the number, saturated at the maximum."""
     return min(number, SIZE_MAX)
 
 
 def scaled(number: int, factor: float) -> int:
-    """Return a share of a number, rounded up; in Go's floats, so that large ones are rounded as there."""
+    """Return the number times a factor, rounded up; computed in floats, to round large numbers as Go does."""
     if float(number) > float(SIZE_MAX) / factor:
         return SIZE_MAX
     return capped(math.ceil(float(number) * factor))
 
 
 class SizeLimits(msgspec.Struct, frozen=True):
-    """How large the values of a schema can become."""
+    """The maximum sizes of a schema's values."""
 
-    #: How many elements, entries or characters they have at most; 0 for what has none.
+    #: The maximum number of elements, entries or characters; 0 for scalars.
     elements_max: int
-    #: How many bytes of JSON they take at least.
+    #: The minimum number of bytes as JSON.
     bytes_min: int
     #: Of the items of a list and the values of a map.
     item: SizeLimits | None = None
@@ -64,7 +64,7 @@ class SizeLimits(msgspec.Struct, frozen=True):
     fields: dict[str, SizeLimits] = {}
 
     def size_at(self, path: tuple[str, ...]) -> SizeEstimate | None:
-        """Return the size of what is found along a path, the first word of which is a variable; None if nothing is."""
+        """Return the size of the value at a path that starts with a variable; None if the path does not exist."""
         if not path:
             return None
         extent = self
@@ -82,4 +82,4 @@ class SizeLimits(msgspec.Struct, frozen=True):
 
 
 ITEMS, VALUES, KEYS, INDICES = "@items", "@values", "@keys", "@indices"
-"""What stands in a path for all elements of a list or a map."""
+"""Path elements that stand for all items, values, keys or indices of a list or a map."""

@@ -1,1 +1,1 @@
-"""Evaluation: compiled expressions, macros, and the cost that they are charged at run time."""
+"""Evaluation: compiled expressions, macros, and runtime cost."""

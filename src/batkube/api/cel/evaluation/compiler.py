@@ -1,7 +1,7 @@
-"""From a tree to Python functions, which evaluate it.
+"""Compilation of syntax trees to Python functions.
 
-Each node becomes a function of the variables. `&&` and `||` do not care for an error on one side if the other settles
-the result, and neither do `all` and `exists` (cel-spec: "Logical operators"). Each step is paid for (`costs`).
+Each node becomes a function of the variables. `&&` and `||` ignore an error on one side if the other side decides the
+result, and so do `all` and `exists` (cel-spec: "Logical operators"). Each step is charged to a cost meter (`costs`).
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from batkube.api.cel.values import (
 
 
 def compile_node(node: Node, meter: CostMeter) -> Evaluate:
-    """Return a function that evaluates an expression for given variables; it raises CelError or CostExceeded."""
+    """Compile an expression to a function of its variables, which raises CelError or CostExceeded."""
     return _COMPILERS[type(node)](node, meter)
 
 
@@ -91,7 +91,7 @@ def _select(node: Select, meter: CostMeter) -> Evaluate:
 
 
 def _member(value: Value, key: Value, optional: bool) -> Value:
-    """Return a field, an item or the value of a key; one of an optional, or asked for as one, is an optional too."""
+    """Return a field, an item or a map value; the result is an optional if the operand or the access is optional."""
     if isinstance(value, CelOptional):
         return _member(value.value, key, True) if value.has_value else OPTIONAL_NONE
     if isinstance(value, dict):
@@ -113,7 +113,7 @@ def _member(value: Value, key: Value, optional: bool) -> Value:
 
 
 def _check_key(key: Value) -> None:
-    """Refuse what cannot be a key of a map."""
+    """Raise CelError if the value is not a valid map key."""
     if not isinstance(key, str | int | float | None):
         raise CelError(f"unsupported key type: {type_name(key)}")
 
@@ -129,7 +129,7 @@ def _index(node: Index, meter: CostMeter) -> Evaluate:
 
 
 def _as_optional(value: Value) -> CelOptional:
-    """Return what stands after a question mark in a literal: it must be an optional."""
+    """Return the operand of `?` in a literal, which must be an optional."""
     if not isinstance(value, CelOptional):
         raise CelError(NO_OVERLOAD)
     return value
@@ -210,7 +210,7 @@ def _call(node: FunctionCall, meter: CostMeter) -> Evaluate:
 
 
 def _implementation_of(name: str, *, is_method: bool) -> Callable[..., Any]:
-    """Return an operator or a function by its name."""
+    """Return the implementation of an operator or a function."""
     operator = None if is_method else BINARY.get(name) or UNARY.get(name)
     if operator is not None:
         return operator
@@ -262,8 +262,12 @@ _CONNECTIVES: dict[str, Callable[..., Evaluate]] = {"_&&_": _and, "_||_": _or, "
 
 def _macro(node: MacroCall, meter: CostMeter) -> Evaluate:
     target, bodies = compile_node(node.target, meter), [compile_node(body, meter) for body in node.bodies]
-    run, names, each = MACROS[node.name], node.variables, MACRO_ELEMENT_COSTS.get(node.name, MACRO_ELEMENT_COST_DEFAULT)
-    return lambda variables: run(MacroRange(target(variables), names, variables, meter, each), bodies)
+    run, names, element_cost = (
+        MACROS[node.name],
+        node.variables,
+        MACRO_ELEMENT_COSTS.get(node.name, MACRO_ELEMENT_COST_DEFAULT),
+    )
+    return lambda variables: run(MacroRange(target(variables), names, variables, meter, element_cost), bodies)
 
 
 _COMPILERS: dict[type[Node], Callable[[Any, CostMeter], Evaluate]] = {

@@ -1,9 +1,9 @@
-"""What evaluating an expression costs, so that no rule can keep the server busy.
+"""Runtime cost of CEL expressions, with a limit on what one evaluation may cost.
 
-The unit and the prices are those of cel-go (interpreter/runtimecost.go) and of Kubernetes' own functions
-(apiserver/pkg/cel/library/cost.go); so is the limit of one call, which gives the real server a tenth of a second
-(apiserver/pkg/apis/cel/config.go). One thing is dearer here: what cel-go takes for one step although it may go through
-a whole structure (comparing nested values, joining lists) is paid for by its size.
+Unit and costs are those of cel-go (interpreter/runtimecost.go) and of Kubernetes' own functions
+(apiserver/pkg/cel/library/cost.go). The limit per call corresponds to about a tenth of a second in kube-apiserver
+(apiserver/pkg/apis/cel/config.go). In one respect we charge more: where cel-go charges one step for an operation on a
+whole structure (comparing nested values, joining lists), we charge by the structure's size.
 """
 
 from __future__ import annotations
@@ -15,52 +15,52 @@ from batkube.api.cel.syntax.lexer import Value
 from batkube.api.cel.values import CelOptional
 
 CALL_LIMIT = 1_000_000
-"""What one evaluation of one expression may cost (PerCallLimit)."""
+"""The maximum cost of one evaluation of one expression (PerCallLimit)."""
 
 OBJECT_BUDGET = 10_000_000
-"""What all rules of one object may cost together (RuntimeCELCostBudget)."""
+"""The maximum cost of all rules for one object (RuntimeCELCostBudget)."""
 
 LIST_COST, MAP_COST, MESSAGE_COST = 10, 30, 40
-"""What making a list, a map or a message costs (cel-go: common/cost.go)."""
+"""The costs of creating a list, a map and a message (cel-go: common/cost.go)."""
 
-#: What a macro costs for each element, beside its expressions: the call, the variables and the list it adds to.
+#: The cost of a macro per element, apart from its expressions: the call, the variables and the accumulator.
 MACRO_ELEMENT_COSTS = {"all": 3, "exists": 4, "exists_one": 2, "existsOne": 2, "filter": 13}
 MACRO_ELEMENT_COST_DEFAULT = 12
 
-#: How many parts of one value are gone through to weigh it.
+#: How many parts of a value are counted before its size is considered unlimited.
 _PARTS_MAX = CALL_LIMIT
 _TEXT_FACTOR, _REGEX_FACTOR = 0.1, 0.25
 
 
 class CostExceeded(Exception):
-    """The evaluation was given up; no operator takes this for an error of one of its sides."""
+    """The evaluation exceeded its cost limit; unlike CelError, no operator absorbs this."""
 
     def __init__(self) -> None:
         super().__init__("operation cancelled: actual cost limit exceeded")
 
 
 class CostMeter:
-    """Counts what one evaluation costs."""
+    """Counts the cost of one evaluation."""
 
     def __init__(self) -> None:
         self.spent = 0
 
     def charge(self, cost: int) -> None:
-        """Pay for a step; raises CostExceeded."""
+        """Add the cost of a step; raises CostExceeded."""
         self.spent += cost
         if self.spent > CALL_LIMIT:
             raise CostExceeded
 
 
 def size(value: Value) -> int:
-    """Return how long a text, a list or a map is; 1 for all else."""
+    """Return the length of a string, a list or a map; 1 for all other values."""
     if isinstance(value, str | bytes | list | dict):
         return len(value)
     return size(value.value) if isinstance(value, CelOptional) and value.has_value else 1
 
 
 def total_size(value: Value) -> int:
-    """Return the size of a value with all that is in it; one that shares parts may be beyond all limits, and is."""
+    """Return the size of a nested value; parts that occur several times are counted each time, up to the limit."""
     total, count, pending = 0, 0, [value]
     while pending:
         part = pending.pop()
@@ -163,5 +163,5 @@ def _constant_cost(_arguments: list[Any]) -> int:
 
 
 def call_cost(function: str) -> CallCost:
-    """Return what a function or an operator costs, as a function of its arguments."""
+    """Return the cost of a function or an operator, as a function of its arguments."""
     return _CALL_COSTS.get(function, _constant_cost)

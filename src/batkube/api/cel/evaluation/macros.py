@@ -1,4 +1,4 @@
-"""The macros of CEL: `all`, `exists`, `map` and their kin, run over the elements of a list or a map."""
+"""The macros of CEL (`all`, `exists`, `map`, …), evaluated over the elements of a list or a map."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from batkube.api.cel.values import NO_OVERLOAD, OPTIONAL_NONE, CelError, CelOpti
 
 Bindings = dict[str, Any]
 Evaluate = Callable[[Bindings], Any]
-"""An expression ready to be evaluated."""
+"""A compiled expression."""
 
 
 class MacroRange:
-    """What a macro runs over, with the names that its expressions have for it."""
+    """The range of a macro, and the names of its iteration variables."""
 
     def __init__(
         self, value: Value, names: tuple[str, ...], variables: Bindings, meter: CostMeter, cost_each: int
@@ -27,9 +27,10 @@ class MacroRange:
         self._cost_each = cost_each
 
     def __iter__(self) -> Iterator[tuple[Any, Bindings]]:
-        """Yield each element as a one-variable macro sees it, with the variables for it.
+        """Yield each element as a one-variable macro sees it, with its variable bindings.
 
-        One variable is an item of a list or a key of a map; two are index and item, or key and value.
+        One variable is bound to an item of a list or a key of a map; two are bound to index and item, or to key and
+        value.
         """
         if isinstance(self.value, dict):
             for key, item in self.value.items():
@@ -41,7 +42,7 @@ class MacroRange:
             raise CelError(NO_OVERLOAD)
 
     def bind(self, single: Value, key: Value, item: Value) -> Bindings:
-        """Return the variables for one element, which is paid for."""
+        """Return the variable bindings of one element, and charge for it."""
         self._meter.charge(self._cost_each)
         if len(self._names) == 2:
             return {**self._variables, self._names[0]: key, self._names[1]: item}
@@ -55,7 +56,7 @@ class MacroRange:
 
 
 def evaluate_condition(body: Evaluate, variables: Bindings) -> bool:
-    """Return the value of a condition, which must be true or false: CEL takes nothing else for either."""
+    """Return the value of a condition; raises CelError if it is not a bool."""
     value = body(variables)
     if not isinstance(value, bool):
         raise CelError(NO_OVERLOAD)
@@ -63,7 +64,7 @@ def evaluate_condition(body: Evaluate, variables: Bindings) -> bool:
 
 
 def _quantifier(settling: bool) -> Callable[[MacroRange, list[Evaluate]], bool]:
-    """Make `all` or `exists`: an error counts only if no other element settles the result."""
+    """Make `all` or `exists`: an error counts only if no other element decides the result."""
 
     def run(elements: MacroRange, bodies: list[Evaluate]) -> bool:
         error = None
@@ -89,7 +90,7 @@ def _filter(elements: MacroRange, bodies: list[Evaluate]) -> list[Any]:
 
 
 def _map(elements: MacroRange, bodies: list[Evaluate]) -> list[Any]:
-    """Make the last expression of each element, of those that pass the first if there are two."""
+    """Map each element with the last expression; the first of two expressions is a filter."""
     return [
         bodies[-1](variables)
         for _, variables in elements

@@ -16,7 +16,7 @@ _TRUE, _FALSE = ("1", "t", "T", "TRUE", "true", "True"), ("0", "f", "F", "FALSE"
 
 
 def _parse_integer(text: str, like: int, kind: str) -> int:
-    """Return the number that a text is; one that is none, or too large, is no such number (Go: strconv)."""
+    """Parse an integer; raises CelError if the string is not one, or it overflows (Go: strconv)."""
     try:
         return checked_integer(_checked_int(parse_int(text)), like)
     except (CelError, ValueError):
@@ -93,4 +93,4 @@ CONVERSIONS: list[tuple[str, str, Callable[..., Any]]] = [
     ("bytes", "(bytes) -> bytes", lambda data: data),
     ("bytes", "(string) -> bytes", str.encode),
 ]
-"""Each conversion with its signature."""
+"""All conversions, with their signatures."""

@@ -1,4 +1,4 @@
-"""What Kubernetes adds to CEL for lists, sets, quantities, addresses, URLs and named formats.
+"""Kubernetes' CEL libraries: lists, sets, quantities, IPs, CIDRs, URLs and named formats.
 
 Kubernetes: apiserver/pkg/cel/library/{lists,quantity,ip,cidr,urls,format}.go; cel-go: ext/sets.go and cel/library.go.
 """
@@ -98,7 +98,7 @@ def _quantity(text: str) -> Quantity:
 
 
 def _is_parsable(reader: Callable[[str], Any]) -> Callable[[str], bool]:
-    """Return whether a text can be read, as a function."""
+    """Return a function that tells whether a string can be parsed."""
 
     def can_be_read(text: str) -> bool:
         try:
@@ -260,4 +260,4 @@ FUNCTIONS: _Functions = [
     *_URL_FUNCTIONS,
     *_FORMAT_FUNCTIONS,
 ]
-"""Each function with its signature."""
+"""All functions, with their signatures."""

@@ -95,7 +95,7 @@ _ORDERED_TYPES = (str, bytes, bool, CelDuration, Timestamp, Quantity)
 
 
 def compare(left: Value, right: Value) -> int:
-    """Return -1, 0 or 1; raises CelError for values that have no order."""
+    """Return -1, 0 or 1; raises CelError for values that are not ordered."""
     if is_number(left) and is_number(right):
         return int(left > right) - int(left < right)
     if any(isinstance(left, kind) and isinstance(right, kind) for kind in _ORDERED_TYPES):
@@ -112,14 +112,14 @@ def _ordering_operator(accept: Callable[[int], bool]) -> Callable[[Any, Any], bo
 
 
 def negate(value: Value) -> Value:
-    """Return the negative of a number."""
+    """Return the negated number."""
     if isinstance(value, Unsigned) or not is_number(value):
         raise CelError(NO_OVERLOAD)
     return -value if isinstance(value, float) else checked_integer(-value, value)
 
 
 def invert(value: Value) -> bool:
-    """Return the opposite of a truth value."""
+    """Return the negated bool."""
     if not isinstance(value, bool):
         raise CelError(NO_OVERLOAD)
     return not value
@@ -172,4 +172,4 @@ SIGNATURES: dict[str, list[str]] = {
     "!_": ["(bool) -> bool"],
     "-_": ["(int) -> int", "(double) -> double"],
 }
-"""What the operators are for, as cel-go declares them (common/stdlib)."""
+"""The signatures of the operators, as cel-go declares them (common/stdlib)."""

@@ -1,7 +1,9 @@
-"""The functions of CEL: which there are, and finding the one that fits the arguments.
+"""All functions of CEL, and overload resolution.
 
-One table serves both the checking of types and the evaluation (cel-go: common/stdlib and ext; Kubernetes:
-apiserver/pkg/cel/library, those of the version before 1.34, which is what new rules may use).
+One table serves both the type checker and the evaluation. It holds the Kubernetes libraries of the version before 1.34,
+because new rules may only use functions of the previous version.
+
+cel-go: common/stdlib and ext; Kubernetes: apiserver/pkg/cel/library.
 """
 
 from __future__ import annotations
@@ -17,26 +19,26 @@ from batkube.api.cel.types import Signature, parse_signature
 from batkube.api.cel.values import NO_OVERLOAD, OPTIONAL_NONE, CelError, CelOptional, TypeName, type_name
 
 NAMESPACES = frozenset(("optional", "sets", "strings", "ip", "format", "jsonpatch"))
-"""What stands before a dot in the name of a function without being a value."""
+"""Namespaces: the prefixes of function names (`sets.contains`) that are not values."""
 
 UNSUPPORTED_FUNCTIONS = frozenset(("semver", "isSemver", "major", "minor", "patch"))
-"""Functions of real CEL that are not known here."""
+"""Functions of CEL that this interpreter does not support."""
 
 TYPE_NAMES: dict[str, TypeName] = {
     name: TypeName(name)
     for name in ("int", "uint", "double", "bool", "string", "bytes", "list", "map", "null_type", "type")
 }
-"""The types that are also names."""
+"""The type names that are also identifiers."""
 
 JSON_PATCH_FUNCTIONS = frozenset(("jsonpatch.escapeKey",))
-"""Functions that only expressions know which make patches (Kubernetes: admission/plugin/cel/compile.go)."""
+"""Functions that only the expressions of mutating policies can use (Kubernetes: admission/plugin/cel/compile.go)."""
 
 FULL_TYPE_NAMES = {
     "duration": "google.protobuf.Duration",
     "timestamp": "google.protobuf.Timestamp",
     "null": "null_type",
 }
-"""Types with a longer name than the one that cel-go's messages have."""
+"""Types whose name is longer than in cel-go's messages."""
 
 
 def _type_of(value: Value) -> TypeName:
@@ -77,7 +79,7 @@ class Overload(NamedTuple):
     """A function for arguments of certain types."""
 
     signature: Signature
-    #: The names of the types of the arguments, "" where any will do.
+    #: The type names of the arguments, "" for any type.
     type_names: tuple[str, ...]
     implementation: Callable[..., Any]
 
@@ -89,7 +91,7 @@ def _overload(text: str, implementation: Callable[..., Any]) -> Overload:
 
 
 FUNCTIONS: dict[str, list[Overload]] = {}
-"""What each name may be applied to."""
+"""The overloads of each name."""
 
 for _table in (_STANDARD_FUNCTIONS, CONVERSIONS, strings.FUNCTIONS, times.FUNCTIONS, kubernetes_library.FUNCTIONS):
     for _name, _signature, _implementation in _table:
@@ -97,7 +99,7 @@ for _table in (_STANDARD_FUNCTIONS, CONVERSIONS, strings.FUNCTIONS, times.FUNCTI
 
 
 def resolve_call(node: FunctionCall) -> tuple[str, Node | None]:
-    """Return the function that a call names, and what it is a method of: `sets.contains(a, b)` is none of `sets`."""
+    """Return the function's name and a method's receiver; in `sets.contains(a, b)`, `sets` is not a receiver."""
     target = node.target
     if isinstance(target, Identifier) and target.name in NAMESPACES and f"{target.name}.{node.function}" in FUNCTIONS:
         return f"{target.name}.{node.function}", None
@@ -105,7 +107,7 @@ def resolve_call(node: FunctionCall) -> tuple[str, Node | None]:
 
 
 def call_function(name: str, is_method: bool, arguments: list[Any]) -> Value:
-    """Apply a function; raises CelError if it is not for arguments of these types."""
+    """Call a function; raises CelError if no overload accepts the arguments."""
     for signature, kinds, implementation in FUNCTIONS[name]:
         if (
             signature.is_method is is_method

@@ -1,8 +1,8 @@
-"""Regular expressions as Go has them.
+"""Regular expressions as in Go.
 
-Schemas and CEL rules hold patterns in RE2's syntax, and the real server runs them with an engine of that family: no
-look-around, no back-references, and a time that grows with the text alone, whatever the pattern. So does this one;
-Python's own engine means other things by some patterns, and can be kept busy for years by others.
+Patterns in schemas and CEL rules have RE2's syntax, and Go's engine guarantees linear time: no look-around, no
+back-references. This module uses RE2 too. Python's own engine gives some patterns another meaning, and takes
+exponential time for others.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import re2  # type: ignore[import-untyped]
 
 from batkube.kernel.memo import memoized
 
-#: What RE2 says of a pattern, and what Go says (Go: regexp/syntax, ErrorCode); the part at fault follows both.
+#: RE2's messages, and Go's (Go: regexp/syntax, ErrorCode); both append the invalid part of the pattern.
 _GO_MESSAGES = {
     "bad repetition operator": "invalid nested repetition operator",
     "invalid named capture group": "invalid named capture",
@@ -30,29 +30,29 @@ _RE2_OPTIONS.log_errors = False
 
 
 class Match(Protocol):
-    """Where a pattern fits a text."""
+    """A match of a pattern in a string."""
 
     def __getitem__(self, group: int) -> str:
         """Return the text of a group; 0 is the whole match."""
 
 
 class Pattern(Protocol):
-    """A pattern, ready to be used."""
+    """A compiled pattern."""
 
     def search(self, text: str) -> Match | None:
-        """Return the first match anywhere in the text."""
+        """Return the first match anywhere in the string."""
 
     def finditer(self, text: str) -> Iterator[Match]:
-        """Yield all matches that do not overlap."""
+        """Yield all non-overlapping matches."""
 
 
 class BadPattern(ValueError):
-    """Go refuses the pattern; the text is Go's own."""
+    """Go rejects the pattern; the text is Go's error message."""
 
 
 @memoized(1024)
 def compile_pattern(pattern: str) -> Pattern:
-    """Return a pattern ready to be used; raises Malformed."""
+    """Compile a pattern; raises BadPattern."""
     try:
         result: Pattern = re2.compile(pattern, _RE2_OPTIONS)
     except re2.error as error:
@@ -63,7 +63,7 @@ def compile_pattern(pattern: str) -> Pattern:
 def _go_message(pattern: str, problem: str) -> str:
     words, _, part = problem.partition(": ")
     if part.startswith("(?<"):
-        # Go takes what begins so for a group with a name.
+        # Go parses this prefix as a named group.
         rest = pattern[pattern.index(part) :]
         words, part = "invalid named capture group", rest[: rest.find(">") + 1] or rest
     return f"{_GO_MESSAGES.get(words, words)}: `{part}`"

@@ -1,8 +1,10 @@
-"""The string formats of schemas: which are checked, and what passes.
+"""The string formats of schemas, and their checks.
 
-Formats that the real server does not know are ignored (Kubernetes: apiextensions-apiserver/pkg/apiserver/validation/
-formats.go; the checks are kube-openapi/pkg/validation/strfmt). Those that are new in a version are checked from the
-next one on, so that a server can go back by one. Names are compared without dashes.
+Unknown formats are ignored. A format that is new in a Kubernetes version is enforced from the next version on, so that
+a server can be rolled back. Format names are compared without dashes.
+
+Kubernetes: apiextensions-apiserver/pkg/apiserver/validation/formats.go; the checks are in
+kube-openapi/pkg/validation/strfmt.
 """
 
 from __future__ import annotations
@@ -41,7 +43,7 @@ _is_hostname = re.compile(
     "[a-zA-Z0-9$](-?[a-zA-Z0-9$]{0,62})?|([a-zA-Z0-9$]([-a-zA-Z0-9$]{0,61}[a-zA-Z0-9$])?[.])+[a-zA-Z]{2,63}"
 ).fullmatch
 _is_scheme = re.compile("[A-Za-z][A-Za-z0-9+.-]*").fullmatch
-#: Words for units of time that begin so, or are exactly one of the short ones.
+#: A unit of time is any word with one of these prefixes, or exactly one of the abbreviations.
 _UNIT_WORDS = ("nano", "micro", "milli", "sec", "min", "hour", "day", "week")
 _UNITS = frozenset(("ns", "us", "µs", "ms", "s", "m", "h", "hr", "d", "w", "wk"))
 
@@ -67,7 +69,7 @@ def _date(text: str) -> bool:
 
 
 def _date_time(text: str) -> bool:
-    """Lower case, split at `t`; the parts of the day are compared as texts, as there."""
+    """Lower-case and split at `t`; the parts of the time are compared as strings, as in Go."""
     date, *rest = text.lower().split("t")
     if len(text) < 4 or not rest or not _date(date):
         return False
@@ -87,7 +89,7 @@ def _duration(text: str) -> bool:
 
 
 def _without_leading_zeros(address: str) -> str:
-    """Drop leading zeros of an IPv4 address, which Kubernetes tolerates and Python does not."""
+    """Remove leading zeros from an IPv4 address; Kubernetes tolerates them, Python does not."""
     if ":" in address:
         return address
     return ".".join(part.lstrip("0") or "0" if part.isdigit() else part for part in address.split("."))
@@ -139,14 +141,14 @@ def _email(text: str) -> bool:
 
 
 def _hostname(text: str) -> bool:
-    """One word, or words of letters, symbols, digits and dashes with a last one of letters."""
+    """A single label, or labels of letters, symbols, digits and dashes of which the last has letters only."""
     if len(text.encode()) > 255 or any(len(part.encode()) > 63 for part in text.split(".")):
         return False
     return _is_hostname("".join(_ascii_equivalent(char) for char in text)) is not None
 
 
 def _ascii_equivalent(char: str) -> str:
-    """Return a plain character of the same kind: the pattern of the real server knows classes of Unicode."""
+    """Return an ASCII character of the same Unicode class, because kube-apiserver's pattern uses Unicode classes."""
     kind = unicodedata.category(char)[0]
     return char if char.isascii() and kind != "S" else {"L": "a", "S": "$"}.get(kind, "_")
 
@@ -200,9 +202,9 @@ FORMATS: dict[str, Callable[[str], bool]] = {
     "duration": _duration,
     "datetime": _date_time,
 }
-"""What passes, by the name of the format without dashes."""
+"""The checks by the format's name without dashes."""
 
 
 def find_format_check(name: str) -> Callable[[str], bool] | None:
-    """Return the check of a format, or None if the server ignores it."""
+    """Return the check of a format, or None if the server ignores the format."""
     return FORMATS.get(name.replace("-", ""))

@@ -1,4 +1,4 @@
-"""Functions on texts: the standard ones, cel-go's strings extension and Kubernetes' regex library."""
+"""String functions: the standard ones, cel-go's strings extension and Kubernetes' regex library."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from batkube.kernel.text.numbers import parse_int
 
 _LOWER = str.maketrans("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz")
 _UPPER = {lower: upper for upper, lower in _LOWER.items()}
-#: How many digits a clause may ask for.
+#: The maximum precision of a format clause.
 _PRECISION_MAX = 1000
 _find_format_verbs = re.compile(r"%(?:\.(\d+))?([sdfeboxX%])")
 
@@ -83,16 +83,16 @@ def _find_all(text: str, pattern: str, limit: int = -1) -> list[str]:
 
 
 def _format(template: str, arguments: list[Any]) -> str:
-    """Fill in a template, as `'%s is %d'.format([a, b])`."""
-    rest = list(arguments)
+    """Format a template, as in `'%s is %d'.format([a, b])`."""
+    remaining = list(arguments)
 
     def clause(match: re.Match[str]) -> str:
         precision, kind = match.groups()
         if kind == "%":
             return "%"
-        if not rest:
+        if not remaining:
             raise CelError(f"index {len(arguments)} out of range")
-        return _format_value(rest.pop(0), kind, precision)
+        return _format_value(remaining.pop(0), kind, precision)
 
     return _find_format_verbs.sub(clause, template)
 
@@ -111,7 +111,7 @@ def _format_value(value: Value, kind: str, precision: str | None) -> str:
 
 
 def string_of(value: Value) -> str:
-    """Return a value as %s shows it."""
+    """Format a value as %s does."""
     if value is None:
         return "null"
     if isinstance(value, Timestamp):
@@ -157,4 +157,4 @@ FUNCTIONS: list[tuple[str, str, Callable[..., Any]]] = [
     ("strings.quote", "(string) -> string", go_quote),
     ("jsonpatch.escapeKey", "(string) -> string", lambda key: key.replace("~", "~0").replace("/", "~1")),
 ]
-"""Each function with its signature."""
+"""All functions, with their signatures."""

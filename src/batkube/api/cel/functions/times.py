@@ -1,4 +1,4 @@
-"""Timestamps and durations in CEL: reading and writing them, and their parts."""
+"""Timestamps and durations in CEL: parsing, formatting and accessors."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _match_timestamp = re.compile(
     r"(\d{4}-\d{2}-\d{2})[Tt](\d{2}:\d{2}:\d{2})(?:\.(\d{1,9}))?([Zz]|[+-]\d{2}:\d{2})", re.ASCII
 ).fullmatch
-#: Written so that no digits can be shared out between two parts in several ways, which would take time without end.
+#: Written so that the digits match in one way only, which prevents catastrophic backtracking.
 _DURATION_PART = r"(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h)"
 _is_duration = re.compile(rf"(?:{_DURATION_PART})+", re.ASCII).fullmatch
 _duration_parts = re.compile(_DURATION_PART, re.ASCII).findall
 _UNITS_NS = {"ns": 1, "us": 10**3, "µs": 10**3, "μs": 10**3, "ms": 10**6, "s": _NS, "m": 60 * _NS, "h": 3600 * _NS}
-#: A number is looked for where it begins, and not at each of its digits.
+#: A number is matched from its first digit only, not from each of its digits.
 _worded_parts = re.compile(r"(?<!\d)(\d+)\s*([A-Za-zµ]+)", re.ASCII)
 _WORDED_UNITS = (
     (("ns",), "nano", 1),
@@ -33,10 +33,10 @@ _WORDED_UNITS = (
     (("d",), "day", 86400 * _NS),
     (("w", "wk"), "week", 604800 * _NS),
 )
-#: A duration is an int64 of nanoseconds; a fraction says nothing beyond its first digits (Go: time, leadingFraction).
+#: A duration is an int64 of nanoseconds; digits beyond that precision are ignored (Go: time, leadingFraction).
 _DURATION_MAX_NS = 2**63 - 1
 _FRACTION_DIGITS = 18
-#: From the year 1 to the year 9999.
+#: From year 1 to year 9999.
 _TIMESTAMP_RANGE_S = range(-62_135_596_800, 253_402_300_800)
 _BAD_DURATION = "type conversion error from 'string' to 'google.protobuf.Duration'"
 _BAD_TIMESTAMP = "type conversion error from 'string' to 'google.protobuf.Timestamp'"
@@ -44,7 +44,7 @@ _is_offset = re.compile(r"([+-]?)(\d{2}):(\d{2})").fullmatch
 
 
 def parse_timestamp(text: str) -> Timestamp:
-    """Read RFC 3339; raises CelError."""
+    """Parse RFC 3339; raises CelError."""
     match = _match_timestamp(text)
     if match is None:
         raise CelError(_BAD_TIMESTAMP)
@@ -59,26 +59,26 @@ def parse_timestamp(text: str) -> Timestamp:
 
 
 def checked_timestamp(ns: int) -> Timestamp:
-    """Return a point in time between the years 1 and 9999; raises CelError (cel-go: common/types/overflow.go)."""
+    """Return a timestamp between the years 1 and 9999; raises CelError (cel-go: common/types/overflow.go)."""
     if ns // _NS not in _TIMESTAMP_RANGE_S:
         raise CelError("timestamp overflow")
     return Timestamp(ns)
 
 
 def checked_duration(ns: int) -> CelDuration:
-    """Return a length of time; raises CelError if an int64 does not hold it."""
+    """Return a duration; raises CelError if it overflows an int64."""
     if abs(ns) > _DURATION_MAX_NS:
         raise CelError("integer overflow")
     return CelDuration(ns)
 
 
 def parse_date(text: str) -> Timestamp:
-    """Read a date, as midnight in UTC."""
+    """Parse a date, as midnight in UTC."""
     return parse_timestamp(f"{text}T00:00:00Z")
 
 
 def parse_duration(text: str) -> CelDuration:
-    """Read Go's notation, such as `1h30m`; raises CelError."""
+    """Parse Go's notation, such as `1h30m`; raises CelError."""
     body = text.lstrip("+-")
     if body == "0":
         return CelDuration(0)
@@ -91,7 +91,7 @@ def parse_duration(text: str) -> CelDuration:
 
 
 def parse_worded_duration(text: str) -> CelDuration:
-    """Read what the format `duration` allows: Go's notation, or `3 days`; raises CelError."""
+    """Parse the format `duration`: Go's notation, or `3 days`; raises CelError."""
     try:
         return parse_duration(text)
     except CelError:
@@ -103,7 +103,7 @@ def parse_worded_duration(text: str) -> CelDuration:
 
 
 def _unit_ns(word: str) -> int:
-    """Return the length of a unit by its short name or by how its name begins, 0 if it is none."""
+    """Return the length of a unit by its abbreviation or by a prefix of its name, 0 if it is unknown."""
     for shorts, start, ns in _WORDED_UNITS:
         if word in shorts or word.startswith(start):
             return ns
@@ -117,13 +117,13 @@ def _scaled(number: str, unit: int) -> int:
 
 
 def _parse_digits(digits: str) -> int:
-    """Return a number; one of too many digits is beyond every duration."""
+    """Return a number; one with too many digits exceeds every duration."""
     number = parse_int(digits)
     return _DURATION_MAX_NS + 1 if number is None else number
 
 
 def format_timestamp(value: Timestamp) -> str:
-    """Write RFC 3339, with as much of a fraction as there is."""
+    """Format as RFC 3339, with the shortest fraction."""
     seconds, rest = divmod(value.ns, _NS)
     moment = _EPOCH + datetime.timedelta(seconds=seconds)
     fraction = f".{rest:09d}".rstrip("0") if rest else ""
@@ -131,7 +131,7 @@ def format_timestamp(value: Timestamp) -> str:
 
 
 def format_duration(value: CelDuration) -> str:
-    """Write decimal seconds, as CEL does."""
+    """Format as decimal seconds, as CEL does."""
     seconds, rest = divmod(abs(value.ns), _NS)
     fraction = f".{rest:09d}".rstrip("0") if rest else ""
     return f"{'-' if value.ns < 0 else ''}{seconds}{fraction}s"
@@ -145,7 +145,7 @@ def _in_time_zone(value: Timestamp, zone: str) -> datetime.datetime:
 
 
 def _time_zone(name: str) -> datetime.tzinfo:
-    """Return a zone by its offset or by its name in the database of time zones."""
+    """Return a time zone by its offset or by its name in the tz database."""
     offset = _is_offset(name)
     try:
         if offset is None:
@@ -185,7 +185,7 @@ FUNCTIONS: list[tuple[str, str, Callable[..., Any]]] = [
     ("getSeconds", "duration.() -> int", lambda value: int(value.ns / _NS)),
     ("getMilliseconds", "duration.() -> int", lambda value: int(value.ns / 10**6) % 1000),
 ]
-"""Each function with its signature."""
+"""All functions, with their signatures."""
 
 for _name, _of in _TIME_FIELDS.items():
     _plain, _zoned = _time_field_getters(_of)

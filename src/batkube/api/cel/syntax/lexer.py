@@ -1,4 +1,4 @@
-"""From text to tokens."""
+"""The lexer: splits the text of an expression into tokens."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LARGEST_INT, _LARGEST_UINT = 2**63, 2**64
 END = "<EOF>"
 
 Value = Any
-"""Any value of CEL."""
+"""Any CEL value."""
 
 
 class Unsigned(int):
@@ -33,7 +33,7 @@ class Unsigned(int):
 
 
 class Token(NamedTuple):
-    """A piece of text: `kind` is `word`, `literal`, `quoted` (an identifier), `symbol` or `end`."""
+    """A token: `kind` is `word`, `literal`, `quoted` (an identifier), `symbol` or `end`."""
 
     kind: str
     text: str
@@ -42,14 +42,14 @@ class Token(NamedTuple):
 
 
 def tokenize(text: str) -> tuple[list[Token], list[tuple[int, str]]]:
-    """Return the tokens of an expression, with one for the end, and what could not be read as a token."""
+    """Return the tokens of an expression, ending with an end token, and the positions and messages of errors."""
     result: list[Token] = []
     problems: list[tuple[int, str]] = []
     at = 0
     while at < len(text):
         match = _TOKEN.match(text, at)
         if match is None:
-            # The start of an operator that does not come is reported with what came instead.
+            # An incomplete operator is reported together with the text that follows it.
             piece = text[at : at + 2] if text[at] in "=&|" else text[at]
             problems.append((at, f"Syntax error: token recognition error at: '{piece}'"))
             at += len(piece)
@@ -68,7 +68,7 @@ def tokenize(text: str) -> tuple[list[Token], list[tuple[int, str]]]:
 
 
 def _token(text: str, match: re.Match[str]) -> tuple[Token | None, int]:
-    """Return a token, None for a blank, and where it ends; raises ValueError."""
+    """Return a token (None for white space and comments) and its end; raises ValueError."""
     kind, piece, start, end = str(match.lastgroup), match[0], match.start(), match.end()
     if kind == "blank":
         return None, end
@@ -100,7 +100,7 @@ def _number(piece: str) -> int | float:
 
 
 def _string(text: str, start: int, match: re.Match[str]) -> tuple[str | bytes, int]:
-    """Return a text or bytes and where they end."""
+    """Return a string or bytes literal and its end."""
     opening = match["text"]
     quote = opening.lstrip("bBrR")
     prefix = opening[: len(opening) - len(quote)].lower()

@@ -1,4 +1,4 @@
-"""Expressions as trees, and the errors that point into their text."""
+"""Syntax trees of expressions, and errors that point into the source text."""
 
 from __future__ import annotations
 
@@ -6,28 +6,28 @@ from typing import Any
 
 import msgspec
 
-#: How many problems of one expression are told (cel-go: common/errors.go).
+#: The maximum number of reported errors per expression (cel-go: common/errors.go).
 _PROBLEMS_MAX = 100
 
 
 class Unsupported(Exception):
-    """The expression uses something that real CEL has and this interpreter has not."""
+    """The expression uses a CEL feature that this interpreter does not support."""
 
 
 class SourceError(Exception):
-    """The expression is wrong; `str` gives the messages of cel-go, each with a line that points to the place."""
+    """The expression is invalid; `str` gives cel-go's messages, each with a line that points to the position."""
 
     def __init__(self, text: str, problems: list[tuple[int, str]]) -> None:
         lines = [_format_problem(text, at, problem) for at, problem in sorted(problems)[:_PROBLEMS_MAX]]
         if len(problems) > _PROBLEMS_MAX:
             lines.append(f"{len(problems) - _PROBLEMS_MAX} more errors were truncated")
         super().__init__("\n".join(lines))
-        #: Where each problem is, and what.
+        #: The positions and messages of the errors.
         self.problems = problems
 
 
 NO_POSITION = -1
-"""The place of a problem of the expression as a whole."""
+"""The position of errors in the expression as a whole."""
 
 
 def _format_problem(text: str, at: int, problem: str) -> str:
@@ -44,7 +44,7 @@ def _format_problem(text: str, at: int, problem: str) -> str:
 
 
 class Node(msgspec.Struct, frozen=True):
-    """A part of an expression; `at` is where cel-go places errors about it."""
+    """A node of the syntax tree; `at` is the position at which cel-go reports errors in it."""
 
     at: int
 
@@ -79,7 +79,7 @@ class Index(Node, frozen=True):
 
 
 class FunctionCall(Node, frozen=True):
-    """A function or an operator (named as cel-go does: `_+_`); `target` is what a method is called on."""
+    """A call of a function or an operator (by cel-go's name: `_+_`); `target` is the receiver of a method call."""
 
     function: str
     target: Node | None
@@ -87,7 +87,7 @@ class FunctionCall(Node, frozen=True):
 
 
 class ListLiteral(Node, frozen=True):
-    """`[a, ?b]`; the items after a question mark are left out if they have no value."""
+    """`[a, ?b]`; items after a question mark are omitted if they have no value."""
 
     items: tuple[Node, ...]
     optional: tuple[bool, ...]
@@ -104,13 +104,13 @@ class MessageLiteral(Node, frozen=True):
     """`Object.spec{field: value, ?other: optional}`: a message of a named type."""
 
     name: str
-    #: Each with where its colon is, which is where cel-go places errors about it.
+    #: Each with the position of its colon, at which cel-go reports errors in it.
     fields: tuple[tuple[str, Node, int], ...]
     optional: tuple[bool, ...]
 
 
 class MacroCall(Node, frozen=True):
-    """`target.all(x, body)` and its kin: `body` is evaluated for each element with `variables` bound to it."""
+    """`target.all(x, body)` and other macros: `body` is evaluated for each element, bound to `variables`."""
 
     name: str
     target: Node

@@ -1,4 +1,4 @@
-"""From tokens to a tree, by the grammar of CEL (cel-go: parser/gen/CEL.g4), macros expanded as far as needed."""
+"""The parser: from tokens to a syntax tree, by the grammar of CEL (cel-go: parser/gen/CEL.g4), with macros."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _RESERVED = frozenset(
         *("namespace", "return", "var", "void", "while"),
     ]
 )
-#: Macros by how many variables and expressions they take.
+#: Macros by their numbers of variables and expressions.
 _MACROS = {
     "all": ((1, 1), (2, 1)),
     "exists": ((1, 1), (2, 1)),
@@ -52,16 +52,16 @@ _EXPECTED = (
 _EXPECTED_FIELD = "{'}', ',', '?', IDENTIFIER, ESC_IDENTIFIER}"
 _OPENING_SYMBOLS, _CLOSING_SYMBOLS = "[{(.-!", ")]}"
 _DEPTH_MAX = 250
-#: The longest expression (cel-go: parser/options.go, expressionSizeCodePointLimit).
+#: The maximum length of an expression (cel-go: parser/options.go, expressionSizeCodePointLimit).
 _LENGTH_MAX = 100_000
-#: What it says of a chain of operators or of members that is too long.
+#: cel-go's error for a chain of operators or members that is too long.
 _CHAIN_TOO_LONG = "max recursion depth exceeded"
 TOO_DEEP = f"expression recursion limit exceeded: {_DEPTH_MAX}"
-"""What cel-go says of an expression whose parts are nested too deeply."""
+"""cel-go's error for an expression that is nested too deeply."""
 
 
 def parse(text: str) -> Node:
-    """Return the tree of an expression; raises SourceError."""
+    """Parse an expression; raises SourceError."""
     if len(text) > _LENGTH_MAX:
         problem = f"expression code point size exceeds limit: size: {len(text)}, limit {_LENGTH_MAX}"
         raise SourceError("", [(NO_POSITION, problem)])
@@ -77,7 +77,7 @@ def parse(text: str) -> Node:
 
 
 class _ParseError(Exception):
-    """What the parser cannot go on with."""
+    """A syntax error from which the parser cannot recover."""
 
     def __init__(self, at: int, problem: str) -> None:
         super().__init__(problem)
@@ -86,11 +86,11 @@ class _ParseError(Exception):
 
 
 class _ExpressionParser:
-    """One pass over the tokens."""
+    """The state of one recursive-descent parse."""
 
     def __init__(self, words: list[Token]) -> None:
         self.tokens = words
-        #: What could be skipped as superfluous, so that the rest could be read.
+        #: Errors from which the parser recovered by skipping a superfluous token.
         self.problems: list[tuple[int, str]] = []
         self.position = 0
         self.depth = 0
@@ -105,7 +105,7 @@ class _ExpressionParser:
         return token.kind == "symbol" and token.text == symbol
 
     def _accept(self, symbol: str) -> Token | None:
-        """Return the next token and go on if it is `symbol`."""
+        """Consume and return the next token if it is `symbol`."""
         if not self._next_is(symbol):
             return None
         self.position += 1
@@ -124,7 +124,7 @@ class _ExpressionParser:
         raise self._parse_error(f"mismatched input '{token.text}' expecting '{symbol}'")
 
     def _skip_token(self, problem: str) -> None:
-        """Note a superfluous token and go on behind it, as ANTLR does."""
+        """Report and skip a superfluous token, as ANTLR's single-token deletion does."""
         self.problems.append((self.next_token.at, f"Syntax error: {problem}"))
         self.position += 1
 
@@ -132,7 +132,7 @@ class _ExpressionParser:
         return _ParseError(self.next_token.at, f"Syntax error: {problem}")
 
     def parse(self) -> Node:
-        """Parse the text to its end; what is left over is a fault."""
+        """Parse the whole text; anything after the expression is an error."""
         node = self.expression()
         if self.next_token.kind != "end":
             raise self._parse_error(f"extraneous input '{self.next_token.text}' expecting {END}")
@@ -154,7 +154,7 @@ class _ExpressionParser:
         return condition
 
     def _left_associative(self, below: Callable[[], Node], operators: dict[str, str]) -> Node:
-        """Parse operators of one rank, from left to right."""
+        """Parse left-associative operators of one precedence."""
         node, length = below(), 0
         while self.next_token.kind == "symbol" and self.next_token.text in operators:
             operator, length = self.next_token, length + 1
@@ -165,7 +165,7 @@ class _ExpressionParser:
         return node
 
     def _logical_operator(self, below: Callable[[], Node], symbol: str, function: str) -> Node:
-        """Parse any number of sides that a logical operator joins into a tree that is as flat as can be."""
+        """Parse operands joined by a logical operator, to a balanced tree."""
         nodes, places = [below()], []
         while (operator := self._accept(symbol)) is not None:
             places.append(operator.at)
@@ -282,7 +282,7 @@ class _ExpressionParser:
         return self._primary()
 
     def _literal_elements(self, closing: str, read: Callable[[], _Part]) -> tuple[tuple[_Part, ...], tuple[bool, ...]]:
-        """Parse what stands in a literal of a list, a map or a message, and whether a question mark is before each."""
+        """Parse the elements of a list, map or message literal, and whether each has a question mark."""
         parts, optional = [], []
         while not self._next_is(closing):
             optional.append(self._accept("?") is not None)
@@ -306,7 +306,7 @@ class _ExpressionParser:
         return name.value or name.text, self.expression(), colon.at
 
     def _message_name_length(self) -> int:
-        """Return how many tokens after a first word lead to the brace of a message (`.spec{`); 0 if none does."""
+        """Return the number of tokens between a first word and the brace of a message (`.spec{`); 0 without a brace."""
         at = self.position
         while self.tokens[at].text == "." and self.tokens[at + 1].kind == "word":
             at += 2
@@ -339,7 +339,7 @@ class _ExpressionParser:
 
 
 def _balanced_tree(nodes: list[Node], places: list[int], function: str) -> Node:
-    """Join nodes by operators at `places`, as cel-go balances them (parser/helper.go)."""
+    """Join nodes by operators at `places` to a balanced tree, as cel-go does (parser/helper.go)."""
     if not places:
         return nodes[0]
     middle = len(places) // 2

@@ -1,4 +1,4 @@
-"""Groups of the Kubernetes community: a definition in one must say where its API was approved.
+"""Approval of community APIs (*.k8s.io): their definitions need the annotation api-approved.kubernetes.io.
 
 Kubernetes: apiextensions-apiserver/pkg/apihelpers/helpers.go and controller/apiapproval.
 """
@@ -16,7 +16,7 @@ _SEE_POLICY = "see https://github.com/kubernetes/enhancements/pull/1111"
 
 
 class ApprovalState(enum.Enum):
-    """What the annotation says, with the status and the reason of the condition that tells of it."""
+    """The state of the annotation, with the condition's status and reason."""
 
     MISSING = ("False", "MissingAnnotation")
     BYPASSED = ("False", "UnapprovedAnnotation")
@@ -25,12 +25,12 @@ class ApprovalState(enum.Enum):
 
 
 def is_protected(group: str) -> bool:
-    """Return whether a group belongs to the community."""
+    """Return whether a group belongs to the Kubernetes community."""
     return group in ("k8s.io", "kubernetes.io") or group.endswith((".k8s.io", ".kubernetes.io"))
 
 
 def approval_state(definition: KubeObject) -> tuple[ApprovalState, str]:
-    """Return what the annotation says, and that in words."""
+    """Return the state of the annotation, and the condition's message."""
     text = (definition["metadata"].get("annotations") or {}).get(ANNOTATION, "")
     if not text:
         return ApprovalState.MISSING, f'protected groups must have approval annotation "{ANNOTATION}", {_SEE_POLICY}'
@@ -53,7 +53,7 @@ def _is_url(text: str) -> bool:
 
 
 def check_approval(value: KubeObject, old: KubeObject | None, problems: Problems) -> None:
-    """Object to a protected group without approval, unless it was so before."""
+    """Report a protected group without approval, unless it was unapproved before."""
     if not is_protected((value.get("spec") or {}).get("group", "")):
         return
     state, problem = approval_state(value)

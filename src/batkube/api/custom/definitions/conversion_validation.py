@@ -1,4 +1,4 @@
-"""What a definition may say of the conversion between its versions: by name only, or by a webhook.
+"""Validation of the conversion strategy of a definition: None or Webhook.
 
 Kubernetes: validation.go, validateCustomResourceConversion; apiserver/pkg/util/webhook/validation.go.
 """
@@ -14,7 +14,7 @@ _KNOWN_REVIEW_VERSIONS = ("v1", "v1beta1")
 
 
 def validate_conversion(spec: dict[str, Any]) -> Problems:
-    """Return what is wrong with `spec.conversion`, in the places of the internal form."""
+    """Validate `spec.conversion`; errors name the paths of the internal form."""
     problems = Problems()
     conversion = spec.get("conversion")
     if conversion is None:

@@ -1,4 +1,4 @@
-"""Defaults in a schema must be good values themselves: known fields only, and valid.
+"""Validation of the defaults in a schema: they must have known fields only, and be valid themselves.
 
 Kubernetes: apiextensions-apiserver/pkg/apiserver/schema/defaulting/validation.go.
 """
@@ -17,10 +17,10 @@ from batkube.api.validation.problems import Problems
 
 
 def validate_defaults(schema: StructuralSchema, path: str) -> list[FieldError]:
-    """Return what is wrong with the defaults of a version's schema, which is edited on the way."""
+    """Validate the defaults of a version's schema, which is modified in place."""
     for node in schema.nodes():
         if node.int_or_string:
-            # The real server does not ask for one of the two types here.
+            # kube-apiserver does not require one of the two types here.
             node.types = (node.type,) if node.type else ()
     schema.embedded = True
     problems = Problems()
@@ -44,7 +44,7 @@ def _check_schema(schema: StructuralSchema, path: str, problems: Problems, *, in
 
 
 def _validate_default(schema: StructuralSchema, path: str) -> list[FieldError]:
-    """Return what is wrong with a default as a value; the next kind of rule counts only if the one before is kept."""
+    """Validate a default as a value; stop at the first kind of rule that it violates."""
     return (
         validate_embedded(schema.default, schema, path)
         or validate_value(schema, schema.default, path)

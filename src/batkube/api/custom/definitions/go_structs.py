@@ -1,7 +1,8 @@
-"""Parts of a definition as the real server quotes them in errors: structs of its internal Go types.
+"""Parts of a definition as kube-apiserver quotes them in error messages: structs of its internal Go types.
 
-These types have no JSON tags, so all fields are there, by their Go names and in Go's order (Kubernetes:
-apiextensions-apiserver/pkg/apis/apiextensions, types.go and types_jsonschema.go).
+These types have no JSON tags, so all fields are printed, by their Go names and in Go's order.
+
+Kubernetes: apiextensions-apiserver/pkg/apis/apiextensions, types.go and types_jsonschema.go.
 """
 
 from __future__ import annotations
@@ -17,17 +18,17 @@ _Row = tuple[str, str, Callable[[Any], Any]]
 
 
 def go_versions(versions: Sequence[dict[str, Any]]) -> Verbatim:
-    """Return `spec.versions` as messages show it; an empty list is null."""
+    """Return `spec.versions` as error messages print it; an empty list is null."""
     return _verbatim([_struct(_VERSION, version) for version in versions] or None)
 
 
 def go_schema(raw: RawSchema) -> Verbatim:
-    """Return a schema as messages show it."""
+    """Return a schema as error messages print it."""
     return _verbatim(_schema(raw))
 
 
 def go_rule(rule: dict[str, Any]) -> Verbatim:
-    """Return one of x-kubernetes-validations as messages show it."""
+    """Return an entry of x-kubernetes-validations as error messages print it."""
     return _verbatim(_struct(_RULE, rule))
 
 
@@ -52,14 +53,14 @@ _text, _flag, _number, _pointer = _or_zero(""), _or_zero(False), _or_zero(0), _o
 
 
 def _json(value: Json) -> Json:
-    """A JSON value of the user's: maps are written sorted."""
+    """Return a JSON value of the user with sorted keys."""
     if isinstance(value, dict):
         return {key: _json(value[key]) for key in sorted(value)}
     return [_json(item) for item in value] if isinstance(value, list) else value
 
 
 def _list(value: Json) -> Json:
-    """An absent list is null, and so is an empty one after conversion between versions."""
+    """An unset list is null; so is an empty one, after conversion between versions."""
     return value or None
 
 

@@ -1,7 +1,9 @@
-"""What the rules of a definition may cost by estimate, each of them and all together, and what is said of too much.
+"""Limits on the estimated cost of a definition's CEL rules, and their error messages.
 
-A rule is judged once for each value that its schema describes, so its estimate is multiplied by how many of them one
-object can have (Kubernetes: apiextensions-apiserver/pkg/apis/apiextensions/validation/{validation,cel_validation}.go).
+A rule is evaluated once for each value that its schema describes, so its estimate is multiplied by the maximum number
+of these values in one object.
+
+Kubernetes: apiextensions-apiserver/pkg/apis/apiextensions/validation/{validation,cel_validation}.go.
 """
 
 from __future__ import annotations
@@ -12,18 +14,18 @@ from batkube.api.custom.schemas.structural import RawSchema
 from batkube.api.validation.problems import Problems
 
 RULE_LIMIT = 10_000_000
-"""What one rule may cost by estimate (StaticEstimatedCostLimit)."""
+"""The maximum estimated cost of one rule (StaticEstimatedCostLimit)."""
 
 SCHEMA_LIMIT = 100_000_000
-"""What all rules of a schema may cost together (StaticEstimatedCRDCostLimit)."""
+"""The maximum estimated cost of all rules of a schema (StaticEstimatedCRDCostLimit)."""
 
-#: How many rules are named when all together cost too much, and from which part of the limit on.
+#: How many rules the error names if all together cost too much, and from which share of the limit on.
 _REPORTED_MAX = 4
 _REPORTED_COST_MIN = SCHEMA_LIMIT // 100
 
 
 def elements_max(raw: RawSchema) -> int | None:
-    """Return how many values there can be below one value of a schema; None if nothing says so."""
+    """Return the maximum number of values directly below a value of the schema; None if unbounded."""
     kind = raw.get("type")
     if kind == "array":
         most = raw.get("maxItems")
@@ -35,41 +37,41 @@ def elements_max(raw: RawSchema) -> int | None:
 
 
 def child_cardinality(cardinality: int | None, raw: RawSchema) -> int | None:
-    """Return how many values there can be one step further down."""
+    """Return the cardinality one level further down; None if unbounded."""
     most = elements_max(raw)
     return None if cardinality is None or most is None else capped(cardinality * most)
 
 
 def total_cost(cost: int, cardinality: int | None, extent: SizeLimits) -> int:
-    """Return what a rule costs for all values that one object can have."""
+    """Return the cost of a rule for all values in one object."""
     return capped(cost * (cardinality_max(extent) if cardinality is None else cardinality))
 
 
 def cost_message(subject: str, cost: int, limit: int) -> str:
-    """Return what is said of a cost that is too high."""
+    """Return the error message for a cost above the limit."""
     factor = float(cost) / float(limit)
-    told = f"{factor:f}x" if factor < 1.5 else f"{factor:.1f}x"
+    multiple = f"{factor:f}x" if factor < 1.5 else f"{factor:.1f}x"
     if factor > 100:
-        told = "more than 100x"
+        multiple = "more than 100x"
     remedy = (
         "try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, maps, and strings "
         "are declared"
     )
-    return f"{subject} exceeds budget by factor of {told} ({remedy})"
+    return f"{subject} exceeds budget by factor of {multiple} ({remedy})"
 
 
 class CostBudget:
-    """The estimates of one schema's rules, added up while they are checked."""
+    """The total estimated cost of one schema's rules, summed up while they are validated."""
 
     def __init__(self, problems: Problems, *, is_unchanged: bool) -> None:
         self._problems = problems
-        #: A schema that is as it was keeps rules that are too dear each, but not if they are so together.
+        #: An unchanged schema may keep rules above the limit per rule, but the limit for all rules still applies.
         self._is_unchanged = is_unchanged
         self._total = 0
         self._most_expensive: list[tuple[int, str]] = []
 
     def add_rule(self, subject: str, cost: int, path: str) -> None:
-        """Count an expression, and refuse it if it is too dear by itself."""
+        """Add a rule's estimate, and report an error if it exceeds the limit per rule."""
         if cost > RULE_LIMIT and not self._is_unchanged:
             self._problems.forbidden(path, cost_message(f"estimated {subject} cost", cost, RULE_LIMIT))
         self._total = capped(self._total + cost)
@@ -79,11 +81,11 @@ class CostBudget:
             ]
 
     def check_total(self, path: str) -> None:
-        """Refuse the schema if its rules are too dear together; the dearest are named."""
+        """Report an error if all rules together exceed the limit; name the most expensive ones."""
         if self._total <= SCHEMA_LIMIT:
             return
-        told = "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema"
-        for _, place in self._most_expensive:
-            self._problems.forbidden(place, told)
+        detail = "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema"
+        for _, rule_path in self._most_expensive:
+            self._problems.forbidden(rule_path, detail)
         subject = "x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema"
         self._problems.forbidden(path, cost_message(subject, self._total, SCHEMA_LIMIT))

@@ -1,8 +1,9 @@
-"""Whether the expressions of x-kubernetes-validations make sense for their schema.
+"""Validation of the CEL expressions in x-kubernetes-validations against their schema.
 
-Kubernetes: apiextensions-apiserver/pkg/apis/apiextensions/validation/validation.go and pkg/apiserver/schema/cel/
-compilation.go. An expression that is beyond our interpreter passes, and is reported as not modelled when the kind is
-served.
+An expression that our interpreter does not support passes; a fidelity note reports it when the kind is served.
+
+Kubernetes: apiextensions-apiserver/pkg/apis/apiextensions/validation/validation.go and
+pkg/apiserver/schema/cel/compilation.go.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from batkube.api.validation.problems import Problems
 
 
 class _RuleInContext(NamedTuple):
-    """A rule with what is known of the values it is about."""
+    """A rule, with the type and cardinality of the values that it validates."""
 
     rule: dict[str, Any]
     scope: Scope
@@ -33,7 +34,7 @@ class _RuleInContext(NamedTuple):
 
 
 def validate_rules(raw: RawSchema, path: str, *, is_unchanged: bool = False) -> Problems:
-    """Return what is wrong with the rules of a structural schema; `is_unchanged` if the definition had it before."""
+    """Validate the rules of a structural schema; `is_unchanged` if the old definition had the same schema."""
     check = _RuleValidator(is_unchanged=is_unchanged)
     check.visit(raw, path, "", 1, is_resource=True)
     check.costs.check_total(path)
@@ -41,7 +42,7 @@ def validate_rules(raw: RawSchema, path: str, *, is_unchanged: bool = False) -> 
 
 
 class _RuleValidator:
-    """One check of all rules of a schema."""
+    """Validation of all rules of one schema."""
 
     def __init__(self, *, is_unchanged: bool) -> None:
         self.problems = Problems()
@@ -50,10 +51,10 @@ class _RuleValidator:
     def visit(
         self, raw: RawSchema, path: str, uncorrelated: str, cardinality: int | None, *, is_resource: bool = False
     ) -> None:
-        """Check the rules from the inside out.
+        """Validate the rules, the innermost first.
 
-        `uncorrelated` is the first place above that has no traceable past, `cardinality` how many values of the schema
-        one object can have, None if nothing says so.
+        `uncorrelated` is the closest ancestor whose old value cannot be correlated (no `oldSelf`). `cardinality` is the
+        maximum number of the schema's values in one object, None if unbounded.
         """
         additional, items = subschema(raw, "additionalProperties"), subschema(raw, "items")
         below = child_cardinality(cardinality, raw)
@@ -73,8 +74,8 @@ class _RuleValidator:
                 optional = rule.get("optionalOldSelf") is True
                 scope = rule_scope(schema, is_resource=is_resource, optional_old=optional)
                 if scope is not None and extent is not None:
-                    place = f"{path}.x-kubernetes-validations[{index}]"
-                    self._check_rule(_RuleInContext(rule, scope, place, uncorrelated, extent, cardinality))
+                    rule_path = f"{path}.x-kubernetes-validations[{index}]"
+                    self._check_rule(_RuleInContext(rule, scope, rule_path, uncorrelated, extent, cardinality))
 
     def _check_rule(self, at: _RuleInContext) -> None:
         rule, path, problems = at.rule, at.path, self.problems
@@ -88,12 +89,14 @@ class _RuleValidator:
         self.costs.add_rule("rule", cost, f"{path}.rule")
         expression = rule.get("messageExpression")
         if expression:
-            place = f"{path}.messageExpression"
-            message = _compile(expression, at.scope, "messageExpression compilation failed: ", rule, place, problems)
+            expression_path = f"{path}.messageExpression"
+            message = _compile(
+                expression, at.scope, "messageExpression compilation failed: ", rule, expression_path, problems
+            )
             if message is not None and message.type.name not in ("string", "dyn"):
-                problems.invalid(place, go_rule(rule), "messageExpression must evaluate to a string")
+                problems.invalid(expression_path, go_rule(rule), "messageExpression must evaluate to a string")
             elif message is not None:
-                self.costs.add_rule("messageExpression", message.cost_max(at.extent), place)
+                self.costs.add_rule("messageExpression", message.cost_max(at.extent), expression_path)
         if "oldSelf" in program.identifiers:
             if at.uncorrelated:
                 problem = f"oldSelf cannot be used on the uncorrelatable portion of the schema within {at.uncorrelated}"

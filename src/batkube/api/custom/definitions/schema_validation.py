@@ -1,4 +1,4 @@
-"""What a definition's schema may say, keyword by keyword.
+"""Validation of a definition's schema, keyword by keyword.
 
 Kubernetes: apiextensions-apiserver/pkg/apis/apiextensions/validation/validation.go,
 ValidateCustomResourceDefinitionOpenAPISchema.
@@ -23,15 +23,15 @@ _has_newline = re.compile(r"[\n\r]").search
 
 
 class _SchemaContext(msgspec.Struct, frozen=True):
-    """What is special about where a schema stands."""
+    """Restrictions that depend on the position of a schema."""
 
-    #: Why a default may not stand here; "" if it may.
+    #: Why a default is forbidden here; "" if it is allowed.
     defaults_forbidden: str = ""
     inside_metadata: bool = False
 
 
 def validate_schema(raw: RawSchema, path: str) -> Problems:
-    """Return what is wrong with a version's whole schema."""
+    """Validate the whole schema of a version."""
     problems = Problems()
     _check_schema(raw, path, _SchemaContext(), problems, is_root=True)
     return problems
@@ -150,7 +150,7 @@ def _check_list_type(raw: RawSchema, path: str, problems: Problems) -> None:
 
 
 def _check_set_items(items: RawSchema, path: str, problems: Problems) -> None:
-    """Check that items of a set are scalars or atomic; both messages quote the list type of the items."""
+    """Check that the items of a set are scalars or atomic; both messages quote the items' list type."""
     problem = "must be atomic as item of a list with x-kubernetes-list-type=set"
     list_type = items.get("x-kubernetes-list-type")
     if items.get("type") == "array" and list_type not in (None, "atomic"):
@@ -183,7 +183,7 @@ def _check_map_list(raw: RawSchema, path: str, problems: Problems) -> None:
 
 
 def _check_key_rules(raw: RawSchema, path: str, problems: Problems) -> None:
-    """Check that items of sets and maps are there, and keys have values (validateMapListKeysMapSet)."""
+    """Check that sets and maps declare items, and that map keys are always set (validateMapListKeysMapSet)."""
     list_type, items = raw.get("x-kubernetes-list-type"), raw.get("items")
     if not isinstance(items, dict) or list_type not in ("set", "map"):
         return
@@ -205,7 +205,7 @@ def _check_key_rules(raw: RawSchema, path: str, problems: Problems) -> None:
 
 
 def _check_rule(raw: RawSchema, rule: dict[str, Any], path: str, problems: Problems) -> None:
-    """Check a CEL rule apart from its expression."""
+    """Check the fields of a CEL rule other than its expression."""
     text, message = (rule.get("rule") or "").strip(), (rule.get("message") or "").strip()
     if not text:
         problems.required(f"{path}.rule", "rule is not specified")

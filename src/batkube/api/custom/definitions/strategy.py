@@ -1,9 +1,11 @@
-"""CustomResourceDefinitions: their defaults, what is reset on a write, and what they must satisfy.
+"""The strategy of CustomResourceDefinitions: defaults, fields reset on write, and validation.
 
-The real server judges a definition in an internal form, in which whatever is the same for all versions (schema,
-sub-resources, columns, selectable fields) has moved to the top; its messages name those places, and so do ours
-(Kubernetes: apiextensions-apiserver/pkg/apis/apiextensions/v1/{defaults,conversion}.go, validation/validation.go and
-registry/customresourcedefinition/strategy.go).
+kube-apiserver validates a definition in an internal form, which moves the fields that are equal in all versions
+(schema, subresources, columns, selectable fields) to the top of the spec. Its error messages name the paths in that
+form, and so do ours.
+
+Kubernetes: apiextensions-apiserver/pkg/apis/apiextensions/v1/{defaults,conversion}.go, validation/validation.go and
+pkg/registry/customresourcedefinition/strategy.go.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from batkube.api.validation.problems import Problems
 from batkube.cluster.store import KubeObject
 
 _SHARED_FIELDS = ("schema", "subresources", "additionalPrinterColumns", "selectableFields")
-"""What moves to the top of the internal form when all versions agree."""
+"""The fields that the internal form moves to the top if all versions agree."""
 
 _REQUIRED_NAMES = ("plural", "singular", "kind", "listKind")
 _MUST_MATCH = "may have mixed case, but should otherwise match: "
@@ -33,7 +35,7 @@ _MUST_MATCH = "may have mixed case, but should otherwise match: "
 
 
 def set_definition_defaults(value: KubeObject) -> None:
-    """Fill in singular, listKind, the conversion strategy and the first stored version (SetDefaults_…)."""
+    """Set the defaults of singular, listKind, the conversion strategy and the stored versions (SetDefaults_…)."""
     spec: dict[str, Any] = value.setdefault("spec", {})
     names: dict[str, Any] = spec.setdefault("names", {})
     kind = names.get("kind") or ""
@@ -55,18 +57,18 @@ def _storage_versions(spec: dict[str, Any]) -> list[str]:
 
 
 def prepare_definition_create(value: KubeObject) -> None:
-    """Reset what a client may not set on creation: the status, but for the storage version."""
+    """Reset the status on creation, except for the storage version."""
     value["metadata"]["generation"] = 1
     value["status"] = _empty_status(_storage_versions(value["spec"]))
 
 
 def _empty_status(stored: list[str]) -> dict[str, Any]:
-    """Return a status with no names accepted; Go writes these fields even when they are empty."""
+    """Return a status without accepted names; Go writes these fields even if they are empty."""
     return {"conditions": None, "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": stored or None}
 
 
 def prepare_definition_update(value: KubeObject, old: KubeObject) -> None:
-    """Keep the status, count the generation and remember a new storage version."""
+    """Keep the old status, increment the generation, and add a new storage version to `storedVersions`."""
     status = dict(old["status"])
     if value["spec"] != old["spec"]:
         value["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
@@ -79,7 +81,7 @@ def prepare_definition_update(value: KubeObject, old: KubeObject) -> None:
 
 
 def prepare_definition_status_update(value: KubeObject, old: KubeObject) -> None:
-    """Let a write to the status sub-resource change nothing but the status."""
+    """Reset everything but the status in a write to the status subresource."""
     value["spec"] = old["spec"]
 
 
@@ -87,7 +89,7 @@ def prepare_definition_status_update(value: KubeObject, old: KubeObject) -> None
 
 
 def validate_definition(value: KubeObject, old: KubeObject | None) -> list[FieldError]:
-    """Judge a definition that is created (no `old`) or updated."""
+    """Validate a definition on creation (`old` is None) or update."""
     problems = Problems()
     spec = value.get("spec") or {}
     if old is None:
@@ -112,7 +114,7 @@ def validate_definition(value: KubeObject, old: KubeObject | None) -> list[Field
 
 
 def validate_definition_status_update(value: KubeObject, old: KubeObject) -> list[FieldError]:
-    """Judge a write to the status sub-resource."""
+    """Validate a write to the status subresource."""
     problems = Problems()
     check_common_update(value["metadata"], old["metadata"], False, problems)
     check_metadata_update(value["metadata"], old["metadata"], problems)
@@ -122,7 +124,7 @@ def validate_definition_status_update(value: KubeObject, old: KubeObject) -> lis
 
 
 def definition_warnings(value: KubeObject, old: KubeObject | None) -> list[str]:
-    """Return what a client is told of a definition: formats that nobody checks, unless they were there before."""
+    """Return the warnings for a definition: new formats that the server does not check."""
     before = _unknown_formats(old) if old is not None else []
     return [f'unrecognized format "{name}"' for name in _unknown_formats(value) if name not in before]
 
@@ -149,7 +151,7 @@ def _name_rule(spec: dict[str, Any]) -> NameRule:
 
 
 def internal_versions(spec: dict[str, Any]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """Return the versions without what they all share, and what they share."""
+    """Return the versions without their shared fields, and the shared fields."""
     versions = spec.get("versions") or []
     if not versions:
         return [], {}
@@ -162,7 +164,7 @@ def internal_versions(spec: dict[str, Any]) -> tuple[list[dict[str, Any]], dict[
 
 
 def _schemas_by_version(spec: dict[str, Any]) -> dict[str, Any]:
-    """Return the schemas of a definition by version."""
+    """Return the schemas of a definition by version name."""
     return {version.get("name", ""): version.get("schema") or {} for version in spec.get("versions") or ()}
 
 
@@ -194,7 +196,7 @@ def _check_spec(spec: dict[str, Any], schemas_before: dict[str, Any], problems: 
     has_status = any(
         (version.get("subresources") or {}).get("status") is not None for version in spec.get("versions") or ()
     )
-    # What all versions share stands for the first of them.
+    # The shared fields are validated as part of the first version.
     is_unchanged = bool(versions) and versions[0].get("name", "") in unchanged
     problems += validate_shared_section(shared, has_status=has_status, is_unchanged=is_unchanged)
     problems += validate_conversion(spec)
@@ -272,10 +274,10 @@ def _check_stored_versions(stored: list[str] | None, versions: list[dict[str, An
 
 
 def _check_immutable_fields(value: KubeObject, old: KubeObject, problems: Problems) -> None:
-    """Check what the stored objects depend on: once served, not even the scope and the kind may change."""
+    """Check fields on which stored objects depend: once established, even scope and kind are immutable."""
     spec, before = value["spec"], old["spec"]
     conditions = (old.get("status") or {}).get("conditions") or ()
-    if any(each["type"] == "Established" and each["status"] == "True" for each in conditions):
+    if any(condition["type"] == "Established" and condition["status"] == "True" for condition in conditions):
         problems.unchanged("spec.scope", spec.get("scope"), before.get("scope"))
         problems.unchanged("spec.names.kind", spec["names"].get("kind"), before["names"].get("kind"))
     problems.unchanged("spec.group", spec.get("group"), before.get("group"))

@@ -1,7 +1,8 @@
-"""What makes a schema structural: every value has one type, told outside of anyOf, allOf, oneOf and not.
+"""Validation that a schema is structural: every value has one type, specified outside anyOf, allOf, oneOf and not.
 
-Only such schemas can be pruned, defaulted and published, so the server takes no others (Kubernetes:
-apiextensions-apiserver/pkg/apiserver/schema/validation.go and complete.go).
+Only structural schemas can be pruned, defaulted and published, so the server rejects all others.
+
+Kubernetes: apiextensions-apiserver/pkg/apiserver/schema/validation.go and complete.go.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from batkube.api.validation.problems import Problems
 _ROOT, _ITEM, _FIELD = "at the root", "for specified array items", "for specified object fields"
 _INT_OR_STRING = [{"type": "integer"}, {"type": "string"}]
 
-#: What may only be said outside of anyOf and the like, and how a definition that says it inside is refused.
+#: Keywords that are forbidden inside anyOf and the like, and the error message for each.
 _FORBIDDEN_INSIDE = (
     ("default", "must be undefined to be structural"),
     ("title", "must be empty to be structural"),
@@ -28,9 +29,9 @@ _FORBIDDEN_INSIDE = (
     ("x-kubernetes-map-type", "must be undefined to be structural"),
     ("x-kubernetes-validations", "must be empty to be structural"),
 )
-#: What is there even when it is empty.
+#: Fields that are set even if they are empty.
 _POINTER_FIELDS = ("default", "x-kubernetes-list-type", "x-kubernetes-map-type")
-#: What no schema here may have, by the name that the message gives it.
+#: Keywords that no schema may have, by their name in the error message.
 _UNSUPPORTED = {
     "id": "id",
     "$schema": "schema",
@@ -43,7 +44,7 @@ _UNSUPPORTED = {
 
 
 def unsupported_keyword(raw: RawSchema) -> str:
-    """Return why a schema cannot even be read as a structural one, or ""."""
+    """Return why a schema cannot be parsed as structural at all, or ""."""
     for key, name in _UNSUPPORTED.items():
         if raw.get(key) or (key == "additionalItems" and raw.get(key) is not None):
             return f"OpenAPIV3Schema '{name}' is not supported"
@@ -61,7 +62,7 @@ def _direct_subschemas(raw: RawSchema) -> list[RawSchema]:
 
 
 def validate_structural(raw: RawSchema, path: str) -> list[FieldError]:
-    """Return why a schema is not structural, sorted as the real server does."""
+    """Return why a schema is not structural, sorted as in kube-apiserver."""
     problems = Problems()
     _check_invariants(raw, _ROOT, path, problems)
     _check_completeness(raw, raw, path, path, problems)
@@ -69,7 +70,7 @@ def validate_structural(raw: RawSchema, path: str) -> list[FieldError]:
 
 
 def _check_invariants(raw: RawSchema, level: str, path: str, problems: Problems) -> None:
-    """Check one schema and those below it (validateStructuralInvariants)."""
+    """Check a schema and all schemas below it (validateStructuralInvariants)."""
     kind, items = raw.get("type") or "", subschema(raw, "items")
     additional = raw.get("additionalProperties")
     if kind == "array" and items is None:
@@ -118,7 +119,7 @@ def _check_type(raw: RawSchema, kind: str, level: str, path: str, problems: Prob
 
 
 def _check_metadata(raw: RawSchema, level: str, path: str, problems: Problems) -> None:
-    """Check what is said of apiVersion, kind and metadata, which the server knows better."""
+    """Check the schemas of apiVersion, kind and metadata, which the server itself defines."""
     properties = raw.get("properties") or {}
     is_resource = level is _ROOT or raw.get("x-kubernetes-embedded-resource")
     for name in ("kind", "apiVersion"):
@@ -132,8 +133,8 @@ def _check_metadata(raw: RawSchema, level: str, path: str, problems: Problems) -
         problems.invalid(f"{path}.properties[metadata].type", metadata.get("type") or "", "must be object")
     if level is _ROOT:
         restricted = set(metadata.get("properties") or {}) - {"name", "generateName"}
-        others = [key for key, value in metadata.items() if key not in ("type", "properties", "default") and value]
-        if restricted or others:
+        other_keys = [key for key, value in metadata.items() if key not in ("type", "properties", "default") and value]
+        if restricted or other_keys:
             problems.forbidden(
                 f"{path}.properties[metadata]",
                 "must not specify anything other than name and generateName, but metadata is implicitly specified",
@@ -141,7 +142,7 @@ def _check_metadata(raw: RawSchema, level: str, path: str, problems: Problems) -
 
 
 def _check_value_validation(raw: RawSchema, path: str, problems: Problems, *, may_be_either: bool) -> None:
-    """Check what is under anyOf and the like; int-or-string may have its types there (validateValueValidation)."""
+    """Check the schemas under anyOf and the like, where int-or-string may set its types (validateValueValidation)."""
     any_of, all_of = raw.get("anyOf") or [], raw.get("allOf") or []
     if not (may_be_either and any_of == _INT_OR_STRING):
         for index, part in enumerate(any_of):
@@ -179,7 +180,7 @@ def _check_nested_validation(raw: RawSchema, path: str, problems: Problems, *, m
 
 
 def _check_completeness(raw: RawSchema, spine: RawSchema, spine_path: str, path: str, problems: Problems) -> None:
-    """Check that whatever is restricted inside anyOf and the like is also described outside."""
+    """Check that every field with validations inside anyOf and the like is also specified outside."""
     groups = [(f"{path}.not", raw["not"])] if raw.get("not") is not None else []
     for key in ("allOf", "anyOf", "oneOf"):
         groups += [(f"{path}.{key}[{index}]", part) for index, part in enumerate(raw.get(key) or [])]

@@ -1,4 +1,4 @@
-"""What one version of a definition must satisfy: schema, defaults, sub-resources, columns, selectable fields.
+"""Validation of one version of a definition: schema, defaults, subresources, columns, selectable fields.
 
 Kubernetes: apiextensions-apiserver/pkg/apis/apiextensions/validation/validation.go.
 """
@@ -20,13 +20,13 @@ _COLUMN_TYPES = ("boolean", "date", "integer", "number", "string")
 _COLUMN_FORMATS = ("byte", "date", "date-time", "double", "float", "int32", "int64", "password")
 _SELECTABLE_TYPES = ("string", "boolean", "integer")
 _SELECTABLE_FIELDS_MAX = 8
-#: Said of selectable fields whose schema is elsewhere: of one version where all share the schema, or the reverse.
+#: The error for selectable fields that are set per version while the schema is shared, or the reverse.
 _WITHOUT_SCHEMA = {
     "schema": "may only be set when `version.schema.openAPIV3Schema` is not included",
     "validation": "may only be set when validations.schema is included",
 }
 _DEPRECATION_WARNING_MAX = 256
-#: What the root may say when the status is validated apart from it, in Go's names and order.
+#: The fields allowed at the root if the kind has a status subresource, by Go's names and in Go's order.
 _ROOT_FIELDS_WITH_STATUS = (
     "Description",
     "Type",
@@ -54,7 +54,7 @@ _ROOT_FIELDS_WITH_STATUS = (
 
 
 def validate_version(version: dict[str, Any], path: str, *, has_status: bool, is_unchanged: bool) -> Problems:
-    """Return what is wrong with what a version does not share with the others; `is_unchanged` is about its schema."""
+    """Validate the fields that a version does not share with the others; `is_unchanged` refers to its schema."""
     problems = Problems()
     _check_warning(version, f"{path}.deprecationWarning", problems)
     problems += validate_section(version, path, "schema", has_status=has_status, is_unchanged=is_unchanged)
@@ -62,19 +62,19 @@ def validate_version(version: dict[str, Any], path: str, *, has_status: bool, is
 
 
 def validate_shared_section(shared: dict[str, Any], *, has_status: bool, is_unchanged: bool) -> Problems:
-    """Return what is wrong with what all versions share."""
+    """Validate the fields that all versions share."""
     return validate_section(shared, "spec", "validation", has_status=has_status, is_unchanged=is_unchanged)
 
 
 def validate_section(
     section: dict[str, Any], path: str, schema_name: str, *, has_status: bool, is_unchanged: bool
 ) -> Problems:
-    """Return what is wrong with the schema and all that depends on it, of one version or of all."""
+    """Validate the schema and the fields that depend on it, of one version or of all."""
     problems = Problems()
     raw = (section.get("schema") or {}).get("openAPIV3Schema")
     if raw is not None:
-        place = f"{path}.{schema_name}.openAPIV3Schema"
-        problems += _validate_schema(raw, place, has_status=has_status, is_unchanged=is_unchanged)
+        schema_path = f"{path}.{schema_name}.openAPIV3Schema"
+        problems += _validate_schema(raw, schema_path, has_status=has_status, is_unchanged=is_unchanged)
     _check_scale((section.get("subresources") or {}).get("scale"), f"{path}.subresources.scale", problems)
     for index, column in enumerate(section.get("additionalPrinterColumns") or ()):
         _check_column(column, f"{path}.additionalPrinterColumns[{index}]", problems)
@@ -189,26 +189,26 @@ def _check_selectable(fields: list[dict[str, Any]], raw: RawSchema, path: str, p
     schema = parse_structural(raw)
     seen: list[str] = []
     for index, field in enumerate(fields):
-        place, json_path = f"{path}[{index}].jsonPath", field.get("jsonPath") or ""
+        field_path, json_path = f"{path}[{index}].jsonPath", field.get("jsonPath") or ""
         if not json_path:
-            problems.required(place)
+            problems.required(field_path)
             continue
         try:
             target = resolve_field_path(json_path, schema, brackets=False)
         except BadFieldPath as problem:
-            problems.invalid(place, json_path, f"is an invalid path: {problem}")
+            problems.invalid(field_path, json_path, f"is an invalid path: {problem}")
             continue
         if target.steps[:1] == ("metadata",):
-            problems.invalid(place, json_path, "must not point to fields in metadata")
+            problems.invalid(field_path, json_path, "must not point to fields in metadata")
         if target.schema.type not in _SELECTABLE_TYPES:
             problems.invalid(
-                place,
+                field_path,
                 json_path,
                 "must point to a field of type string, boolean or integer. Enum string fields and strings with formats "
                 "are allowed.",
             )
         if target.text in seen:
-            problems.duplicate(place, json_path)
+            problems.duplicate(field_path, json_path)
         else:
             seen.append(target.text)
     if len(seen) > _SELECTABLE_FIELDS_MAX:

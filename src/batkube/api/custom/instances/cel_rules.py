@@ -1,7 +1,9 @@
-"""The rules of a schema (x-kubernetes-validations), judged on instances.
+"""Evaluation of a schema's CEL rules (x-kubernetes-validations) on objects.
 
-Kubernetes: apiextensions-apiserver/pkg/apiserver/schema/cel/validation.go. What rules cost is counted as there; when
-one of them or all together cost too much, no more are judged and the object is refused.
+The runtime cost is counted as in kube-apiserver. If one rule or all rules together exceed their budget, evaluation
+stops and the object is rejected.
+
+Kubernetes: apiextensions-apiserver/pkg/apiserver/schema/cel/validation.go.
 """
 
 from __future__ import annotations
@@ -29,18 +31,18 @@ _MESSAGE_BYTES_MAX = 5 * 1024
 
 
 class CompiledRule(msgspec.Struct, frozen=True):
-    """A rule ready to judge."""
+    """A compiled rule."""
 
     rule: Rule
     program: CelProgram
     message: CelProgram | None
     uses_old_self: bool
-    #: Where, below the value, a failure is reported.
+    #: The path below the value at which a failure is reported.
     field: str
 
 
 class _RuleTree(msgspec.Struct, frozen=True):
-    """The rules of one schema and of those below it; only places with rules are here."""
+    """The rules of a schema and of the schemas below it, without branches that have no rules."""
 
     schema: StructuralSchema
     is_resource: bool
@@ -51,18 +53,18 @@ class _RuleTree(msgspec.Struct, frozen=True):
 
 
 class _ValueInContext(msgspec.Struct, frozen=True):
-    """A value that is judged, and its past."""
+    """A value to validate, and its old value."""
 
     value: Any
-    #: What it was, UNKNOWN if it has no past that can be traced.
+    #: The old value, UNKNOWN if it cannot be correlated.
     old: Any
     path: str
-    #: Whether it is part of something that has not changed as a whole.
+    #: Whether it is part of a value that has not changed at all.
     within_unchanged: bool
 
 
 def rule_scope(schema: StructuralSchema, *, is_resource: bool, optional_old: bool) -> Scope | None:
-    """Return the variables of a rule with their types; None if expressions cannot see the value at all."""
+    """Return the variables of a rule with their types; None if expressions cannot access the value."""
     kind = cel_type(schema, is_resource=is_resource)
     if kind is None:
         return None
@@ -70,10 +72,10 @@ def rule_scope(schema: StructuralSchema, *, is_resource: bool, optional_old: boo
 
 
 class RuleSet:
-    """All rules of one version's schema."""
+    """All rules of a version's schema."""
 
     def __init__(self, schema: StructuralSchema, *, is_resource: bool = True) -> None:
-        #: Rules that cannot be run here, and why; a fidelity note is due for each.
+        #: The unsupported rules, and why; each needs a fidelity note.
         self.unsupported: list[str] = []
         self._rules = self._compile(schema, is_resource=is_resource)
         self.has_rules = self._rules is not None
@@ -81,9 +83,10 @@ class RuleSet:
     def validate(
         self, value: Json, old: Json | None, path: str = "", warnings: list[str] | None = None
     ) -> list[FieldError]:
-        """Return the rules that a value breaks; rules about change are judged on updates only.
+        """Return the violations of all rules; transition rules (with `oldSelf`) run on updates only.
 
-        Those that it broke before, and that the update leaves as they were, are added to `warnings` instead.
+        Violations in values that the update does not change, and that the old object had too, are added to `warnings`
+        instead.
         """
         errors: list[FieldError] = []
         if self._rules is not None:
@@ -128,11 +131,11 @@ def _error_field(rule: Rule, schema: StructuralSchema) -> str:
 
 
 class _BudgetExhausted(Exception):
-    """No more rules are judged, as they have cost enough."""
+    """The cost budget is used up; evaluation stops."""
 
 
 class _RuleEvaluation:
-    """The rules of one object, judged one after the other as long as the budget lasts."""
+    """The evaluation of all rules on one object, within a cost budget."""
 
     def __init__(self, errors: list[FieldError], warnings: list[str]) -> None:
         self._errors = errors
@@ -140,7 +143,7 @@ class _RuleEvaluation:
         self._budget = OBJECT_BUDGET
 
     def evaluate(self, rules: _RuleTree, place: _ValueInContext) -> None:
-        """Judge a value and all in it."""
+        """Evaluate the rules of a value and of all values in it."""
         value, old = place.value, place.old
         if value is None:
             return
@@ -185,18 +188,18 @@ class _RuleEvaluation:
     def _evaluate_rule(
         self, compiled: CompiledRule, variables: dict[str, Any], field: str, kind: str
     ) -> FieldError | None:
-        """Return how a rule is broken; that it cannot be evaluated is an error in any case, and added to them."""
+        """Return the violation of a rule; an evaluation error is never ratcheted, but reported at once."""
         rule = compiled.rule
         try:
             holds = compiled.program(variables)
         except CostExceeded as problem:
-            beyond = "no further validation rules will be run due to call cost exceeds limit for rule"
-            self._abort(field, kind, f"'{problem}': {beyond}: {_rule_text(rule)}")
+            explanation = "no further validation rules will be run due to call cost exceeds limit for rule"
+            self._abort(field, kind, f"'{problem}': {explanation}: {_rule_text(rule)}")
         except CelError as problem:
             self._charge(compiled.program, field, kind)
             if str(problem).startswith(NO_OVERLOAD):
-                unfit = "call arguments did not match a supported operator, function or macro signature for rule"
-                text = f"'{problem}': {unfit}: {_rule_text(rule)}"
+                explanation = "call arguments did not match a supported operator, function or macro signature for rule"
+                text = f"'{problem}': {explanation}: {_rule_text(rule)}"
             else:
                 text = f"{problem} evaluating rule: {_rule_text(rule)}"
             self._errors.append(field_errors.invalid(field, kind, text))
@@ -214,8 +217,8 @@ class _RuleEvaluation:
     def _charge(self, program: CelProgram, field: str, kind: str) -> None:
         self._budget -= program.last_cost
         if self._budget < 0:
-            beyond = "validation failed due to running out of cost budget, no further validation rules will be run"
-            self._abort(field, kind, beyond)
+            detail = "validation failed due to running out of cost budget, no further validation rules will be run"
+            self._abort(field, kind, detail)
 
     def _abort(self, field: str, kind: str, problem: str) -> NoReturn:
         self._errors.append(field_errors.invalid(field, kind, problem))
@@ -223,7 +226,7 @@ class _RuleEvaluation:
 
 
 def _is_ratcheted(rules: _RuleTree, place: _ValueInContext) -> bool:
-    """Return whether the value is as it was, so that what was wrong with it already passes."""
+    """Return whether the value is unchanged and the old one violated the rule too."""
     if place.old is NO_OLD_VALUE:
         return place.within_unchanged
     return is_unchanged(place.value, place.old, rules.schema)

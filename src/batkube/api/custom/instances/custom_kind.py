@@ -1,4 +1,4 @@
-"""One custom kind in one version: what is done to an object of it between the request and the store.
+"""A custom kind in one version: decoding, pruning, defaulting, strategy and validation of its objects.
 
 Kubernetes: apiextensions-apiserver/pkg/registry/customresource/{strategy,status_strategy,validator}.go and
 pkg/apiserver/customresource_handler.go.
@@ -32,7 +32,7 @@ from batkube.cluster.kinds import Resource
 from batkube.cluster.schemas import Schema
 from batkube.cluster.store import KubeObject
 
-#: After such a problem the CEL rules are not even looked at (hasBlockingErr).
+#: Errors of these types skip the CEL rules (hasBlockingErr).
 _BLOCKING_REASONS = frozenset(
     (
         "FieldValueNotSupported",
@@ -63,19 +63,19 @@ class CustomKind:
         schema_is_original: bool,
     ) -> None:
         self.resource = resource
-        #: The schema of each version of the kind; None where there is none.
+        #: The schema of each version of the kind; None for a version without one.
         self._schemas = schemas
         self._metadata = metadata
         self.schema = schemas[resource.version]
         subresources = version.get("subresources") or {}
         self.has_status = subresources.get("status") is not None
         scale = subresources.get("scale")
-        #: Where the replicas are, if the kind can be scaled.
+        #: The paths of the replicas, if the kind has the subresource `scale`.
         self.scale_paths = read_scale_paths(scale) if scale is not None else None
-        #: Whether the schema is the one under which all stored objects were written.
+        #: Whether all stored objects were written with the current schema.
         self.schema_is_original = schema_is_original
         self.is_served = version.get("served") is True
-        #: What clients are told if the version is deprecated.
+        #: The warnings for clients if the version is deprecated.
         self.deprecation_warning = deprecation
         self.printer = custom_printer(version.get("additionalPrinterColumns"))
         #: The raw schema, for OpenAPI documents.
@@ -84,10 +84,10 @@ class CustomKind:
         self._has_list_types = self.schema is not None and has_list_types(self.schema)
         self.rules = RuleSet(self.schema) if self.schema is not None else None
 
-    # Reading what a client sent
+    # Decoding
 
     def decode(self, value: KubeObject) -> Decoded:
-        """Bring an object into canonical form, in place: metadata read, unknown fields and nulls removed."""
+        """Convert a client's object to canonical form in place: decode metadata, remove unknown fields and nulls."""
         unknown: list[str] = []
         if "metadata" in value:
             metadata = decode(value["metadata"], self._metadata)
@@ -97,9 +97,9 @@ class CustomKind:
         return Decoded(value, unknown)
 
     def prune_and_default(self, value: KubeObject, *, defaults: bool = True) -> list[str]:
-        """Prune an object of this kind, in place, and fill in defaults; return the paths of unknown fields.
+        """Prune and default an object of this kind in place; return the paths of unknown fields.
 
-        The schema is that of the version which the object says it is in; of an unknown version nothing is known.
+        The schema is selected by the object's apiVersion; in an unknown version, every field is unknown.
         """
         group, _, version = value["apiVersion"].rpartition("/")
         if group != self.resource.group or value["kind"] != self.resource.kind:
@@ -114,20 +114,20 @@ class CustomKind:
         return unknown
 
     def set_defaults(self, value: KubeObject) -> None:
-        """Fill in the defaults of the version that the object is in."""
+        """Set the defaults of the object's version."""
         fill_defaults(value, self._schemas.get(value["apiVersion"].rpartition("/")[2]))
 
     def from_storage(self, value: KubeObject, stored: CustomKind) -> KubeObject:
-        """Return a stored object as clients of this version see it; the same object if nothing changes.
+        """Convert a stored object to this version; return the same object if nothing changes.
 
-        Defaults that the schema has got since the object was written are there at once, and what it knows no more is
-        gone. An object written in another version has the defaults of the one in which it is stored.
+        It gets the defaults that were added to the schema since it was written, and loses the fields that were removed.
+        An object written in another version has the defaults of its storage version.
         """
         fresh = stored.with_current_schema(value)
         return fresh if stored is self else self.change_version(fresh)
 
     def with_current_schema(self, value: KubeObject) -> KubeObject:
-        """Return a stored object as today's schema has it."""
+        """Return a stored object pruned and defaulted with the current schema."""
         if value.get("apiVersion") == self.resource.api_version and self.schema_is_original:
             return value
         fresh = copy.deepcopy(value)
@@ -136,7 +136,7 @@ class CustomKind:
         return fresh
 
     def change_version(self, value: KubeObject) -> KubeObject:
-        """Return an object of another version as this one has it; the same object if it is in this one already."""
+        """Convert an object of another version to this one; return the same object if it already has this version."""
         if value.get("apiVersion") == self.resource.api_version:
             return value
         value = copy.deepcopy(value)
@@ -144,16 +144,16 @@ class CustomKind:
         self.prune_and_default(value, defaults=False)
         return value
 
-    # Preparing
+    # Preparation
 
     def prepare_create(self, value: KubeObject) -> None:
-        """Reset what a client may not set: the status, where it has a sub-resource of its own."""
+        """Reset the status, if it is a subresource."""
         if self.has_status:
             value.pop("status", None)
         value["metadata"]["generation"] = 1
 
     def prepare_update(self, value: KubeObject, old: KubeObject) -> None:
-        """Keep the status where it has a sub-resource, and count the generation: any change but of metadata."""
+        """Keep the old status, if it is a subresource, and increment the generation on changes outside metadata."""
         if self.has_status:
             if "status" in old:
                 value["status"] = old["status"]
@@ -163,7 +163,7 @@ class CustomKind:
             value["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
 
     def prepare_status_update(self, value: KubeObject, old: KubeObject) -> None:
-        """Take nothing but the status (and who owns its fields) from a write to that sub-resource."""
+        """Keep everything but the status and its managedFields from the old object."""
         managed, has_status, status = value["metadata"].get("managedFields"), "status" in value, value.get("status")
         value.clear()
         value.update(old)
@@ -180,7 +180,7 @@ class CustomKind:
     def validate(
         self, value: KubeObject, old: KubeObject | None, warnings: list[str], *, status_only: bool = False
     ) -> list[FieldError]:
-        """Judge an object that is created (no `old`) or updated; what it may keep all the same is a warning."""
+        """Validate an object on creation (`old` is None) or update; ratcheted errors become warnings."""
         problems = Problems()
         if old is not None:
             check_common_update(value["metadata"], old["metadata"], self.resource.namespaced, problems)
@@ -244,7 +244,7 @@ class CustomKind:
 
     @staticmethod
     def finalizer_warnings(value: KubeObject, old: KubeObject | None) -> list[str]:
-        """Return what a client is told about finalizers that it adds with unusual names."""
+        """Return the warnings for newly added finalizers with unusual names."""
         before = old["metadata"].get("finalizers", ()) if old is not None else ()
         added = sorted({name for name in value["metadata"].get("finalizers", ()) if name not in before})
         return [warning for name in added for warning in _finalizer_warnings(name)]
@@ -255,12 +255,12 @@ def _without_metadata(value: KubeObject) -> KubeObject:
 
 
 def _finalizer_warnings(name: str) -> list[str]:
-    place = f'metadata.finalizers: "{name}": '
-    warnings = [place + problem for problem in qualified_name(name)]
+    prefix = f'metadata.finalizers: "{name}": '
+    warnings = [prefix + problem for problem in qualified_name(name)]
     if "/" not in name and name not in _STANDARD_FINALIZERS:
         path = " including a path (/)" if "." in name else ""
         warnings.append(
-            f"{place}prefer a domain-qualified finalizer name{path} to avoid accidental conflicts with other finalizer "
-            "writers"
+            f"{prefix}prefer a domain-qualified finalizer name{path} "
+            "to avoid accidental conflicts with other finalizer writers"
         )
     return warnings

@@ -1,8 +1,9 @@
-"""Filling in a schema's defaults.
+"""Defaulting by a schema.
 
-A default is given to a missing property, and to one that is null although it may not be. Defaults are filled in from
-the top down, so that the default of an object is completed by those of its own properties (Kubernetes:
-apiextensions-apiserver/pkg/apiserver/schema/defaulting/algorithm.go).
+A property gets its default if it is missing, or null but not nullable. Defaulting works top down, so that the default
+of an object gets the defaults of its own properties.
+
+Kubernetes: apiextensions-apiserver/pkg/apiserver/schema/defaulting/algorithm.go.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from batkube.api.custom.schemas.structural import Json, StructuralSchema
 
 
 def fill_defaults(value: Json, schema: StructuralSchema | None) -> None:
-    """Give `value`, in place, every default that its schema has for it."""
+    """Set the schema's defaults in `value`, in place."""
     if schema is None:
         return
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Objects inside objects (x-kubernetes-embedded-resource): their metadata is read and judged like any other.
+"""Embedded objects (x-kubernetes-embedded-resource): decode and validate their metadata like any other.
 
 Kubernetes: apiextensions-apiserver/pkg/apiserver/schema/objectmeta.
 """
@@ -20,14 +20,14 @@ _MUST_MATCH = "may have mixed case, but should otherwise match: "
 
 
 def has_embedded_objects(schema: StructuralSchema) -> bool:
-    """Return whether there may be any object inside, so that most kinds need no walk."""
+    """Return whether the schema has embedded objects; most kinds do not need the walk."""
     return any(node.embedded for node in schema.nodes())
 
 
 def decode_embedded(value: Json, schema: StructuralSchema | None, metadata: Schema, path: str = "") -> list[str]:
-    """Bring the metadata of embedded objects into canonical form, in place; return the unknown fields in them.
+    """Decode the metadata of embedded objects in place; return the paths of unknown fields.
 
-    Raises DecodeError for metadata that cannot be read.
+    Raises DecodeError for malformed metadata.
     """
     unknown: list[str] = []
     if schema is None:
@@ -71,7 +71,7 @@ def _unknown_field(complaint: str) -> str:
 
 
 def validate_embedded(value: Json, schema: StructuralSchema | None, path: str = "") -> list[FieldError]:
-    """Return what is wrong with apiVersion, kind and metadata of embedded objects."""
+    """Validate apiVersion, kind and metadata of embedded objects."""
     problems = Problems()
     _validate(value, schema, path, problems)
     return problems

@@ -14,14 +14,14 @@ from batkube.api.validation.field_errors import FieldError
 
 
 def validate_list_types(schema: StructuralSchema, value: Json, path: str = "") -> list[FieldError]:
-    """Return the duplicates in all lists of type set or map."""
+    """Return the errors for duplicates in all lists of type `set` or `map`."""
     errors: list[FieldError] = []
     _validate(schema, value, path, errors)
     return errors
 
 
 def has_list_types(schema: StructuralSchema) -> bool:
-    """Return whether there is any list to look at, so that most kinds need no walk."""
+    """Return whether the schema has lists of type `set` or `map`; most kinds do not need the walk."""
     return any(node.list_type in ("set", "map") for node in schema.nodes())
 
 
@@ -56,7 +56,7 @@ def _validate_map_keys(schema: StructuralSchema, value: list[Any], path: str) ->
 
 
 def _duplicate_indexes(items: list[Any]) -> list[int]:
-    """Return where each item that occurs more than once occurs for the second time."""
+    """Return the index of the second occurrence of each duplicated item."""
     times: dict[tuple[str, str], int] = {}
     second = []
     for index, item in enumerate(items):

@@ -1,4 +1,4 @@
-"""How custom resources are printed: their definition lists columns, each a JSONPath with a type.
+"""Printer of custom resources: each column of the definition is a JSONPath with a type.
 
 Kubernetes: apiextensions-apiserver/pkg/registry/customresource/tableconvertor.
 """
@@ -21,9 +21,9 @@ from batkube.cluster.store import KubeObject
 from batkube.kernel.instants import Instant
 from batkube.kernel.text.go_format import go_value
 
-#: What a version without printer columns gets (Kubernetes: apiextensions' getColumnsForVersion).
+#: The columns of a version without printer columns (apiextensions: getColumnsForVersion).
 _AGE_COLUMN = {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}
-#: What the scale of a custom resource shows (Kubernetes: apiextensions' getScaleColumnsForVersion).
+#: The columns of a custom resource's Scale (apiextensions: getScaleColumnsForVersion).
 SCALE_COLUMNS = (
     {"name": "Desired", "type": "integer", "description": "Number of desired replicas", "jsonPath": ".spec.replicas"},
     {
@@ -34,14 +34,14 @@ SCALE_COLUMNS = (
     },
     _AGE_COLUMN,
 )
-#: What encoding/json of Go escapes beyond what JSON needs.
+#: The characters that Go's encoding/json escapes for HTML.
 _HTML_ESCAPES = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
 
 
 def custom_printer(definitions: Sequence[Mapping[str, Any]] | None) -> Printer:
-    """Return the printer of a custom resource from the `additionalPrinterColumns` of its version.
+    """Return the printer for the `additionalPrinterColumns` of a version.
 
-    A path that does not parse ends the columns, as it does in the original.
+    As in kube-apiserver, columns after a path that does not parse are dropped.
     """
     columns, paths = [NAME_COLUMN], []
     for definition in definitions or (_AGE_COLUMN,):
@@ -59,12 +59,12 @@ def custom_printer(definitions: Sequence[Mapping[str, Any]] | None) -> Printer:
 
 
 def scale_printer(resource: Resource) -> Printer:
-    """Return how the Scale of a kind is printed."""
+    """Return the printer of a kind's Scale."""
     return custom_printer(SCALE_COLUMNS) if resource.custom else PRINTERS["scales.autoscaling"]
 
 
 class _PrinterColumns:
-    """Fills the columns of a custom resource."""
+    """Computes the cells of a custom resource."""
 
     def __init__(self, columns: list[Column], paths: list[JsonPath]) -> None:
         self._columns = [(definition["type"], path) for definition, path in zip(columns, paths, strict=True)]
@@ -74,7 +74,7 @@ class _PrinterColumns:
 
 
 def _cell(kind: str, path: JsonPath, value: KubeObject, now: Instant) -> Json:
-    """Return the first value found as the column's type has it, None if there is none or it is of another type."""
+    """Return the path's first value, converted to the column's type; None if there is none or the type differs."""
     try:
         values = path.evaluate(value)
     except PathNotApplicable:
@@ -101,7 +101,7 @@ def _cell(kind: str, path: JsonPath, value: KubeObject, now: Instant) -> Json:
 
 
 def _text(value: Json) -> str:
-    """Return a value as Go prints it: lists and maps as JSON, which is safe in HTML, all else bare."""
+    """Format a value as Go prints it: lists and maps as HTML-escaped JSON, scalars without quotes."""
     if not isinstance(value, dict | list):
         return go_value(value)
     text = msgspec.json.encode(value, order="sorted").decode()

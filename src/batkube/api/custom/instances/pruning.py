@@ -1,8 +1,9 @@
-"""Removing what a schema does not know, and telling what was removed.
+"""Pruning: remove fields that the schema does not specify, and report them.
 
-An object may hold only what its schema specifies, except below x-kubernetes-preserve-unknown-fields; and null where a
-value is neither nullable nor has a default is as good as absent (Kubernetes: apiextensions-apiserver/pkg/apiserver/
-schema/pruning and defaulting/prunenulls.go).
+Unknown fields are kept only below x-kubernetes-preserve-unknown-fields. A null is removed if the value is neither
+nullable nor has a default.
+
+Kubernetes: apiextensions-apiserver/pkg/apiserver/schema/pruning and defaulting/prunenulls.go.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from batkube.api.custom.schemas.structural import META_FIELDS, Json, StructuralS
 
 
 def prune(value: dict[str, Any], schema: StructuralSchema | None) -> list[str]:
-    """Remove unknown fields from a whole object in place and return their paths, sorted; metadata is left alone."""
+    """Remove unknown fields from an object in place, except in metadata; return their paths, sorted."""
     unknown: list[str] = []
     if schema is None:
         for key in [key for key in value if key not in META_FIELDS]:
@@ -26,7 +27,7 @@ def prune(value: dict[str, Any], schema: StructuralSchema | None) -> list[str]:
 
 
 def prune_embedded_value(value: Json, schema: StructuralSchema | None) -> None:
-    """Remove unknown fields from some value inside an object."""
+    """Remove unknown fields from a value inside an object."""
     _prune(value, schema, "", [])
 
 
@@ -67,7 +68,7 @@ def _prune_object(
 
 
 def _prune_preserved_list(value: list[Any], schema: StructuralSchema, path: str, unknown: list[str]) -> None:
-    """Go through a list that keeps unknown fields: its items do too, but what they specify is pruned again."""
+    """Walk a list that preserves unknown fields: so do its items, but the values that they specify are pruned."""
     items = schema.items
     if items is None:
         return
@@ -92,7 +93,7 @@ def _child_path(path: str, key: str) -> str:
 
 
 def drop_nulls(value: Json, schema: StructuralSchema | None) -> None:
-    """Remove, in place, every null where the schema neither allows one nor has a default to put there."""
+    """Remove, in place, every null that is neither nullable nor replaced by a default."""
     if isinstance(value, dict):
         removed = []
         for key, item in value.items():

@@ -1,7 +1,9 @@
-"""Telling what an update left as it was, so that old faults are not held against it.
+"""Ratcheting: find the values that an update did not change, so that errors which they already had are tolerated.
 
-A value of the new object is compared with the one it came from: properties by name, items of a list of type map by
-their keys; items of other lists have no past of their own (Kubernetes: apiserver/pkg/cel/common/equality.go).
+A new value is correlated with its old one: properties by name, items of a list of type `map` by their keys. Items of
+other lists have no old value.
+
+Kubernetes: apiserver/pkg/cel/common/equality.go.
 """
 
 from __future__ import annotations
@@ -13,24 +15,26 @@ from batkube.api.custom.schemas.structural import Json, StructuralSchema
 from batkube.api.patches.element_order import json_identity
 
 NO_OLD_VALUE: Any = object()
-"""The old value of what has none: an object just created, or an item that cannot be traced back."""
+"""The old value of a value without one: of a new object, or of a list item that cannot be correlated."""
 
 
 def old_property(old: Json, key: str) -> Json:
-    """Return what the property at `key` was."""
+    """Return the old value of the property at `key`."""
     return old.get(key, NO_OLD_VALUE) if isinstance(old, dict) else NO_OLD_VALUE
 
 
 def old_item_lookup(old: Json, schema: StructuralSchema) -> Callable[[Json], Json]:
-    """Return a function that tells what an item of a list was: the one with the same keys, in a list of type map."""
+    """Return a function from a list item to its old value: the item with the same keys, in a list of type `map`."""
     if schema.list_type != "map" or not isinstance(old, list):
         return lambda item: NO_OLD_VALUE
     keys = schema.list_keys
-    known: dict[Hashable, Json] = {}
+    items_by_key: dict[Hashable, Json] = {}
     for candidate in old:
         if isinstance(candidate, dict):
-            known.setdefault(_key_values(candidate, keys), candidate)
-    return lambda item: known.get(_key_values(item, keys), NO_OLD_VALUE) if isinstance(item, dict) else NO_OLD_VALUE
+            items_by_key.setdefault(_key_values(candidate, keys), candidate)
+    return lambda item: (
+        items_by_key.get(_key_values(item, keys), NO_OLD_VALUE) if isinstance(item, dict) else NO_OLD_VALUE
+    )
 
 
 def _key_values(item: dict[str, Any], keys: tuple[str, ...]) -> Hashable:
@@ -38,7 +42,7 @@ def _key_values(item: dict[str, Any], keys: tuple[str, ...]) -> Hashable:
 
 
 def is_unchanged(value: Json, old: Json, schema: StructuralSchema | None) -> bool:
-    """Return whether a value is as it was; the order of a list of type map does not matter."""
+    """Return whether a value equals its old one; the order of a list of type `map` does not matter."""
     if isinstance(value, dict) and isinstance(old, dict):
         if len(value) != len(old) or schema is None:
             return False

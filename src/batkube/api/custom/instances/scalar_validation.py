@@ -1,4 +1,4 @@
-"""The rules for texts and numbers: lengths, patterns, formats, bounds, multiples."""
+"""Validation of strings and numbers: length, pattern, format, bounds, multipleOf."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Findings = list[tuple[str, FieldError]]
 
 
 def validate_string(schema: StructuralSchema, value: str, path: str, field: str) -> Findings:
-    """Return the first of length and pattern that is broken, and a broken format."""
+    """Return the first violation of length and pattern, and that of the format."""
     problems = _check_length_and_pattern(schema, value, path, field)
     if schema.format_check is not None and not schema.format_check(value):
         text = f"{path} in body must be of type {schema.format}: {go_quote(value)}"
@@ -22,7 +22,7 @@ def validate_string(schema: StructuralSchema, value: str, path: str, field: str)
 
 
 def _check_length_and_pattern(schema: StructuralSchema, value: str, path: str, field: str) -> Findings:
-    # The lengths are counted in characters, although one of the messages says bytes.
+    # Lengths are counted in characters, although one of the messages says bytes.
     if schema.max_length is not None and len(value) > schema.max_length:
         text = f"{path} in body should be at most {schema.max_length} chars long"
         return [(text, field_errors.too_long(field, schema.max_length))]
@@ -36,21 +36,21 @@ def _check_length_and_pattern(schema: StructuralSchema, value: str, path: str, f
 
 
 def validate_number(schema: StructuralSchema, value: int | float, path: str, field: str) -> Findings:
-    """Return broken multiples and bounds; for an integer, the limits count without their fraction, as there."""
+    """Return violations of multipleOf and the bounds; for integers, kube-apiserver truncates the bounds."""
     problems: Findings = []
     if schema.multiple_of is not None:
         problems += _check_multiple(value, schema.multiple_of, path, field)
     if schema.minimum is not None:
         limit = int(schema.minimum) if isinstance(value, int) else schema.minimum
         if value < limit or (schema.exclusive_minimum and value == limit):
-            words = "greater than" if schema.exclusive_minimum else "greater than or equal to"
-            text = f"{path} in body should be {words} {go_value(limit)}"
+            relation = "greater than" if schema.exclusive_minimum else "greater than or equal to"
+            text = f"{path} in body should be {relation} {go_value(limit)}"
             problems.append((text, field_errors.invalid(field, value, text)))
     if schema.maximum is not None:
         limit = int(schema.maximum) if isinstance(value, int) else schema.maximum
         if value > limit or (schema.exclusive_maximum and value == limit):
-            words = "less than" if schema.exclusive_maximum else "less than or equal to"
-            text = f"{path} in body should be {words} {go_value(limit)}"
+            relation = "less than" if schema.exclusive_maximum else "less than or equal to"
+            text = f"{path} in body should be {relation} {go_value(limit)}"
             problems.append((text, field_errors.invalid(field, value, text)))
     return problems
 
@@ -71,7 +71,7 @@ def _check_multiple(value: int | float, factor: int | float, path: str, field: s
 
 
 def is_whole(number: float) -> bool:
-    """Return whether a float stands for an integer, as far as JSON can tell (go-openapi/swag)."""
+    """Return whether a float is an integer within the precision of JSON (go-openapi/swag)."""
     if not -_LARGEST_JSON_INTEGER <= number <= _LARGEST_JSON_INTEGER:
         return False
     nearest = float(int(number))

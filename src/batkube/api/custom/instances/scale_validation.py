@@ -1,4 +1,4 @@
-"""What a custom object must satisfy for its sub-resource `scale`: whole replicas, a selector that is a text.
+"""Validation of a custom object's fields behind the subresource `scale`: integer replicas, a string selector.
 
 Kubernetes: apiextensions-apiserver/pkg/registry/customresource/validator.go.
 """
@@ -26,7 +26,7 @@ _GO_TYPES = {
 
 
 def read_scale_paths(scale: dict[str, Any]) -> ScalePaths:
-    """Return where the definition says that replicas and selector are."""
+    """Return the paths of replicas and selector from the definition's `subresources.scale`."""
     selector = scale.get("labelSelectorPath") or ""
     return ScalePaths(
         _path_elements(scale.get("specReplicasPath", "")),
@@ -40,12 +40,12 @@ def _path_elements(path: str) -> tuple[str, ...]:
 
 
 def validate_spec_replicas(value: KubeObject, paths: ScalePaths) -> list[FieldError]:
-    """Judge the replicas asked for."""
+    """Validate the desired replicas."""
     return _validate_replicas(value, paths.spec_replicas)
 
 
 def validate_scale_status(value: KubeObject, paths: ScalePaths) -> list[FieldError]:
-    """Judge the replicas reported, and the selector."""
+    """Validate the reported replicas, and the selector."""
     errors = _validate_replicas(value, paths.status_replicas)
     if paths.selector:
         problem = _type_problem(value, paths.selector, str, "string")

@@ -1,10 +1,11 @@
-"""Whether a value fits a schema, and if not why, in the words of the real server.
+"""Validation of a value by its schema, with kube-apiserver's error messages.
 
-This follows kube-openapi/pkg/validation/validate step by step, down to the count of checks passed: where a value must
-fit one of several schemas and fits none, the problems of the one that passed most checks are reported.
+This follows kube-openapi/pkg/validation/validate step by step, including the count of passed checks: if a value must
+match one of several schemas and matches none, the errors of the schema with most passed checks are reported.
 
-On update, what was wrong already and has not changed is let pass (ratcheting: apiextensions-apiserver/pkg/apiserver/
-validation/ratcheting.go), so that a schema may become stricter than objects that exist.
+On update, errors in unchanged values are tolerated (ratcheting:
+apiextensions-apiserver/pkg/apiserver/validation/ratcheting.go), so that a schema can become stricter than existing
+objects.
 """
 
 from __future__ import annotations
@@ -19,23 +20,23 @@ from batkube.api.validation import field_errors
 from batkube.api.validation.field_errors import FieldError, go_quote
 
 NO_FIELD = "<nil>"
-"""How Go writes the path of the whole object."""
+"""The path of the whole object in Go's error messages."""
 
 Findings = list[tuple[str, FieldError]]
-"""Problems so far: each with the message by which it is told apart from others."""
+"""The errors, each with the message by which duplicates are removed."""
 
 
 def validate_value(schema: StructuralSchema, value: Json, base: str = "", old: Json = NO_OLD_VALUE) -> list[FieldError]:
-    """Return what is wrong with `value`, which lies at the path `base`; `old` is what it was before an update."""
+    """Validate `value` at the path `base`; `old` is its value before an update."""
     check = _ValueValidator(base)
     check.check(schema, value, "", old)
-    # The same problem may be found on several ways; it is told once.
+    # Several branches of the schema may report the same error; keep one.
     unique = dict(reversed(check.findings))
     return [error for text, error in check.findings if unique.pop(text, None) is not None]
 
 
 def json_type(value: Json) -> str:
-    """Return the JSON type of a value, as schemas name it."""
+    """Return the JSON type of a value by its name in schemas."""
     if isinstance(value, bool):
         return "boolean"
     for types, name in _TYPE_NAMES:
@@ -51,19 +52,19 @@ _TYPE_NAMES: tuple[tuple[type, str], ...] = (
     (int, "integer"),
     (float, "number"),
 )
-#: The formats that numbers have of themselves, told where a text with a format was expected.
+#: The formats implied by number types, for errors where a string with a format was expected.
 _NUMBER_FORMATS = {"integer": "int64", "number": "float64"}
 
 
 class _ValueValidator:
-    """One validation: walks schema and value together, collects findings and counts checks passed."""
+    """One validation: walks schema and value together, collects errors and counts passed checks."""
 
     def __init__(self, base: str) -> None:
         self.base = base
         self.findings: Findings = []
 
     def check(self, schema: StructuralSchema, value: Json, path: str, old: Json) -> int:
-        """Check a property, an item or the whole; returns how many checks passed."""
+        """Validate a property, an item or the whole value; return the number of passed checks."""
         start = len(self.findings)
         count = self._check_all(schema, value, path, old)
         if len(self.findings) > start and old is not NO_OLD_VALUE and is_unchanged(value, old, schema):
@@ -78,7 +79,7 @@ class _ValueValidator:
         if value is None:
             self._check_enum(schema, value, path)
             return type_count
-        # One for each kind of check made, and one for the value itself.
+        # One for each kind of check, and one for the value itself.
         count = 4 + (1 + type_count if schema.types or schema.format else 0)
         if schema.any_of or schema.one_of or schema.all_of or schema.negated is not None:
             count += self._check_composition(schema, value, path, old)
@@ -97,7 +98,7 @@ class _ValueValidator:
         return count
 
     def _field(self, path: str) -> str:
-        """Return the field of an error at `path`."""
+        """Return the field name of an error at `path`."""
         name = path.removeprefix(".")
         if not name:
             return self.base or NO_FIELD
@@ -204,7 +205,7 @@ class _ValueValidator:
         return count
 
     def _try_schema(self, schema: StructuralSchema, value: Json, path: str, old: Json) -> tuple[int, Findings]:
-        """Check against one of several schemas, aside."""
+        """Validate against one of several schemas, and return its errors without recording them."""
         kept, self.findings = self.findings, []
         count = self._check_all(schema, value, path, old)
         problems, self.findings = self.findings, kept

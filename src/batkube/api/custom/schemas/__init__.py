@@ -1,1 +1,1 @@
-"""Schemas: structural schemas of custom resources, and their shapes, CEL types and size limits."""
+"""Schemas: structural schemas of custom resources, with their CEL types and size limits."""

@@ -1,8 +1,9 @@
-"""Between schemas and CEL: what type a value has, and the value itself.
+"""CEL types and CEL values of JSON values, by their schema.
 
-An expression sees a field only if its schema has a type, by a name in which odd characters are spelled out; numbers,
-dates and the like are of the type that the schema says, whatever their JSON looks like (Kubernetes:
-apiserver/pkg/cel/common/{schemas,valuesunstructured}.go, apiserver/pkg/cel/escaping.go).
+CEL expressions can only access fields whose schema has a type; property names that are not CEL identifiers are escaped.
+The schema determines the type of numbers, dates and the like, however they are written in JSON.
+
+Kubernetes: apiserver/pkg/cel/common/{schemas,valuesunstructured}.go, apiserver/pkg/cel/escaping.go.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ _TYPE_AND_METADATA = {"apiVersion": STRING_SCHEMA, "kind": STRING_SCHEMA, "metad
 
 
 def escape_name(name: str) -> str | None:
-    """Return the name of a property in expressions, None if it has none."""
+    """Return the name of a property in CEL expressions, None if it cannot be escaped."""
     if not name or name[0].isdigit():
         return None
     if name in _KEYWORDS:
@@ -50,7 +51,7 @@ def escape_name(name: str) -> str | None:
 
 
 def as_resource(schema: StructuralSchema) -> StructuralSchema:
-    """Return the schema of a whole object with what every object has: apiVersion, kind, and its names."""
+    """Return the schema of a whole object, with the implicit fields apiVersion, kind and metadata."""
     return msgspec.structs.replace(schema, properties={**schema.properties, **_TYPE_AND_METADATA})
 
 
@@ -64,7 +65,7 @@ _FORMAT_CEL_TYPES = {
 
 
 def cel_type(schema: StructuralSchema, *, is_resource: bool = False) -> CelType | None:
-    """Return the type of values of a schema; None for what expressions cannot see."""
+    """Return the CEL type of a schema's values; None if expressions cannot access them."""
     if schema.int_or_string:
         return DYN
     if is_resource or schema.embedded:
@@ -103,7 +104,7 @@ _FORMAT_READERS: dict[str, Callable[[str], Any]] = {
 
 
 def cel_value(value: Value, schema: StructuralSchema, *, is_resource: bool = False) -> Value:
-    """Return a JSON value as expressions see it."""
+    """Convert a JSON value to its CEL value."""
     if is_resource or schema.embedded:
         schema = as_resource(schema)
     if isinstance(value, dict):
@@ -117,7 +118,7 @@ def cel_value(value: Value, schema: StructuralSchema, *, is_resource: bool = Fal
         try:
             return _FORMAT_READERS[schema.format](value)
         except CelError:
-            # Only what an expression really looks at can be wrong; it will find a text of no use.
+            # A malformed value matters only if an expression uses it, and then the expression fails on the string.
             return value
     if isinstance(value, int) and not isinstance(value, bool) and schema.types == ("number",):
         return float(value)

@@ -1,7 +1,8 @@
 """Paths into a schema, as definitions write them: `.spec.size`, `.spec['a.b']`.
 
-Selectable fields and the fieldPath of a rule must lead to something the schema describes (Kubernetes:
-apiextensions-apiserver/pkg/apiserver/schema/cel/validation.go, ValidFieldPath).
+Selectable fields and the fieldPath of a rule must refer to fields that the schema declares.
+
+Kubernetes: apiextensions-apiserver/pkg/apiserver/schema/cel/validation.go, ValidFieldPath.
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ _ESCAPED = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v
 
 
 class BadFieldPath(ValueError):
-    """The path leads nowhere; the text says why in the words of the real server."""
+    """The path does not exist in the schema; the text is kube-apiserver's error message."""
 
 
 class ResolvedPath(NamedTuple):
-    """Where a JSON path leads in a schema, and the steps to it."""
+    """The schema that a JSON path refers to, and the path's steps."""
 
-    #: The steps, the outermost first.
+    #: The steps, outermost first.
     steps: tuple[str, ...]
     #: The path as field errors write it: `spec.labels[app]`.
     text: str
@@ -32,7 +33,7 @@ class ResolvedPath(NamedTuple):
 
 
 def resolve_field_path(path: str, schema: StructuralSchema, *, brackets: bool = True) -> ResolvedPath:
-    """Follow `path` through `schema`; raises BadFieldPath."""
+    """Resolve `path` in `schema`; raises BadFieldPath."""
     place = ResolvedPath((), "", schema)
     tokens = iter(_tokens(path))
     for token in tokens:

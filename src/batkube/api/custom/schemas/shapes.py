@@ -1,8 +1,9 @@
-"""The shape of a custom kind, as field ownership and discovery need it.
+"""The schema of a custom kind, in the form that field ownership and discovery use.
 
-What server-side apply makes of a schema is decided in kube-openapi/pkg/schemaconv/openapi.go: an object with properties
-has those fields and no others, one without is free-form, and below x-kubernetes-preserve-unknown-fields unknown fields
-are allowed all the way down.
+It follows the conversion for server-side apply: an object with properties has exactly these fields, an object without
+properties is free-form, and x-kubernetes-preserve-unknown-fields allows unknown fields at every level below it.
+
+Kubernetes: kube-openapi/pkg/schemaconv/openapi.go.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _INT_OR_STRING = Schema(Shape.INT_OR_STRING)
 
 
 def custom_object_schema(schema: StructuralSchema | None, metadata: Schema) -> Schema:
-    """Return the shape of a whole custom object, of which `metadata` is known already."""
+    """Return the schema of a custom object; `metadata` is the schema of its metadata."""
     if schema is None:
         shape = Schema(Shape.STRUCT, keeps_unknown=True)
     else:

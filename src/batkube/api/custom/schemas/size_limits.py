@@ -1,4 +1,4 @@
-"""How large the values of a schema can become in one request, so that rules about them can be estimated.
+"""Upper bounds on the size of a schema's values in one request, for the cost estimates of CEL rules.
 
 Kubernetes: apiserver/pkg/cel/common/schemas.go (SchemaDeclType) and apiserver/pkg/cel/limits.go.
 """
@@ -10,11 +10,11 @@ from batkube.api.custom.schemas.cel_types import as_resource, escape_name
 from batkube.api.custom.schemas.structural import StructuralSchema
 
 REQUEST_BYTES = 3 * 1024 * 1024
-"""How large a request can be (MaxRequestSizeBytes)."""
+"""The maximum size of a request (MaxRequestSizeBytes)."""
 
-#: Without its quotation marks, a text takes all of a request.
+#: A string can fill the whole request, apart from its quotation marks.
 _STRING_MAX = REQUEST_BYTES - 2
-#: Of texts of a format: how long they are at most, and how many bytes of JSON they take at least.
+#: By string format: the maximum length, and the minimum number of bytes as JSON.
 _FORMAT_LIMITS = {"duration": (32, 3), "date": (12, 12), "date-time": (32, 21)}
 _BYTES_MIN = {"boolean": 4, "number": 1, "integer": 1}
 _STRING_BYTES_MIN = 2
@@ -22,12 +22,12 @@ _MAP_KEY = SizeLimits(0, _STRING_BYTES_MIN)
 
 
 def cardinality_max(extent: SizeLimits) -> int:
-    """Return how often values can be there in one object, if nothing but the size of a request bounds them."""
+    """Return the maximum number of values in one object, limited only by the request size."""
     return REQUEST_BYTES // (extent.bytes_min + 1)
 
 
 def size_limits(schema: StructuralSchema, *, is_resource: bool = False) -> SizeLimits | None:
-    """Return how large values of a schema can become; None for what expressions cannot see."""
+    """Return the size limits of a schema's values; None if CEL expressions cannot access them."""
     if schema.int_or_string:
         return SizeLimits(_STRING_MAX if schema.max_length is None else _utf8_bytes_max(schema.max_length), 1)
     if is_resource or schema.embedded:
@@ -43,7 +43,7 @@ def size_limits(schema: StructuralSchema, *, is_resource: bool = False) -> SizeL
 
 
 def _utf8_bytes_max(length_most: int) -> int:
-    """Return how many bytes so many characters can have."""
+    """Return the maximum number of UTF-8 bytes of a string of this length."""
     return max(0, length_most) * 4
 
 
@@ -60,7 +60,7 @@ def _map_limits(schema: StructuralSchema) -> SizeLimits | None:
     value = size_limits(schema.additional)
     if value is None:
         return None
-    # Two quotation marks and two characters of a key, a colon and a comma.
+    # Per entry: two quotation marks, a key of two characters, a colon and a comma.
     fitting = (REQUEST_BYTES - 2) // (value.bytes_min + 6)
     return SizeLimits(fitting if schema.max_properties is None else max(0, schema.max_properties), 2, value, _MAP_KEY)
 
@@ -83,7 +83,7 @@ def _string_limits(schema: StructuralSchema) -> SizeLimits:
     if schema.format in _FORMAT_LIMITS:
         return SizeLimits(*_FORMAT_LIMITS[schema.format])
     if schema.max_length is not None:
-        # What is encoded has no characters of several bytes.
+        # Base64 has no multi-byte characters.
         is_encoded = schema.format == "byte"
         return SizeLimits(
             max(0, schema.max_length) if is_encoded else _utf8_bytes_max(schema.max_length), _STRING_BYTES_MIN

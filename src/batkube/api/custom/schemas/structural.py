@@ -1,8 +1,9 @@
-"""A version's schema, read once: every rule at hand, patterns compiled, formats looked up.
+"""The structural schema of a version: parsed once, with patterns compiled and formats resolved.
 
-The raw schema is what the definition holds (apiextensions JSONSchemaProps). Pruning, defaulting, validation and the
-schema for field ownership all walk this tree instead (Kubernetes: apiextensions-apiserver/pkg/apiserver/schema,
-type Structural).
+The raw schema is the one in the definition (apiextensions JSONSchemaProps). Pruning, defaulting, validation and the
+schema for field ownership all walk this tree instead.
+
+Kubernetes: apiextensions-apiserver/pkg/apiserver/schema, type Structural.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ RawSchema = dict[str, Any]
 """An OpenAPI v3 schema as the definition's JSON."""
 
 META_FIELDS = ("apiVersion", "kind", "metadata")
-"""What every object has, whether its schema says so or not."""
+"""The fields of every object, whether or not its schema declares them."""
 
 
 class Rule(msgspec.Struct, frozen=True):
-    """One of x-kubernetes-validations, as written."""
+    """One entry of x-kubernetes-validations, as written."""
 
     rule: str
     message: str = ""
@@ -39,19 +40,19 @@ class Rule(msgspec.Struct, frozen=True):
 
 
 class StructuralSchema(msgspec.Struct, eq=False):
-    """The schema of one value. None and () stand for rules not given."""
+    """The schema of one value. None and () stand for keywords that are not set."""
 
-    #: The JSON types allowed; two for x-kubernetes-int-or-string, none for anything.
+    #: The allowed JSON types: two for x-kubernetes-int-or-string, none if any type is allowed.
     types: tuple[str, ...] = ()
-    #: The type as written, "" if there is none.
+    #: The type as written, "" if it is not set.
     type: str = ""
     nullable: bool = False
-    #: None is "no default", as null cannot be one.
+    #: None means "no default": null is not a valid default.
     default: Any = None
     properties: dict[str, StructuralSchema] = {}
-    #: Of a map: its values.
+    #: The schema of a map's values.
     additional: StructuralSchema | None = None
-    #: additionalProperties as a boolean, where it is one.
+    #: additionalProperties, if it is a boolean.
     additional_allowed: bool | None = None
     items: StructuralSchema | None = None
 
@@ -80,7 +81,7 @@ class StructuralSchema(msgspec.Struct, eq=False):
     min_properties: int | None = None
     required: tuple[str, ...] = ()
     enum: tuple[Any, ...] = ()
-    #: The values of `enum`, to be looked up.
+    #: The values of `enum`, in a form for lookups.
     enum_keys: frozenset[Hashable] = frozenset()
     all_of: tuple[StructuralSchema, ...] = ()
     any_of: tuple[StructuralSchema, ...] = ()
@@ -90,7 +91,7 @@ class StructuralSchema(msgspec.Struct, eq=False):
 
     @property
     def has_additional(self) -> bool:
-        """Whether additionalProperties is given at all."""
+        """Whether additionalProperties is set."""
         return self.additional is not None or self.additional_allowed is not None
 
     def child(self, key: str) -> StructuralSchema | None:
@@ -99,7 +100,7 @@ class StructuralSchema(msgspec.Struct, eq=False):
         return part if part is not None else self.additional
 
     def nodes(self) -> Iterator[StructuralSchema]:
-        """Yield this schema and all below it that describe structure (not those under anyOf and the like)."""
+        """Yield this schema and all schemas below it, except value validations (`anyOf` and the like)."""
         yield self
         for node in (*self.properties.values(), self.additional, self.items):
             if node is not None:
@@ -107,13 +108,13 @@ class StructuralSchema(msgspec.Struct, eq=False):
 
 
 def subschema(raw: RawSchema, key: str) -> RawSchema | None:
-    """Return the schema under a keyword that may also hold something else (items, additionalProperties)."""
+    """Return the schema under a keyword that may also hold a boolean or a list (items, additionalProperties)."""
     part = raw.get(key)
     return part if isinstance(part, dict) else None
 
 
 def parse_structural(raw: RawSchema) -> StructuralSchema:
-    """Read a schema; whether it is a good one is for others to judge."""
+    """Parse a schema, without validating it."""
     additional, items = subschema(raw, "additionalProperties"), subschema(raw, "items")
     allowed = raw.get("additionalProperties")
     node = StructuralSchema(
@@ -194,7 +195,7 @@ def _rules(raw: RawSchema) -> tuple[Rule, ...]:
 
 
 def raw_subschemas(raw: RawSchema) -> Iterator[RawSchema]:
-    """Yield a raw schema and every schema in it, wherever it may be."""
+    """Yield a raw schema and every schema inside it, under any keyword."""
     yield raw
     for key in ("not", "items", "additionalProperties", "additionalItems"):
         part = raw.get(key)

@@ -1,1 +1,1 @@
-"""Serving: the custom kinds that are served now, their conditions, life cycle and conversion."""
+"""Serving: the served custom kinds, and lifecycle, conditions and conversion of their definitions."""

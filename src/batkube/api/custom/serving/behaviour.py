@@ -1,4 +1,4 @@
-"""What custom kinds add to the verbs that all kinds share."""
+"""The behaviour of custom kinds in create, update and patch requests."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from batkube.cluster.kinds import Resource
 from batkube.cluster.store import KubeObject
 
 Admit = Callable[[Write, KubeObject, KubeObject | None], None]
-"""What admission does to objects of any kind."""
+"""Runs admission for an object of any kind."""
 
 
 class CustomBehaviour:
     """The Behaviour of every custom kind (see `batkube.api.requests.writes`).
 
-    An object is prepared and judged in the version of the request, and then stored in the storage version. What that
-    version does not know is lost only then, so that it can still be judged.
+    An object is prepared and validated in the version of the request, and then converted to the storage version. The
+    conversion may drop fields, so it must follow validation.
     """
 
     def __init__(self, customs: CustomKinds, admission: Admit) -> None:
@@ -28,30 +28,30 @@ class CustomBehaviour:
         self._admission = admission
 
     def decode(self, resource: Resource, value: KubeObject) -> Decoded:
-        """Return the canonical object, without defaults; what the schema does not know is left out and told."""
+        """Return the canonical object, without defaults; drop unknown fields and report them."""
         return self._kinds.kind(resource).decode(value)
 
     def default(self, resource: Resource, value: KubeObject) -> None:
-        """Fill in the defaults of the schema."""
+        """Set the defaults of the schema."""
         self._kinds.kind(resource).set_defaults(value)
 
     def to_storage_version(self, write: Write, value: KubeObject) -> KubeObject:
-        """Leave the object in the version of the request, in which it is judged."""
+        """Do nothing: the object stays in the request's version until it has been validated."""
         return value
 
     def admit(self, write: Write, value: KubeObject, old: KubeObject | None) -> None:
-        """Let admission change or refuse the object; nothing is created any more once the definition is going."""
+        """Run admission; reject creations while the definition is being deleted."""
         if old is None and self._kinds.definition(write.resource).is_terminating:
             problem = "create not allowed while custom resource definition is terminating"
             raise statuses.forbidden(write.resource, write.name, problem)
         self._admission(write, value, old)
 
     def prepare_create(self, write: Write, value: KubeObject) -> None:
-        """Reset what clients may not set on creation."""
+        """Reset fields that clients cannot set on creation."""
         self._kinds.kind(write.resource).prepare_create(value)
 
     def prepare_update(self, write: Write, value: KubeObject, old: KubeObject) -> None:
-        """Reset what clients may not change, and count the generation."""
+        """Reset fields that clients cannot change, and increment the generation."""
         kind, old = self._kinds.kind(write.resource), self._kinds.convert(old, write.resource)
         if write.subresource == "status":
             kind.prepare_status_update(value, old)
@@ -59,7 +59,7 @@ class CustomBehaviour:
             kind.prepare_update(value, old)
 
     def validate_create(self, write: Write, value: KubeObject) -> list[FieldError]:
-        """Judge a new object; a good one is brought into the version in which it is stored."""
+        """Validate a new object; if it is valid, convert it to the storage version."""
         kind = self._kinds.kind(write.resource)
         problems = kind.validate(value, None, write.warnings)
         if not problems:
@@ -68,7 +68,7 @@ class CustomBehaviour:
         return problems
 
     def validate_update(self, write: Write, value: KubeObject, old: KubeObject) -> list[FieldError]:
-        """Judge a changed object; a good one is brought into the version in which it is stored."""
+        """Validate a changed object; if it is valid, convert it to the storage version."""
         kind, old = self._kinds.kind(write.resource), self._kinds.convert(old, write.resource)
         is_status = write.subresource == "status"
         problems = kind.validate(value, old, write.warnings, status_only=is_status)
@@ -79,6 +79,6 @@ class CustomBehaviour:
         return problems
 
     def _convert_to_storage_version(self, write: Write, value: KubeObject) -> None:
-        """Convert an object, in place, as a later read will find it, and see that it can be shown in all versions."""
+        """Convert an object in place to the storage version, and prefetch its conversions to the served versions."""
         self._kinds.convert_to_storage_version(value, write.resource)
         self._kinds.prefetch_served_versions(value, write.resource)

@@ -1,8 +1,9 @@
-"""What the server does by itself once a definition is written: names, conditions, establishment, clean-up.
+"""The server's controllers for definitions: names, conditions, establishment, deletion.
 
-In the real server these are small controllers that each watch definitions and write their status. Here they run at
-once, one after the other, and return what each would have written, so that a watch sees the same steps (Kubernetes:
-apiextensions-apiserver/pkg/controller/{status,establish,nonstructuralschema,apiapproval,finalizer}).
+In kube-apiserver these are small controllers that each watch definitions and write their status. Here they run
+synchronously, one after the other, and return each successive state, so that watches report the same steps.
+
+Kubernetes: apiextensions-apiserver/pkg/controller/{status,establish,nonstructuralschema,apiapproval,finalizer}.
 """
 
 from __future__ import annotations
@@ -22,13 +23,13 @@ Condition = dict[str, Any]
 
 
 def is_condition_true(definition: KubeObject, kind: str) -> bool:
-    """Return whether a condition holds."""
+    """Return whether a condition is True."""
     condition = _find_condition(definition, kind)
     return condition is not None and condition["status"] == "True"
 
 
 def is_served(definition: KubeObject) -> bool:
-    """Return whether instances can be reached: the names are accepted, or were when it was established."""
+    """Return whether instances are served: the names are accepted, or were when the definition was established."""
     return is_condition_true(definition, NAMES_ACCEPTED) or is_condition_true(definition, ESTABLISHED)
 
 
@@ -43,7 +44,7 @@ def _find_condition(definition: KubeObject, kind: str) -> Condition | None:
 def with_condition(
     definition: KubeObject, kind: str, status: str, reason: str, message: str, now: Instant
 ) -> KubeObject:
-    """Return the definition with a condition set; its time is that of the last change of status."""
+    """Return the definition with a condition set; lastTransitionTime changes only with the status."""
     old = _find_condition(definition, kind)
     since = old["lastTransitionTime"] if old is not None and old["status"] == status else rfc3339(now)
     new = {"type": kind, "status": status, "lastTransitionTime": since, "reason": reason, "message": message}
@@ -59,9 +60,9 @@ def with_condition(
 
 
 def controller_updates(definition: KubeObject, others: Iterable[KubeObject], now: Instant) -> list[KubeObject]:
-    """Return the successive states that the server's controllers give a definition; none if it is settled.
+    """Return the successive states in which the controllers put a definition; none if nothing changes.
 
-    `others` are the other definitions; those of the same group may have taken a name already.
+    `others` are the other definitions; those of the same group may already use a name.
     """
     steps = []
     for controller in (_update_accepted_names, _update_approval, _update_established):
@@ -73,7 +74,7 @@ def controller_updates(definition: KubeObject, others: Iterable[KubeObject], now
 
 
 def _update_accepted_names(definition: KubeObject, others: Iterable[KubeObject], now: Instant) -> KubeObject | None:
-    """Accept the names that no other definition of the group has (NamingConditionController)."""
+    """Accept the names that no other definition of the group uses (NamingConditionController)."""
     wanted, accepted = definition["spec"]["names"], definition["status"]["acceptedNames"]
     if _without_empty_names(wanted) == _without_empty_names(accepted):
         return None
@@ -105,7 +106,7 @@ def _without_empty_names(names: dict[str, Any]) -> dict[str, Any]:
 
 
 def _accepted_names(definition: KubeObject, others: Iterable[KubeObject]) -> tuple[dict[str, Any], str, str]:
-    """Return the names accepted, with reason and message of the last conflict ("" if there is none)."""
+    """Return the accepted names, with reason and message of the last conflict ("" if there is none)."""
     wanted, accepted = definition["spec"]["names"], dict(definition["status"]["acceptedNames"])
     resources, kinds = _names_in_use(definition, others)
     reason = message = ""
@@ -126,7 +127,7 @@ def _accepted_names(definition: KubeObject, others: Iterable[KubeObject]) -> tup
 
 
 def _names_in_use(definition: KubeObject, others: Iterable[KubeObject]) -> tuple[set[str], set[str]]:
-    """Return the names of resources and of kinds that are in use in the group, the definition's own included."""
+    """Return the resource names and kinds in use in the group, including the definition's own."""
     resources: set[str] = set()
     kinds: set[str] = set()
     for other in (definition, *others):
@@ -137,10 +138,10 @@ def _names_in_use(definition: KubeObject, others: Iterable[KubeObject]) -> tuple
     return resources, kinds
 
 
-def _conflicts(wanted: Json, accepted: Json, taken: set[str]) -> list[str]:
-    if isinstance(wanted, list):
-        return [name for name in wanted if name not in (accepted or ()) and name in taken]
-    return [wanted] if wanted and wanted != accepted and wanted in taken else []
+def _conflicts(requested: Json, accepted: Json, in_use: set[str]) -> list[str]:
+    if isinstance(requested, list):
+        return [name for name in requested if name not in (accepted or ()) and name in in_use]
+    return [requested] if requested and requested != accepted and requested in in_use else []
 
 
 def _conflict_message(names: list[str]) -> str:
@@ -156,7 +157,7 @@ def _accept_name(accepted: dict[str, Any], key: str, name: Json) -> None:
 
 
 def _update_approval(definition: KubeObject, others: Iterable[KubeObject], now: Instant) -> KubeObject | None:
-    """Tell whether an API of the community was approved."""
+    """Update the condition KubernetesAPIApprovalPolicyConformant of community APIs (*.k8s.io)."""
     if not is_protected(definition["spec"]["group"]):
         return None
     state, message = approval_state(definition)
@@ -169,7 +170,7 @@ def _update_approval(definition: KubeObject, others: Iterable[KubeObject], now: 
 
 
 def _update_established(definition: KubeObject, others: Iterable[KubeObject], now: Instant) -> KubeObject | None:
-    """Say that the kind is served, once its names are accepted."""
+    """Set the condition Established once the names are accepted."""
     if not is_condition_true(definition, NAMES_ACCEPTED) or is_condition_true(definition, ESTABLISHED):
         return None
     message = "the initial names have been accepted"
@@ -180,7 +181,7 @@ def _update_established(definition: KubeObject, others: Iterable[KubeObject], no
 
 
 def with_deletion_pending(definition: KubeObject, now: Instant) -> KubeObject:
-    """Return the definition as a first request to delete it leaves it: it stays until its instances are gone."""
+    """Return the definition after a deletion request: its finalizer keeps it until all instances are deleted."""
     meta = {**definition["metadata"], "deletionTimestamp": rfc3339(now)}
     finalizers = list(meta.get("finalizers") or [])
     if CLEANUP_FINALIZER not in finalizers:
@@ -199,7 +200,7 @@ def with_deletion_in_progress(definition: KubeObject, now: Instant) -> KubeObjec
 
 
 def with_deletion_completed(definition: KubeObject, now: Instant) -> KubeObject:
-    """Return the definition once no instance is left: without the finalizer that kept it."""
+    """Return the definition without its finalizer, once no instance is left."""
     if is_condition_true(definition, ESTABLISHED):
         reason, message = "InstanceDeletionCompleted", "removed all instances"
     else:

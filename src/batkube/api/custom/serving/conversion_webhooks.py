@@ -1,9 +1,10 @@
-"""Conversion webhooks: programs of others that bring custom objects from one version into another.
+"""Conversion webhooks: external programs that convert custom objects between versions.
 
-Kubernetes: apiextensions-apiserver/pkg/apiserver/conversion/webhook_converter.go. What a webhook answered is
-remembered: a list is converted by one question, and the object of a write is converted into all versions before it is
-carried out, so that whoever watches can be told of it at once. Of the metadata a webhook may change labels and
-annotations only; the rest is put back, and a change of the rest alone needs no new question.
+Answers are cached. A list is converted in one request, and the object of a write is converted to all served versions
+before the write is committed, so that watches can report it at once. A webhook may change labels and annotations only;
+all other metadata is restored afterwards, and an object that differs only in that metadata needs no new request.
+
+Kubernetes: apiextensions-apiserver/pkg/apiserver/conversion/webhook_converter.go.
 """
 
 from __future__ import annotations
@@ -24,23 +25,23 @@ from batkube.cluster.store import KubeObject
 _GROUP = "apiextensions.k8s.io"
 _KNOWN_REVIEW_VERSIONS = ("v1", "v1beta1")
 _TIMEOUT_S = 30
-#: What is remembered of answers, at most.
+#: The maximum size of the cache.
 _CACHE_MAX_BYTES = 32 * 1024 * 1024
 _MUTABLE_METADATA = ("labels", "annotations")
 
 
 class ConversionWebhooks:
-    """Asks the conversion webhooks of definitions, and remembers what they said."""
+    """Calls the conversion webhooks of definitions, and caches their answers."""
 
     def __init__(self, inquiries: WebhookCalls, clients: WebhookRequestBuilder) -> None:
         self._inquiries = inquiries
         self._clients = clients
-        #: Converted objects as JSON, the oldest first, by definition, version and content.
+        #: Converted objects as JSON, oldest first, by definition, version and content.
         self._cache: dict[bytes, bytes] = {}
         self._cache_bytes = 0
 
     def convert(self, definition: KubeObject, values: Sequence[KubeObject], api_version: str) -> list[KubeObject]:
-        """Return objects of a kind in another version. Raises a Failure if the webhook has none, or no good one."""
+        """Convert objects of a kind to another version; raise Failure if the webhook fails or answers wrongly."""
         self._inquiries.mark_restartable()
         keys = [_cache_key(definition, value, api_version) for value in values]
         missing = {key: value for key, value in zip(keys, values, strict=True) if key not in self._cache}
@@ -50,14 +51,17 @@ class ConversionWebhooks:
             for (key, value), answer in zip(missing.items(), answers, strict=True):
                 _check_converted(value, answer, api_version)
                 fresh[key] = msgspec.json.encode(answer)
-        known = {**{key: self._cache[key] for key in keys if key in self._cache}, **fresh}
+        conversions = {**{key: self._cache[key] for key in keys if key in self._cache}, **fresh}
         self._add_to_cache(fresh)
-        answered = [msgspec.json.decode(known[key]) for key in keys]
+        answered = [msgspec.json.decode(conversions[key]) for key in keys]
         return [_merge_metadata(value, answer) for value, answer in zip(values, answered, strict=True)]
 
     def _call_webhook(self, definition: KubeObject, values: list[KubeObject], api_version: str) -> list[Any]:
         webhook = definition["spec"]["conversion"]["webhook"]
-        version = next((each for each in webhook["conversionReviewVersions"] if each in _KNOWN_REVIEW_VERSIONS), "v1")
+        version = next(
+            (supported for supported in webhook["conversionReviewVersions"] if supported in _KNOWN_REVIEW_VERSIONS),
+            "v1",
+        )
         digest = hashlib.sha256(b"".join(_cache_key(definition, value, api_version) for value in values)).digest()
         uid = str(uuid.UUID(bytes=digest[:16], version=4))
         request = {"uid": uid, "desiredAPIVersion": api_version, "objects": values}
@@ -65,11 +69,11 @@ class ConversionWebhooks:
             "kind": "ConversionReview",
             "apiVersion": f"{_GROUP}/{version}",
             "request": request,
-            # The real server leaves room for the answer.
+            # kube-apiserver sends the empty response struct along.
             "response": {"uid": "", "convertedObjects": None, "result": {"metadata": {}}},
         }
-        question = self._clients.build(webhook["clientConfig"], msgspec.json.encode(review), _TIMEOUT_S)
-        (reply,) = self._inquiries.responses([((digest, "conversion"), question)])
+        call = self._clients.build(webhook["clientConfig"], msgspec.json.encode(review), _TIMEOUT_S)
+        (reply,) = self._inquiries.responses([((digest, "conversion"), call)])
         try:
             answer = decode_review(reply, "ConversionReview", _GROUP, version, _KNOWN_REVIEW_VERSIONS)
             check_field_types(answer, {"response": (dict, f"{version}.ConversionResponse")}, "ConversionReview")
@@ -79,8 +83,8 @@ class ConversionWebhooks:
                 f"conversion webhook for {_group_version_kind(values[0])} failed: {problem}"
             ) from problem
         if len(objects) != len(values):
-            told = f"returned {len(objects)} objects, expected {len(values)}"
-            raise statuses.internal_error(f"conversion webhook for {_group_version_kind(values[0])} {told}")
+            detail = f"returned {len(objects)} objects, expected {len(values)}"
+            raise statuses.internal_error(f"conversion webhook for {_group_version_kind(values[0])} {detail}")
         return objects
 
     def _add_to_cache(self, fresh: dict[bytes, bytes]) -> None:
@@ -91,22 +95,27 @@ class ConversionWebhooks:
 
 
 def is_converted_by_webhook(definition: KubeObject) -> bool:
-    """Return whether a definition names a webhook that converts its objects."""
+    """Return whether a webhook converts the definition's objects."""
     return (definition["spec"].get("conversion") or {}).get("strategy") == "Webhook"
 
 
 def _cache_key(definition: KubeObject, value: KubeObject, api_version: str) -> bytes:
-    """Return what an answer depends on: the definition as it is, and all of the object that a webhook may change."""
+    """Return a hash of what the answer depends on: the definition, and all of the object that a webhook can change."""
     meta, own = value["metadata"], definition["metadata"]
-    shown = [own["uid"], own.get("generation"), api_version, *(meta.get(each) for each in ("name", *_MUTABLE_METADATA))]
-    rest = {name: part for name, part in value.items() if name != "metadata"}
-    return hashlib.sha256(msgspec.json.encode([shown, rest], order="sorted")).digest()
+    identity = [
+        own["uid"],
+        own.get("generation"),
+        api_version,
+        *(meta.get(key) for key in ("name", *_MUTABLE_METADATA)),
+    ]
+    body = {name: part for name, part in value.items() if name != "metadata"}
+    return hashlib.sha256(msgspec.json.encode([identity, body], order="sorted")).digest()
 
 
 def _converted_objects(answer: dict[str, Any], uid: str, version: str) -> list[Any]:
-    """Return the objects of an answer. Raises ValueError."""
+    """Return the objects of an answer; raises ValueError if it is malformed."""
     response, kind = answer.get("response"), f"{answer.get('apiVersion', '')}, Kind={answer.get('kind', '')}"
-    # Of v1beta1 neither the kind nor the uid were ever checked.
+    # kube-apiserver does not check kind and uid of v1beta1 answers.
     if version == "v1" and kind != f"{_GROUP}/v1, Kind=ConversionReview":
         raise ValueError(f"expected webhook response of {_GROUP}/v1, Kind=ConversionReview, got {kind}")
     if not isinstance(response, dict):
@@ -115,13 +124,13 @@ def _converted_objects(answer: dict[str, Any], uid: str, version: str) -> list[A
         raise ValueError(f'expected response.uid="{uid}", got "{response.get("uid", "")}"')
     result = response.get("result") or {}
     if result.get("status") != "Success":
-        told = f"response.result.status was '{result.get('status', '')}', not 'Success'"
-        raise ValueError(result.get("message") or told)
+        default_message = f"response.result.status was '{result.get('status', '')}', not 'Success'"
+        raise ValueError(result.get("message") or default_message)
     return list(response.get("convertedObjects") or ())
 
 
 def _check_converted(value: KubeObject, answer: Any, api_version: str) -> None:  # noqa: ANN401 - any JSON
-    """Refuse an answer that is not the same object in the version wanted."""
+    """Reject an answer that is not the same object in the requested version."""
     problem, place = "", ""
     meta = answer.get("metadata") if isinstance(answer, dict) else None
     if not isinstance(meta, dict):
@@ -139,12 +148,12 @@ def _check_converted(value: KubeObject, answer: Any, api_version: str) -> None: 
                 problem = f"must have the same {field}: {before} != {after}"
                 break
     if problem:
-        told = f"conversion webhook for {_group_version_kind(value)} returned invalid object{place}: {problem}"
-        raise statuses.internal_error(told)
+        message = f"conversion webhook for {_group_version_kind(value)} returned invalid object{place}: {problem}"
+        raise statuses.internal_error(message)
 
 
 def _merge_metadata(value: KubeObject, answer: KubeObject) -> KubeObject:
-    """Return an answer with the metadata of the object, but for what a webhook may change."""
+    """Return the answer with the object's metadata, except for the fields that a webhook can change."""
     meta = {name: part for name, part in value["metadata"].items() if name not in _MUTABLE_METADATA}
     changed = {name: answer["metadata"][name] for name in _MUTABLE_METADATA if answer["metadata"].get(name)}
     return {**answer, "metadata": {**meta, **changed}}

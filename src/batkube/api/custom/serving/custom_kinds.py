@@ -1,7 +1,7 @@
-"""The custom kinds that are served right now, as the definitions in the store make them.
+"""The custom kinds that are served, as defined by the CustomResourceDefinitions in the store.
 
-The catalogue follows the store: when a definition appears, changes or goes, the table of kinds changes with it, so
-that the next request sees it. It never writes; what the server does with a definition by itself is `lifecycle`.
+It subscribes to the store: when a definition is added, modified or deleted, the table of kinds changes with it, so that
+the next request uses it. It never writes; `lifecycle` does the server's own writes to definitions.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from batkube.kernel.fidelity import FidelityNotes
 from batkube.kernel.instants import Instant
 
 CUSTOM_RESOURCE_DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io"
-"""The name of the kind of definitions in the store."""
+"""The storage name of CustomResourceDefinitions."""
 
 _OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
@@ -38,21 +38,21 @@ _SUBRESOURCE_VERBS = ("get", "patch", "update")
 
 
 class ServedDefinition(msgspec.Struct, frozen=True):
-    """A definition as it is served."""
+    """A definition whose kind is served."""
 
     object: KubeObject
-    #: Every version of its kind, served or not.
+    #: All versions of its kind, served or not.
     kinds: dict[str, CustomKind]
     storage_version: str
 
     @property
     def is_terminating(self) -> bool:
-        """Whether it is being deleted, so that no instance may be created any more."""
+        """Whether the definition is being deleted: no instance can be created any more."""
         return is_condition_true(self.object, TERMINATING)
 
     @property
     def storage_kind(self) -> CustomKind:
-        """The kind in the version in which objects are stored."""
+        """The kind in the storage version."""
         return self.kinds[self.storage_version]
 
     def openapi_schema(self, version: str) -> dict[str, Any]:
@@ -61,7 +61,7 @@ class ServedDefinition(msgspec.Struct, frozen=True):
 
 
 class CustomKinds:
-    """Keeps the table of kinds in step with the definitions in the store."""
+    """Keeps the table of kinds in sync with the definitions in the store."""
 
     def __init__(
         self,
@@ -70,25 +70,25 @@ class CustomKinds:
         notes: FidelityNotes | None = None,
         webhooks: ConversionWebhooks | None = None,
     ) -> None:
-        """`notes` is told what definitions ask for and is not modelled; without `webhooks` none is called."""
+        """`notes` records unsupported features of definitions; without `webhooks` none is called."""
         self._table = table
         self._notes = notes
         self._webhooks = webhooks
         self._metadata = table.definition(_OBJECT_META)
-        #: The groups of built-in kinds. No request for one ever reaches a custom kind, as on the real server.
+        #: The groups of built-in kinds. As in kube-apiserver, requests for them never reach a custom kind.
         self._built_in_groups = frozenset(group.name for group in table.groups())
-        #: The definitions that are served, by name, which is also the name of their instances in the store.
+        #: The served definitions by name, which is also the storage name of their instances.
         self._definitions: dict[str, ServedDefinition] = {}
         for definition in store.all(CUSTOM_RESOURCE_DEFINITIONS).values():
             self._update_definition(definition)
         store.subscribe(CUSTOM_RESOURCE_DEFINITIONS, self._on_definitions_changed)
 
-    # Asking
+    # Queries
 
     def is_in_built_in_group(self, name: str) -> bool:
-        """Return whether a definition of this name is in a group of built-in kinds: then it has no instances.
+        """Return whether the group of this definition name is built-in: then the definition has no instances.
 
-        What is stored under its name, if anything, are objects of the built-in kind that it is called after.
+        Objects stored under this name, if any, are of the built-in kind of the same name.
         """
         return name.partition(".")[2] in self._built_in_groups
 
@@ -97,41 +97,42 @@ class CustomKinds:
         return self._definitions[resource.storage]
 
     def openapi_schema(self, resource: Resource) -> dict[str, Any]:
-        """Return the raw schema of a custom resource."""
+        """Return the raw schema of a custom resource's version."""
         return self.definition(resource).openapi_schema(resource.version)
 
     def definitions(self) -> list[ServedDefinition]:
-        """Return all definitions that are served."""
+        """Return all served definitions."""
         return list(self._definitions.values())
 
     def kind(self, resource: Resource) -> CustomKind:
-        """Return what is done to objects of a custom resource."""
+        """Return the kind of a custom resource."""
         return self._definitions[resource.storage].kinds[resource.version]
 
     def storage_resource(self, resource: Resource) -> Resource:
-        """Return the resource in the version in which it is stored."""
+        """Return the resource in its storage version."""
         return self._definitions[resource.storage].storage_kind.resource
 
     def convert(self, value: KubeObject, target: Resource) -> KubeObject:
-        """Return a stored object as a version shows it: with that version's name, and with today's schema."""
+        """Convert a stored object to the version of `target`, with its current schema."""
         definition = self._definitions.get(target.storage)
         if definition is None or target.version not in definition.kinds:
-            # A watch may outlive the version, or the whole definition, that it was started for.
+            # A watch may outlive the version, or even the definition, for which it was started.
             return value
         if self._uses_webhook(definition):
             return self._convert_by_webhook([value], definition, target)[0]
         return definition.kinds[target.version].from_storage(value, definition.storage_kind)
 
     def prefetch_conversions(self, values: Sequence[KubeObject], target: Resource) -> None:
-        """Have objects converted by one question that will be shown in a version, if a webhook does that."""
+        """Convert objects to a version in a single webhook request, if the kind has a webhook."""
         definition = self._definitions.get(target.storage)
         if values and definition is not None and self._uses_webhook(definition):
             self._convert_by_webhook(values, definition, target)
 
     def prefetch_served_versions(self, value: KubeObject, resource: Resource) -> None:
-        """Have an object that is to be stored converted into all versions that it may be shown in.
+        """Convert an object that is about to be stored to all served versions.
 
-        Where that fails it is stored all the same; whoever reads it in such a version is told.
+        If a conversion fails, the object is stored all the same; the error is returned to clients that read that
+        version.
         """
         for kind in self._definitions[resource.storage].kinds.values():
             if kind.is_served:
@@ -139,7 +140,7 @@ class CustomKinds:
                     self.prefetch_conversions([value], kind.resource)
 
     def convert_to_storage_version(self, value: KubeObject, resource: Resource) -> None:
-        """Convert an object of a request, in place, prune and complete it, as a later read will find it."""
+        """Convert a request's object in place to the storage version; prune and default it as a later read will."""
         definition = self.definition(resource)
         stored = definition.storage_kind
         if stored.resource is resource:
@@ -157,36 +158,38 @@ class CustomKinds:
     def _convert_by_webhook(
         self, values: Sequence[KubeObject], definition: ServedDefinition, target: Resource
     ) -> list[KubeObject]:
-        """Return objects in another version, each as today's schema of its version has it."""
+        """Convert objects by the webhook; prune and default each with the current schema of its version."""
         assert self._webhooks is not None
         kind = definition.kinds[target.version]
-        kinds = {each.resource.api_version: each for each in definition.kinds.values()}
-        fresh = [
-            kinds[each["apiVersion"]].with_current_schema(each) if each["apiVersion"] in kinds else each
-            for each in values
+        kinds = {item.resource.api_version: item for item in definition.kinds.values()}
+        current = [
+            kinds[item["apiVersion"]].with_current_schema(item) if item["apiVersion"] in kinds else item
+            for item in values
         ]
-        others = [each for each in fresh if each["apiVersion"] != target.api_version]
-        answers = iter(self._webhooks.convert(definition.object, others, target.api_version) if others else ())
-        shown = []
-        for one in fresh:
-            if one["apiVersion"] != target.api_version:
-                one = next(answers)
-                kind.prune_and_default(one, defaults=False)
-            shown.append(one)
-        return shown
+        foreign = [item for item in current if item["apiVersion"] != target.api_version]
+        answers = iter(self._webhooks.convert(definition.object, foreign, target.api_version) if foreign else ())
+        results = []
+        for item in current:
+            if item["apiVersion"] == target.api_version:
+                results.append(item)
+            else:
+                converted = next(answers)
+                kind.prune_and_default(converted, defaults=False)
+                results.append(converted)
+        return results
 
     def printer(self, resource: Resource) -> Printer:
-        """Return how objects of the kind are printed."""
+        """Return the printer of the kind's tables."""
         return self.kind(resource).printer
 
     def scale_paths(self, resource: Resource) -> ScalePaths:
-        """Return where the replicas of a kind with the sub-resource `scale` are."""
+        """Return the replica paths of a kind with the subresource `scale`."""
         paths = self.kind(resource).scale_paths
         assert paths is not None, f"{resource.group_resource} cannot be scaled"
         return paths
 
     def replica_field_paths(self, resource: Resource) -> dict[str, tuple[str, ...] | None]:
-        """Return where each version has its replicas, as the ownership of fields names it; None where it has none."""
+        """Return the replica path of each version as an ownership path; None for versions without `scale`."""
         return {
             kind.resource.api_version: None
             if kind.scale_paths is None
@@ -195,15 +198,15 @@ class CustomKinds:
         }
 
     def warnings(self, resource: Resource) -> list[str]:
-        """Return what clients of a deprecated version are told."""
+        """Return the warnings for clients of a deprecated version."""
         warning = self.kind(resource).deprecation_warning
         return [warning] if warning else []
 
     def discovery_verbs(self, resource: Resource) -> tuple[str, ...]:
-        """Return the verbs that discovery tells: fewer while the definition is being deleted."""
+        """Return the verbs that discovery reports: fewer while the definition is being deleted."""
         return _VERBS_WHILE_TERMINATING if self.definition(resource).is_terminating else resource.verbs
 
-    # Following the store
+    # Subscription to the store
 
     def _on_definitions_changed(self, batch: Batch, now: Instant) -> None:
         for definition in batch.objects:
@@ -214,11 +217,11 @@ class CustomKinds:
 
     def _update_definition(self, definition: KubeObject) -> None:
         name = definition["metadata"]["name"]
-        known = self._definitions.get(name)
+        current = self._definitions.get(name)
         if not is_served(definition) or self.is_in_built_in_group(name):
             self._remove_definition(name)
-        elif known is not None and _has_same_kinds(known.object, definition):
-            self._definitions[name] = msgspec.structs.replace(known, object=definition)
+        elif current is not None and _has_same_kinds(current.object, definition):
+            self._definitions[name] = msgspec.structs.replace(current, object=definition)
         else:
             self._remove_definition(name)
             self._definitions[name] = served = self._serve(definition)
@@ -231,9 +234,9 @@ class CustomKinds:
                 )
 
     def _remove_definition(self, name: str) -> None:
-        known = self._definitions.pop(name, None)
-        if known is not None:
-            for kind in known.kinds.values():
+        removed = self._definitions.pop(name, None)
+        if removed is not None:
+            for kind in removed.kinds.values():
                 if kind.is_served:
                     self._table.remove(kind.resource)
 
@@ -247,7 +250,7 @@ class CustomKinds:
                 self._metadata,
                 version,
                 deprecation_warning(spec, version),
-                # The generation counts changes of the spec: at 1 there was none.
+                # The generation counts changes of the spec; at 1 the spec has never changed.
                 schema_is_original=definition["metadata"].get("generation", 1) == 1,
             )
             for version in spec["versions"]
@@ -255,12 +258,12 @@ class CustomKinds:
         return ServedDefinition(definition, kinds, storage_version(spec))
 
 
-def _has_same_kinds(known: KubeObject, definition: KubeObject) -> bool:
-    """Return whether two states of a definition make the same kinds."""
+def _has_same_kinds(served: KubeObject, definition: KubeObject) -> bool:
+    """Return whether two states of a definition define the same kinds."""
     return bool(
-        known["spec"] == definition["spec"]
-        and known["status"]["acceptedNames"] == definition["status"]["acceptedNames"]
-        and known["metadata"].get("uid") == definition["metadata"].get("uid")
+        served["spec"] == definition["spec"]
+        and served["status"]["acceptedNames"] == definition["status"]["acceptedNames"]
+        and served["metadata"].get("uid") == definition["metadata"].get("uid")
     )
 
 

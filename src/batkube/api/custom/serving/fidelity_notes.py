@@ -1,4 +1,4 @@
-"""What a definition asks for and is not modelled here, for the reader of a run's results to know."""
+"""Fidelity notes about features of a definition that are not modelled."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _WEBHOOK_NOT_CALLED = FidelityNote(
 def note_unsupported_features(
     definition: KubeObject, kinds: Iterable[CustomKind], notes: FidelityNotes, *, webhooks: bool
 ) -> None:
-    """Note what of a definition has no effect; `webhooks` tells whether conversion webhooks are called."""
+    """Record the features of a definition that have no effect; `webhooks` tells whether webhooks are called."""
     name = definition["metadata"]["name"]
     if not webhooks and is_converted_by_webhook(definition):
         notes.add(_WEBHOOK_NOT_CALLED, name)

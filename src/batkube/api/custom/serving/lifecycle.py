@@ -1,6 +1,6 @@
-"""The life of a definition: what the server writes by itself after somebody wrote one, or an instance went.
+"""The lifecycle of definitions: the server's own writes after a definition was written or its instances deleted.
 
-Listeners of the store may not write, so whoever commits a request calls `settle` when it is done.
+Subscribers of the store cannot write to it, so `reconcile` must be called after each committed request.
 """
 
 from __future__ import annotations
@@ -25,40 +25,40 @@ from batkube.kernel.instants import Instant
 _MANAGER = "kube-apiserver"
 
 DeleteInstances = Callable[[str, Instant], None]
-"""Deletes all objects of a custom kind, given by its name in the store, as a deletion of the collection would."""
+"""Deletes all objects of a custom kind, given its storage name, like a deletecollection request."""
 
 IsInBuiltInGroup = Callable[[str], bool]
-"""Tells whether a definition is in a group of built-in kinds: then it has no instances, whatever has its name."""
+"""Returns whether a definition's group is built-in: then it has no instances, even if objects have its name."""
 
 
 class DefinitionLifecycle:
-    """Brings definitions into the state that their spec asks for."""
+    """Reconciles definitions with their spec."""
 
     def __init__(
         self, store: Store, resource: Resource, delete_instances: DeleteInstances, is_own: IsInBuiltInGroup
     ) -> None:
         self._store = store
         self._is_in_built_in_group = is_own
-        #: The resource of definitions themselves.
+        #: The resource of CustomResourceDefinitions.
         self._resource = resource
         self._delete_instances = delete_instances
-        #: The definitions written, or whose instances went, since the last time.
+        #: The definitions that were written, or lost instances, since the last reconciliation.
         self._changed: dict[Key, None] = {}
-        #: The definitions whose instances are being deleted, by the name of the instances in the store.
+        #: The definitions whose instances are being deleted, by the storage name of the instances.
         self._terminating: dict[str, Key] = {}
         store.subscribe(CUSTOM_RESOURCE_DEFINITIONS, self._on_definitions_changed)
 
     def _on_definitions_changed(self, batch: Batch, now: Instant) -> None:
         for key, definition in zip(batch.keys, batch.objects, strict=True):
             self._changed[key] = None
-            # A name that was given up may be what another definition of the group waits for.
+            # Another definition of the group may be waiting for a name that has become free.
             group = definition["spec"].get("group")
             for other, value in self._store.all(CUSTOM_RESOURCE_DEFINITIONS).items():
                 if value["spec"].get("group") == group:
                     self._changed[other] = None
 
     def reconcile(self, now: Instant) -> None:
-        """Write what has become due; to be called after every request that changed something."""
+        """Write all status updates and deletions that are due; call this after every request that changed an object."""
         while self._changed or self._finalize_one(now):
             if self._changed:
                 key = next(iter(self._changed))
@@ -77,7 +77,7 @@ class DefinitionLifecycle:
             definition = self._update_status(key, definition, step, now)
 
     def mark_for_deletion(self, key: Key, now: Instant) -> KubeObject:
-        """Mark a definition as going, which is all that a request to delete it does at once; return it."""
+        """Mark a definition for deletion and return it; its instances are deleted later."""
         definition = with_deletion_pending(self._store.objects(CUSTOM_RESOURCE_DEFINITIONS, [key])[0], now)
         self._store.replace(CUSTOM_RESOURCE_DEFINITIONS, [key], [definition], now)
         return definition
@@ -102,7 +102,7 @@ class DefinitionLifecycle:
                 self._delete_instances(name, now)
 
     def _finalize_one(self, now: Instant) -> bool:
-        """Let one definition go whose last instance has gone; return whether there was one."""
+        """Delete one definition whose last instance is gone; return whether there was one."""
         for storage, key in self._terminating.items():
             if self._is_in_built_in_group(storage) or not self._store.all(storage):
                 del self._terminating[storage]

@@ -1,9 +1,10 @@
-"""The versions of a custom kind: which is stored, which are served, and what a deprecated one is told.
+"""The versions of a custom kind: storage version, served versions, and deprecation warnings.
 
-Objects are stored in one version and read in any. Between versions nothing but apiVersion changes (conversion strategy
-None); what the schema of a version does not know is left out of it, and what the stored version lacks is filled in
-from the defaults of its own schema, not of the one read in (Kubernetes: apiextensions-apiserver/pkg/apiserver/
-customresource_handler.go).
+Objects are stored in one version and read in any. With the conversion strategy None, only apiVersion changes: fields
+that the requested version's schema does not declare are pruned, and fields missing in storage get the defaults of the
+storage version's schema, not of the requested one.
+
+Kubernetes: apiextensions-apiserver/pkg/apiserver/customresource_handler.go.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ CustomVersion = dict[str, Any]
 
 
 def storage_version(spec: dict[str, Any]) -> str:
-    """Return the version in which objects are stored."""
+    """Return the name of the storage version."""
     return next(str(version["name"]) for version in spec["versions"] if version.get("storage"))
 
 
 def deprecation_warning(spec: dict[str, Any], version: CustomVersion) -> str:
-    """Return what clients of a deprecated version are told; "" for others."""
+    """Return the warning for clients of a deprecated version; "" for other versions."""
     if not version.get("deprecated"):
         return ""
     own = version.get("deprecationWarning")

@@ -1,1 +1,1 @@
-"""Webhooks and policies of admission, which are kept and not called."""
+"""Admission webhook configurations and admission policies."""

@@ -1,4 +1,4 @@
-"""What `kubectl get` prints of webhooks and policies (Kubernetes: pkg/printers/internalversion/printers.go)."""
+"""Cells of webhook configurations and policies (Kubernetes: pkg/printers/internalversion/printers.go)."""
 
 from __future__ import annotations
 

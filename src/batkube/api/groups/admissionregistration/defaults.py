@@ -1,4 +1,4 @@
-"""Defaults of webhooks and policies. Kubernetes: pkg/apis/admissionregistration/v1/defaults.go."""
+"""Defaults of webhook configurations and policies. Kubernetes: pkg/apis/admissionregistration/v1/defaults.go."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _WEBHOOK: Defaults = {"failurePolicy": "Fail", "matchPolicy": "Equivalent", "tim
 
 
 def set_validating_webhook_defaults(obj: dict[str, Any]) -> None:
-    """Let a webhook match every object where it does not say which, and refuse a write when it cannot be asked."""
+    """Set empty selectors, which match all objects, the failure policy Fail, and so on."""
     for webhook in list_items(obj, "webhooks"):
         fill_absent(webhook, _WEBHOOK)
         _set_selector_defaults(webhook)
@@ -21,21 +21,21 @@ def set_validating_webhook_defaults(obj: dict[str, Any]) -> None:
 
 
 def set_mutating_webhook_defaults(obj: dict[str, Any]) -> None:
-    """Fill what a validating webhook has; a mutating one is not called again after others changed the object."""
+    """Set the defaults of a validating webhook, and the reinvocation policy Never."""
     set_validating_webhook_defaults(obj)
     for webhook in list_items(obj, "webhooks"):
         fill_absent(webhook, {"reinvocationPolicy": "Never"})
 
 
 def set_admission_policy_defaults(obj: dict[str, Any]) -> None:
-    """A policy that cannot be evaluated refuses the request, unless it says that such failures are to be ignored."""
+    """Set the failure policy Fail, and the defaults of the match constraints."""
     spec = ensure_struct(obj, "spec")
     fill_absent(spec, {"failurePolicy": "Fail"})
     _set_match_resources_defaults(spec.get("matchConstraints"))
 
 
 def set_admission_policy_binding_defaults(obj: dict[str, Any]) -> None:
-    """A binding matches equivalent versions of a resource, in all scopes, unless it says otherwise."""
+    """Set the defaults of a binding's match resources: equivalent versions, all scopes."""
     _set_match_resources_defaults((obj.get("spec") or {}).get("matchResources"))
 
 

@@ -1,4 +1,4 @@
-"""Webhooks and policies of admission, aspect by aspect."""
+"""The kinds of the group admissionregistration.k8s.io."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from batkube.api.groups.admissionregistration import (
 from batkube.api.groups.kind_model.kind import Kind
 from batkube.api.groups.kind_model.strategy import PROTECTED_FIELDS_AND_METADATA, SPEC, with_generation
 
-#: The versions in which mutating policies may be served.
+#: The versions in which mutating policies can be served.
 _OFF_BY_DEFAULT = ("v1alpha1", "v1beta1")
 
-#: What is special about each kind, by its name in the store.
+#: The kinds with special behaviour, by storage name.
 KINDS: Mapping[str, Kind] = {
     "mutatingadmissionpolicies.admissionregistration.k8s.io": Kind(
         defaults=dict.fromkeys(_OFF_BY_DEFAULT, defaults.set_admission_policy_defaults),

@@ -1,4 +1,4 @@
-"""Mutating admission policies and their bindings (Kubernetes: pkg/apis/admissionregistration/validation)."""
+"""Validation of MutatingAdmissionPolicies and bindings (Kubernetes: pkg/apis/admissionregistration/validation)."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from batkube.api.groups.kind_model.cel_expressions import check_expression
 from batkube.api.validation.problems import Problems
 from batkube.api.validation.rules import Object, ValidationRules
 
-#: There is nothing to change in what is deleted.
+#: A deletion has no object to mutate.
 _OPERATIONS = ("*", "CONNECT", "CREATE", "UPDATE")
-#: The ways to change an object: the field of each, and what its expression must be.
+#: The types of mutation: their field, and the required type of its expression.
 _PATCHES = {"ApplyConfiguration": ("applyConfiguration", "Object"), "JSONPatch": ("jsonPatch", "list(JSONPatch)")}
 
 
@@ -33,7 +33,7 @@ def _validate_policy(new: Object, problems: Problems, old: Object | None = None)
     )
 
 
-def _check_mutation(mutation: Mapping[str, Any], known: Scope, path: str, problems: Problems) -> None:
+def _check_mutation(mutation: Mapping[str, Any], scope: Scope, path: str, problems: Problems) -> None:
     kind = mutation.get("patchType") or None
     check_required_choice(kind, sorted(_PATCHES), f"{path}.patchType", problems)
     if kind not in _PATCHES:
@@ -45,7 +45,7 @@ def _check_mutation(mutation: Mapping[str, Any], known: Scope, path: str, proble
     elif not (text := patch.get("expression", "").strip()):
         problems.required(f"{path}.{field}.expression")
     else:
-        check_expression(text, known, f"{path}.{field}.expression", problems, result, messages=True)
+        check_expression(text, scope, f"{path}.{field}.expression", problems, result, messages=True)
     for other, _ in _PATCHES.values():
         if other != field and mutation.get(other) is not None:
             detail = f"must not be specified when patchType is {kind}"

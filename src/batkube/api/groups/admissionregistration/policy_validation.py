@@ -1,4 +1,4 @@
-"""Validating admission policies and their bindings (Kubernetes: pkg/apis/admissionregistration/validation)."""
+"""Validation of ValidatingAdmissionPolicies and bindings (Kubernetes: pkg/apis/admissionregistration/validation)."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ _NO_VALIDATIONS = "validations or auditAnnotations must contain at least one ite
 
 
 def check_required_choice(value: str | None, allowed: Sequence[str], path: str, problems: Problems) -> None:
-    """Object to a choice that is not given, or none of those allowed."""
+    """Report a value that is not set or not supported."""
     if value is None:
         problems.required(path)
     elif value not in allowed:
@@ -92,7 +92,7 @@ def check_param_kind(kind: Mapping[str, Any], path: str, problems: Problems) -> 
 def check_match_resources(
     match: Mapping[str, Any], path: str, problems: Problems, operations: Sequence[str] = ()
 ) -> None:
-    """Check which requests a policy or binding is about; `operations`: those that it may be about, if not all."""
+    """Check the match constraints of a policy or binding; `operations` are those allowed, if not all."""
     check_required_choice(match.get("matchPolicy"), MATCH_POLICIES, f"{path}.matchPolicy", problems)
     for field in ("namespaceSelector", "objectSelector"):
         if match.get(field) is None:
@@ -114,14 +114,14 @@ def check_match_resources(
 
 
 def check_policy(new: Object, old: Object | None, problems: Problems, operations: Sequence[str] = ()) -> Scope:
-    """Check what all policies have, up to their variables; return what the expressions after them may talk of.
+    """Check the fields that all policies have, up to the variables; return the scope of later expressions.
 
-    Match conditions that an update (of `old`) leaves alone are not looked at again: what was once accepted may stay.
+    Match conditions that an update does not change are not checked again: they were valid when they were stored.
     """
     check_metadata(new["metadata"], subdomain_name, False, problems)
     spec, before = new.get("spec", {}), None if old is None else old.get("spec", {})
     check_required_choice(spec.get("failurePolicy"), FAILURE_POLICIES, "spec.failurePolicy", problems)
-    known = scope_with_parameters(spec.get("paramKind") is not None)
+    scope = scope_with_parameters(spec.get("paramKind") is not None)
     if (kind := spec.get("paramKind")) is not None:
         check_param_kind(kind, "spec.paramKind", problems)
     if (match := spec.get("matchConstraints")) is None:
@@ -131,8 +131,8 @@ def check_policy(new: Object, old: Object | None, problems: Problems, operations
         if not match.get("resourceRules"):
             problems.required("spec.matchConstraints.resourceRules")
     if before is None or any(spec.get(field) != before.get(field) for field in ("paramKind", "matchConditions")):
-        check_match_conditions(spec.get("matchConditions") or (), known, "spec.matchConditions", problems)
-    return _check_variables(spec, known, problems)
+        check_match_conditions(spec.get("matchConditions") or (), scope, "spec.matchConditions", problems)
+    return _check_variables(spec, scope, problems)
 
 
 def _validate_policy(new: Object, problems: Problems, old: Object | None = None) -> None:
@@ -146,16 +146,16 @@ def _validate_policy(new: Object, problems: Problems, old: Object | None = None)
     _check_audit_annotations(notes, new["metadata"].get("name", ""), known, problems)
 
 
-def _check_variables(spec: Mapping[str, Any], known: Scope, problems: Problems) -> Scope:
-    """Check the variables of a policy, each of which may use those before it; return the scope with all of them."""
+def _check_variables(spec: Mapping[str, Any], scope: Scope, problems: Problems) -> Scope:
+    """Check the variables of a policy, each of which may use earlier ones; return the scope with all of them."""
     types: dict[str, CelType] = {}
     for index, variable in enumerate(spec.get("variables") or ()):
-        kind = _check_variable(variable, scope_with_variables(known, dict(types)), f"spec.variables[{index}]", problems)
+        kind = _check_variable(variable, scope_with_variables(scope, dict(types)), f"spec.variables[{index}]", problems)
         types[variable.get("name", "")] = kind
-    return scope_with_variables(known, types)
+    return scope_with_variables(scope, types)
 
 
-def _check_variable(variable: Mapping[str, Any], known: Scope, path: str, problems: Problems) -> CelType:
+def _check_variable(variable: Mapping[str, Any], scope: Scope, path: str, problems: Problems) -> CelType:
     name, text = variable.get("name", ""), variable.get("expression", "")
     if not name.strip():
         problems.required(f"{path}.name", "name is not specified")
@@ -164,19 +164,19 @@ def _check_variable(variable: Mapping[str, Any], known: Scope, path: str, proble
     if not text.strip():
         problems.required(f"{path}.expression", "expression is not specified")
         return DYN
-    return check_expression(text, known, f"{path}.expression", problems)
+    return check_expression(text, scope, f"{path}.expression", problems)
 
 
-def _check_validation(check: Mapping[str, Any], known: Scope, path: str, problems: Problems) -> None:
+def _check_validation(check: Mapping[str, Any], scope: Scope, path: str, problems: Problems) -> None:
     text, words, message = (check.get(field, "") for field in ("expression", "messageExpression", "message"))
     if not text.strip():
         problems.required(f"{path}.expression", "expression is not specified")
     else:
-        check_expression(text, known, f"{path}.expression", problems, "bool")
+        check_expression(text, scope, f"{path}.expression", problems, "bool")
     if words and not words.strip():
         problems.invalid(f"{path}.messageExpression", words, "must be non-empty if specified")
     elif words:
-        check_expression(words, known, f"{path}.messageExpression", problems, "string")
+        check_expression(words, scope, f"{path}.messageExpression", problems, "string")
     if message and not message.strip():
         problems.invalid(f"{path}.message", message, "must be non-empty if specified")
     elif "\n" in message.strip() or "\r" in message.strip():
@@ -185,11 +185,13 @@ def _check_validation(check: Mapping[str, Any], known: Scope, path: str, problem
         problems.not_supported(f"{path}.reason", reason, _REASONS)
 
 
-def _check_audit_annotations(notes: Sequence[Mapping[str, Any]], policy: str, known: Scope, problems: Problems) -> None:
-    if len(notes) > 20:
-        problems.invalid("spec.auditAnnotations", list(notes), "must not have more than 20 auditAnnotations")
+def _check_audit_annotations(
+    annotations: Sequence[Mapping[str, Any]], policy: str, scope: Scope, problems: Problems
+) -> None:
+    if len(annotations) > 20:
+        problems.invalid("spec.auditAnnotations", list(annotations), "must not have more than 20 auditAnnotations")
     seen: set[str] = set()
-    for index, note in enumerate(notes):
+    for index, note in enumerate(annotations):
         path, key, text = f"spec.auditAnnotations[{index}]", note.get("key", ""), note.get("valueExpression", "")
         if policy:
             problems.all_invalid(f"{path}.key", f"{policy}/{key}", qualified_name(f"{policy}/{key}"))
@@ -200,7 +202,7 @@ def _check_audit_annotations(notes: Sequence[Mapping[str, Any]], policy: str, kn
         elif byte_length(text.strip()) > 5 * 1024:
             problems.required(f"{path}.valueExpression", "must not exceed 5120 bytes in length")
         else:
-            check_expression(text.strip(), known, f"{path}.valueExpression", problems, "string", "null_type")
+            check_expression(text.strip(), scope, f"{path}.valueExpression", problems, "string", "null_type")
         if key in seen:
             problems.duplicate(f"{path}.key", key)
         seen.add(key)
@@ -222,7 +224,7 @@ def _validate_policy_status_update(new: Object, old: Object, problems: Problems)
 
 
 def check_binding(value: Object, problems: Problems, operations: Sequence[str] = ()) -> None:
-    """Check what bindings of all policies have."""
+    """Check the fields that all bindings have."""
     check_metadata(value["metadata"], subdomain_name, False, problems)
     spec = value.get("spec", {})
     if not (name := spec.get("policyName")):
@@ -241,7 +243,7 @@ def _validate_binding(value: Object, problems: Problems) -> None:
 
 
 def check_param_reference(reference: Mapping[str, Any], path: str, problems: Problems) -> None:
-    """Check which parameters a binding means."""
+    """Check a binding's reference to parameters."""
     name, selector = reference.get("name", ""), reference.get("selector")
     both = "name and selector are mutually exclusive"
     if name:

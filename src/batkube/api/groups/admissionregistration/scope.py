@@ -1,7 +1,9 @@
-"""What expressions of webhooks and policies may talk of, with types as far as the real server knows them.
+"""The variables of CEL expressions in webhooks and policies, with their types.
 
-Kubernetes: apiserver/pkg/admission/plugin/cel/compile.go, BuildRequestType and BuildNamespaceType. Objects and
-parameters may be of any kind; `authorizer` is beyond us, and who uses it is not checked.
+Objects and parameters may be of any kind, so they are `dyn`. The variable `authorizer` is not supported; expressions
+that use it are not checked.
+
+Kubernetes: apiserver/pkg/admission/plugin/cel/compile.go, BuildRequestType and BuildNamespaceType.
 """
 
 from __future__ import annotations
@@ -57,10 +59,10 @@ REQUEST_SCOPE: Scope = {
 
 
 def scope_with_parameters(has_kind: bool) -> Scope:
-    """Return the scope of a policy, which has parameters if it names their kind."""
+    """Return the scope of a policy, which has `params` if it sets paramKind."""
     return {**REQUEST_SCOPE, "params": DYN} if has_kind else REQUEST_SCOPE
 
 
 def scope_with_variables(scope: Scope, types: dict[str, CelType]) -> Scope:
-    """Return a scope with variables of these types."""
+    """Return the scope with variables of these types."""
     return {**scope, "variables": CelType("kubernetes.variables", fields=types)}

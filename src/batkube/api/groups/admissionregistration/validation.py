@@ -1,6 +1,6 @@
-"""Configurations of admission webhooks (Kubernetes: pkg/apis/admissionregistration/validation).
+"""Validation of webhook configurations (Kubernetes: pkg/apis/admissionregistration/validation).
 
-They are judged as the real server judges them, whether anybody will call the webhooks or not.
+They are validated even if webhooks are not called.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _REVIEWS = ("v1", "v1beta1")
 
 
 def check_choice(value: str | None, allowed: Sequence[str], path: str, problems: Problems) -> None:
-    """Object to a choice that is given and none of those allowed."""
+    """Report a value that is set but not supported."""
     if value is not None and value not in allowed:
         problems.not_supported(path, value, allowed)
 
@@ -42,7 +42,7 @@ def _check_fully_qualified(name: str, path: str, problems: Problems) -> None:
 
 
 def check_rule(rule: Mapping[str, Any], path: str, problems: Problems) -> None:
-    """Check which requests something is about: operations, groups, versions, resources."""
+    """Check a rule: operations, groups, versions, resources."""
     operations = rule.get("operations") or []
     if not operations:
         problems.required(f"{path}.operations")
@@ -95,7 +95,7 @@ def _check_resources(resources: list[str], path: str, problems: Problems) -> Non
 def check_match_conditions(
     conditions: Sequence[Mapping[str, Any]], scope: Scope, path: str, problems: Problems
 ) -> None:
-    """Check expressions that a request must satisfy to be looked at."""
+    """Check match conditions: CEL expressions that select requests."""
     if len(conditions) > 64:
         problems.too_many(path, len(conditions), 64)
     names: set[str] = set()
@@ -150,7 +150,9 @@ def _validate_webhooks(value: Object, problems: Problems, *, conditions: bool = 
 
 
 def _validate_webhooks_update(new: Object, old: Object, problems: Problems) -> None:
-    conditions = [[hook.get("matchConditions") for hook in one.get("webhooks") or ()] for one in (new, old)]
+    conditions = [
+        [hook.get("matchConditions") for hook in configuration.get("webhooks") or ()] for configuration in (new, old)
+    ]
     _validate_webhooks(new, problems, conditions=conditions[0] != conditions[1])
 
 

@@ -1,1 +1,1 @@
-"""Deployments, replica sets, stateful sets, daemon sets."""
+"""Deployments, ReplicaSets, StatefulSets and DaemonSets."""

@@ -1,4 +1,4 @@
-"""What `kubectl get` prints of deployments and their like (Kubernetes: pkg/printers/internalversion/printers.go)."""
+"""Cells of the kinds of the group apps (Kubernetes: pkg/printers/internalversion/printers.go)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def replica_set_cells(value: KubeObject, now: Instant) -> list[Any]:
 
 
 def replication_controller_cells(value: KubeObject, now: Instant) -> list[Any]:
-    """Return the cells of a ReplicationController, whose selector is a plain set of labels."""
+    """Return the cells of a ReplicationController, whose selector is a plain map of labels."""
     return [*_replica_cells(value, now), format_labels(value.get("spec", {}).get("selector"))]
 
 
@@ -89,7 +89,9 @@ def daemon_set_cells(value: KubeObject, now: Instant) -> list[Any]:
 def controller_revision_cells(value: KubeObject, now: Instant) -> list[Any]:
     """Return the cells of a ControllerRevision."""
     metadata = value["metadata"]
-    owner = next((part for part in metadata.get("ownerReferences") or () if part.get("controller")), None)
+    owner = next(
+        (reference for reference in metadata.get("ownerReferences") or () if reference.get("controller")), None
+    )
     return [metadata.get("name", ""), _owner_text(owner), value.get("revision", 0), age(value, now)]
 
 

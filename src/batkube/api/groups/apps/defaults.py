@@ -1,4 +1,4 @@
-"""Defaults of what makes pods. Kubernetes: pkg/apis/apps/v1/defaults.go."""
+"""Defaults of the kinds of the group apps. Kubernetes: pkg/apis/apps/v1/defaults.go."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _RETENTION: Defaults = {"whenDeleted": "Retain", "whenScaled": "Retain"}
 
 
 def set_deployment_defaults(obj: dict[str, Any]) -> None:
-    """One replica, replaced a quarter at a time."""
+    """Set the defaults of replicas (1), update strategy (25 %) and history."""
     spec = ensure_struct(obj, "spec")
     fill_absent(spec, _DEPLOYMENT)
     strategy = ensure_struct(spec, "strategy")
@@ -28,7 +28,7 @@ def set_deployment_defaults(obj: dict[str, Any]) -> None:
 
 
 def set_daemon_set_defaults(obj: dict[str, Any]) -> None:
-    """Pods replaced one at a time. The number of the template, a field inside the real server, begins with 0."""
+    """Set the update strategy (one pod at a time); the internal field templateGeneration starts at 0."""
     ensure_struct(ensure_struct(obj, "metadata"), "annotations").setdefault(
         "deprecated.daemonset.template.generation", "0"
     )
@@ -42,7 +42,7 @@ def set_daemon_set_defaults(obj: dict[str, Any]) -> None:
 
 
 def set_stateful_set_defaults(obj: dict[str, Any]) -> None:
-    """One replica, started in order; claims are kept."""
+    """Set the defaults of replicas (1), pod management policy (OrderedReady) and claim retention (Retain)."""
     spec = ensure_struct(obj, "spec")
     fill_absent(spec, _STATEFUL_SET)
     fill_empty(spec, {"podManagementPolicy": "OrderedReady"})
@@ -60,14 +60,14 @@ def set_stateful_set_defaults(obj: dict[str, Any]) -> None:
 
 
 def set_replica_set_defaults(obj: dict[str, Any]) -> None:
-    """A ReplicaSet that does not say how many pods it wants has one."""
+    """Set the default of replicas (1)."""
     spec = ensure_struct(obj, "spec")
     fill_absent(spec, _REPLICAS)
     set_template_defaults(spec.get("template"))
 
 
 def set_replication_controller_defaults(obj: dict[str, Any]) -> None:
-    """One replica; selector and labels of the template."""
+    """Set the defaults of replicas (1), and of selector and labels (those of the template)."""
     spec = ensure_struct(obj, "spec")
     fill_absent(spec, {"replicas": 1})
     template = spec.get("template")

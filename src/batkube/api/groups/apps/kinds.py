@@ -1,4 +1,4 @@
-"""The kinds of the group apps and replication controllers, aspect by aspect."""
+"""The kinds of the group apps, and ReplicationControllers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from batkube.api.groups.kind_model.kind import Kind
 from batkube.api.groups.kind_model.strategy import LABELS, ORPHANING_WORKLOAD, SPEC, STATUS, WORKLOAD, Path, Strategy
 
 _TERMINATING: Path = ("status", "terminatingReplicas")
-#: What is special about each kind, by its name in the store.
+#: The kinds with special behaviour, by storage name.
 KINDS: Mapping[str, Kind] = {
     "controllerrevisions.apps": Kind(
         rules=validation.CONTROLLER_REVISION_RULES,

@@ -1,6 +1,6 @@
-"""How many replicas a controller reports: never less than none, and no part of them more than all.
+"""Validation of replica counts in a status: non-negative, and no subset larger than the total.
 
-Kubernetes: pkg/apis/apps/validation (ValidateDeploymentStatus and its sisters).
+Kubernetes: pkg/apis/apps/validation (ValidateDeploymentStatus and the like).
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from batkube.api.validation.rules import Object, ValidateUpdate, validate_metada
 
 
 class ReplicaCounts(msgspec.Struct, frozen=True):
-    """What is counted in the status of one kind."""
+    """The counts in the status of a kind."""
 
     #: In the order of the checks.
     count_fields: tuple[str, ...]
-    #: Those that are parts of `replicas`.
+    #: The counts of subsets of `replicas`.
     partial_counts: tuple[str, ...] = ()
-    #: How messages name `readyReplicas`, of which those available are a part.
+    #: The name of `readyReplicas` in messages; the available replicas are a subset of them.
     ready: str = "readyReplicas"
 
 
@@ -75,7 +75,7 @@ DAEMON_SET = ReplicaCounts(
 
 
 def status_counts_validator(counts: ReplicaCounts, *, metadata_last: bool = False) -> ValidateUpdate:
-    """Return the check of a status of which these numbers are looked at."""
+    """Return the check of a status with these counts."""
 
     def check(new: Object, old: Object, problems: Problems) -> None:
         if not metadata_last:
@@ -83,7 +83,7 @@ def status_counts_validator(counts: ReplicaCounts, *, metadata_last: bool = Fals
         _check_counts(new, counts, problems)
         if metadata_last:
             validate_metadata_update(new, old, problems)
-        before, after = (one.get("status", {}).get("collisionCount") for one in (old, new))
+        before, after = (obj.get("status", {}).get("collisionCount") for obj in (old, new))
         if before is not None and (after is None or after < before):
             problems.invalid("status.collisionCount", after or 0, "cannot be decremented")
 

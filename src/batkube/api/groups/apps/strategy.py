@@ -1,4 +1,4 @@
-"""Strategies of daemon sets. Kubernetes: pkg/registry/apps/daemonset/strategy.go."""
+"""Strategy of DaemonSets. Kubernetes: pkg/registry/apps/daemonset/strategy.go."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from batkube.api.groups.core.pods.strategy import prepare_workload_template
 from batkube.api.groups.kind_model.context import StrategyContext
 from batkube.kernel.text.numbers import parse_int
 
-#: Written into DaemonSets for clients older than the API group apps/v1.
+#: The annotation that keeps templateGeneration, which apps/v1 does not have.
 _TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
 
 
 def prepare_daemon_set_create(daemon_set: dict[str, Any], _context: StrategyContext) -> None:
-    """Number the template, beside the object."""
+    """Set templateGeneration to 1."""
     prepare_workload_template(daemon_set)
     annotations = daemon_set["metadata"].setdefault("annotations", {})
     annotations[_TEMPLATE_GENERATION] = str(max(_template_generation(annotations.get(_TEMPLATE_GENERATION)), 1))
 
 
 def prepare_daemon_set_update(daemon_set: dict[str, Any], old: dict[str, Any], _context: StrategyContext) -> None:
-    """Count changes of the template."""
+    """Increment templateGeneration if the template changes."""
     prepare_workload_template(daemon_set)
     preserve_template_generation(daemon_set, old, _context)
 
 
 def preserve_template_generation(daemon_set: dict[str, Any], old: dict[str, Any], _context: StrategyContext) -> None:
-    """Keep the number of the template, counted on where that has changed, whatever the client says of it."""
+    """Keep templateGeneration, or increment it if the template changes, regardless of the client's value."""
     number = _template_generation((old["metadata"].get("annotations") or {}).get(_TEMPLATE_GENERATION))
     if daemon_set["spec"].get("template") != old["spec"].get("template"):
         number += 1

@@ -1,6 +1,6 @@
-"""Deployments, replica sets, stateful sets, daemon sets and their like.
+"""Validation of Deployments, ReplicaSets, StatefulSets, DaemonSets and ReplicationControllers.
 
-Kubernetes: pkg/apis/apps/validation, and for replication controllers pkg/apis/core/validation.
+Kubernetes: pkg/apis/apps/validation, and for ReplicationControllers pkg/apis/core/validation.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _STATEFUL_SET_UPDATE_FORBIDDEN = (
 
 
 def check_selector_unchanged(new: Object, old: Object, problems: Problems) -> None:
-    """Check that the selector is the one the object was created with."""
+    """Check that the selector has not changed."""
     after, before = new["spec"].get("selector"), old["spec"].get("selector")
     if after != before:
         problems.invalid("spec.selector", go_struct("*meta.LabelSelector", after), IMMUTABLE)
@@ -71,7 +71,7 @@ def check_selector_unchanged(new: Object, old: Object, problems: Problems) -> No
 def check_template_labels(
     selector: Mapping[str, Any] | None, template: Mapping[str, Any], path: str, problems: Problems
 ) -> bool:
-    """Check that a selector selects the pods of its template; return whether it is a selector at all."""
+    """Check that a selector matches the labels of its template; return whether the selector is valid."""
     labels = template.get("metadata", {}).get("labels")
     try:
         parsed = selector_of(selector)
@@ -234,7 +234,7 @@ def _check_stateful_set_rolling_update(rolling: Mapping[str, Any], path: str, pr
 
 
 def _effective_template(spec: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the template with the volumes that claims will provide and without the names the set gives itself."""
+    """Return the template with the volumes of claim templates, and without the names that the set assigns."""
     template: Mapping[str, Any] = spec.get("template", {})
     inner, claims = template.get("spec", {}), spec.get("volumeClaimTemplates", ())
     if not claims and "subdomain" not in inner and "hostname" not in inner:
@@ -260,7 +260,7 @@ def _validate_stateful_set_update(new: Object, old: Object, problems: Problems) 
     check_built_in_metadata_update(new["metadata"], old["metadata"], problems)
     _validate_stateful_set(new, problems, created=False)
     after, before = (
-        {k: v for k, v in one["spec"].items() if k not in _STATEFUL_SET_MUTABLE_FIELDS} for one in (new, old)
+        {k: v for k, v in obj["spec"].items() if k not in _STATEFUL_SET_MUTABLE_FIELDS} for obj in (new, old)
     )
     if after != before:
         problems.forbidden("spec", _STATEFUL_SET_UPDATE_FORBIDDEN)

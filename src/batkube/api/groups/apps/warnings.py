@@ -1,4 +1,4 @@
-"""Warnings about what makes pods from a template. Kubernetes: the strategies of pkg/registry/{apps,core}."""
+"""Warnings about workloads with a pod template. Kubernetes: the strategies of pkg/registry/{apps,core}."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _TEMPLATE = "spec.template"
 
 
 def name_warnings(value: Value) -> list[str]:
-    """Warn of a name that its pods can bear only with surprises."""
+    """Return the warnings about names that lead to invalid host names of pods."""
     wrong = dns_label(value["metadata"].get("name", ""))
     if not wrong:
         return []
@@ -24,27 +24,27 @@ def name_warnings(value: Value) -> list[str]:
 
 
 def template_warnings(value: Value) -> list[str]:
-    """Warn of the pods that a new object will make."""
+    """Return the warnings about the pod template of a new object."""
     return pod_template_spec_warnings(_TEMPLATE, value["spec"].get("template"))
 
 
 def named_template_warnings(value: Value) -> list[str]:
-    """Warn of the pods that a new object will make, which bear its name."""
+    """Return the warnings about the pod template and the name of a new object."""
     return name_warnings(value) + template_warnings(value)
 
 
 def template_update_warnings(value: Value, old: Value) -> list[str]:
-    """Warn of the pods that a changed object will make."""
+    """Return the warnings about the pod template of an updated object."""
     return template_warnings(value) if is_generation_changed(value, old) else []
 
 
 def daemon_set_update_warnings(value: Value, old: Value) -> list[str]:
-    """Daemon sets number their templates, not only their specifications."""
+    """Return the warnings about an updated DaemonSet, whose templateGeneration counts template changes only."""
     return template_warnings(value) if value["spec"]["template"] != old["spec"]["template"] else []
 
 
 def replication_controller_update_warnings(value: Value, old: Value) -> list[str]:
-    """Warn as the real server does of replication controllers: of the template that was, not of the new one."""
+    """Return the warnings about an updated ReplicationController; kube-apiserver checks its old template."""
     return template_warnings(old) if is_generation_changed(value, old) else []
 
 
@@ -61,12 +61,12 @@ def _history_limit_warnings(value: Value) -> list[str]:
 
 
 def stateful_set_warnings(value: Value) -> list[str]:
-    """Warn of a new stateful set, its pods and its claims."""
+    """Return the warnings about a new StatefulSet, its pod template and its claim templates."""
     return template_warnings(value) + _claim_template_warnings(value, "") + _history_limit_warnings(value)
 
 
 def stateful_set_update_warnings(value: Value, old: Value) -> list[str]:
-    """Warn of a changed stateful set; the real server misspells the path of its claims."""
+    """Return the warnings about an updated StatefulSet; kube-apiserver misspells the path of its claim templates."""
     return (
         template_update_warnings(value, old) + _claim_template_warnings(value, ".Spec") + _history_limit_warnings(value)
     )

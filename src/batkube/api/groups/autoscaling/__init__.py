@@ -1,1 +1,1 @@
-"""Horizontal pod autoscalers, in two versions, and scales."""
+"""HorizontalPodAutoscalers, in two versions, and Scales."""

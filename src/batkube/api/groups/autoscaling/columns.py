@@ -1,4 +1,4 @@
-"""What `kubectl get` prints of autoscalers and scales (Kubernetes: pkg/printers/internalversion/printers.go)."""
+"""Cells of HorizontalPodAutoscalers and Scales (Kubernetes: pkg/printers/internalversion/printers.go)."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from batkube.api.printing.cell_texts import NONE, UNSET, join_first
 from batkube.cluster.store import KubeObject
 from batkube.kernel.instants import Instant
 
-#: How Go prints a quantity that is not there.
+#: Go's text of a nil quantity.
 _NIL = "<nil>"
-#: The field of a metric that holds its source, by type, and whether its text starts with the name of the resource.
+#: By metric type: the field with its source, and whether its text starts with the resource name.
 _METRIC_SOURCES = {
     "External": ("external", False),
     "Pods": ("pods", False),
@@ -24,12 +24,12 @@ _METRIC_SOURCES = {
 
 def scale_cells(value: KubeObject, now: Instant) -> list[Any]:
     """Return the cells of a Scale."""
-    replicas = [value.get(part, {}).get("replicas", 0) for part in ("spec", "status")]
+    replicas = [value.get(section, {}).get("replicas", 0) for section in ("spec", "status")]
     return [value["metadata"].get("name", ""), *replicas, age(value, now)]
 
 
 def autoscaler_cells(value: KubeObject, now: Instant) -> list[Any]:
-    """Return the cells of a HorizontalPodAutoscaler, given as autoscaling/v1 or v2."""
+    """Return the cells of a HorizontalPodAutoscaler in autoscaling/v1 or v2."""
     spec, status = value.get("spec", {}), value.get("status", {})
     target = spec.get("scaleTargetRef", {})
     return [
@@ -44,7 +44,7 @@ def autoscaler_cells(value: KubeObject, now: Instant) -> list[Any]:
 
 
 def _metrics_text(spec: Mapping[str, Any], status: Mapping[str, Any]) -> str:
-    """Return current and wanted values of the first two metrics (Kubernetes: formatHPAMetrics)."""
+    """Return current and target values of the first two metrics (Kubernetes: formatHPAMetrics)."""
     metrics = spec.get("metrics") or ()
     current = status.get("currentMetrics") or ()
     if not metrics and spec.get("targetCPUUtilizationPercentage") is not None:
@@ -61,7 +61,7 @@ def _metric_text(metric: Mapping[str, Any], status: Mapping[str, Any]) -> str:
     source = metric.get(field, {})
     target, own_status = source.get("target", {}), status.get(field)
     seen = (own_status or {}).get("current", {})
-    # A value that is missing where the metric is there is Go's nil; where the metric is missing, it is unknown.
+    # A missing value of an existing metric is printed as Go's nil, that of a missing metric as unknown.
     missing = UNKNOWN if own_status is None else _NIL
     is_average = target.get("averageValue") is not None
     if is_resource:

@@ -1,8 +1,10 @@
-"""Horizontal pod autoscalers of autoscaling/v1 and v2.
+"""Conversion of HorizontalPodAutoscalers between autoscaling/v1 and v2.
 
-Version 1 knows a target for cpu only. Every other metric, the behaviour, the conditions and the current metrics travel
-in annotations there, as JSON written by Go: of v1's own types, but for the behaviour, which is of the internal one and
-so has capital letters. Kubernetes: pkg/apis/autoscaling/v1/conversion.go.
+Version 1 has a target for cpu only. All other metrics, the behavior, the conditions and the current metrics are kept in
+annotations, as JSON written by Go. They have the types of v1, except for the behavior, which has the internal type and
+therefore capitalized names.
+
+Kubernetes: pkg/apis/autoscaling/v1/conversion.go.
 """
 
 from __future__ import annotations
@@ -30,34 +32,34 @@ _CONDITION = ("type", "status", "lastTransitionTime", "reason", "message")
 
 
 def to_v1(scaler: KubeObject) -> dict[str, Any]:
-    """Return an autoscaler of autoscaling/v2, or what is left of one when fields are pruned, as one of v1."""
+    """Convert an autoscaler of autoscaling/v2, possibly with pruned fields, to v1."""
     spec, status = scaler.get("spec") or {}, scaler.get("status") or {}
     metrics = spec.get("metrics") or []
-    others = [metric_to_v1(metric) for metric in metrics if _cpu_percent(metric) is None]
+    other_metrics = [metric_to_v1(metric) for metric in metrics if _cpu_percent(metric) is None]
     new_spec = {name: spec[name] for name in _SPEC if name in spec}
     percents = [percent for metric in metrics if (percent := _cpu_percent(metric)) is not None]
     if percents:
         new_spec["targetCPUUtilizationPercentage"] = percents[0]
-    kept: dict[str, Any] = {}
-    if others:
-        kept[METRICS] = others
+    annotations: dict[str, Any] = {}
+    if other_metrics:
+        annotations[METRICS] = other_metrics
     if status.get("currentMetrics"):
-        kept[CURRENT_METRICS] = [status_to_v1(metric) for metric in status["currentMetrics"]]
+        annotations[CURRENT_METRICS] = [status_to_v1(metric) for metric in status["currentMetrics"]]
     if spec.get("behavior") is not None:
-        kept[BEHAVIOR] = {
+        annotations[BEHAVIOR] = {
             _capitalized(way): _rules_to_go_fields(spec["behavior"].get(way)) for way in ("scaleUp", "scaleDown")
         }
     if status.get("conditions"):
-        kept[CONDITIONS] = [_pick_in_order(condition, _CONDITION) for condition in status["conditions"]]
+        annotations[CONDITIONS] = [_pick_in_order(condition, _CONDITION) for condition in status["conditions"]]
     metadata = dict(without_round_trip_annotations(scaler.get("metadata") or {}))
-    if kept:
-        texts = {name: _go_json(value) for name, value in kept.items()}
+    if annotations:
+        texts = {name: _go_json(value) for name, value in annotations.items()}
         metadata["annotations"] = {**(metadata.get("annotations") or {}), **texts}
     return {**scaler, "metadata": metadata, "spec": new_spec, "status": _status_to_v1(status)}
 
 
 def from_v1(scaler: KubeObject) -> dict[str, Any]:
-    """Return an autoscaler of autoscaling/v1 as one of v2; 80 % of the cpu is the target if nothing else is."""
+    """Convert an autoscaler of autoscaling/v1 to v2; without any metric, the target is 80 % of the requested cpu."""
     spec, status = scaler.get("spec") or {}, scaler.get("status") or {}
     metadata = scaler.get("metadata") or {}
     annotations = metadata.get("annotations") or {}
@@ -68,9 +70,12 @@ def from_v1(scaler: KubeObject) -> dict[str, Any]:
     new_spec["metrics"] = metrics or [cpu_metric(CPU_UTILISATION_PERCENT)]
     behavior = _read_annotation(annotations, BEHAVIOR)
     if isinstance(behavior, dict):
-        rules = {way: _rules_from_go_fields(behavior.get(_capitalized(way))) for way in ("scaleUp", "scaleDown")}
+        rules = {
+            direction: _rules_from_go_fields(behavior.get(_capitalized(direction)))
+            for direction in ("scaleUp", "scaleDown")
+        }
         if any(rules.values()):
-            new_spec["behavior"] = {way: each for way, each in rules.items() if each}
+            new_spec["behavior"] = {direction: rule for direction, rule in rules.items() if rule}
     new_status = _status_from_v1(status)
     current = [status_from_v1(metric) for metric in _read_list_annotation(annotations, CURRENT_METRICS)]
     if current:
@@ -82,7 +87,7 @@ def from_v1(scaler: KubeObject) -> dict[str, Any]:
 
 
 def _cpu_percent(metric: dict[str, Any]) -> int | None:
-    """Return the share of the requested cpu that a metric aims at; None if it is another metric."""
+    """Return the target utilization of a cpu metric; None for other metrics."""
     source = metric.get("resource") or {}
     if metric.get("type") != "Resource" or source.get("name") != "cpu":
         return None
@@ -117,7 +122,7 @@ def _status_from_v1(status: dict[str, Any]) -> dict[str, Any]:
 
 
 def _rules_to_go_fields(rules: dict[str, Any] | None) -> dict[str, Any] | None:
-    """Return scaling rules as Go writes the internal type: capital letters, everything named, in order."""
+    """Return scaling rules with the capitalized field names of the internal type, in Go's order."""
     if rules is None:
         return None
     written = {_capitalized(name): rules.get(name) for name in _RULES}
@@ -146,7 +151,7 @@ def _pick_in_order(value: dict[str, Any], names: tuple[str, ...]) -> dict[str, A
 
 
 def _read_annotation(annotations: dict[str, str], name: str) -> Any:  # noqa: ANN401 - any JSON
-    """Return what an annotation holds; None if there is none or it is no JSON, as the real server ignores it."""
+    """Return the JSON in an annotation; None if it is missing or malformed, which kube-apiserver ignores."""
     try:
         return json.loads(annotations[name]) if name in annotations else None
     except ValueError:
@@ -155,11 +160,11 @@ def _read_annotation(annotations: dict[str, str], name: str) -> Any:  # noqa: AN
 
 def _read_list_annotation(annotations: dict[str, str], name: str) -> list[dict[str, Any]]:
     value = _read_annotation(annotations, name)
-    return value if isinstance(value, list) and all(isinstance(each, dict) for each in value) else []
+    return value if isinstance(value, list) and all(isinstance(item, dict) for item in value) else []
 
 
 def _go_json(value: Any) -> str:  # noqa: ANN401 - any JSON
-    """Write JSON as Go's encoding/json: compact, with the letters that HTML knows escaped."""
+    """Encode JSON as Go's encoding/json does: compact, with HTML characters escaped."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     for letter in "<>&\u2028\u2029":
         text = text.replace(letter, f"\\u{ord(letter):04x}")

@@ -1,4 +1,4 @@
-"""Defaults of horizontal pod autoscalers. Kubernetes: pkg/apis/autoscaling/{v1,v2}/defaults.go."""
+"""Defaults of HorizontalPodAutoscalers. Kubernetes: pkg/apis/autoscaling/{v1,v2}/defaults.go."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from batkube.api.groups.kind_model.defaults import Defaults, ensure_struct, fill_absent
 
-#: Percent of the requested cpu that pods should use, when nothing is said about metrics.
+#: The default target utilization of cpu, in percent of the requests.
 CPU_UTILISATION_PERCENT = 80
 
 _PREFIX = "autoscaling.alpha.kubernetes.io/"
@@ -15,7 +15,7 @@ METRICS = _PREFIX + "metrics"
 BEHAVIOR = _PREFIX + "behavior"
 CURRENT_METRICS = _PREFIX + "current-metrics"
 CONDITIONS = _PREFIX + "conditions"
-#: Annotations in which autoscaling/v1 keeps fields that only v2 has; nobody else may write them.
+#: Annotations in which autoscaling/v1 keeps fields of v2; clients cannot set them.
 _ROUND_TRIP = (
     METRICS,
     BEHAVIOR,
@@ -31,28 +31,28 @@ _SCALE_DOWN: Defaults = {"selectPolicy": "Max"}
 
 
 def cpu_metric(percent: int) -> dict[str, Any]:
-    """Return the metric that aims at `percent` of the requested cpu."""
+    """Return the metric with a target utilization of `percent` of the requested cpu."""
     target = {"type": "Utilization", "averageUtilization": percent}
     return {"type": "Resource", "resource": {"name": "cpu", "target": target}}
 
 
 def without_round_trip_annotations(metadata: dict[str, Any]) -> dict[str, Any]:
-    """Return metadata without the annotations that stand for fields of another version."""
+    """Return metadata without the annotations that hold fields of another version."""
     annotations = metadata.get("annotations")
     if not annotations or not any(name in annotations for name in _ROUND_TRIP):
         return metadata
-    left = {name: text for name, text in annotations.items() if name not in _ROUND_TRIP}
+    remaining = {name: text for name, text in annotations.items() if name not in _ROUND_TRIP}
     others = {name: value for name, value in metadata.items() if name != "annotations"}
-    return {**others, "annotations": left} if left else others
+    return {**others, "annotations": remaining} if remaining else others
 
 
 def set_autoscaler_v1_defaults(obj: dict[str, Any]) -> None:
-    """A lower bound of one replica, where none is set."""
+    """Set the default minReplicas."""
     fill_absent(ensure_struct(obj, "spec"), _REPLICAS)
 
 
 def set_autoscaler_v2_defaults(obj: dict[str, Any]) -> None:
-    """At least one replica, 80 % of the cpu, and rules both ways if any are given."""
+    """Set the defaults of minReplicas, metrics and scaling rules."""
     spec = ensure_struct(obj, "spec")
     fill_absent(spec, _REPLICAS)
     if not spec.get("metrics"):

@@ -1,4 +1,4 @@
-"""Autoscalers and scales, aspect by aspect."""
+"""The kinds of the group autoscaling."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from batkube.api.groups.autoscaling import columns, defaults, validation
 from batkube.api.groups.kind_model.kind import Kind
 from batkube.api.groups.kind_model.strategy import PROTECTED_FIELDS, Strategy
 
-#: What is special about each kind, by its name in the store.
+#: The kinds with special behaviour, by storage name.
 KINDS: Mapping[str, Kind] = {
     "horizontalpodautoscalers.autoscaling": Kind(
         defaults={"v1": defaults.set_autoscaler_v1_defaults, "v2": defaults.set_autoscaler_v2_defaults},

@@ -1,8 +1,9 @@
-"""The metrics of autoscalers, between autoscaling/v2 and the JSON that v1 keeps in annotations.
+"""Conversion of autoscaler metrics between autoscaling/v2 and the JSON in v1's annotations.
 
-Version 2 has a metric, what it is about and a target; in version 1 all of it lies side by side. Kubernetes:
-pkg/apis/autoscaling/v1/conversion.go. The tables say which field of v2 is which of v1, in the order in which Go writes
-those of v1, since the text is compared.
+Version 2 nests a metric's identifier, object and target; in version 1 all fields are flat. The tables map v2 fields to
+v1 fields, in the order in which Go writes those of v1, since the resulting text is compared.
+
+Kubernetes: pkg/apis/autoscaling/v1/conversion.go.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ Source = dict[str, Any]
 
 
 class _MetricField(NamedTuple):
-    """One field of a metric's source, where each version has it."""
+    """A field of a metric source, in both versions."""
 
     v1: str
-    #: The way to it in v2.
+    #: Its path in v2.
     v2: str
-    #: What stands for it where it is not given; None: nothing does.
+    #: Its zero value if it is not set; None if the field is omitted.
     zero: str | None = None
 
 
@@ -30,7 +31,7 @@ _RESOURCE = _MetricField("name", "name", "")
 _CONTAINER = _MetricField("container", "container")
 
 _Table = Mapping[str, Sequence[_MetricField]]
-#: By the field of a metric that its type names, in the order in which Go writes them.
+#: By the field that holds the metric, in the order in which Go writes them.
 _SPEC: _Table = {
     "object": (
         _OBJECT,
@@ -84,12 +85,12 @@ _STATUS: _Table = {
 
 
 def metric_to_v1(metric: Source) -> Source:
-    """Return the metric of a specification as v1 keeps it."""
+    """Convert a metric in a spec to v1."""
     return _convert_source(metric, _SPEC, _to_v1)
 
 
 def metric_from_v1(metric: Source) -> Source:
-    """Return the metric of a specification that v1 kept."""
+    """Convert a metric in a spec from v1."""
     converted = _convert_source(metric, _SPEC, _from_v1)
     for name in _SPEC:
         if name in converted:
@@ -99,12 +100,12 @@ def metric_from_v1(metric: Source) -> Source:
 
 
 def status_to_v1(metric: Source) -> Source:
-    """Return the metric of a status as v1 keeps it."""
+    """Convert a metric in a status to v1."""
     return _convert_source(metric, _STATUS, _to_v1)
 
 
 def status_from_v1(metric: Source) -> Source:
-    """Return the metric of a status that v1 kept."""
+    """Convert a metric in a status from v1."""
     return _convert_source(metric, _STATUS, _from_v1)
 
 
@@ -140,7 +141,7 @@ def _from_v1(source: Source, fields: Sequence[_MetricField]) -> Source:
 
 
 def _target_type(name: str, target: Source) -> str:
-    """Return the type of a target that v1 does not tell: the one whose field is there."""
+    """Return the type of a target, which v1 does not have, by the field that is set."""
     if name == "object":
         return "AverageValue" if "averageValue" in target else "Value"
     if "averageUtilization" in target:
@@ -149,7 +150,7 @@ def _target_type(name: str, target: Source) -> str:
 
 
 def _object_reference(value: Source | None) -> Source:
-    """Return what an object metric is about; its version is left out where there is none."""
+    """Return the reference of an object metric; apiVersion is omitted if it is not set."""
     return {
         name: (value or {}).get(name, "")
         for name in ("kind", "name", "apiVersion")
@@ -158,7 +159,7 @@ def _object_reference(value: Source | None) -> Source:
 
 
 def _sort_selector(selector: Source) -> Source:
-    """Return a selector with its labels in the order in which Go writes a map."""
+    """Return a selector whose labels are sorted, as Go writes a map."""
     labels, expressions = selector.get("matchLabels"), selector.get("matchExpressions")
-    given = {"matchLabels": dict(sorted(labels.items())) if labels else None, "matchExpressions": expressions}
-    return {name: value for name, value in given.items() if value is not None}
+    fields = {"matchLabels": dict(sorted(labels.items())) if labels else None, "matchExpressions": expressions}
+    return {name: value for name, value in fields.items() if value is not None}

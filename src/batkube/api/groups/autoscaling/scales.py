@@ -1,4 +1,4 @@
-"""The scale sub-resource: the replicas of any workload in one form (autoscaling/v1 Scale)."""
+"""The scale subresource: the replicas of any workload in a uniform form (autoscaling/v1 Scale)."""
 
 from __future__ import annotations
 
@@ -26,28 +26,28 @@ def _make_scale(value: KubeObject, spec: KubeObject, status: KubeObject) -> Kube
 
 
 def _with_client_version(value: KubeObject, scale: KubeObject) -> KubeObject:
-    """Return the object with the version that the client knew, if it told one."""
+    """Return the object with the resourceVersion of the client's Scale, if it has one."""
     meta = {**value["metadata"], "resourceVersion": scale.get("metadata", {}).get("resourceVersion", "")}
     return {**value, "metadata": meta}
 
 
 class ScaleConverter:
-    """The scale of a built-in kind: its replicas are where all workloads have them."""
+    """Converts objects of built-in kinds, which all have their replicas at the same path, from and to Scales."""
 
     def __init__(self, resource: Resource) -> None:
         self._resource = resource
 
     def to_scale(self, value: KubeObject) -> KubeObject:
         """Return the Scale of an object."""
-        wanted = value.get("spec", {}).get("replicas", 0)
+        replicas = value.get("spec", {}).get("replicas", 0)
         status: KubeObject = {"replicas": value.get("status", {}).get("replicas", 0)}
         selector = self._selector(value.get("spec", {}).get("selector"))
         if selector:
             status["selector"] = selector
-        return _make_scale(value, {"replicas": wanted} if wanted else {}, status)
+        return _make_scale(value, {"replicas": replicas} if replicas else {}, status)
 
     def to_scale_for_update(self, value: KubeObject) -> KubeObject:
-        """Return the Scale that a write starts from."""
+        """Return the Scale that an update or patch starts from."""
         return self.to_scale(value)
 
     def _selector(self, selector: KubeObject | None) -> str:
@@ -65,7 +65,7 @@ class ScaleConverter:
 
 
 class ScalePaths(msgspec.Struct, frozen=True):
-    """Where a custom kind keeps its replicas, as its definition says."""
+    """The paths of a custom kind's replicas, from its definition."""
 
     spec_replicas: tuple[str, ...]
     status_replicas: tuple[str, ...]
@@ -73,31 +73,31 @@ class ScalePaths(msgspec.Struct, frozen=True):
 
 
 class CustomScaleConverter(ScaleConverter):
-    """The scale of a custom kind."""
+    """Converts objects of a custom kind from and to Scales."""
 
     def __init__(self, paths: ScalePaths) -> None:
         self._paths = paths
 
     def to_scale(self, value: KubeObject) -> KubeObject:
         """Return the Scale of an object."""
-        wanted = _value_at(value, self._paths.spec_replicas)
-        if not isinstance(wanted, int):
+        replicas = _value_at(value, self._paths.spec_replicas)
+        if not isinstance(replicas, int):
             path = ".".join(self._paths.spec_replicas)
             problem = f'the spec replicas field ".{path}" does not exist'
             raise statuses.internal(problem)
-        return self._scale_of(value, wanted)
+        return self._scale_of(value, replicas)
 
     def to_scale_for_update(self, value: KubeObject) -> KubeObject:
-        """Return the Scale that a write starts from: an object that says nothing of replicas has none."""
-        wanted = _value_at(value, self._paths.spec_replicas)
-        return self._scale_of(value, wanted if isinstance(wanted, int) else 0)
+        """Return the Scale that an update or patch starts from; missing replicas count as 0."""
+        replicas = _value_at(value, self._paths.spec_replicas)
+        return self._scale_of(value, replicas if isinstance(replicas, int) else 0)
 
-    def _scale_of(self, value: KubeObject, wanted: int) -> KubeObject:
+    def _scale_of(self, value: KubeObject, replicas: int) -> KubeObject:
         status: KubeObject = {"replicas": _value_at(value, self._paths.status_replicas) or 0}
         selector = _value_at(value, self._paths.selector) if self._paths.selector else None
         if isinstance(selector, str) and selector:
             status["selector"] = selector
-        return _make_scale(value, {"replicas": wanted} if wanted else {}, status)
+        return _make_scale(value, {"replicas": replicas} if replicas else {}, status)
 
     def apply_scale(self, value: KubeObject, scale: KubeObject) -> KubeObject:
         """Return the object with the replicas of a Scale."""

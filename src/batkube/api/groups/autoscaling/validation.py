@@ -1,4 +1,4 @@
-"""Horizontal pod autoscalers (Kubernetes: pkg/apis/autoscaling/validation)."""
+"""Validation of HorizontalPodAutoscalers (Kubernetes: pkg/apis/autoscaling/validation)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from batkube.api.validation.problems import Problems
 from batkube.api.validation.quantities import check_container_resource, quantity
 from batkube.api.validation.rules import Object, ValidationRules, validate_metadata_update
 
-#: Each type of metric and the field that holds it; in the order in which fields are checked.
+#: The field that holds each type of metric, in the order of the checks.
 _METRICS = {
     "Object": "object",
     "External": "external",

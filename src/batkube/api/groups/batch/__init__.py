@@ -1,1 +1,1 @@
-"""Jobs and cron jobs."""
+"""Jobs and CronJobs."""

@@ -1,4 +1,4 @@
-"""What `kubectl get` prints of jobs and cron jobs (Kubernetes: pkg/printers/internalversion/printers.go)."""
+"""Cells of Jobs and CronJobs (Kubernetes: pkg/printers/internalversion/printers.go)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from batkube.api.printing.cell_texts import NONE, container_cells, format_bool, 
 from batkube.cluster.store import KubeObject
 from batkube.kernel.instants import Instant
 
-#: The words of a job's status, the first condition that holds wins; a deletion comes between the two groups.
+#: The texts for a job's status: the first condition that is true wins; a deletion ranks between the two groups.
 _JOB_ENDS = ("Complete", "Failed")
 _JOB_STATES = ("Suspended", "FailureTarget", "SuccessCriteriaMet")
 

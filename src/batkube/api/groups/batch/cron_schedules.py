@@ -1,4 +1,4 @@
-"""Schedules and time zones of CronJobs: what Kubernetes asks of them beyond their syntax.
+"""Validation of CronJob schedules and time zones beyond their syntax.
 
 Kubernetes: pkg/apis/batch/validation, validateScheduleFormat and validateTimeZone.
 """
@@ -15,7 +15,7 @@ _is_zone_part = re.compile(r"[A-Za-z.\-_0-9+]{1,14}").fullmatch
 
 
 def check_schedule(text: str, path: str, problems: Problems, zone: str | None, old: str | None) -> None:
-    """Check a schedule; only one that named a time zone before may go on doing so."""
+    """Check a schedule; only a schedule that had a time zone before may keep one."""
     if not text:
         problems.required(path)
         return

@@ -1,4 +1,4 @@
-"""Defaults of jobs and cron jobs. Kubernetes: pkg/apis/batch/v1/defaults.go."""
+"""Defaults of Jobs and CronJobs. Kubernetes: pkg/apis/batch/v1/defaults.go."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from batkube.api.groups.kind_model.defaults import Defaults, ensure_struct, fill
 _JOB: Defaults = {"parallelism": 1, "completionMode": "NonIndexed", "suspend": False, "manualSelector": False}
 _CRON_JOB: Defaults = {"suspend": False, "successfulJobsHistoryLimit": 3, "failedJobsHistoryLimit": 1}
 _BACKOFF_LIMIT = 6
-#: Of a job that counts failures for each index: no limit for the job as a whole.
+#: The backoffLimit of a job with backoffLimitPerIndex: unlimited for the job as a whole.
 _NO_BACKOFF_LIMIT = 2**31 - 1
 
 
 def set_job_defaults(obj: dict[str, Any]) -> None:
-    """One pod, tried seven times; a job is labelled as its pods are.
+    """Set the defaults of completions, parallelism and backoffLimit, and of labels (the template's).
 
-    The labels are one and the same map in both, as in the real server: those that the strategy adds show in both.
+    As in kube-apiserver, the job and its template then share one map of labels: labels that the strategy adds to the
+    template appear in both.
     """
     spec = ensure_struct(obj, "spec")
     if spec.get("completions") is None and spec.get("parallelism") is None:
@@ -36,7 +37,7 @@ def set_job_defaults(obj: dict[str, Any]) -> None:
 
 
 def set_cron_job_defaults(obj: dict[str, Any]) -> None:
-    """Runs may overlap; a few finished jobs are kept."""
+    """Set the defaults of concurrency policy and history limits."""
     spec = ensure_struct(obj, "spec")
     fill_empty(spec, {"concurrencyPolicy": "Allow"})
     fill_absent(spec, _CRON_JOB)

@@ -1,4 +1,4 @@
-"""When a job counts as failed or as done before all of its pods are.
+"""Validation of a Job's pod failure policy and success policy.
 
 Kubernetes: pkg/apis/batch/validation (validatePodFailurePolicy, validateSuccessPolicy, validateIndexesFormat).
 """
@@ -22,11 +22,11 @@ _is_integer = re.compile(r"[+-]?[0-9]+").fullmatch
 
 
 class BadIndexes(ValueError):
-    """The text is no list of completion indexes; says why."""
+    """The text is not a list of completion indexes; the message says why."""
 
 
 def check_failure_policy(policy: Mapping[str, Any], spec: Mapping[str, Any], path: str, problems: Problems) -> None:
-    """Check what the failure of a pod means for its job."""
+    """Check a pod failure policy."""
     rules = policy.get("rules") or ()
     if len(rules) > 20:
         problems.too_many(f"{path}.rules", len(rules), 20)
@@ -46,9 +46,9 @@ def check_failure_policy(policy: Mapping[str, Any], spec: Mapping[str, Any], pat
             problems.invalid(at, OMITTED, "specifying one of OnExitCodes and OnPodConditions is required")
 
 
-def _go_quoted_list(words: tuple[str, ...]) -> str:
-    """Write words as Go prints a quoted list."""
-    return "valid values: [" + " ".join(go_quote(word) for word in words) + "]"
+def _go_quoted_list(names: tuple[str, ...]) -> str:
+    """Format strings as Go prints a quoted list."""
+    return "valid values: [" + " ".join(go_quote(word) for word in names) + "]"
 
 
 def _check_action(action: str, spec: Mapping[str, Any], path: str, problems: Problems) -> None:
@@ -93,12 +93,12 @@ def _check_exit_codes(codes: Mapping[str, Any], names: set[str], path: str, prob
         if value in seen:
             problems.duplicate(f"{path}.values[{index}]", value)
         seen.add(value)
-    if any(one > next_one for one, next_one in itertools.pairwise(values)):
+    if any(current > following for current, following in itertools.pairwise(values)):
         problems.invalid(f"{path}.values", values, "must be ordered")
 
 
 def check_success_policy(policy: Mapping[str, Any], completions: int, path: str, problems: Problems) -> None:
-    """Check which pods' success is enough."""
+    """Check a success policy."""
     rules = policy.get("rules") or ()
     if not rules:
         detail = "at least one rules must be specified when the successPolicy is specified"
@@ -128,12 +128,12 @@ def _check_success_rule(rule: Mapping[str, Any], completions: int, path: str, pr
             detail = f"must be less than or equal to {completions} (the number of specified completions)"
             problems.invalid(at, count, detail)
         if indexes is not None and count > total:
-            what = "the number of indexes in the specified succeededIndexes field"
-            problems.invalid(at, count, f"must be less than or equal to {total} ({what})")
+            limit_text = "the number of indexes in the specified succeededIndexes field"
+            problems.invalid(at, count, f"must be less than or equal to {total} ({limit_text})")
 
 
 def parse_indexes(text: str, completions: int) -> list[tuple[int, int]]:
-    """Return the intervals of a text such as `1,3-5`; raises BadIndexes."""
+    """Parse a list of index intervals such as `1,3-5`; raises BadIndexes."""
     intervals: list[tuple[int, int]] = []
     for part in text.split(",") if text else ():
         first, last = parse_interval(part, completions)
@@ -144,7 +144,7 @@ def parse_indexes(text: str, completions: int) -> list[tuple[int, int]]:
 
 
 def parse_interval(text: str, completions: int) -> tuple[int, int]:
-    """Return the first and last index of an interval; raises BadIndexes."""
+    """Parse an interval to its first and last index; raises BadIndexes."""
     parts = text.split("-")
     if len(parts) > 2:
         rule = "the requirement that an index interval can have at most two parts separated by '-'"

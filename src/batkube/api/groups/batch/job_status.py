@@ -1,6 +1,8 @@
-"""The status of a job: whoever counts its pods must not contradict himself.
+"""Validation of a Job's status: the counts and conditions must be consistent.
 
-Every rule looks only at a status that changed in what the rule is about, so that an old status never blocks a new one.
+Each rule checks a status only if the fields that it concerns have changed, so that an inconsistent old status never
+blocks an update.
+
 Kubernetes: pkg/apis/batch/validation (validateJobStatus, ValidateJobStatusUpdate) and pkg/registry/batch/job
 (getStatusValidationOptions, with the gate JobManagedBy on).
 """
@@ -20,7 +22,7 @@ _CONDITIONS = "status.conditions"
 
 
 class _Conditions:
-    """Which of a job's conditions are true."""
+    """The conditions of a job that are True."""
 
     def __init__(self, status: Status) -> None:
         true = {c.get("type") for c in status.get("conditions") or () if c.get("status") == "True"}
@@ -33,7 +35,7 @@ class _Conditions:
 
 
 class _StatusUpdate:
-    """A job before and after its status was written."""
+    """A job before and after a status update."""
 
     def __init__(self, new: Object, old: Object) -> None:
         self.spec: Status = new.get("spec", {})
@@ -42,11 +44,11 @@ class _StatusUpdate:
         self.conditions, self.old_conditions = _Conditions(self.status), _Conditions(self.old_status)
 
     def fields_changed(self, *fields: str) -> bool:
-        """Say whether one of these fields of the status is another."""
+        """Return whether one of these status fields has changed."""
         return any(self.status.get(field) != self.old_status.get(field) for field in fields)
 
     def conditions_changed(self, *conditions: str) -> bool:
-        """Say whether one of these conditions is another."""
+        """Return whether one of these conditions has changed."""
         return any(getattr(self.conditions, name) != getattr(self.old_conditions, name) for name in conditions)
 
 

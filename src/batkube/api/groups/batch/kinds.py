@@ -1,4 +1,4 @@
-"""Jobs and cron jobs, aspect by aspect."""
+"""The kinds of the group batch."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from batkube.api.groups.core.pods.strategy import prepare_workload_template
 from batkube.api.groups.kind_model.kind import Kind
 from batkube.api.groups.kind_model.strategy import ORPHANING_WORKLOAD, WORKLOAD
 
-#: What is special about each kind, by its name in the store.
+#: The kinds with special behaviour, by storage name.
 KINDS: Mapping[str, Kind] = {
     "cronjobs.batch": Kind(
         defaults={"v1": defaults.set_cron_job_defaults},

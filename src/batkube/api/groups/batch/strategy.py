@@ -1,4 +1,4 @@
-"""Strategies of jobs and cron jobs. Kubernetes: pkg/registry/batch."""
+"""Strategies of Jobs and CronJobs. Kubernetes: pkg/registry/batch."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ _JOB_UID_LABELS = ("controller-uid", "batch.kubernetes.io/controller-uid")
 
 
 def prepare_cron_job(cron_job: dict[str, Any], *_rest: object) -> None:
-    """Nor does the template inside a CronJob's template of Jobs."""
+    """Drop the fields of disabled features from the pod template in a CronJob's job template."""
     job = (cron_job.get("spec") or {}).get("jobTemplate") or {}
     drop_disabled_template_fields((job.get("spec") or {}).get("template"))
 
 
 def prepare_job_create(job: dict[str, Any], _context: StrategyContext) -> None:
-    """Label the pods of a job so that its selector finds them and no others.
+    """Label the pods of a job so that its selector matches exactly them.
 
-    Without labels of its own the job is labelled as its pods are: the real server fills defaults in again when it reads
-    the object back. Its template's labels, and with them those filled in before, are one map there.
+    A job without labels gets those of its template: kube-apiserver defaults the object again when it decodes it from
+    storage. If the labels were defaulted before, job and template share one map.
     """
     prepare_workload_template(job)
     spec, metadata = job["spec"], job["metadata"]
     template = spec.setdefault("template", {}).setdefault("metadata", {})
     labels = template.get("labels") or {}
     if not spec.get("manualSelector"):
-        # With a name to be generated the object is copied for another try, and with it the map.
+        # With generateName, kube-apiserver copies the object before each attempt, and thereby the map.
         shared = metadata.get("labels") is labels and not metadata.get("generateName")
         uid = metadata.get("uid", "")
         added = {**dict.fromkeys(_JOB_NAME_LABELS, metadata.get("name", "")), **dict.fromkeys(_JOB_UID_LABELS, uid)}
@@ -41,7 +41,7 @@ def prepare_job_create(job: dict[str, Any], _context: StrategyContext) -> None:
 
 
 def copy_template_labels(job: dict[str, Any], _old: object = None, _context: StrategyContext | None = None) -> None:
-    """Label a job without labels of its own as its pods are."""
+    """Label a job without labels like its template."""
     labels = (job["spec"].get("template", {}).get("metadata") or {}).get("labels")
     if labels and not job["metadata"].get("labels"):
         job["metadata"]["labels"] = labels

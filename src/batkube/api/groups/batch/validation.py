@@ -1,4 +1,4 @@
-"""Jobs and cron jobs (Kubernetes: pkg/apis/batch/validation)."""
+"""Validation of Jobs and CronJobs (Kubernetes: pkg/apis/batch/validation)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _LABELS = ("batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name")
 _MANY_COMPLETIONS = 100_000
 _FAILURES_MAX_FOR_MANY = 10_000
 _CONCURRENCY = ("Allow", "Forbid", "Replace")
-#: What cannot change, in the order of the checks, with the Go type that messages show.
+#: The immutable fields in the order of the checks, with the Go types of messages.
 _IMMUTABLE_FIELDS = (
     ("completionMode", "*string"),
     ("podFailurePolicy", "*batch.PodFailurePolicy"),
@@ -57,7 +57,7 @@ def _validate_job_create(job: Object, problems: Problems, *, prefixed: bool = Tr
 def _check_generated_selector(
     meta: Mapping[str, Any], spec: Mapping[str, Any], problems: Problems, prefixed: bool
 ) -> None:
-    """Check that the server's own selector and labels are there and nobody touched them."""
+    """Check that the generated selector and labels are present and unmodified."""
     labels = spec.get("template", {}).get("metadata", {}).get("labels") or {}
     identity = (meta.get("uid", ""), meta.get("name", ""))
     expected: dict[str, str] = {}
@@ -125,8 +125,8 @@ def _check_indexed(spec: Mapping[str, Any], path: str, problems: Problems) -> No
     if completions is None or completions <= _MANY_COMPLETIONS or spec.get("backoffLimitPerIndex") is None:
         return
     detail = (
-        f"must be less than or equal to {_FAILURES_MAX_FOR_MANY} when completions are above {_MANY_COMPLETIONS} and used with backoff "
-        "limit per index"
+        f"must be less than or equal to {_FAILURES_MAX_FOR_MANY} when completions are above {_MANY_COMPLETIONS} "
+        "and used with backoff limit per index"
     )
     if failed is None:
         problems.required(
@@ -197,13 +197,13 @@ def _check_template_change(spec: Mapping[str, Any], old: Object, problems: Probl
 
 
 def _with_mutable_scheduling(template: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the old template with what may change in a suspended job that never ran: where its pods may run."""
+    """Return the old template with the new scheduling directives, mutable in a suspended job without startTime."""
     now, then = template.get("spec", {}), before.get("spec", {})
     spec = {**then, **{field: now.get(field) for field in ("nodeSelector", "tolerations", "schedulingGates")}}
     affinity, earlier = now.get("affinity"), then.get("affinity")
     if affinity is not None or earlier is not None:
-        kept = {**(earlier or {}), "nodeAffinity": (affinity or {}).get("nodeAffinity")}
-        spec["affinity"] = kept if affinity is not None or any(kept.values()) else None
+        new_affinity = {**(earlier or {}), "nodeAffinity": (affinity or {}).get("nodeAffinity")}
+        spec["affinity"] = new_affinity if affinity is not None or any(new_affinity.values()) else None
     meta = {**before.get("metadata", {})}
     for field in ("labels", "annotations"):
         meta[field] = template.get("metadata", {}).get(field)
@@ -211,7 +211,7 @@ def _with_mutable_scheduling(template: Mapping[str, Any], before: Mapping[str, A
 
 
 def _without_nulls(value: Any) -> Any:  # noqa: ANN401 - any JSON
-    """Return the object without nulls, which mean the same as nothing."""
+    """Return the object without nulls, which are equivalent to unset fields."""
     if not isinstance(value, Mapping):
         return value
     return {key: _without_nulls(inner) for key, inner in value.items() if inner is not None}
@@ -248,7 +248,7 @@ def _validate_cron_job_create(value: Object, problems: Problems) -> None:
     meta = value["metadata"]
     check_built_in_metadata(meta, subdomain_name, True, problems)
     _check_cron_spec(value.get("spec", {}), None, problems)
-    # The controller adds a dash and ten digits to name a job, which must have at most 63 characters.
+    # The controller appends a dash and ten digits to name a job, whose name has at most 63 characters.
     if byte_length(meta.get("name", "")) > 52:
         problems.invalid("metadata.name", meta["name"], "must be no more than 52 characters")
 

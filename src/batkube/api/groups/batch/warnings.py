@@ -1,11 +1,11 @@
-"""Warnings about jobs and cron jobs. Kubernetes: pkg/registry/batch."""
+"""Warnings about Jobs and CronJobs. Kubernetes: pkg/registry/batch."""
 
 from __future__ import annotations
 
 from batkube.api.groups.apps.warnings import name_warnings
 from batkube.api.groups.core.pods.warnings import Value, is_generation_changed, pod_template_spec_warnings
 
-#: From how many completions and how much parallelism on an indexed job cannot remember every failed index.
+#: Above this number of completions and parallelism, an indexed job may lose failed indexes.
 _MANY_COMPLETIONS = 100_000
 _MUCH_PARALLELISM = 10_000
 _MANY_INDEXES = (
@@ -28,22 +28,22 @@ def _job_spec_warnings(path: str, spec: Value) -> list[str]:
 
 
 def job_warnings(value: Value) -> list[str]:
-    """Warn of a new job and its pods."""
+    """Return the warnings about a new job and its pod template."""
     return name_warnings(value) + _job_spec_warnings("spec", value["spec"])
 
 
 def job_update_warnings(value: Value, old: Value) -> list[str]:
-    """Warn of a changed job."""
+    """Return the warnings about an updated job."""
     return _job_spec_warnings("spec", value["spec"]) if is_generation_changed(value, old) else []
 
 
 def cron_job_warnings(value: Value) -> list[str]:
-    """Warn of a new cron job and its jobs."""
+    """Return the warnings about a new CronJob and its job template."""
     return name_warnings(value) + _job_spec_warnings(_CRON_TEMPLATE, value["spec"]["jobTemplate"].get("spec") or {})
 
 
 def cron_job_update_warnings(value: Value, old: Value) -> list[str]:
-    """Warn of a changed cron job; one that had a time zone in its schedule may keep it."""
+    """Return the warnings about an updated CronJob; an old schedule may keep its time zone."""
     warnings = []
     if is_generation_changed(value, old):
         warnings = _job_spec_warnings(_CRON_TEMPLATE, value["spec"]["jobTemplate"].get("spec") or {})

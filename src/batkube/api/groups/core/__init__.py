@@ -1,1 +1,1 @@
-"""The core group: pods, services, volumes, nodes, namespaces and the small kinds around them."""
+"""The core group: pods, services, volumes, nodes, namespaces and smaller kinds."""

@@ -1,4 +1,4 @@
-"""Component statuses, which are printed and otherwise left alone."""
+"""ComponentStatuses, which have columns and no other special behaviour."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def component_status_cells(value: KubeObject, now: Instant) -> list[Any]:
     return [name, "Unknown", "", ""]
 
 
-#: What is special about each kind, by its name in the store.
+#: The kinds with special behaviour, by storage name.
 KINDS: Mapping[str, Kind] = {
     "componentstatuses": Kind(
         cells=component_status_cells,

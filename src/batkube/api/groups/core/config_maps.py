@@ -1,4 +1,4 @@
-"""Config maps, and what they share with secrets: a size, and that one may be frozen.
+"""ConfigMaps, with the size limit and immutability that Secrets share.
 
 Kubernetes: pkg/apis/core and pkg/registry/core/configmap.
 """
@@ -21,11 +21,11 @@ SIZE_LIMIT = 1024 * 1024
 _IMMUTABLE_SET = "field is immutable when `immutable` is set"
 
 
-# Checks
+# Validation
 
 
 def check_immutable_data(new: Object, old: Object, fields: tuple[str, ...], problems: Problems) -> None:
-    """Check that an object which was declared immutable stays so and as it is."""
+    """Check that an immutable object stays immutable and keeps its data."""
     if old.get("immutable"):
         if not new.get("immutable"):
             problems.forbidden("immutable", _IMMUTABLE_SET)
@@ -35,7 +35,7 @@ def check_immutable_data(new: Object, old: Object, fields: tuple[str, ...], prob
 
 
 def decoded_size(text: str) -> int:
-    """Return how many bytes a base64 text stands for."""
+    """Return the size of decoded base64."""
     return len(text) // 4 * 3 - text[-2:].count("=")
 
 
@@ -70,7 +70,7 @@ def config_map_cells(value: KubeObject, now: Instant) -> list[Any]:
     return [value["metadata"].get("name", ""), size, age(value, now)]
 
 
-#: What is special about each kind, by its name in the store.
+#: The kinds with special behaviour, by storage name.
 KINDS: Mapping[str, Kind] = {
     "configmaps": Kind(
         rules=ValidationRules(_validate_config_map, _validate_config_map_update),

@@ -1,4 +1,4 @@
-"""Labels of nodes that Kubernetes has renamed, wherever something selects nodes by them.
+"""Warnings about deprecated node labels in selectors.
 
 Kubernetes: pkg/api/node/util.go.
 """
@@ -23,7 +23,7 @@ DEPRECATED_LABELS = {
 
 
 def node_label_warnings(path: str, holder: Mapping[str, Any], *, values: bool = False) -> list[str]:
-    """Return what is to be said of the matchExpressions of a selector; of their `values` too, where nobody checks."""
+    """Return the warnings about a selector's matchExpressions; with `values`, check the values, too."""
     warnings = []
     for index, expression in enumerate(holder.get("matchExpressions") or ()):
         place, key = f"{path}.matchExpressions[{index}]", expression.get("key", "")
@@ -36,5 +36,5 @@ def node_label_warnings(path: str, holder: Mapping[str, Any], *, values: bool = 
 
 
 def node_selector_term_warnings(path: str, terms: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Return what is to be said of the terms of a node selector."""
+    """Return the warnings about the terms of a node selector."""
     return [warning for index, term in enumerate(terms) for warning in node_label_warnings(f"{path}[{index}]", term)]

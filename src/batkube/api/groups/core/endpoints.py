@@ -20,7 +20,7 @@ from batkube.cluster.store import KubeObject
 from batkube.kernel.instants import Instant
 
 _PROTOCOLS = ("SCTP", "TCP", "UDP")
-#: Controllers that are known to write addresses properly.
+#: Controllers known to write addresses in canonical form.
 _MANAGED_BY = {"endpoints.kubernetes.io/managed-by": ("endpoint-controller",)}
 
 
@@ -28,13 +28,13 @@ _MANAGED_BY = {"endpoints.kubernetes.io/managed-by": ("endpoint-controller",)}
 
 
 def set_endpoints_defaults(obj: dict[str, Any]) -> None:
-    """TCP for every port without a protocol."""
+    """Set the protocol TCP of ports without one."""
     for subset in list_items(obj, "subsets"):
         for port in list_items(subset, "ports"):
             fill_empty(port, TCP)
 
 
-# Checks
+# Validation
 
 
 def _check_subsets(subsets: Sequence[Mapping[str, Any]], problems: Problems) -> None:
@@ -69,7 +69,7 @@ def _check_port(port: Mapping[str, Any], needs_name: bool, path: str, problems: 
 
 
 def check_protocol(port: Mapping[str, Any], path: str, problems: Problems) -> None:
-    """Check the protocol of a port of endpoints or of a slice of them."""
+    """Check the protocol of a port in Endpoints or an EndpointSlice."""
     if (protocol := port.get("protocol")) is None:
         problems.required(f"{path}.protocol")
     elif protocol not in _PROTOCOLS:
@@ -115,13 +115,13 @@ def _host_port(host: str, port: int) -> str:
 
 
 def is_managed_by(value: Mapping[str, Any], managers: Mapping[str, tuple[str, ...]]) -> bool:
-    """Return whether a controller made the object, as its labels tell; what those write nobody is warned of."""
+    """Return whether a controller manages the object, by its labels; such objects get no warnings."""
     labels = value["metadata"].get("labels") or {}
     return any(labels.get(label) in names for label, names in managers.items())
 
 
 def endpoints_warnings(endpoints: Mapping[str, Any]) -> list[str]:
-    """Warn of addresses in a form that will be refused one day."""
+    """Return the warnings about addresses in a format that will become invalid."""
     if is_managed_by(endpoints, _MANAGED_BY):
         return []
     return [
@@ -133,7 +133,7 @@ def endpoints_warnings(endpoints: Mapping[str, Any]) -> list[str]:
     ]
 
 
-#: What is special about each kind, by its name in the store.
+#: The kinds with special behaviour, by storage name.
 KINDS: Mapping[str, Kind] = {
     "endpoints": Kind(
         defaults={"v1": set_endpoints_defaults},

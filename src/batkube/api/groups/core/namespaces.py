@@ -1,4 +1,4 @@
-"""Namespaces: their phase, their finalizers and the label that names them.
+"""Namespaces: their phase, finalizers and name label.
 
 Kubernetes: pkg/apis/core and pkg/registry/core/namespace.
 """
@@ -27,7 +27,7 @@ _METADATA_NAME = "kubernetes.io/metadata.name"
 
 
 def set_namespace_defaults(obj: dict[str, Any]) -> None:
-    """The phase, and the label by which selectors name a namespace; one without a name yet gets it later."""
+    """Set the phase and the label kubernetes.io/metadata.name; without a name yet, the label follows later."""
     name = (obj.get("metadata") or {}).get("name")
     if name:
         ensure_struct(obj["metadata"], "labels")[_METADATA_NAME] = name
@@ -38,7 +38,7 @@ def set_namespace_defaults(obj: dict[str, Any]) -> None:
 
 
 def prepare_namespace_create(namespace: dict[str, Any], _context: StrategyContext) -> None:
-    """A new namespace is active, and stays until its content is gone."""
+    """Set the phase Active and the finalizer that keeps a namespace until its content is deleted."""
     name = namespace["metadata"].get("name", "")
     labels = namespace["metadata"].setdefault("labels", {})
     labels[_METADATA_NAME] = name
@@ -50,12 +50,12 @@ def prepare_namespace_create(namespace: dict[str, Any], _context: StrategyContex
 
 
 def prepare_namespace_update(namespace: dict[str, Any], _old: dict[str, Any], _context: StrategyContext) -> None:
-    """The label by which selectors name a namespace stays."""
+    """Set the label kubernetes.io/metadata.name again if a client removed it."""
     metadata = namespace["metadata"]
     metadata["labels"] = {**(metadata.get("labels") or {}), _METADATA_NAME: metadata.get("name", "")}
 
 
-# Checks
+# Validation
 
 
 def _validate_namespace(value: Object, problems: Problems) -> None:
@@ -93,7 +93,7 @@ def namespace_cells(value: KubeObject, now: Instant) -> list[Any]:
     return [value["metadata"].get("name", ""), value.get("status", {}).get("phase", ""), age(value, now)]
 
 
-#: What is special about each kind, by its name in the store.
+#: The kinds with special behaviour, by storage name.
 KINDS: Mapping[str, Kind] = {
     "namespaces": Kind(
         defaults={"v1": set_namespace_defaults},

@@ -1,4 +1,4 @@
-"""Node selectors: which nodes a pod, a volume or a device is for.
+"""Validation of node selectors, of pods, volumes and devices.
 
 Kubernetes: pkg/apis/core/validation (ValidateNodeSelector).
 """
@@ -16,7 +16,7 @@ _NOT_AN_OPERATOR = "not a valid selector operator"
 
 
 def check_node_selector(selector: Mapping[str, Any], path: str, problems: Problems) -> None:
-    """Check terms of which a node must satisfy one."""
+    """Check a node selector, whose terms are alternatives."""
     terms = selector.get("nodeSelectorTerms")
     if not terms:
         problems.required(f"{path}.nodeSelectorTerms", "must have at least one node selector term")
@@ -26,7 +26,7 @@ def check_node_selector(selector: Mapping[str, Any], path: str, problems: Proble
 
 
 def check_node_term(term: Mapping[str, Any], path: str, problems: Problems, *, any_value: bool = False) -> None:
-    """Check a term: requirements on a node's labels and fields. Preferences may have values that are no labels."""
+    """Check a term; with `any_value`, the values need not be label values (as in preferences)."""
     for index, requirement in enumerate(term.get("matchExpressions", ())):
         _check_node_requirement(requirement, f"{path}.matchExpressions[{index}]", problems, any_value)
     for index, requirement in enumerate(term.get("matchFields", ())):

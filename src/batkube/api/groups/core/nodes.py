@@ -1,4 +1,4 @@
-"""Nodes: taints, address ranges, and what they say they have.
+"""Nodes: taints, CIDRs, capacity and status.
 
 Kubernetes: pkg/apis/core, pkg/registry/core/node and printNode of pkg/printers/internalversion/printers.go.
 """
@@ -36,7 +36,7 @@ _ROLE_LABEL = "kubernetes.io/role"
 
 
 def set_node_defaults(obj: dict[str, Any]) -> None:
-    """What can be allocated is the capacity; `podCIDR` is the first of `podCIDRs`."""
+    """Set allocatable to the capacity, and `podCIDR` to the first of `podCIDRs`."""
     status = ensure_struct(obj, "status")
     if status.get("allocatable") is None and status.get("capacity") is not None:
         status["allocatable"] = dict(status["capacity"])
@@ -53,29 +53,29 @@ def set_node_defaults(obj: dict[str, Any]) -> None:
 
 
 def prepare_node_create(node: dict[str, Any], _context: StrategyContext) -> None:
-    """Kubelets are no longer configured through the API."""
+    """Drop `configSource`: dynamic kubelet configuration was removed."""
     (node.get("spec") or {}).pop("configSource", None)
     (node.get("status") or {}).pop("config", None)
 
 
 def prepare_node_update(node: dict[str, Any], _old: dict[str, Any], _context: StrategyContext) -> None:
-    """What once configured a kubelet is dropped from a changed spec too; its status has its own way in."""
+    """Drop `configSource` from a changed spec too; the status has a subresource of its own."""
     (node.get("spec") or {}).pop("configSource", None)
 
 
 def prepare_node_status_update(node: dict[str, Any], _old: dict[str, Any], _context: StrategyContext) -> None:
-    """What a kubelet once reported of such a configuration is dropped from its status."""
+    """Drop the status of dynamic kubelet configuration."""
     (node.get("status") or {}).pop("config", None)
 
 
-# Checks
+# Validation
 
 
 def _validate_node(node: Object, problems: Problems) -> None:
     meta, spec = node["metadata"], node.get("spec", {})
     check_built_in_metadata(meta, subdomain_name, False, problems)
     _check_annotations(meta.get("annotations") or {}, problems)
-    # Kubernetes says `metadata.taints`, though they are in the spec.
+    # Kubernetes reports the path `metadata.taints`, though taints are in the spec.
     _check_taints(spec.get("taints") or (), "metadata.taints", problems)
     _check_resources(node, problems)
     swap = node.get("status", {}).get("nodeInfo", {}).get("swap") or {}
@@ -88,7 +88,7 @@ def _validate_node(node: Object, problems: Problems) -> None:
 
 
 def _check_annotations(annotations: Mapping[str, str], problems: Problems) -> None:
-    """Check taints of the time before there was a field for them."""
+    """Check the alpha annotation for taints."""
     if not (text := annotations.get(_TAINTS_ANNOTATION)):
         return
     try:
@@ -151,9 +151,9 @@ def _check_addresses(addresses: Sequence[Mapping[str, Any]], problems: Problems)
 
 
 def _check_immutable_spec(spec: Mapping[str, Any], before: Mapping[str, Any], problems: Problems) -> None:
-    """Check what a node may be given once and then keeps."""
+    """Check the fields that cannot change once they are set."""
     ranges, earlier = spec.get("podCIDRs") or [], before.get("podCIDRs") or []
-    changed = [one for one, other in zip(ranges, earlier, strict=False) if one != other]
+    changed = [cidr for cidr, old_cidr in zip(ranges, earlier, strict=False) if cidr != old_cidr]
     if earlier and len(ranges) != len(earlier):
         changed = [""]
     for _ in changed if earlier else ():
@@ -164,7 +164,7 @@ def _check_immutable_spec(spec: Mapping[str, Any], before: Mapping[str, Any], pr
 
 
 def _check_config_source(source: Mapping[str, Any], path: str, problems: Problems, *, in_status: bool) -> None:
-    """Check where a kubelet's configuration comes from, or came from."""
+    """Check the source of a kubelet's dynamic configuration."""
     config = source.get("configMap")
     if config is None:
         go_text = go_struct("core.NodeConfigSource", source)
@@ -210,8 +210,10 @@ def node_cells(node: KubeObject, now: Instant) -> list[Any]:
 
 
 def _node_status(node: KubeObject, status: Mapping[str, Any]) -> str:
-    # The last condition of a type counts, as in the map that the original builds.
-    ready = {part.get("type"): part.get("status") for part in status.get("conditions") or ()}.get("Ready")
+    # The last condition of a type counts, as in Kubernetes' map of conditions.
+    ready = {condition.get("type"): condition.get("status") for condition in status.get("conditions") or ()}.get(
+        "Ready"
+    )
     word = "Unknown" if ready is None else "Ready" if ready == "True" else "NotReady"
     return f"{word},SchedulingDisabled" if node.get("spec", {}).get("unschedulable") else word
 
@@ -225,7 +227,7 @@ def _node_roles(labels: Mapping[str, str]) -> list[str]:
 
 
 def node_warnings(node: Mapping[str, Any]) -> list[str]:
-    """Fields of nodes that nobody reads any more, and address ranges."""
+    """Return the warnings about a Node: unused fields, and formats of CIDRs."""
     spec, warnings = node.get("spec") or {}, []
     if spec.get("configSource") is not None:
         warnings.append("spec.configSource: the feature is removed")
@@ -234,7 +236,7 @@ def node_warnings(node: Mapping[str, Any]) -> list[str]:
     return warnings + cidr_list_warnings("spec.podCIDRs", spec.get("podCIDRs") or ())
 
 
-#: What is special about each kind, by its name in the store.
+#: The kinds with special behaviour, by storage name.
 KINDS: Mapping[str, Kind] = {
     "nodes": Kind(
         defaults={"v1": set_node_defaults},

@@ -1,4 +1,4 @@
-"""Resource quotas and limit ranges. Kubernetes: pkg/apis/core, pkg/registry/core/{resourcequota,limitrange}."""
+"""ResourceQuotas and LimitRanges. Kubernetes: pkg/apis/core, pkg/registry/core/{resourcequota,limitrange}."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from batkube.kernel.instants import Instant
 from batkube.kernel.quantities import Quantity
 
 _POD_RESOURCES = frozenset(["pods", "cpu", "memory", "limits.cpu", "limits.memory", "requests.cpu", "requests.memory"])
-#: Which resources each scope can restrict; others are restricted by none.
+#: The resources that each scope can restrict; other scopes apply to all resources.
 _SCOPES = {
     "Terminating": _POD_RESOURCES,
     "NotTerminating": _POD_RESOURCES,
@@ -53,7 +53,7 @@ _LIMIT_TYPES = ("Container", "PersistentVolumeClaim", "Pod")
 
 
 def set_limit_range_defaults(obj: dict[str, Any]) -> None:
-    """Limits of containers: the default is the maximum, the default request the default or the minimum."""
+    """Set container defaults: the default limit is the maximum, the default request is that limit or the minimum."""
     for item in list_items(obj.get("spec") or {}, "limits"):
         if item.get("type") == "Container":
             default = {**(item.get("max") or {}), **(item.get("default") or {})}
@@ -66,12 +66,12 @@ def set_limit_range_defaults(obj: dict[str, Any]) -> None:
 
 
 def set_resource_quota_defaults(obj: dict[str, Any]) -> None:
-    """Round amounts up to whole thousandths, the finest that are kept."""
+    """Round quantities up to thousandths, the finest precision that is stored."""
     round_resource_lists(obj.get("spec") or {}, "hard")
     round_resource_lists(obj.get("status") or {}, "hard", "used")
 
 
-# Checks
+# Validation
 
 
 def _check_hard(amounts: Mapping[str, Any] | None, path: str, problems: Problems) -> None:
@@ -102,8 +102,8 @@ def _check_scope_fits(scope: str, hard: Mapping[str, Any], path: str, value: obj
 
 
 def _check_opposites(scopes: list[str], path: str, spec: Mapping[str, Any], problems: Problems) -> None:
-    for one, other in _OPPOSITES:
-        if one in scopes and other in scopes:
+    for scope, opposite in _OPPOSITES:
+        if scope in scopes and opposite in scopes:
             problems.invalid(path, spec.get("scopes"), "conflicting scopes")
 
 
@@ -132,8 +132,8 @@ def _check_selector(selector: Mapping[str, Any], spec: Mapping[str, Any], proble
 
 
 def _check_status(value: Object, problems: Problems) -> None:
-    for part in ("hard", "used"):
-        _check_hard(value.get("status", {}).get(part), f"status.{part}", problems)
+    for section in ("hard", "used"):
+        _check_hard(value.get("status", {}).get(section), f"status.{section}", problems)
 
 
 def _validate_quota(value: Object, problems: Problems) -> None:
@@ -196,7 +196,7 @@ def _check_names(amounts: Mapping[str, Any], rule: Any, path: str, problems: Pro
         problems.all_invalid(f"{path}[{name}]", name, rule(name))
 
 
-#: Pairs that must be in this order: smaller, larger, the field blamed, the value shown, and the words.
+#: Pairs in ascending order: smaller, larger, the field of the error, the quoted value, and the message.
 _ORDER_CHECKS = (
     ("min", "max", "min", "min", "min value {0} is greater than max value {1}"),
     (
@@ -227,10 +227,10 @@ _ORDER_CHECKS = (
 
 def _check_order(name: str, texts: Mapping[str, str], path: str, problems: Problems) -> None:
     amounts = {part: quantity(text) for part, text in texts.items()}
-    for small, large, blamed, key, words in _ORDER_CHECKS:
+    for small, large, field, key, message in _ORDER_CHECKS:
         if small in amounts and large in amounts and amounts[small] > amounts[large]:
-            detail = words.format(texts[small], texts[large])
-            problems.invalid(f"{path}.{blamed}[{name}]", texts[key], detail)
+            detail = message.format(texts[small], texts[large])
+            problems.invalid(f"{path}.{field}[{name}]", texts[key], detail)
     ratio, at = amounts.get("maxLimitRequestRatio"), f"{path}.maxLimitRequestRatio[{name}]"
     if ratio is not None:
         text = texts["maxLimitRequestRatio"]
@@ -258,7 +258,7 @@ def _validate_limit_range_update(new: Object, old: Object, problems: Problems) -
 
 
 def resource_quota_cells(value: KubeObject, now: Instant) -> list[Any]:
-    """Return the cells of a ResourceQuota: what is used of what there is, limits apart."""
+    """Return the cells of a ResourceQuota: used and hard amounts, limits separately."""
     status = value.get("status", {})
     used = status.get("used") or {}
     texts: tuple[list[str], list[str]] = ([], [])
@@ -267,7 +267,7 @@ def resource_quota_cells(value: KubeObject, now: Instant) -> list[Any]:
     return [value["metadata"].get("name", ""), *(", ".join(part) for part in texts), age(value, now)]
 
 
-#: What is special about each kind, by its name in the store.
+#: The kinds with special behaviour, by storage name.
 KINDS: Mapping[str, Kind] = {
     "limitranges": Kind(
         defaults={"v1": set_limit_range_defaults},

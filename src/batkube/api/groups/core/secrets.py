@@ -1,4 +1,4 @@
-"""Secrets: their types, and what each type must hold.
+"""Secrets: their types, and the keys that each type requires.
 
 Kubernetes: pkg/apis/core and pkg/registry/core/secret.
 """
@@ -32,7 +32,7 @@ _SERVICE_ACCOUNT = "kubernetes.io/service-account.name"
 
 
 def set_secret_defaults(obj: dict[str, Any]) -> None:
-    """The type of a secret; its plain texts become data and are never stored."""
+    """Set the type Opaque; move `stringData` to `data`."""
     fill_empty(obj, {"type": "Opaque"})
     texts = obj.pop("stringData", None)
     if texts:
@@ -44,12 +44,12 @@ def set_secret_defaults(obj: dict[str, Any]) -> None:
 
 
 def prepare_secret_update(secret: dict[str, Any], old: dict[str, Any], _context: StrategyContext) -> None:
-    """A secret that does not say its type keeps it."""
+    """Keep the old type if the update omits it."""
     if not secret.get("type"):
         secret["type"] = old.get("type", "")
 
 
-# Checks
+# Validation
 
 
 def _validate_secret(value: Object, problems: Problems) -> None:
@@ -114,7 +114,7 @@ def secret_cells(value: KubeObject, now: Instant) -> list[Any]:
 
 
 def secret_warnings(secret: Mapping[str, Any]) -> list[str]:
-    """A TLS secret should hold a certificate and its key (Go: crypto/tls, X509KeyPair)."""
+    """Return a warning if a TLS secret's certificate or key is invalid (Go: crypto/tls, X509KeyPair)."""
     if secret.get("type") != "kubernetes.io/tls":
         return []
     data = secret.get("data") or {}
@@ -124,7 +124,7 @@ def secret_warnings(secret: Mapping[str, Any]) -> list[str]:
 
 
 def _pem_blocks(text: bytes) -> list[tuple[str, bytes]]:
-    """Return the PEM blocks of a text: their types and contents."""
+    """Return the types and contents of the PEM blocks in a text."""
     blocks = []
     for match in _PEM.finditer(text):
         try:
@@ -141,7 +141,7 @@ def _key_pair_problem(certificates: list[tuple[str, bytes]], keys: list[tuple[st
     secrets = [content for kind, content in keys if kind == _KEY or kind.endswith(f" {_KEY}")]
     if not secrets:
         return _missing_key_message([kind for kind, _ in keys])
-    # Imported only where it is needed: it takes longer to load than most runs have for it.
+    # Imported lazily: importing it takes longer than most runs can spare.
     from cryptography import x509
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_der_private_key
@@ -186,7 +186,7 @@ def _missing_key_message(skipped: list[str]) -> str:
     )
 
 
-#: What is special about each kind, by its name in the store.
+#: The kinds with special behaviour, by storage name.
 KINDS: Mapping[str, Kind] = {
     "secrets": Kind(
         defaults={"v1": set_secret_defaults},

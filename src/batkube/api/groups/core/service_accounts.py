@@ -1,4 +1,4 @@
-"""Service accounts. Kubernetes: pkg/apis/core and pkg/registry/core/serviceaccount."""
+"""ServiceAccounts. Kubernetes: pkg/apis/core and pkg/registry/core/serviceaccount."""
 
 from __future__ import annotations
 
@@ -21,9 +21,11 @@ _validate_service_account_create = metadata_only(subdomain_name, True)
 
 
 def prepare_service_account(account: dict[str, Any], *_rest: object) -> None:
-    """Keep only the names of the secrets that are listed."""
+    """Keep only the names of the referenced secrets."""
     if account.get("secrets"):
-        account["secrets"] = [{"name": each["name"]} if each.get("name") else {} for each in account["secrets"]]
+        account["secrets"] = [
+            {"name": reference["name"]} if reference.get("name") else {} for reference in account["secrets"]
+        ]
 
 
 # Columns
@@ -38,21 +40,21 @@ def service_account_cells(value: KubeObject, now: Instant) -> list[Any]:
 
 
 def service_account_warnings(account: Mapping[str, Any]) -> list[str]:
-    """The annotation that limits which secrets may be mounted is going away."""
+    """Return the warning about the deprecated annotation that enforces mountable secrets."""
     if _ENFORCE_MOUNTABLE_SECRETS not in (account["metadata"].get("annotations") or {}):
         return []
     return [
-        f"metadata.annotations[{_ENFORCE_MOUNTABLE_SECRETS}]: deprecated in v1.32+; prefer separate namespaces to isolate access to "
-        "mounted secrets"
+        f"metadata.annotations[{_ENFORCE_MOUNTABLE_SECRETS}]: deprecated in v1.32+; "
+        "prefer separate namespaces to isolate access to mounted secrets"
     ]
 
 
 def service_account_update_warnings(account: Mapping[str, Any], old: Mapping[str, Any]) -> list[str]:
-    """Who keeps the annotation was told before."""
+    """Return the warnings of an update; an existing annotation was reported before."""
     return [] if service_account_warnings(old) else service_account_warnings(account)
 
 
-#: What is special about each kind, by its name in the store.
+#: The kinds with special behaviour, by storage name.
 KINDS: Mapping[str, Kind] = {
     "serviceaccounts": Kind(
         prepare_create=prepare_service_account,

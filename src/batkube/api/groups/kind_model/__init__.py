@@ -1,1 +1,1 @@
-"""Kind model: how a built-in kind is declared, with strategy, defaults, warnings and CEL expressions."""
+"""Kind model: the declaration of a built-in kind, with strategy, defaults, warnings and CEL expressions."""

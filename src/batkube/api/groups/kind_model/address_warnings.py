@@ -1,4 +1,4 @@
-"""Addresses that are understood and yet not written as they should be.
+"""Warnings about addresses that are valid but not canonical.
 
 Kubernetes: apimachinery/pkg/util/validation/ip.go, GetWarningsForIP and GetWarningsForCIDR.
 """
@@ -14,7 +14,7 @@ _FUTURE = "will be considered invalid in a future Kubernetes release: use"
 
 
 def ip_warnings(path: str, text: str) -> list[str]:
-    """Return what is to be said of an address."""
+    """Return the warnings about an address."""
     address = parse_ip(text)
     if address is None or text == str(address):
         return []
@@ -24,12 +24,12 @@ def ip_warnings(path: str, text: str) -> list[str]:
 
 
 def ip_list_warnings(path: str, texts: Iterable[str]) -> list[str]:
-    """Return what is to be said of the addresses of the list at `path`."""
+    """Return the warnings about the addresses in the list at `path`."""
     return [warning for index, text in enumerate(texts) for warning in ip_warnings(f"{path}[{index}]", text)]
 
 
 def cidr_warnings(path: str, text: str) -> list[str]:
-    """Return what is to be said of a range of addresses."""
+    """Return the warnings about a CIDR."""
     network = parse_cidr(text)
     if network is None or text == str(network):
         return []
@@ -50,5 +50,5 @@ def cidr_warnings(path: str, text: str) -> list[str]:
 
 
 def cidr_list_warnings(path: str, texts: Iterable[str]) -> list[str]:
-    """Return what is to be said of the ranges of the list at `path`."""
+    """Return the warnings about the CIDRs in the list at `path`."""
     return [warning for index, text in enumerate(texts) for warning in cidr_warnings(f"{path}[{index}]", text)]

@@ -1,6 +1,6 @@
-"""Expressions in CEL that built-in kinds hold: whether they can be read and mean what they must.
+"""Validation of CEL expressions in built-in kinds.
 
-The language itself is at home in `api.cel`, where the rules of custom resources are.
+The interpreter itself is `api.cel`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def check_expression(
 ) -> CelType:
     """Check an expression over the variables in `scope`, and return its type; it must be one of `results`, if any.
 
-    `messages`: it may make those of a mutation. Kubernetes: apiserver/pkg/admission/plugin/cel/compile.go.
+    `messages`: it may create messages of mutations. Kubernetes: apiserver/pkg/admission/plugin/cel/compile.go.
     """
     try:
         program = CelProgram(text, {**scope, **(PATCH_MESSAGE_TYPES if messages else {})})
@@ -27,9 +27,9 @@ def check_expression(
         return DYN
     except Unsupported:
         return DYN
-    # Messages of the checker have short names for types that this one has not.
+    # The checker's error messages abbreviate type names; this message does not.
     name = FULL_TYPE_NAMES.get(str(program.type), str(program.type))
     if results and name not in results:
-        wanted = results[0] if len(results) == 1 else f"one of [{' '.join(results)}]"
-        problems.invalid(path, text, f"must evaluate to {wanted} but got {name}")
+        expected = results[0] if len(results) == 1 else f"one of [{' '.join(results)}]"
+        problems.invalid(path, text, f"must evaluate to {expected} but got {name}")
     return program.type

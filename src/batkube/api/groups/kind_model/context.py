@@ -1,4 +1,4 @@
-"""What strategies know beside the objects themselves."""
+"""The context of a write, for strategies that need more than the objects."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from batkube.kernel.instants import Instant
 
 
 class StrategyContext(msgspec.Struct, frozen=True):
-    """Who writes, when, and which store the object is for."""
+    """The user, the time, and the store of a write."""
 
     store: Store
     now: Instant
-    #: The name, the groups and the uid of the user who writes.
+    #: The user's name, groups and uid.
     user: str = ""
     groups: tuple[str, ...] = ()
     uid: str = ""
-    #: Where warnings for the client go.
+    #: The list to which warnings for the client are appended.
     warnings: list[str] = []

@@ -1,7 +1,7 @@
-"""What is special about one built-in kind, gathered from the modules that know it.
+"""The special behaviour of a built-in kind, collected from the modules that implement it.
 
-Kubernetes has the same in pkg/apis/GROUP (defaults, validation), pkg/registry/GROUP/KIND (strategy, warnings) and
-pkg/printers (columns). Every group has a table of its kinds; `catalogue` puts them together.
+Kubernetes has the same parts in pkg/apis/GROUP (defaults, validation), pkg/registry/GROUP/KIND (strategy, warnings) and
+pkg/printers (columns). Every group has a table of its kinds; `scheme.catalogue` joins the tables.
 """
 
 from __future__ import annotations
@@ -19,43 +19,43 @@ from batkube.api.validation.rules import ValidationRules
 from batkube.cluster.store import KubeObject
 
 SetDefaults = Callable[[dict[str, Any]], None]
-"""Fills in what a client left open."""
+"""Sets the defaults of an object."""
 
 PrepareCreate = Callable[[dict[str, Any], StrategyContext], None]
 PrepareUpdate = Callable[[dict[str, Any], dict[str, Any], StrategyContext], None]
-"""Resets what clients may not change; takes the new object and the old one."""
+"""Resets fields that clients cannot change; takes the new and the old object."""
 
 Authorize = Callable[[Mapping[str, Any], Mapping[str, Any] | None, StrategyContext, Problems], None]
-"""Tells what is wrong with an object for reasons outside of it; takes the new object and the old one, if any."""
+"""Reports errors that depend on more than the object; takes the new and the old object, if any."""
 
 WarningsOnCreate = Callable[[Mapping[str, Any]], list[str]]
 WarningsOnUpdate = Callable[[Mapping[str, Any], Mapping[str, Any]], list[str]]
 
 
 def create_warnings_on_update(warn: WarningsOnCreate) -> WarningsOnUpdate:
-    """Warn of a changed object as of a new one."""
+    """Return the warnings of an update as those of a create."""
     return lambda value, _: warn(value)
 
 
 class Kind(msgspec.Struct, frozen=True, kw_only=True):
-    """One built-in kind. Where it says nothing, it does what most kinds do."""
+    """A built-in kind. The defaults are the behaviour of most kinds."""
 
-    #: What is filled in, by version.
+    #: The functions that set defaults, by version.
     defaults: Mapping[str, SetDefaults] = {}
     strategy: Strategy = DEFAULT
-    #: What is reset beyond what the strategy says, on creation and, by sub-resource, on a change.
+    #: Changes to an object beyond the strategy, on creation and, by subresource, on update.
     prepare_create: PrepareCreate | None = None
     prepare_update: Mapping[str, PrepareUpdate] = {}
-    #: How objects are judged; None for those of which only the metadata is looked at.
+    #: The validation; None if only the metadata is validated.
     rules: ValidationRules | None = None
-    #: What is asked before the rules, of the few kinds for which other objects matter.
+    #: The check before validation, for the few kinds that depend on other objects.
     authorize: Authorize | None = None
-    #: What fills the columns; None for those of which name and creation are printed.
+    #: The cells of the kind's columns; None if only name and age are printed.
     cells: Cells | None = None
     #: Returns the conditions of a printed row (only pods have any).
     row_conditions: Callable[[KubeObject], list[dict[str, str]] | None] | None = None
-    #: By what the rows of a list are sorted, if not left as they come (only FlowSchemas are).
+    #: The sort key of a list's rows; None keeps their order (only FlowSchemas are sorted).
     row_order: Callable[[KubeObject], Any] | None = None
-    #: What the creator of a valid object is told, and by sub-resource who changes one.
+    #: The warnings for creating a valid object and, by subresource, for updating one.
     warnings_on_create: WarningsOnCreate | None = None
     warnings_on_update: Mapping[str, WarningsOnUpdate] = {}

@@ -1,7 +1,6 @@
-"""What a kind adds to writing, as data: the strategies of Kubernetes (pkg/registry/GROUP/KIND/strategy.go).
+"""Strategies as data: the rules for writes of each kind (Kubernetes: pkg/registry/GROUP/KIND/strategy.go).
 
-A kind that does not say has neither status nor generation, may be created by POST only, and is updated whatever
-version the client has seen: what most kinds do.
+The defaults are those of most kinds: neither status nor generation, creation by POST only, and unconditional updates.
 """
 
 from __future__ import annotations
@@ -11,9 +10,9 @@ from collections.abc import Mapping
 import msgspec
 
 Path = tuple[str, ...]
-"""Fields from the top of an object down; `*` stands for every element of a list or map."""
+"""Field names from the root of an object; `*` stands for every item of a list or map."""
 
-#: What happens to the dependents of a deleted object when the request does not say (rest.GarbageCollectionPolicy).
+#: What happens to the dependents of a deleted object by default (rest.GarbageCollectionPolicy).
 BACKGROUND, ORPHAN, UNSUPPORTED = "Background", "Orphan", "Unsupported"
 
 SPEC: Path = ("spec",)
@@ -21,28 +20,28 @@ STATUS: Path = ("status",)
 METADATA: Path = ("metadata",)
 LABELS: Path = ("metadata", "labels")
 
-#: What writes may not change: those to the object itself nothing of its status, those to the status nothing else.
+#: Fields that a write cannot change: the status for the object itself, everything but the status for the status.
 PROTECTED_FIELDS: Mapping[str, tuple[Path, ...]] = {"": (STATUS,), "status": (SPEC,)}
-#: The same for kinds whose status writes leave the metadata alone as well.
+#: The same for kinds whose status updates cannot change the metadata either.
 PROTECTED_FIELDS_AND_METADATA: Mapping[str, tuple[Path, ...]] = {"": (STATUS,), "status": (SPEC, METADATA)}
 
 
 class Strategy(msgspec.Struct, frozen=True):
-    """How writes to objects of one kind differ from those to others."""
+    """The rules for writes of one kind."""
 
-    #: What a write may not change, by sub-resource (`""` for the object itself); on creation, what is cleared.
+    #: Fields that a write cannot change, by subresource (`""` for the object itself); a create clears them.
     protected_fields: Mapping[str, tuple[Path, ...]] = {}
-    #: Changes to these are counted in metadata.generation.
+    #: The fields whose changes increment metadata.generation.
     generation_fields: tuple[Path, ...] = ()
-    #: Whether a new object has generation 1; otherwise it has what the client wrote.
+    #: Whether a new object has generation 1; otherwise it keeps the client's value.
     has_generation: bool = False
-    #: A PUT to a name that does not exist creates it (AllowCreateOnUpdate).
+    #: Whether PUT creates a missing object (AllowCreateOnUpdate).
     allow_create_on_update: bool = False
-    #: An update need not tell the version it was made from (AllowUnconditionalUpdate).
+    #: Whether an update may omit the resourceVersion (AllowUnconditionalUpdate).
     allow_unconditional_update: bool = True
-    #: What becomes of dependents.
+    #: The default deletion propagation to dependents.
     default_propagation: str = BACKGROUND
-    #: Fields of features that are off in this version of Kubernetes; dropped.
+    #: Fields of features that are disabled in this version of Kubernetes; they are dropped.
     disabled_fields: tuple[Path, ...] = ()
 
 

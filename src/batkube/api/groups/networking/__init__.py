@@ -1,1 +1,1 @@
-"""Ingresses, network policies, addresses and address ranges of services."""
+"""Ingresses, NetworkPolicies, ServiceCIDRs and IPAddresses."""

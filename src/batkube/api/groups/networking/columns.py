@@ -1,4 +1,4 @@
-"""What `kubectl get` prints of ingresses, policies and addresses.
+"""Cells of Ingresses, NetworkPolicies, ServiceCIDRs and IPAddresses.
 
 Kubernetes: pkg/printers/internalversion/printers.go.
 """
@@ -27,7 +27,7 @@ def ingress_cells(value: KubeObject, now: Instant) -> list[Any]:
 
 
 def _hosts_text(hosts: list[str]) -> str:
-    """Return the first three hosts; rules without one count among those left out (Kubernetes: formatHosts)."""
+    """Join the first three hosts; rules without a host count towards the total (Kubernetes: formatHosts)."""
     names: list[str] = []
     for host in hosts:
         if len(names) == 3:
@@ -60,7 +60,7 @@ def service_cidr_cells(value: KubeObject, now: Instant) -> list[Any]:
 
 
 def ip_address_cells(value: KubeObject, now: Instant) -> list[Any]:
-    """Return the cells of an IPAddress: one more than it has columns, as in the original."""
+    """Return the cells of an IPAddress: one more than it has columns, as in kube-apiserver."""
     parent = value.get("spec", {}).get("parentRef")
     text = NONE
     if parent is not None:

@@ -1,4 +1,4 @@
-"""Defaults of ingress classes and network policies. Kubernetes: pkg/apis/networking/v1/defaults.go."""
+"""Defaults of IngressClasses and NetworkPolicies. Kubernetes: pkg/apis/networking/v1/defaults.go."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from batkube.api.groups.kind_model.defaults import ensure_struct, fill_absent, l
 
 
 def set_network_policy_defaults(obj: dict[str, Any]) -> None:
-    """A policy is about incoming traffic, and about outgoing if it says anything about it; ports are TCP."""
+    """Set the policy types (Ingress, and Egress if there are egress rules), and TCP as the protocol of ports."""
     spec = ensure_struct(obj, "spec")
     if not spec.get("policyTypes"):
         spec["policyTypes"] = ["Ingress", "Egress"] if spec.get("egress") else ["Ingress"]
@@ -19,7 +19,7 @@ def set_network_policy_defaults(obj: dict[str, Any]) -> None:
 
 
 def set_ingress_class_defaults(obj: dict[str, Any]) -> None:
-    """Parameters of an ingress class are of the whole cluster."""
+    """Set the scope of an IngressClass's parameters to Cluster."""
     parameters = (obj.get("spec") or {}).get("parameters")
     if parameters is not None:
         fill_absent(parameters, {"scope": "Cluster"})

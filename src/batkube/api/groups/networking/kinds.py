@@ -1,4 +1,4 @@
-"""The kinds of the group networking.k8s.io, aspect by aspect."""
+"""The kinds of the group networking.k8s.io."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from batkube.api.groups.kind_model.kind import Kind, create_warnings_on_update
 from batkube.api.groups.kind_model.strategy import METADATA, PROTECTED_FIELDS, SPEC, Strategy, with_generation
 from batkube.api.groups.networking import columns, defaults, validation, warnings
 
-#: What is special about each kind, by its name in the store.
+#: The kinds with special behaviour, by storage name.
 KINDS: Mapping[str, Kind] = {
     "ingressclasses.networking.k8s.io": Kind(
         defaults={"v1": defaults.set_ingress_class_defaults},

@@ -1,4 +1,4 @@
-"""Ingresses, network policies, addresses of services as objects (Kubernetes: pkg/apis/networking/validation)."""
+"""Validation of Ingresses, NetworkPolicies, ServiceCIDRs, IPAddresses (pkg/apis/networking/validation)."""
 
 from __future__ import annotations
 
@@ -147,12 +147,14 @@ def _validate_ingress_update(new: Object, old: Object, problems: Problems) -> No
 
 def _validate_ingress_status_update(new: Object, old: Object, problems: Problems) -> None:
     validate_metadata_update(new, old, problems)
-    entries, before = ((one.get("status", {}).get("loadBalancer") or {}).get("ingress") or () for one in (new, old))
-    known = [entry["ip"] for entry in before if entry.get("ip")]
+    entries, before = (
+        (ingress.get("status", {}).get("loadBalancer") or {}).get("ingress") or () for ingress in (new, old)
+    )
+    existing = [entry["ip"] for entry in before if entry.get("ip")]
     for index, entry in enumerate(entries):
         path = f"status.loadBalancer.ingress[{index}]"
         if address := entry.get("ip"):
-            check_ip(address, f"{path}.ip", problems, known)
+            check_ip(address, f"{path}.ip", problems, existing)
         if host := entry.get("hostname"):
             problems.all_invalid(f"{path}.hostname", host, dns_subdomain(host))
             if parse_ip(host) is not None:
@@ -250,8 +252,8 @@ def _check_ip_block(block: Mapping[str, Any], before: Sequence[str], path: str, 
     for index, hole in enumerate(block.get("except") or ()):
         at = f"{path}.except[{index}]"
         check_cidr(hole, at, problems, before)
-        part = parse_cidr(hole)
-        if part is not None and (part.network_address not in whole or whole.prefixlen >= part.prefixlen):
+        excluded = parse_cidr(hole)
+        if excluded is not None and (excluded.network_address not in whole or whole.prefixlen >= excluded.prefixlen):
             problems.invalid(at, hole, "must be a strict subset of `cidr`")
 
 

@@ -1,4 +1,4 @@
-"""Warnings about policies and ingresses. Kubernetes: pkg/registry/networking."""
+"""Warnings about NetworkPolicies and Ingresses. Kubernetes: pkg/registry/networking."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _INGRESS_CLASS = "kubernetes.io/ingress.class"
 
 
 def network_policy_warnings(policy: Mapping[str, Any]) -> list[str]:
-    """Ranges of addresses in the rules of a network policy."""
+    """Return the warnings about IP blocks in the rules of a NetworkPolicy."""
     warnings = []
     for direction, side in (("ingress", "from"), ("egress", "to")):
         for index, rule in enumerate(policy["spec"].get(direction) or ()):
@@ -25,7 +25,7 @@ def network_policy_warnings(policy: Mapping[str, Any]) -> list[str]:
 
 
 def ingress_warnings(ingress: Mapping[str, Any]) -> list[str]:
-    """The class of an ingress was once an annotation."""
+    """Return the warning about the deprecated annotation kubernetes.io/ingress.class."""
     annotated = _INGRESS_CLASS in (ingress["metadata"].get("annotations") or {})
     if not annotated or ingress["spec"].get("ingressClassName") is not None:
         return []

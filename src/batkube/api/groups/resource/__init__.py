@@ -1,1 +1,1 @@
-"""Dynamic resource allocation: claims and the devices that slices offer."""
+"""Dynamic resource allocation: ResourceClaims, DeviceClasses and ResourceSlices."""

@@ -1,4 +1,4 @@
-"""What `kubectl get` prints of devices and claims to them (Kubernetes: pkg/printers/internalversion/printers.go)."""
+"""Cells of ResourceClaims, ResourceSlices and related kinds (pkg/printers/internalversion/printers.go)."""
 
 from __future__ import annotations
 
@@ -43,5 +43,5 @@ def device_taint_cells(value: KubeObject, now: Instant) -> list[Any]:
 
 
 def name_and_age_cells(value: KubeObject, now: Instant) -> list[Any]:
-    """Return the cells of kinds that have nothing else to tell."""
+    """Return the cells of kinds with only a name and an age."""
     return [value["metadata"].get("name", ""), age(value, now)]

@@ -1,4 +1,4 @@
-"""Defaults of claims to devices. Kubernetes: pkg/apis/resource/v1/defaults.go."""
+"""Defaults of ResourceClaims. Kubernetes: pkg/apis/resource/v1/defaults.go."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from batkube.api.groups.kind_model.defaults import fill_empty, list_items
 
 
 def set_resource_claim_defaults(obj: dict[str, Any]) -> None:
-    """One device for each request that does not say how many."""
+    """Set the allocation mode ExactCount with one device in requests that do not set it."""
     _set_device_request_defaults(obj.get("spec") or {})
     allocation = (obj.get("status") or {}).get("allocation") or {}
     for result in list_items(allocation.get("devices") or {}, "results"):
@@ -16,7 +16,7 @@ def set_resource_claim_defaults(obj: dict[str, Any]) -> None:
 
 
 def set_resource_claim_template_defaults(obj: dict[str, Any]) -> None:
-    """The defaults that the claims made of it will have."""
+    """Set the defaults in a ResourceClaimTemplate."""
     _set_device_request_defaults((obj.get("spec") or {}).get("spec") or {})
 
 

@@ -1,7 +1,9 @@
-"""Devices that resource slices offer, device classes choose and claims are given.
+"""Validation of devices: in ResourceSlices, DeviceClasses and ResourceClaims.
 
-Kubernetes: pkg/apis/resource/validation. Fields of gates that are off by default in v1.34 (taints of devices,
-partitionable devices, consumable capacity, binding conditions) are dropped before and not looked at here.
+Fields of feature gates that are off by default in v1.34 (device taints, partitionable devices, consumable capacity,
+binding conditions) are dropped before validation.
+
+Kubernetes: pkg/apis/resource/validation.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ _EFFECTS = ("NoExecute", "NoSchedule")
 _NUMBER = r"(0|[1-9][0-9]*)"
 _PRE = r"(0|[1-9][0-9]*|[0-9]*[a-zA-Z-][0-9a-zA-Z-]*)"
 _BUILD = r"[0-9a-zA-Z-]+"
-#: What expressions know of a device (Kubernetes: dynamic-resource-allocation/cel/compile.go).
+#: The fields of `device` in CEL selectors (Kubernetes: dynamic-resource-allocation/cel/compile.go).
 _DEVICE = CelType(
     "kubernetes.DRADevice",
     fields={
@@ -42,7 +44,7 @@ _is_version = re.compile(rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(-{_PRE}(\.{_PRE})*)?
 
 
 def check_items(items: Sequence[Any], limit: int, check: CheckItem, path: str, problems: Problems) -> None:
-    """Check every item, then how many there are (Kubernetes: validateSlice)."""
+    """Check every item, then the number of items (Kubernetes: validateSlice)."""
     for index, item in enumerate(items):
         check(item, f"{path}[{index}]", problems)
     if 0 <= limit < len(items):
@@ -52,7 +54,7 @@ def check_items(items: Sequence[Any], limit: int, check: CheckItem, path: str, p
 def check_unique_items(
     items: Sequence[Any], limit: int, check: CheckItem, field: str, path: str, problems: Problems
 ) -> None:
-    """Check items of which none may be there twice, by `field` or as a whole (Kubernetes: validateSet)."""
+    """Check items that must be unique, by `field` or as a whole (Kubernetes: validateSet)."""
     check_items(items, limit, check, path, problems)
     seen: set[str] = set()
     for index, item in enumerate(items):
@@ -63,12 +65,12 @@ def check_unique_items(
 
 
 def device_id(device: Mapping[str, Any]) -> str:
-    """Return what tells a device that was given to a claim, or of which a claim tells, from all others."""
+    """Return the unique identifier of an allocated device."""
     return "/".join(device.get(field, "") for field in ("driver", "pool", "device"))
 
 
 def check_pool_name(name: str, path: str, problems: Problems) -> None:
-    """Check the name of a pool of devices."""
+    """Check the name of a device pool."""
     if not name:
         problems.required(path)
         return
@@ -79,7 +81,7 @@ def check_pool_name(name: str, path: str, problems: Problems) -> None:
 
 
 def check_qualified(name: str, path: str, problems: Problems) -> None:
-    """Check the name of an attribute: a C identifier, maybe with the domain of its driver."""
+    """Check the name of an attribute: a C identifier, optionally prefixed by its driver's domain."""
     if not name:
         problems.required(path, "name required")
         return
@@ -101,14 +103,14 @@ def check_qualified(name: str, path: str, problems: Problems) -> None:
 
 
 def check_fully_qualified(name: str, path: str, problems: Problems) -> None:
-    """Check the name of an attribute that must say whose it is."""
+    """Check the name of an attribute that must have a domain."""
     check_qualified(name, path, problems)
     if name and "/" not in name:
         problems.invalid(path, name, "must include a domain")
 
 
 def check_selectors(selectors: Sequence[Mapping[str, Any]], path: str, problems: Problems) -> None:
-    """Check expressions that devices must satisfy."""
+    """Check CEL selectors of devices."""
     check_items(selectors, 32, _check_selector, path, problems)
 
 
@@ -121,14 +123,14 @@ def _check_selector(selector: Mapping[str, Any], path: str, problems: Problems) 
         problems.too_long(f"{path}.cel.expression", 10 * 1024)
     else:
         kind = check_expression(text, {"device": _DEVICE, **CEL_NAMESPACE}, f"{path}.cel.expression", problems)
-        # What is only known when it is evaluated is our `dyn`.
+        # Our type `dyn` stands for CEL's `any`.
         if kind.name not in ("bool", "dyn"):
             detail = f"must evaluate to bool or the unknown type, not {kind}"
             problems.invalid(f"{path}.cel.expression", text, detail)
 
 
 def check_configuration(config: Mapping[str, Any], path: str, problems: Problems) -> None:
-    """Check what is passed to a driver."""
+    """Check the configuration for a driver."""
     if (opaque := config.get("opaque")) is None:
         problems.required(f"{path}.opaque")
         return
@@ -137,7 +139,7 @@ def check_configuration(config: Mapping[str, Any], path: str, problems: Problems
 
 
 def check_opaque_parameters(value: Any, path: str, problems: Problems) -> None:  # noqa: ANN401 - any JSON
-    """Check JSON of which only the driver knows what it means: an object, not too large."""
+    """Check a driver's opaque parameters: a JSON object of limited size."""
     if value is None:
         problems.required(path)
     elif len(json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()) > 10 * 1024:
@@ -149,12 +151,12 @@ def check_opaque_parameters(value: Any, path: str, problems: Problems) -> None: 
 def _shorten_key(key: str) -> str:
     if len(key) <= _KEY_MAX:
         return key
-    left = _KEY_MAX - 3
-    return key[: (left + 1) // 2] + "..." + key[len(key) - left // 2 :]
+    length_max = _KEY_MAX - 3
+    return key[: (length_max + 1) // 2] + "..." + key[len(key) - length_max // 2 :]
 
 
 def check_attributes(device: Mapping[str, Any], path: str, problems: Problems) -> None:
-    """Check what is said of a device."""
+    """Check the attributes of a device."""
     attributes, capacity = device.get("attributes") or {}, device.get("capacity") or {}
     if (count := len(attributes) + len(capacity)) > 32:
         detail = "the total number of attributes and capacities must not exceed 32"
@@ -185,7 +187,7 @@ def _check_attribute(value: Mapping[str, Any], path: str, problems: Problems) ->
 
 
 def check_toleration(toleration: Mapping[str, Any], path: str, problems: Problems) -> None:
-    """Check which taints of devices a request bears."""
+    """Check a toleration of device taints in a request."""
     key, operator, value = (toleration.get(field, "") for field in ("key", "operator", "value"))
     if key:
         check_label_name(key, f"{path}.key", problems)

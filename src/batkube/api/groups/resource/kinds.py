@@ -1,4 +1,4 @@
-"""The kinds of the group resource.k8s.io, aspect by aspect."""
+"""The kinds of the group resource.k8s.io."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from batkube.api.groups.kind_model.kind import Kind
 from batkube.api.groups.kind_model.strategy import PROTECTED_FIELDS_AND_METADATA, SPEC, Strategy
 from batkube.api.groups.resource import columns, defaults, strategy, validation
 
-#: Not `distinctAttribute` of constraints, which the real server means to drop and keeps.
+#: Without `distinctAttribute` of constraints, which kube-apiserver intends to drop but keeps.
 _CLAIM_DISABLED = (
     ("devices", "requests", "*", "exactly", "capacity"),
     ("devices", "requests", "*", "firstAvailable", "*", "capacity"),
@@ -36,7 +36,7 @@ _SLICE_DISABLED = (
         )
     ),
 )
-#: What is special about each kind, by its name in the store.
+#: The kinds with special behaviour, by storage name.
 KINDS: Mapping[str, Kind] = {
     "deviceclasses.resource.k8s.io": Kind(
         strategy=Strategy(

@@ -1,4 +1,4 @@
-"""What depends on more than a claim itself: what is told of devices goes with them, and who may administer devices.
+"""Strategy of ResourceClaims: status of deallocated devices, and permission for admin access.
 
 Kubernetes: pkg/registry/resource/resourceclaim/strategy.go and pkg/registry/resource/utils.go.
 """
@@ -18,12 +18,12 @@ _LABEL = "resource.kubernetes.io/admin-access"
 
 
 def drop_deallocated_device_statuses(new: dict[str, Any], old: dict[str, Any], context: StrategyContext) -> None:
-    """Forget what was told of devices that a claim had and has no more (Kubernetes: dropDeallocatedStatusDevices)."""
+    """Drop the status of devices that are no longer allocated (Kubernetes: dropDeallocatedStatusDevices)."""
     status = new.get("status", {})
-    kept = {device_id(result) for result in _allocation_results(new)}
-    lost = {device_id(result) for result in _allocation_results(old)} - kept
-    if lost and (told := status.get("devices")):
-        status["devices"] = [device for device in told if device_id(device) not in lost]
+    current = {device_id(result) for result in _allocation_results(new)}
+    lost = {device_id(result) for result in _allocation_results(old)} - current
+    if lost and (devices := status.get("devices")):
+        status["devices"] = [device for device in devices if device_id(device) not in lost]
         if not status["devices"]:
             del status["devices"]
 
@@ -31,7 +31,7 @@ def drop_deallocated_device_statuses(new: dict[str, Any], old: dict[str, Any], c
 def authorize_claim(
     value: Mapping[str, Any], old: Mapping[str, Any] | None, context: StrategyContext, problems: Problems
 ) -> None:
-    """Refuse a new claim to administer devices, or devices for it, where the namespace does not allow it."""
+    """Reject a new claim or allocation with admin access unless the namespace allows it."""
     if old is None:
         _authorize_requests(value, value.get("spec", {}), context, problems)
     elif not any(result.get("adminAccess") for result in _allocation_results(old)):
@@ -41,7 +41,7 @@ def authorize_claim(
 def authorize_template(
     value: Mapping[str, Any], old: Mapping[str, Any] | None, context: StrategyContext, problems: Problems
 ) -> None:
-    """Refuse a new template of such claims; the real server does not say either that the field is in a template."""
+    """Reject a new template with admin access; as in kube-apiserver, the error path omits the template."""
     if old is None:
         _authorize_requests(value, value.get("spec", {}).get("spec", {}), context, problems)
 

@@ -1,4 +1,4 @@
-"""Dynamic resource allocation: classes and slices of devices, claims and their templates.
+"""Validation of dynamic resource allocation: DeviceClasses, ResourceSlices, ResourceClaims and templates.
 
 Kubernetes: pkg/apis/resource/validation.
 """
@@ -22,11 +22,11 @@ from batkube.api.validation.problems import IMMUTABLE, Problems
 from batkube.api.validation.rules import Object, ValidationRules, create_then_update, validate_metadata_update
 
 Names = Mapping[str, Sequence[str]]
-"""The requests of a claim, each with its sub-requests."""
+"""The requests of a claim, each with its subrequests."""
 
 _ONE_NODE_SELECTION = "exactly one of `nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection` is required"
 _NOT_A_REQUEST = "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'"
-#: Identities of devices are unique handles in Go, which JSON shows without what they stand for.
+#: Device identifiers are unique handles in Go, whose JSON is an empty object.
 _EMPTY_DEVICE_ID = Verbatim('{"Driver":{},"Pool":{},"Device":{},"ShareID":{}}')
 _PER_DEVICE = (
     "`nodeName`, `nodeSelector` and `allNodes` can only be set if `perDeviceNodeSelection` is set to true in the "
@@ -276,7 +276,7 @@ def _check_slice_spec(spec: Mapping[str, Any], old: Mapping[str, Any] | None, pr
 
 
 def _check_node_selection(spec: Mapping[str, Any], problems: Problems) -> None:
-    """Check that a slice says in exactly one way where its devices are."""
+    """Check that a slice sets exactly one of nodeName, nodeSelector and allNodes."""
     places: list[str] = []
     node, selector = spec.get("nodeName"), spec.get("nodeSelector")
     if node:

@@ -1,1 +1,1 @@
-"""Scheme: the table of all built-in kinds, and their defaulting, conversion, validation and printing."""
+"""Scheme: the table of all built-in kinds, with defaulting, conversion, validation and printing."""

@@ -1,4 +1,4 @@
-"""All built-in kinds that have anything special, each from the table of its group."""
+"""All built-in kinds with special behaviour, from the tables of the groups."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from batkube.api.groups.networking import kinds as networking
 from batkube.api.groups.resource import kinds as resource
 from batkube.api.groups.storage import kinds as storage
 
-#: What is special about each kind, by its name in the store.
+#: The kinds with special behaviour, by storage name.
 KINDS: Mapping[str, Kind] = {
     **admissionregistration.KINDS,
     **apiextensions.KINDS,
@@ -77,5 +77,5 @@ _DEFAULT_KIND = Kind()
 
 
 def kind_of(storage: str) -> Kind:
-    """Return what is special about a kind, by its name in the store."""
+    """Return the special behaviour of a kind by its storage name."""
     return KINDS.get(storage, _DEFAULT_KIND)

@@ -1,8 +1,8 @@
-"""Conversion between the versions of a kind: autoscalers have two, events are in two groups.
+"""Conversion between the versions of built-in kinds: autoscalers have two versions, events are in two groups.
 
-All other built-in kinds are served in one version; for old programs in one of the past as well, under whose name the
-fields are the same. An object is stored in one of its versions and converted on the way in and out; what the other
-version cannot say is kept in annotations (autoscalers) or under another name (events).
+All other kinds are served in one version, or, for old clients, also under the name of a removed version with the same
+fields. An object is stored in one version and converted on every read and write. Fields that a version lacks are kept
+in annotations (autoscalers) or under another name (events).
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _CONVERSIONS: Mapping[tuple[str, str], Callable[[KubeObject], dict[str, Any]]] =
 
 
 def convert_version(obj: KubeObject, source: Resource, target: Resource) -> KubeObject:
-    """Return `obj`, which is in the version of `source`, in that of `target`; the given object is left as it is."""
+    """Convert `obj` from the version of `source` to that of `target`; the object itself is not modified."""
     if source.storage != target.storage:
         return obj
-    # A version of the past has the fields of today's.
-    versions = tuple((each.current or each).api_version for each in (source, target))
+    # A removed version has the fields of the current one.
+    versions = tuple((resource.current or resource).api_version for resource in (source, target))
     change = _CONVERSIONS.get((versions[0], versions[1]), dict)
     return {**change(obj), "apiVersion": target.api_version}

@@ -1,8 +1,8 @@
-"""Defaults: what the server fills into an object that a client left open.
+"""Defaulting of the built-in kinds.
 
-They come first of all that happens to an object, so that everything after sees whole objects. There is one function
-for each kind that has any, named in the table of its group. What Kubernetes' conversions between the served and the
-internal type tie together (`podIP` and `podIPs`) is done there too, because every object passes both.
+It runs directly after decoding. Each kind with defaults has a function in the table of its group. Fields that
+Kubernetes' conversions to and from the internal type synchronize (`podIP` and `podIPs`) are handled there too, because
+every object passes through both conversions.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from batkube.cluster.kinds import Resource
 
 
 def apply_defaults(resource: Resource, obj: dict[str, Any]) -> None:
-    """Fill the defaults of its kind and version into `obj`, which is canonical (as `api.decoding` leaves it)."""
+    """Set the defaults of `obj`, which is in canonical form (as `api.decoding` returns it)."""
     fill = kind_of(resource.group_resource).defaults.get(resource.version)
     if fill is not None:
         fill(obj)

@@ -1,7 +1,7 @@
-"""How each kind is printed.
+"""The printers of all built-in kinds.
 
-Kinds that have no columns of their own get what the default of apiserver/pkg/registry/rest prints: their name and when
-they were created.
+Kinds without columns of their own print their name and creation time, as the default table convertor of
+apiserver/pkg/registry/rest does.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ def _default_cells(value: KubeObject, now: Instant) -> list[Any]:
     return [metadata.get("name", ""), metadata.get("creationTimestamp") or "0001-01-01T00:00:00Z"]
 
 
-#: How each built-in kind is printed, by its name in the store; a Scale as `scales.autoscaling`.
+#: The printers of built-in kinds, by storage name; that of Scales as `scales.autoscaling`.
 PRINTERS = {
     storage: Printer(columns_of(storage), kind.cells, kind.row_conditions, kind.row_order)
     for storage, kind in KINDS.items()
     if kind.cells is not None
 }
-#: How the other kinds are printed, such as LimitRanges, Roles and CustomResourceDefinitions.
+#: The printer of all other kinds, such as LimitRanges, Roles and CustomResourceDefinitions.
 DEFAULT_PRINTER = Printer([NAME_COLUMN, column("Created At", "date", "", 0)], _default_cells, empty_rows=None)
 
 
 def printer_of(resource: Resource) -> Printer:
-    """Return how a built-in kind is printed; a custom one is printed by `custom_printer` of its definition."""
+    """Return the printer of a built-in kind; that of a custom kind is made by `custom_printer`."""
     return PRINTERS.get(resource.storage, DEFAULT_PRINTER)

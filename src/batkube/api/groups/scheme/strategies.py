@@ -1,8 +1,8 @@
-"""Strategies: what clients may not set or change, and what the server keeps count of.
+"""Strategies: reset fields that clients cannot set or change, and count generations.
 
-Every write to an object passes here between admission and validation. Most of it is the same for all kinds and said in
-a `Strategy`: a status is cleared on creation and changed through its own sub-resource only, changes of the
-specification are counted in `metadata.generation`. A few kinds do more, in functions of their own.
+Every write runs through this between admission and validation. Most of it is the same for all kinds and expressed in a
+`Strategy`: the status is cleared on creation and changed through its own subresource only, and changes of the spec
+increment `metadata.generation`. A few kinds have functions of their own, too.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from batkube.api.groups.kind_model.strategy import Path, Strategy
 from batkube.api.groups.scheme.catalogue import kind_of
 from batkube.cluster.kinds import Resource
 
-#: Kinds whose status comes with the object itself, from the agent that creates it: it is not cleared on creation.
+#: Kinds whose creator, an agent, sets the status: it is not cleared on creation.
 _STATUS_ON_CREATE = ("nodes",)
 
 
 def strategy_of(storage: str) -> Strategy:
-    """Return the strategy of a kind by its name in the store."""
+    """Return the strategy of a kind by its storage name."""
     return kind_of(storage).strategy
 
 
 def prepare_create(resource: Resource, obj: dict[str, Any], context: StrategyContext) -> None:
-    """Reset what clients may not set on creation; name, uid and creation time are in place already.
+    """Reset fields that clients cannot set on creation; name, uid and creationTimestamp are already set.
 
-    May raise Failure: a service can ask for an address that is taken.
+    May raise Failure: a service may request an address that is in use.
     """
     storage = resource.storage
     kind = kind_of(storage)
@@ -45,9 +45,9 @@ def prepare_create(resource: Resource, obj: dict[str, Any], context: StrategyCon
 def prepare_update(
     resource: Resource, new: dict[str, Any], old: dict[str, Any], context: StrategyContext, subresource: str = ""
 ) -> None:
-    """Reset what a write to `subresource` may not change, and count the generation of `old` on where it must.
+    """Reset fields that a write to `subresource` cannot change, and increment the generation if the spec changed.
 
-    The generation of `new` is that of `old` before the call.
+    Before the call, `new` must have the generation of `old`.
     """
     kind = kind_of(resource.storage)
     strategy = kind.strategy
@@ -65,15 +65,15 @@ def prepare_update(
 
 
 def default_propagation(resource: Resource) -> str:
-    """Return what becomes of the dependents of a deleted object: Background, Orphan, or Unsupported."""
+    """Return the default deletion propagation: Background, Orphan, or Unsupported."""
     return strategy_of(resource.storage).default_propagation
 
 
 def deletion_grace_s(resource: Resource, obj: dict[str, Any], requested_s: int | None) -> int | None:
-    """Return for how many seconds a deleted object lingers, or None if objects of its kind never do.
+    """Return the grace period of a deletion in seconds, or None if the kind has none.
 
-    Only pods end gracefully: those that run somewhere, for as long as asked for or as they ask themselves
-    (Kubernetes: podStrategy.CheckGracefulDelete).
+    Only pods are deleted gracefully: scheduled ones, with the requested grace period or their own (Kubernetes:
+    podStrategy.CheckGracefulDelete).
     """
     if resource.storage != "pods":
         return None
@@ -92,7 +92,7 @@ def _value_at(obj: dict[str, Any], path: Path) -> Any:  # noqa: ANN401 - any JSO
 
 
 def _restore_field(new: dict[str, Any], old: dict[str, Any], path: Path) -> None:
-    """Put what `old` has at `path` into `new`; of the metadata all but who manages which field."""
+    """Copy the field at `path` from `old` to `new`; for metadata, everything but managedFields."""
     *parents, name = path
     for parent in parents:
         old = old.get(parent) or {}
@@ -111,7 +111,7 @@ def _restore_field(new: dict[str, Any], old: dict[str, Any], path: Path) -> None
 
 
 def _drop_field(value: Any, path: Path) -> None:  # noqa: ANN401 - any JSON
-    """Take out what is at `path`, wherever `*` leads."""
+    """Remove the field at `path`, in all items for `*`."""
     name, *rest = path
     if value is None:
         return

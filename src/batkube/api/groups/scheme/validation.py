@@ -1,9 +1,9 @@
-"""Validation of the built-in kinds: what is wrong with an object, in the words and the order of the real server.
+"""Validation of the built-in kinds, with the errors of kube-apiserver in its order.
 
-Every kind has its `ValidationRules`; what the server checks of every object is added here. Objects come decoded and
-with
-defaults; nothing here changes them. Kubernetes: pkg/apis/*/validation and the Validate functions of
-pkg/registry/*/*/strategy.go.
+Every kind has its `ValidationRules`; the checks that are common to all objects are added here. Objects are decoded and
+defaulted, and validation does not modify them.
+
+Kubernetes: pkg/apis/*/validation and the Validate functions of pkg/registry/*/*/strategy.go.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from batkube.api.validation.problems import Problems
 from batkube.api.validation.rules import ValidationRules, metadata_only
 from batkube.cluster.kinds import Resource
 
-#: For kinds without rules of their own.
+#: The rules of kinds without rules of their own.
 _DEFAULT_RULES = {
     namespaced: ValidationRules(metadata_only(subdomain_name, namespaced)) for namespaced in (True, False)
 }
@@ -30,11 +30,11 @@ def _rules_of(resource: Resource) -> ValidationRules:
 
 
 def validate_create(resource: Resource, value: Mapping[str, Any]) -> list[FieldError]:
-    """Return what is wrong with a new object."""
+    """Validate a new object."""
     problems, rules, meta = Problems(), _rules_of(resource), value["metadata"]
     rules.create(value, problems)
     if not problems:
-        # What a kind's own rules let pass must still fit into a URL (rest.BeforeCreate).
+        # All names must be valid path segments of a URL, whatever the kind's rules allow (rest.BeforeCreate).
         if rules.covers_metadata:
             check_name(meta, path_segment, problems)
         else:
@@ -45,7 +45,7 @@ def validate_create(resource: Resource, value: Mapping[str, Any]) -> list[FieldE
 def validate_update(
     resource: Resource, new: Mapping[str, Any], old: Mapping[str, Any], subresource: str = ""
 ) -> list[FieldError]:
-    """Return what is wrong with a changed object, or with how it changed; `subresource` may have rules of its own."""
+    """Validate an updated object and its changes; `subresource` may have rules of its own."""
     problems = Problems()
     check_common_update(new["metadata"], old["metadata"], resource.namespaced, problems)
     rules = _rules_of(resource)
@@ -55,7 +55,7 @@ def validate_update(
 
 
 def validate_scale(scale: Mapping[str, Any]) -> list[FieldError]:
-    """Return what is wrong with a Scale (Kubernetes: pkg/apis/autoscaling/validation, ValidateScale)."""
+    """Validate a Scale (Kubernetes: pkg/apis/autoscaling/validation, ValidateScale)."""
     problems = Problems()
     check_metadata(scale["metadata"], subdomain_name, True, problems)
     problems.not_negative("spec.replicas", scale.get("spec", {}).get("replicas", 0))

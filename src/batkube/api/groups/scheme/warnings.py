@@ -1,6 +1,7 @@
-"""Warnings: what the server lets pass and still tells the client of, in `Warning` headers.
+"""Warnings: the texts of `Warning` headers about valid but questionable requests.
 
-What a kind has to say is in the table of its group; validation has passed by then, so objects are whole.
+The warnings of a kind are in the table of its group; they run after validation, so required fields are set.
+
 Kubernetes: WarningsOnCreate and WarningsOnUpdate of pkg/registry/*/*/strategy.go.
 """
 
@@ -14,7 +15,7 @@ from batkube.cluster.kinds import Resource
 
 
 def warnings_on_create(resource: Resource, value: Mapping[str, Any]) -> list[str]:
-    """Return what the creator of a valid object is told."""
+    """Return the warnings for creating a valid object."""
     warn = kind_of(resource.storage).warnings_on_create
     return warn(value) if warn else []
 
@@ -22,6 +23,6 @@ def warnings_on_create(resource: Resource, value: Mapping[str, Any]) -> list[str
 def warnings_on_update(
     resource: Resource, value: Mapping[str, Any], old: Mapping[str, Any], subresource: str
 ) -> list[str]:
-    """Return what is told about a valid change."""
+    """Return the warnings for a valid update."""
     warn = kind_of(resource.storage).warnings_on_update.get(subresource)
     return warn(value, old) if warn else []

@@ -1,1 +1,1 @@
-"""Storage classes, attachments, CSI drivers and nodes."""
+"""StorageClasses, VolumeAttachments, CSIDrivers and CSINodes."""

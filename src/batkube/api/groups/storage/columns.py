@@ -1,4 +1,4 @@
-"""What `kubectl get` prints of storage classes, CSI and attachments.
+"""Cells of StorageClasses, VolumeAttachments, CSINodes and CSIDrivers.
 
 Kubernetes: pkg/printers/internalversion/printers.go.
 """

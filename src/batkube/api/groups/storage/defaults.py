@@ -1,4 +1,4 @@
-"""Defaults of storage classes, CSI drivers and attachments. Kubernetes: pkg/apis/storage/v1/defaults.go."""
+"""Defaults of StorageClasses, CSIDrivers and VolumeAttachments. Kubernetes: pkg/apis/storage/v1/defaults.go."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _CSI_DRIVER: Defaults = {
 
 
 def set_storage_class_defaults(obj: dict[str, Any]) -> None:
-    """Volumes are bound at once and deleted with their claim."""
+    """Set the binding mode Immediate and the reclaim policy Delete."""
     fill_absent(obj, _STORAGE_CLASS)
 
 
 def set_csi_driver_defaults(obj: dict[str, Any]) -> None:
-    """What a driver can do unless it says otherwise."""
+    """Set the capabilities of a CSI driver."""
     spec = ensure_struct(obj, "spec")
     fill_absent(spec, _CSI_DRIVER)
     if not spec.get("volumeLifecycleModes"):
@@ -32,7 +32,7 @@ def set_csi_driver_defaults(obj: dict[str, Any]) -> None:
 
 
 def set_volume_attachment_defaults(obj: dict[str, Any]) -> None:
-    """The volume given in place has the defaults of any."""
+    """Set the defaults of an inline volume."""
     source = (obj.get("spec") or {}).get("source") or {}
     if source.get("inlineVolumeSpec") is not None:
         set_persistent_source_defaults(source["inlineVolumeSpec"])

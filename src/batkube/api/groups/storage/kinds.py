@@ -1,4 +1,4 @@
-"""The kinds of the group storage.k8s.io, aspect by aspect."""
+"""The kinds of the group storage.k8s.io."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from batkube.api.groups.kind_model.strategy import PROTECTED_FIELDS_AND_METADATA
 from batkube.api.groups.storage import columns, defaults, validation, warnings
 
 _CONDITIONAL_UPDATE = Strategy(allow_unconditional_update=False)
-#: What is special about each kind, by its name in the store.
+#: The kinds with special behaviour, by storage name.
 KINDS: Mapping[str, Kind] = {
     "csidrivers.storage.k8s.io": Kind(
         defaults={"v1": defaults.set_csi_driver_defaults},

@@ -1,4 +1,4 @@
-"""Storage classes, CSI drivers and nodes, attachments of volumes (Kubernetes: pkg/apis/storage/validation)."""
+"""Validation of StorageClasses, CSIDrivers, CSINodes, VolumeAttachments (pkg/apis/storage/validation)."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _validate_storage_class(value: Object, problems: Problems) -> None:
     elif mode not in modes:
         problems.not_supported("volumeBindingMode", mode, modes)
     terms = value.get("allowedTopologies") or ()
-    # Kubernetes starts with as many empty terms as there are terms, so an empty one is always a duplicate.
+    # Kubernetes preallocates as many empty terms as there are terms, so an empty term is always a duplicate.
     seen: Counter[frozenset[tuple[str, frozenset[str]]]] = Counter({frozenset(): len(terms)})
     for index, term in enumerate(terms):
         topology = frozenset(_check_topology(term, f"allowedTopologies[{index}]", problems).items())

@@ -1,28 +1,28 @@
-"""Warnings about the classes and capacities that choose nodes by labels. Kubernetes: pkg/registry/storage."""
+"""Warnings about StorageClasses and CSIStorageCapacities. Kubernetes: pkg/registry/storage."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from batkube.api.groups.core import deprecated_node_labels
+from batkube.api.groups.core.deprecated_node_labels import DEPRECATED_LABELS, node_label_warnings
 
 
 def storage_class_warnings(storage_class: Mapping[str, Any]) -> list[str]:
-    """Node labels in the topologies that a storage class allows."""
+    """Return the warnings about deprecated node labels in a StorageClass's allowed topologies."""
     return [
-        f"allowedTopologies[{index}].matchLabelExpressions[{number}].key: {deprecated_node_labels.DEPRECATED_LABELS[expression['key']]}"
+        f"allowedTopologies[{index}].matchLabelExpressions[{number}].key: {DEPRECATED_LABELS[expression['key']]}"
         for index, topology in enumerate(storage_class.get("allowedTopologies") or ())
         for number, expression in enumerate(topology.get("matchLabelExpressions") or ())
-        if expression.get("key") in deprecated_node_labels.DEPRECATED_LABELS
+        if expression.get("key") in DEPRECATED_LABELS
     ]
 
 
 def capacity_warnings(capacity: Mapping[str, Any]) -> list[str]:
-    """Node labels in the topology of a storage capacity."""
+    """Return the warnings about deprecated node labels in a CSIStorageCapacity's topology."""
     topology = capacity.get("nodeTopology") or {}
-    return deprecated_node_labels.node_label_warnings("nodeTopology", topology) + [
-        f"nodeTopology.matchLabels.{label}: {deprecated_node_labels.DEPRECATED_LABELS[label]}"
+    return node_label_warnings("nodeTopology", topology) + [
+        f"nodeTopology.matchLabels.{label}: {DEPRECATED_LABELS[label]}"
         for label in sorted(topology.get("matchLabels") or ())
-        if label in deprecated_node_labels.DEPRECATED_LABELS
+        if label in DEPRECATED_LABELS
     ]

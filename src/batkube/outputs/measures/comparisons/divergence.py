@@ -1,4 +1,4 @@
-"""Where two runs part: the first line at which their journals differ, and what came before it on each side.
+"""First divergence of two runs: the first line at which their journals differ, and what each side recorded before.
 
 The logs of their programs are compared as well, line by line.
 """
@@ -18,7 +18,7 @@ from batkube.kernel.errors import InputError
 from batkube.kernel.intervals import members, parse_intervals
 
 _JOURNAL, _LOGS = "journal.jsonl", "scheduler/**/log.txt"
-#: How many lines are shown: the last that both have, the next of each, and those about the same objects.
+#: Numbers of lines shown: the last common ones, the next ones of each run, and earlier ones about the same objects.
 _BEFORE, _AFTER, _HISTORY = 3, 3, 10
 #: klog: the process id after the time differs between any two runs.
 _PROCESS = re.compile(rb"^([IWEF]\d{4} [\d:.]+) +\d+ ")
@@ -33,12 +33,12 @@ class Divergence(NamedTuple):
     """The first difference between two files of lines."""
 
     file: str
-    #: How many lines both have before it.
+    #: Number of common lines before it.
     common: int
-    #: The last of those, and the next lines of each side: none where a side has ended, None where it has no such file.
+    #: The last common lines, and the next lines of each side; none if a side has ended, None if it has no such file.
     before: list[str]
     lines: tuple[list[str] | None, list[str] | None]
-    #: For each side the earlier lines, which both have, about the objects that its first line that differs names.
+    #: For each side, earlier common lines about the objects of its first differing line.
     histories: tuple[list[str], list[str]]
 
     def describe(self, names: tuple[str, str]) -> Iterator[str]:
@@ -65,7 +65,7 @@ def _titled(title: str, lines: list[str]) -> Iterator[str]:
 
 
 def divergences(one: Path, other: Path) -> list[Divergence]:
-    """Return where the journals of two output folders part, and the logs of their programs; none if they agree."""
+    """Return where the journals of two output folders diverge, and the logs of their programs; none if they agree."""
     for folder in (one, other):
         if not (folder / _JOURNAL).is_file():
             raise InputError(
@@ -112,7 +112,7 @@ def _texts(lines: Iterable[bytes]) -> list[str]:
 
 
 def _things_of(line: bytes) -> set[Thing]:
-    """Return the pods, jobs, nodes and machines that a line of a journal or of a log names."""
+    """Return the pods, jobs, nodes and machines named in a line of a journal or a log."""
     try:
         entry = msgspec.json.decode(line)
     except msgspec.DecodeError:

@@ -1,7 +1,7 @@
-"""What `kubectl get pods` prints (Kubernetes: printPod of pkg/printers/internalversion/printers.go).
+"""Cells of pods (Kubernetes: printPod of pkg/printers/internalversion/printers.go).
 
-The STATUS of a pod is not its phase: it is the most telling word found in the phase, the reason, the conditions and the
-states of all containers. The functions below look at them in the order of the original, since later ones win.
+The STATUS of a pod is not its phase, but the most specific reason found in the phase, the reason, the conditions and
+the states of all containers. As in Kubernetes, a later source overrides an earlier one.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from batkube.api.printing.cell_texts import NONE, container_cells, format_labels
 from batkube.cluster.store import KubeObject
 from batkube.kernel.instants import Instant
 
-#: Why a pod's row is shown as finished, by phase.
+#: The reasons that mark a pod's row as completed, by phase.
 ROW_CONDITIONS = {
     phase: [{"type": "Completed", "status": "True", "reason": phase, "message": message}]
     for phase, message in (
@@ -25,28 +25,28 @@ ROW_CONDITIONS = {
     )
 }
 _FINISHED = tuple(ROW_CONDITIONS)
-#: The reason that the node life-cycle controller gives to pods of a node it has lost.
+#: The reason that the node lifecycle controller sets on pods of an unreachable node.
 _NODE_LOST = "NodeLost"
 
 
 class _ContainerSummary(msgspec.Struct):
-    """What is learnt from the containers."""
+    """The state of a pod's containers, summarized."""
 
     reason: str
     ready: int = 0
     restarts: int = 0
-    #: When the last restart was: RFC 3339, so that texts compare as instants do; "" if there was none.
+    #: The time of the last restart in RFC 3339, so that it can be compared as a string; "" without restarts.
     last_restart: str = ""
 
     def add_restarts(self, status: Mapping[str, Any]) -> None:
-        """Take in how often a container was restarted, and when last."""
+        """Add a container's restarts and the time of its last one."""
         self.restarts += status.get("restartCount", 0)
         ended = status.get("lastState", {}).get("terminated")
         if ended:
             self.last_restart = max(self.last_restart, ended.get("finishedAt") or "")
 
     def restarts_text(self, now: Instant) -> str:
-        """Return the number of restarts, and how long ago the last one was."""
+        """Return the number of restarts, with the time since the last one."""
         if self.restarts and self.last_restart:
             return f"{self.restarts} ({time_since(self.last_restart, now)} ago)"
         return str(self.restarts)
@@ -57,15 +57,15 @@ def pod_cells(pod: KubeObject, now: Instant) -> list[Any]:
     spec, status = pod.get("spec", {}), pod.get("status", {})
     conditions = status.get("conditions") or ()
     count = _ContainerSummary(_reason_without_containers(status, conditions))
-    sidecars = {part["name"] for part in spec.get("initContainers") or () if part.get("restartPolicy") == "Always"}
+    sidecars = {item["name"] for item in spec.get("initContainers") or () if item.get("restartPolicy") == "Always"}
     sidecar_count = _ContainerSummary("")
     initializing = _summarize_init_containers(spec, status, sidecars, count, sidecar_count)
     if not initializing or _first_condition_status(conditions, "Initialized") == "True":
         count.restarts, count.last_restart = sidecar_count.restarts, sidecar_count.last_restart
         _summarize_containers(status, conditions, count)
     total = len(spec.get("containers") or ()) + len(sidecars)
-    # The older field wins where both are set (Kubernetes: Convert_v1_PodStatus_To_core_PodStatus).
-    address = status.get("podIP") or next((part.get("ip") for part in status.get("podIPs") or ()), None)
+    # The older field wins if both are set (Kubernetes: Convert_v1_PodStatus_To_core_PodStatus).
+    address = status.get("podIP") or next((item.get("ip") for item in status.get("podIPs") or ()), None)
     return [
         pod["metadata"].get("name", ""),
         f"{count.ready}/{total}",
@@ -80,7 +80,7 @@ def pod_cells(pod: KubeObject, now: Instant) -> list[Any]:
 
 
 def pod_row_conditions(pod: KubeObject) -> list[dict[str, str]] | None:
-    """Return the conditions of a pod's row, which tell clients that it has finished."""
+    """Return the conditions of a pod's row, which mark it as completed."""
     return ROW_CONDITIONS.get(pod.get("status", {}).get("phase", ""))
 
 
@@ -98,7 +98,7 @@ def _summarize_init_containers(
     count: _ContainerSummary,
     sidecar_count: _ContainerSummary,
 ) -> bool:
-    """Find the first init container that has not done its part; return whether there is one."""
+    """Find the first init container that is not done; return whether there is one."""
     for number, container in enumerate(status.get("initContainerStatuses") or ()):
         count.add_restarts(container)
         is_sidecar = container.get("name") in sidecars
@@ -124,7 +124,7 @@ def _summarize_init_containers(
 def _summarize_containers(
     status: Mapping[str, Any], conditions: Sequence[Mapping[str, Any]], count: _ContainerSummary
 ) -> None:
-    """Take in the containers, last first, so that the first one's word stands."""
+    """Summarize the containers, last first, so that the reason of the first one wins."""
     is_running = False
     for container in reversed(status.get("containerStatuses") or ()):
         count.add_restarts(container)
@@ -138,7 +138,9 @@ def _summarize_containers(
             is_running = True
             count.ready += 1
     if count.reason == "Completed" and is_running:
-        is_ready = any(part.get("type") == "Ready" and part.get("status") == "True" for part in conditions)
+        is_ready = any(
+            condition.get("type") == "Ready" and condition.get("status") == "True" for condition in conditions
+        )
         count.reason = "Running" if is_ready else "NotReady"
 
 
@@ -149,7 +151,7 @@ def _terminated_reason(ended: Mapping[str, Any]) -> str:
 
 
 def _terminating_reason(pod: KubeObject, status: Mapping[str, Any]) -> str:
-    """Return the word for a pod that is being deleted, "" for any other."""
+    """Return the STATUS of a pod that is being deleted, "" for others."""
     if pod["metadata"].get("deletionTimestamp") is None:
         return ""
     if status.get("reason") == _NODE_LOST:
@@ -157,8 +159,8 @@ def _terminating_reason(pod: KubeObject, status: Mapping[str, Any]) -> str:
     return "" if status.get("phase") in _FINISHED else "Terminating"
 
 
-def _first_condition_status(conditions: Sequence[Mapping[str, Any]], wanted: str) -> str | None:
-    return next((condition.get("status") for condition in conditions if condition.get("type") == wanted), None)
+def _first_condition_status(conditions: Sequence[Mapping[str, Any]], type_: str) -> str | None:
+    return next((condition.get("status") for condition in conditions if condition.get("type") == type_), None)
 
 
 def _readiness_gates(spec: Mapping[str, Any], conditions: Sequence[Mapping[str, Any]]) -> str:

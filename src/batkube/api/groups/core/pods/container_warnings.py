@@ -22,7 +22,7 @@ Container = Mapping[str, Any]
 
 
 def container_warnings(spec: Mapping[str, Any], annotations: Mapping[str, str], path: str) -> list[str]:
-    """Return what is to be said of all containers of a pod, or of a template at `path`."""
+    """Return the warnings about all containers of a pod, or of a template at `path`."""
     containers = [
         (container, f"{path}spec.{field}[{index}]")
         for field in ("initContainers", "containers", "ephemeralContainers")
@@ -54,7 +54,7 @@ def container_warnings(spec: Mapping[str, Any], annotations: Mapping[str, str], 
 def _annotation_warnings(
     container: Container, spec: Mapping[str, Any], annotations: Mapping[str, str], path: str
 ) -> Iterator[str]:
-    """Security profiles that are given by annotations; those of AppArmor only in templates, pods take them over."""
+    """Yield warnings about security annotations; AppArmor profiles of pods become fields, so only templates warn."""
     security, name = container.get("securityContext") or {}, container.get("name", "")
     if _SECCOMP + name in annotations and not security.get("seccompProfile"):
         yield (
@@ -71,7 +71,7 @@ def _annotation_warnings(
 
 
 def _environment_warnings(container: Container, place: str) -> Iterator[str]:
-    """Variables that replace others instead of building upon them."""
+    """Yield warnings about environment variables that override earlier ones."""
     seen = {}
     for index, variable in enumerate(container["env"]):
         name, value = variable.get("name", ""), variable.get("value", "")
@@ -87,34 +87,34 @@ def _environment_warnings(container: Container, place: str) -> Iterator[str]:
 
 
 def _port_warnings(ports: list[tuple[Container, str]]) -> Iterator[str]:
-    """Ports that are given twice, wholly or in part."""
-    known: dict[tuple[int, str], list[tuple[Container, str]]] = {}
+    """Yield warnings about duplicate or overlapping ports."""
+    ports_by_number: dict[tuple[int, str], list[tuple[Container, str]]] = {}
     for port, place in ports:
         address, host_port = port.get("hostIP", ""), port.get("hostPort", 0)
         number, protocol = port.get("containerPort", 0), port.get("protocol", "")
         if address and not host_port:
-            rest = f"HostPort:0 ContainerPort:{number} Protocol:{protocol} HostIP:{address}"
-            yield f"{place}: hostIP set without hostPort: {{Name:{port.get('name', '')} {rest}}}"
-        others = known.setdefault((number, protocol), [])
-        for other, where in others:
-            other_address, other_host_port = other.get("hostIP", ""), other.get("hostPort", 0)
+            port_text = f"HostPort:0 ContainerPort:{number} Protocol:{protocol} HostIP:{address}"
+            yield f"{place}: hostIP set without hostPort: {{Name:{port.get('name', '')} {port_text}}}"
+        earlier_ports = ports_by_number.setdefault((number, protocol), [])
+        for earlier, earlier_path in earlier_ports:
+            other_address, other_host_port = earlier.get("hostIP", ""), earlier.get("hostPort", 0)
             if address == other_address and host_port == other_host_port:
-                yield f"{place}: duplicate port definition with {where}"
+                yield f"{place}: duplicate port definition with {earlier_path}"
             elif not host_port or not other_host_port:
-                yield f"{place}: overlapping port definition with {where}"
+                yield f"{place}: overlapping port definition with {earlier_path}"
             elif host_port == other_host_port and bool(address) != bool(other_address):
-                yield f"{place}: dangerously ambiguous port definition with {where}"
-        others.append((port, place))
+                yield f"{place}: dangerously ambiguous port definition with {earlier_path}"
+        earlier_ports.append((port, place))
 
 
 def _port_name_warnings(ports: list[tuple[Container, str]]) -> Iterator[str]:
-    """Names of ports that another container has used."""
-    known: dict[str, str] = {}
+    """Yield warnings about port names that another container uses."""
+    paths_by_name: dict[str, str] = {}
     for port, place in ports:
         name = port.get("name")
         if not name:
             continue
-        first = known.setdefault(name, place)
+        first = paths_by_name.setdefault(name, place)
         if first != place:
             yield (
                 f"{place}: duplicate port name {go_quote(name)} with {first}, services and probes that select ports by "

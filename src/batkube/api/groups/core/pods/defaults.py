@@ -1,9 +1,11 @@
-"""Defaults of pods and of the templates that workloads make pods from.
+"""Defaults of pods and pod templates.
 
-A pod gets everything a template gets, and then some: what is only for pods would change the templates of every
-workload there is at an upgrade. Kubernetes: pkg/apis/core/v1/defaults.go, with the conversions of pods to the internal
-type and back (conversion.go), which tie a few fields together. This runs once for every pod that is created or
-changed, so what all pods share is written straight.
+A pod has all defaults of a template, and more. Templates do not get all defaults of pods, because a new default would
+then change the templates of all existing workloads at an upgrade. The module includes those conversions between the
+versioned and the internal type (conversion.go) that synchronize fields. It runs for every created or changed pod, so
+the fields that all pods have are handled without tables, for speed.
+
+Kubernetes: pkg/apis/core/v1/defaults.go.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ _CONTAINERS = ("containers", "initContainers", "ephemeralContainers")
 _PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
 _STATUSES = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
 
-#: What init containers were before Kubernetes 1.6; dropped wherever they appear.
+#: Alpha and beta annotations for init containers (until Kubernetes 1.6); they are dropped.
 _INIT_CONTAINER_ANNOTATIONS = (
     "pod.beta.kubernetes.io/init-containers",
     "pod.alpha.kubernetes.io/init-containers",
@@ -46,7 +48,7 @@ _INIT_CONTAINER_ANNOTATIONS = (
 
 
 def set_pod_defaults(pod: dict[str, Any]) -> None:
-    """Give a pod its defaults."""
+    """Set the defaults of a pod."""
     spec = pod.get("spec")
     if spec is None:
         spec = pod["spec"] = {}
@@ -69,7 +71,7 @@ def set_pod_defaults(pod: dict[str, Any]) -> None:
 
 
 def set_template_defaults(template: dict[str, Any] | None) -> None:
-    """Give a pod template its defaults."""
+    """Set the defaults of a pod template."""
     if template is None:
         return
     spec = template.get("spec")
@@ -80,7 +82,7 @@ def set_template_defaults(template: dict[str, Any] | None) -> None:
 
 
 def set_pod_spec_defaults(spec: dict[str, Any]) -> None:
-    """Give the specification that pods and templates share its defaults."""
+    """Set the defaults of a pod spec, in a pod or a template."""
     fill_empty(spec, _SPEC)
     if spec.get("securityContext") is None:
         spec["securityContext"] = {}
@@ -93,7 +95,7 @@ def set_pod_spec_defaults(spec: dict[str, Any]) -> None:
             _set_container_defaults(container)
     round_resource_lists(spec, "overhead")
     round_resource_requirements(spec)
-    # The account has an old name too; both always agree.
+    # `serviceAccount` is the old name of `serviceAccountName`; both are kept equal.
     account = spec.get("serviceAccountName") or spec.get("serviceAccount")
     if account:
         spec["serviceAccountName"] = spec["serviceAccount"] = account
@@ -158,7 +160,7 @@ def _drop_init_container_annotations(metadata: dict[str, Any] | None) -> None:
 
 
 def _set_status_defaults(status: dict[str, Any]) -> None:
-    """Round amounts, and let `podIP` be the first of `podIPs`, which is the only one kept inside the real server."""
+    """Round quantities, and set `podIP` to the first of `podIPs`, the only field of the internal type."""
     for name in _STATUSES:
         for container in list_items(status, name):
             round_resource_lists(container, "allocatedResources")
@@ -171,5 +173,5 @@ def _set_status_defaults(status: dict[str, Any]) -> None:
 
 
 def set_pod_template_defaults(obj: dict[str, Any]) -> None:
-    """The defaults of a PodTemplate, which is a template as an object of its own."""
+    """Set the defaults of a PodTemplate."""
     set_template_defaults(ensure_struct(obj, "template"))

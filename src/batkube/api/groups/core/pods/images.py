@@ -1,7 +1,7 @@
-"""Image names, as far as the default pull policy needs them: which tag does an image have?
+"""The tag of an image name, on which the default pull policy depends.
 
-Kubernetes reads them with the grammar of container registries (pkg/util/parsers, distribution/reference): no tag and no
-digest mean the tag `latest`, and a name outside the grammar has no tag at all.
+Kubernetes parses image names with the grammar of container registries (pkg/util/parsers, distribution/reference).
+Without tag and digest, the tag is `latest`; an invalid name has no tag.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ _REMAINDER = re.compile(
 _IDENTIFIER = re.compile(r"[a-f0-9]{64}")
 
 
-@memoized(4096)  # a cluster runs few images, and every pod names one
+@memoized(4096)  # a cluster has few images, and every pod names one
 def tag_of(image: str) -> str:
-    """Return the tag of an image: `latest` if it has neither tag nor digest, "" if there is none to speak of."""
+    """Return the tag of an image: `latest` if it has neither tag nor digest, "" if it has no tag."""
     domain, slash, remainder = image.partition("/")
     if not slash or not ("." in domain or ":" in domain or domain == "localhost" or domain != domain.lower()):
         domain, remainder = "docker.io", image

@@ -1,4 +1,4 @@
-"""Pods and pod templates, aspect by aspect."""
+"""Pods and PodTemplates."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from batkube.api.groups.core.pods.validation import pods
 from batkube.api.groups.kind_model.kind import Kind, create_warnings_on_update
 from batkube.api.groups.kind_model.strategy import SPEC, STATUS, Strategy, with_generation
 
-#: What is special about each kind, by its name in the store.
+#: The kinds with special behaviour, by storage name.
 KINDS: Mapping[str, Kind] = {
     "pods": Kind(
         defaults={"v1": defaults.set_pod_defaults},

@@ -1,6 +1,6 @@
-"""What the containers of a pod need together as exact quantities, and the pod-level amounts that default to it.
+"""Total resources of a pod's containers as exact quantities, and the defaults of pod-level resources.
 
-Kubernetes: component-helpers/resource/helpers.go; `workloads.total_pod_resources` has the rule.
+Kubernetes: component-helpers/resource/helpers.go; `workloads.total_pod_resources` documents the rule.
 """
 
 from __future__ import annotations
@@ -18,19 +18,22 @@ from batkube.workloads.formats.kubernetes.pod_totals import (
 )
 
 PodResourceAmounts = dict[str, Quantity]
-"""How much of each resource."""
+"""Amounts by resource name."""
 
 
 def total_container_resources(spec: dict[str, Any], side: str) -> PodResourceAmounts:
-    """Return the `requests` or `limits` (the `side`) of all containers of a pod together."""
+    """Return the total `requests` or `limits` (the `side`) of all containers of a pod."""
     return sum_of_containers(
-        (_parse_resources(one, side) for one in list_items(spec, "containers")),
-        ((_parse_resources(one, side), is_sidecar(one)) for one in list_items(spec, "initContainers")),
+        (_parse_resources(container, side) for container in list_items(spec, "containers")),
+        (
+            (_parse_resources(container, side), is_sidecar(container))
+            for container in list_items(spec, "initContainers")
+        ),
     )
 
 
 def total_pod_resources(spec: dict[str, Any], side: str) -> PodResourceAmounts:
-    """Return what a pod needs as a whole; an overhead counts as a limit only where there is one (PodLimits)."""
+    """Return the pod's total resources; the overhead is added to limits only where a limit is set (PodLimits)."""
     total = total_container_resources(spec, side)
     pod_level = _parse_resources(spec, side)
     total.update({name: amount for name, amount in pod_level.items() if is_pod_level(name)})
@@ -41,7 +44,7 @@ def total_pod_resources(spec: dict[str, Any], side: str) -> PodResourceAmounts:
 
 
 def set_pod_level_resource_defaults(spec: dict[str, Any]) -> None:
-    """Default the pod-level limits (of huge pages) and requests to what the containers say."""
+    """Set pod-level limits (of huge pages) and requests to the totals of the containers."""
     resources = spec["resources"]
     limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
     if limits or requests:
@@ -62,6 +65,6 @@ def set_pod_level_resource_defaults(spec: dict[str, Any]) -> None:
 
 
 def _parse_resources(holder: dict[str, Any], side: str) -> PodResourceAmounts:
-    """Return the amounts that a container, or the pod as a whole, gives on one side."""
+    """Return the requests or limits of a container or a pod."""
     amounts = (holder.get("resources") or {}).get(side) or {}
     return {name: parse_quantity(text) for name, text in amounts.items()}

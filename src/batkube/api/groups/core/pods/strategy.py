@@ -9,7 +9,7 @@ from batkube.kernel.instants import rfc3339
 from batkube.kernel.quantities import Quantity, parse_quantity
 
 _ALL_CONTAINERS = ("containers", "initContainers", "ephemeralContainers")
-#: Resources that a pod's class of service depends on.
+#: The resources that determine the QoS class.
 _QOS_RESOURCES = ("cpu", "memory")
 _GATED_MESSAGE = "Scheduling is blocked due to non-empty scheduling gates"
 _APP_ARMOR = "container.apparmor.security.beta.kubernetes.io/"
@@ -20,7 +20,7 @@ _STATUSES = ("containerStatuses", "initContainerStatuses", "ephemeralContainerSt
 
 
 def prepare_pod_create(pod: dict[str, Any], context: StrategyContext) -> None:
-    """A new pod is pending, and knows its class of service."""
+    """Set the phase Pending and the QoS class."""
     spec = pod["spec"]
     own_class = (pod.get("status") or {}).get("qosClass")
     status: dict[str, Any] = {"phase": "Pending", "qosClass": own_class or qos_class(spec)}
@@ -47,7 +47,7 @@ def prepare_pod_create(pod: dict[str, Any], context: StrategyContext) -> None:
 
 
 def _set_app_armor_from_annotations(pod: dict[str, Any], warnings: list[str]) -> None:
-    """Take AppArmor profiles from annotations, where they were written before Kubernetes 1.30."""
+    """Set AppArmor profiles from annotations, which were used before Kubernetes 1.30."""
     spec, annotations = pod["spec"], pod["metadata"]["annotations"]
     of_pod = (spec.get("securityContext") or {}).get("appArmorProfile")
     for name in ("initContainers", "containers", "ephemeralContainers"):
@@ -64,7 +64,7 @@ def _set_app_armor_from_annotations(pod: dict[str, Any], warnings: list[str]) ->
 
 
 def app_armor_profile(text: str) -> dict[str, str] | None:
-    """Return the profile that an annotation asks for; None if it makes no sense."""
+    """Return the profile in an annotation; None if it is malformed."""
     if text.startswith(_LOCAL_PROFILE):
         local = text.removeprefix(_LOCAL_PROFILE)
         fits = local and local == local.strip() and len(local) <= _MAX_PROFILE
@@ -74,12 +74,12 @@ def app_armor_profile(text: str) -> dict[str, str] | None:
 
 
 def prepare_pod_update(pod: dict[str, Any], _old: dict[str, Any], _context: StrategyContext) -> None:
-    """Fields of features that are off do not get in later either."""
+    """Drop the fields of disabled features."""
     drop_disabled_fields(pod["spec"])
 
 
 def prepare_pod_status_update(pod: dict[str, Any], old: dict[str, Any], _context: StrategyContext) -> None:
-    """The class of service and the observed generations stay, if the writer does not know them."""
+    """Keep QoS class and observed generations if the update omits them."""
     pod["metadata"].pop("deletionTimestamp", None)
     status, before = pod.get("status") or {}, old.get("status") or {}
     pod["status"] = status
@@ -101,16 +101,16 @@ def prepare_pod_status_update(pod: dict[str, Any], old: dict[str, Any], _context
 
 
 def prepare_ephemeral_containers_update(pod: dict[str, Any], old: dict[str, Any], _context: StrategyContext) -> None:
-    """Only the ephemeral containers change."""
+    """Keep everything but the ephemeral containers."""
     ephemeral = {"ephemeralContainers": pod["spec"].get("ephemeralContainers")}
     drop_disabled_fields(ephemeral)
-    kept = {name: value for name, value in old["spec"].items() if name != "ephemeralContainers"}
-    pod["spec"] = {**kept, **ephemeral} if ephemeral["ephemeralContainers"] else kept
+    old_spec = {name: value for name, value in old["spec"].items() if name != "ephemeralContainers"}
+    pod["spec"] = {**old_spec, **ephemeral} if ephemeral["ephemeralContainers"] else old_spec
     _preserve_rest(pod, old)
 
 
 def prepare_resize_update(pod: dict[str, Any], old: dict[str, Any], _context: StrategyContext) -> None:
-    """Only resources and resize policies of containers change; other containers are left for validation to refuse."""
+    """Keep everything but resources and resize policies; validation rejects a changed set of containers."""
     spec, before = pod["spec"], old["spec"]
     if any(len(spec.get(name) or ()) != len(before.get(name) or ()) for name in ("containers", "initContainers")):
         drop_disabled_fields(spec)
@@ -121,7 +121,7 @@ def prepare_resize_update(pod: dict[str, Any], old: dict[str, Any], _context: St
 
 
 def _preserve_rest(pod: dict[str, Any], old: dict[str, Any]) -> None:
-    """Keep status and metadata of a pod of which only a part of the specification may change."""
+    """Keep status and metadata in an update of a part of the spec."""
     pod["status"] = old["status"]
     managed = pod["metadata"].get("managedFields")
     pod["metadata"] = {**old["metadata"]}
@@ -145,12 +145,12 @@ def _with_new_resources(new: list[dict[str, Any]] | None, old: list[dict[str, An
 
 
 def qos_class(spec: dict[str, Any]) -> str:
-    """Return Guaranteed, Burstable or BestEffort (pkg/apis/core/helper/qos)."""
+    """Return the QoS class: Guaranteed, Burstable or BestEffort (pkg/apis/core/helper/qos)."""
     whole = spec.get("resources")
     if whole is not None:
         parts, every = [whole], bool(whole.get("limits"))
     else:
-        parts = [each.get("resources") or {} for name in _ALL_CONTAINERS[:2] for each in spec.get(name) or ()]
+        parts = [container.get("resources") or {} for name in _ALL_CONTAINERS[:2] for container in spec.get(name) or ()]
         every = True
     requests: dict[str, Quantity] = {}
     limits: dict[str, Quantity] = {}
@@ -166,7 +166,7 @@ def qos_class(spec: dict[str, Any]) -> str:
 
 
 def _add_amounts(total: dict[str, Quantity], amounts: dict[str, str] | None) -> int:
-    """Add the amounts that matter to `total`, and return how many of them there are."""
+    """Add the amounts of relevant resources to `total`; return their number."""
     count = 0
     for name in _QOS_RESOURCES:
         text = amounts.get(name) if amounts else None
@@ -183,13 +183,13 @@ def _merge_affinity_label_keys(affinity: dict[str, Any], labels: dict[str, str])
         terms = affinity.get(name) or {}
         weighted = terms.get("preferredDuringSchedulingIgnoredDuringExecution") or ()
         required = terms.get("requiredDuringSchedulingIgnoredDuringExecution") or ()
-        for term in [*(each.get("podAffinityTerm") or {} for each in weighted), *required]:
+        for term in [*(preference.get("podAffinityTerm") or {} for preference in weighted), *required]:
             _extend_selector(term, "matchLabelKeys", "In", labels)
             _extend_selector(term, "mismatchLabelKeys", "NotIn", labels)
 
 
 def _extend_selector(holder: dict[str, Any], keys: str, operator: str, labels: dict[str, str]) -> None:
-    """Let the selector ask for the pod's own values of the labels named by `keys`."""
+    """Add requirements for the pod's own values of the labels in `keys` to the selector."""
     selector = holder.get("labelSelector")
     if selector is None:
         return
@@ -201,7 +201,7 @@ def _extend_selector(holder: dict[str, Any], keys: str, operator: str, labels: d
 
 
 def drop_disabled_fields(spec: dict[str, Any]) -> None:
-    """Take out what belongs to features that Kubernetes 1.34 has switched off."""
+    """Drop the fields of features that are disabled in Kubernetes 1.34."""
     spec.pop("hostnameOverride", None)
     for name in _ALL_CONTAINERS:
         for container in spec.get(name) or ():
@@ -232,26 +232,26 @@ def _drop_disabled_volumes(spec: dict[str, Any]) -> None:
 
 
 def _drop_named(holder: dict[str, Any], field: str, names: list[str]) -> None:
-    """Keep of the list at `field` what is not called as one of `names`."""
-    kept = [each for each in holder.get(field) or () if each.get("name") not in names]
-    if kept:
-        holder[field] = kept
+    """Remove the items with these names from the list at `field`."""
+    remaining = [item for item in holder.get(field) or () if item.get("name") not in names]
+    if remaining:
+        holder[field] = remaining
     else:
         holder.pop(field, None)
 
 
 def prepare_workload_template(workload: dict[str, Any], *_rest: object) -> None:
-    """Templates hold nothing of features that are off."""
+    """Drop the fields of disabled features from a workload's template."""
     drop_disabled_template_fields((workload.get("spec") or {}).get("template"))
 
 
 def prepare_pod_template(template: dict[str, Any], *_rest: object) -> None:
-    """A PodTemplate, too, holds nothing of features that are off."""
+    """Drop the fields of disabled features from a PodTemplate."""
     drop_disabled_template_fields(template.get("template"))
 
 
 def drop_disabled_template_fields(template: dict[str, Any] | None) -> None:
-    """Take out of a template what belongs to features that are off."""
+    """Drop the fields of disabled features from a template."""
     spec = (template or {}).get("spec")
     if spec:
         drop_disabled_fields(spec)

@@ -1,4 +1,4 @@
-"""Warnings about the volumes of a pod: plugins of the past, and files that would hide each other.
+"""Warnings about the volumes of a pod: deprecated plugins, and files with overlapping paths.
 
 Kubernetes: pkg/api/pod/warnings.go.
 """
@@ -24,7 +24,7 @@ _SOURCES = {
     "rbd": "rbd: deprecated in v1.28, non-functional in v1.31+",
 }
 
-#: Volumes made of files that are listed one by one: what they are called, and the field that names what they come from.
+#: Volumes with a list of files: their names in messages, and the field with the name of their source.
 _NAMED_SOURCES = {
     "configMap": ("ConfigMap", "name"),
     "secret": ("Secret", "secretName"),
@@ -33,7 +33,7 @@ _NAMED_SOURCES = {
 
 
 class _VolumeFile(NamedTuple):
-    """Where something appears in a volume, and what it comes from."""
+    """The path of a file in a volume, and its source."""
 
     path: str
     source: str
@@ -43,7 +43,7 @@ class _VolumeFile(NamedTuple):
 
 
 def pod_volume_warnings(volumes: Sequence[Mapping[str, Any]], path: str) -> list[str]:
-    """Return what is to be said of the volumes at `path`."""
+    """Return the warnings about the volumes at `path`."""
     warnings = []
     for index, volume in enumerate(volumes):
         warnings += [f"{path}[{index}].{_SOURCES[name]}" for name in volume if name in _SOURCES]
@@ -94,7 +94,7 @@ def _projection_files(holder: Mapping[str, Any], source: str) -> list[_VolumeFil
 
 
 def _overlapping_files(volume: Mapping[str, Any], title: str, files: Sequence[_VolumeFile]) -> Iterator[str]:
-    """Files that are the same, or of which one would have to be a folder for the other."""
+    """Yield warnings about files with equal paths, or with one path inside the other."""
     tree, name, count = _PathTree(), go_quote(volume.get("name", "")), 0
     for index, file in enumerate(files):
         for other in sorted(tree.add(file.path, index)) if file.path else ():
@@ -104,25 +104,25 @@ def _overlapping_files(volume: Mapping[str, Any], title: str, files: Sequence[_V
                 return
 
 
-#: Clients are sent no more than a few kilobytes of warnings anyway (apiserver/pkg/endpoints/filters/warning.go).
+#: Clients get at most a few kilobytes of warnings anyway (apiserver/pkg/endpoints/filters/warning.go).
 _WARNINGS_MAX = 1000
 
 
 class _PathTree:
-    """A tree of paths, to find those that collide without comparing each with all others."""
+    """A tree of paths, which finds overlapping paths without comparing all pairs."""
 
     def __init__(self) -> None:
         self._children: dict[str, _PathTree] = {}
-        #: The files that are here, and those that are further down, by number.
+        #: The numbers of the files at this path, and of those below it.
         self._files_here: list[int] = []
         self._files_below: list[int] = []
 
     def add(self, path: str, number: int) -> list[int]:
-        """Put a file into the tree; return those at the same path, above it or below it."""
+        """Add a file; return the files at the same path, above it or below it."""
         folder, numbers = self, list(self._files_here)
-        for part in path.split("/"):
+        for name in path.split("/"):
             folder._files_below.append(number)
-            folder = folder._children.setdefault(part, _PathTree())
+            folder = folder._children.setdefault(name, _PathTree())
             numbers += folder._files_here
         numbers += folder._files_below
         folder._files_here.append(number)

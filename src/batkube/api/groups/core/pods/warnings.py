@@ -1,6 +1,6 @@
 """Warnings about pods and pod templates. Kubernetes: pkg/api/pod/warnings.go.
 
-Pods are the commonest write, so each question is asked only of pods that have the field at all.
+Most writes create or change pods, so each check runs only if the pod has the field.
 """
 
 from __future__ import annotations
@@ -8,7 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from batkube.api.groups.core import deprecated_node_labels
+from batkube.api.groups.core.deprecated_node_labels import (
+    DEPRECATED_LABELS,
+    node_label_warnings,
+    node_selector_term_warnings,
+)
 from batkube.api.groups.core.pods.container_warnings import container_warnings
 from batkube.api.groups.core.pods.volume_warnings import pod_volume_warnings
 from batkube.api.groups.core.volumes.warnings import fractional_byte_warnings
@@ -33,7 +37,7 @@ Value = Mapping[str, Any]
 
 
 def pod_warnings(pod: Mapping[str, Any]) -> list[str]:
-    """Return what the creator of a pod is told."""
+    """Return the warnings about a new pod."""
     metadata = pod["metadata"]
     warnings = pod_spec_warnings(pod["spec"], metadata, "")
     wrong = dns_label(metadata.get("name", ""))
@@ -47,7 +51,7 @@ def pod_warnings(pod: Mapping[str, Any]) -> list[str]:
 
 
 def pod_status_warnings(pod: Mapping[str, Any]) -> list[str]:
-    """Return what is to be said of the addresses in the status of a pod."""
+    """Return the warnings about addresses in a pod's status."""
     status = pod.get("status") or {}
     return [
         warning
@@ -58,7 +62,7 @@ def pod_status_warnings(pod: Mapping[str, Any]) -> list[str]:
 
 
 def pod_spec_warnings(spec: Spec, metadata: Mapping[str, Any], path: str) -> list[str]:
-    """Return what is to be said of a pod, or of a template at `path` (such as `spec.template.`)."""
+    """Return the warnings about a pod, or a template at `path` (such as `spec.template.`)."""
     warnings: list[str] = []
     place, affinity = f"{path}spec", spec.get("affinity") or {}
     warnings += _node_selection_warnings(spec, affinity.get("nodeAffinity") or {}, place)
@@ -98,27 +102,27 @@ def pod_spec_warnings(spec: Spec, metadata: Mapping[str, Any], path: str) -> lis
 
 
 def _node_selection_warnings(spec: Spec, affinity: Mapping[str, Any], place: str) -> Iterator[str]:
-    """Labels of nodes by which a pod chooses where to run."""
+    """Yield warnings about deprecated node labels in node selection."""
     for key in sorted(spec.get("nodeSelector") or ()):
-        if key in deprecated_node_labels.DEPRECATED_LABELS:
-            yield f"{place}.nodeSelector[{key}]: {deprecated_node_labels.DEPRECATED_LABELS[key]}"
+        if key in DEPRECATED_LABELS:
+            yield f"{place}.nodeSelector[{key}]: {DEPRECATED_LABELS[key]}"
     if affinity:
         path = f"{place}.affinity.nodeAffinity"
         terms = (affinity.get(_REQUIRED) or {}).get("nodeSelectorTerms") or ()
-        yield from deprecated_node_labels.node_selector_term_warnings(f"{path}.{_REQUIRED}.nodeSelectorTerms", terms)
+        yield from node_selector_term_warnings(f"{path}.{_REQUIRED}.nodeSelectorTerms", terms)
         for index, term in enumerate(affinity.get(_PREFERRED) or ()):
             where = f"{path}.{_PREFERRED}[{index}].preference"
-            yield from deprecated_node_labels.node_label_warnings(where, term.get("preference") or {}, values=True)
+            yield from node_label_warnings(where, term.get("preference") or {}, values=True)
     for index, constraint in enumerate(spec.get("topologySpreadConstraints") or ()):
         where, key = f"{place}.topologySpreadConstraints[{index}]", constraint.get("topologyKey", "")
-        if key in deprecated_node_labels.DEPRECATED_LABELS:
-            yield f"{where}.topologyKey: {key} is {deprecated_node_labels.DEPRECATED_LABELS[key]}"
+        if key in DEPRECATED_LABELS:
+            yield f"{where}.topologyKey: {key} is {DEPRECATED_LABELS[key]}"
         if constraint.get("labelSelector") is None:
             yield f"{where}.labelSelector: {_NO_SELECTOR}"
 
 
 def _pod_selection_warnings(affinity: Mapping[str, Any], path: str) -> Iterator[str]:
-    """Terms that choose other pods, and none without a selector."""
+    """Yield warnings about pod affinity terms without a label selector."""
     for index, term in enumerate(affinity.get(_REQUIRED) or ()):
         if term.get("labelSelector") is None:
             yield f"{path}.{_REQUIRED}[{index}].labelSelector: {_NO_SELECTOR}"
@@ -128,7 +132,7 @@ def _pod_selection_warnings(affinity: Mapping[str, Any], path: str) -> Iterator[
 
 
 def _duplicate_item_warnings(items: Sequence[Mapping[str, Any]], field: str, path: str) -> Iterator[str]:
-    """Items of a list that a client-side apply could not tell apart."""
+    """Yield warnings about list items with duplicate merge keys."""
     seen = {}
     for index, item in enumerate(items):
         value = item.get(field, "")
@@ -138,22 +142,22 @@ def _duplicate_item_warnings(items: Sequence[Mapping[str, Any]], field: str, pat
 
 
 def pod_template_spec_warnings(path: str, template: Value | None) -> list[str]:
-    """Warn of the pods that will be made from the template at `path`."""
+    """Return the warnings about the pod template at `path`."""
     if template is None:
         return []
     return pod_spec_warnings(template.get("spec") or {}, template.get("metadata") or {}, f"{path}.")
 
 
 def is_generation_changed(value: Value, old: Value) -> bool:
-    """Say whether a specification is another one, by its number."""
+    """Return whether the spec has changed, by its generation."""
     return bool(value["metadata"].get("generation") != old["metadata"].get("generation"))
 
 
 def pod_template_warnings(value: Value) -> list[str]:
-    """Warn of a pod template by itself."""
+    """Return the warnings about a PodTemplate."""
     return pod_template_spec_warnings("template", value.get("template"))
 
 
 def pod_template_update_warnings(value: Value, old: Value) -> list[str]:
-    """Warn of a changed pod template."""
+    """Return the warnings about an updated PodTemplate."""
     return pod_template_warnings(value) if is_generation_changed(value, old) else []

@@ -1,4 +1,4 @@
-"""The cluster IPs of a service and their families, when created and when changed.
+"""Validation of a Service's cluster IPs and IP families.
 
 Kubernetes: pkg/apis/core/validation (ValidateServiceClusterIPsRelatedFields, validateUpgradeDowngradeClusterIPs …).
 """
@@ -19,12 +19,12 @@ _IMMUTABLE_ONCE_SET = "may not change once set"
 
 
 def is_headless(spec: Spec) -> bool:
-    """Say whether a service wants no cluster IP."""
+    """Return whether a service is headless."""
     return spec.get("clusterIPs") == ["None"]
 
 
 def check_cluster_ips(spec: Spec, before: Spec, problems: Problems) -> None:
-    """Check cluster IPs and families against each other."""
+    """Check that cluster IPs and families are consistent."""
     if spec.get("type") == "ExternalName":
         return
     first, texts, families = spec.get("clusterIP", ""), spec.get("clusterIPs") or [], spec.get("ipFamilies") or []
@@ -64,7 +64,7 @@ def check_cluster_ips(spec: Spec, before: Spec, problems: Problems) -> None:
 
 
 def check_cluster_ips_unchanged(spec: Spec, before: Spec, problems: Problems) -> None:
-    """Check that cluster IPs stay, but for a second one that may come and go."""
+    """Check that cluster IPs are unchanged, except for adding or removing the secondary one."""
     if is_headless(spec) and is_headless(before):
         return
     now, then = spec.get("clusterIPs") or [], before.get("clusterIPs") or []
@@ -82,7 +82,7 @@ def check_cluster_ips_unchanged(spec: Spec, before: Spec, problems: Problems) ->
 
 
 def check_families_unchanged(spec: Spec, before: Spec, problems: Problems) -> None:
-    """Check that families stay, but for a second one that may come and go."""
+    """Check that families are unchanged, except for adding or removing the secondary one."""
     if is_headless(spec) or is_headless(before):
         return
     now, then = spec.get("ipFamilies") or [], before.get("ipFamilies") or []
@@ -94,14 +94,14 @@ def check_families_unchanged(spec: Spec, before: Spec, problems: Problems) -> No
     else:
         if len(now) < len(then) and not addresses:
             problems.invalid(path, now or None, "primary ipFamily can not be unset")
-        # Kubernetes shows the cluster IPs here.
+        # Kubernetes reports the cluster IPs as the value.
         if now and then and now[0] != then[0]:
             problems.invalid(path, addresses, _IMMUTABLE_ONCE_SET)
         if len(now) == 1 < len(then):
             _check_single_stack(spec, "ipFamily", problems)
 
 
-def _check_single_stack(spec: Spec, what: str, problems: Problems) -> None:
+def _check_single_stack(spec: Spec, noun: str, problems: Problems) -> None:
     if (policy := spec.get("ipFamilyPolicy")) != "SingleStack":
-        detail = f"must be set to 'SingleStack' when releasing the secondary {what}"
+        detail = f"must be set to 'SingleStack' when releasing the secondary {noun}"
         problems.invalid("spec.ipFamilyPolicy", policy, detail)

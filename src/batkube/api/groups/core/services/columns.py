@@ -1,4 +1,4 @@
-"""What `kubectl get services` prints (Kubernetes: pkg/printers/internalversion/printers.go)."""
+"""Cells of Services (Kubernetes: pkg/printers/internalversion/printers.go)."""
 
 from __future__ import annotations
 

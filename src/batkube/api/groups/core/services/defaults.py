@@ -1,4 +1,4 @@
-"""Defaults of services. Kubernetes: pkg/apis/core/v1/defaults.go."""
+"""Defaults of Services. Kubernetes: pkg/apis/core/v1/defaults.go."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from batkube.api.groups.kind_model.defaults import TCP, Defaults, ensure_struct,
 
 _SERVICE_TYPE: Defaults = {"sessionAffinity": "None", "type": "ClusterIP"}
 _AFFINITY_TIMEOUT_S = 10800
-#: Types of services that have an address within the cluster.
+#: The types of services that have a cluster IP.
 _TYPES_WITH_CLUSTER_IP = ("ClusterIP", "NodePort", "LoadBalancer")
 
 
 def set_service_defaults(obj: dict[str, Any]) -> None:
-    """Type, affinity, ports and traffic policies of a service."""
+    """Set the defaults of type, session affinity, ports and traffic policies."""
     spec = ensure_struct(obj, "spec")
     fill_empty(spec, _SERVICE_TYPE)
     kind = spec["type"]

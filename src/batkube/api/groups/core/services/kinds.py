@@ -1,4 +1,4 @@
-"""Services, aspect by aspect."""
+"""Services."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from batkube.api.groups.core.services import columns, defaults, strategy, valida
 from batkube.api.groups.kind_model.kind import Kind, create_warnings_on_update
 from batkube.api.groups.kind_model.strategy import PROTECTED_FIELDS, Strategy
 
-#: What is special about each kind, by its name in the store.
+#: The kinds with special behaviour, by storage name.
 KINDS: Mapping[str, Kind] = {
     "services": Kind(
         defaults={"v1": defaults.set_service_defaults},

@@ -1,7 +1,9 @@
-"""Strategy of services: what depends on their type, and the addresses and ports the server gives them.
+"""Strategy of Services: fields that depend on the type, and allocation of cluster IPs and node ports.
 
-Addresses come from one IPv4 range and node ports from another, the lowest free one each time, so that two runs give
-the same; what is taken is read off the live services. Kubernetes: pkg/registry/core/service/{strategy.go,storage}.
+Cluster IPs come from one IPv4 range and node ports from another. The lowest free value is allocated, where
+kube-apiserver picks a random one, so that runs are reproducible; the values in use are those of the stored services.
+
+Kubernetes: pkg/registry/core/service/{strategy.go,storage}.
 """
 
 from __future__ import annotations
@@ -18,9 +20,9 @@ from batkube.api.validation.field_errors import FieldError, invalid
 from batkube.api.validation.problems import Problems
 from batkube.cluster.store import Store
 
-#: Where cluster addresses come from: that of kubeadm, of which the first belongs to the service `kubernetes`.
+#: The service CIDR, that of kubeadm; its first address belongs to the service `kubernetes`.
 CLUSTER_RANGE = ipaddress.IPv4Network("10.96.0.0/12")
-#: The lowest addresses are left for those who ask for one (ipallocator: calculateRangeOffset).
+#: The lowest addresses are reserved for static allocation (ipallocator: calculateRangeOffset).
 _RESERVED_ADDRESSES = 256
 NODE_PORTS = range(30000, 32768)
 
@@ -30,7 +32,7 @@ _OTHER_FAMILY = {"IPv4": "IPv6", "IPv6": "IPv4"}
 
 
 def prepare_service_create(service: dict[str, Any], context: StrategyContext) -> None:
-    """Give a new service its addresses and ports."""
+    """Allocate the addresses and ports of a new service."""
     spec = service["spec"]
     if spec.get("clusterIP") and not spec.get("clusterIPs"):
         spec["clusterIPs"] = [spec["clusterIP"]]
@@ -44,7 +46,7 @@ def prepare_service_create(service: dict[str, Any], context: StrategyContext) ->
 
 
 def prepare_service_update(service: dict[str, Any], old: dict[str, Any], context: StrategyContext) -> None:
-    """Keep what was given as long as the type needs it, give what it needs now, drop what it needs no more."""
+    """Keep allocated values that the type still needs, allocate missing ones, and drop the others."""
     spec, before = service["spec"], old["spec"]
     _patch_allocated_values(spec, before)
     _normalize_cluster_ips(spec, before)
@@ -65,14 +67,14 @@ def prepare_service_update(service: dict[str, Any], old: dict[str, Any], context
 
 
 def _set_ip_families(service: dict[str, Any], old: dict[str, Any] | None) -> None:
-    """Settle the family policy and the families of addresses; this cluster has IPv4 only (initIPFamilyFields)."""
+    """Set the family policy and the IP families; the cluster is IPv4 only (initIPFamilyFields)."""
     spec = service["spec"]
     if spec["type"] == "ExternalName":
         return
     headless = spec.get("clusterIP") == _HEADLESS and not spec.get("selector")
     if not spec.get("ipFamilyPolicy"):
-        kept = (old or {}).get("spec", {}).get("ipFamilyPolicy")
-        spec["ipFamilyPolicy"] = kept or ("RequireDualStack" if headless else "SingleStack")
+        old_policy = (old or {}).get("spec", {}).get("ipFamilyPolicy")
+        spec["ipFamilyPolicy"] = old_policy or ("RequireDualStack" if headless else "SingleStack")
     problems = Problems()
     check_cluster_ips(spec, (old or {}).get("spec", {}), problems)
     if problems:
@@ -89,7 +91,7 @@ def _set_ip_families(service: dict[str, Any], old: dict[str, Any] | None) -> Non
 
 
 def _requested_families(service: dict[str, Any]) -> list[str]:
-    """Return the families that a service asks for, in words or by its addresses."""
+    """Return the families that a service requests, explicitly or by its addresses."""
     spec = service["spec"]
     families = list(spec.get("ipFamilies") or ())
     addresses = spec.get("clusterIPs") or ()
@@ -122,7 +124,7 @@ def _reject_other_families(service: dict[str, Any], families: list[str]) -> None
 
 
 def _allocate_addresses(service: dict[str, Any], store: Store) -> None:
-    """Allocate the addresses of a service that has none, and check those it asks for."""
+    """Allocate cluster IPs, or reserve those that the service requests."""
     spec = service["spec"]
     addresses = spec.get("clusterIPs") or []
     if spec["type"] == "ExternalName" or (addresses and addresses[0] == _HEADLESS):
@@ -139,7 +141,7 @@ def _check_address(service: dict[str, Any], address: str, store: Store) -> None:
     try:
         parsed = ipaddress.IPv4Address(address)
     except ValueError:
-        return  # validation tells what is wrong with it
+        return  # validation reports the error
     problem = ""
     ends = (CLUSTER_RANGE.network_address, CLUSTER_RANGE.broadcast_address)
     if parsed not in CLUSTER_RANGE or parsed in ends:
@@ -185,7 +187,7 @@ def _node_ports(spec: dict[str, Any]) -> list[int]:
 
 
 def _allocate_node_ports(service: dict[str, Any], own: list[int], store: Store) -> None:
-    """Allocate node ports; ports of one number but different protocols share one."""
+    """Allocate node ports; the same port number with different protocols shares one."""
     spec = service["spec"]
     allocates = spec["type"] == "NodePort" or spec.get("allocateLoadBalancerNodePorts") is not False
     requested: dict[int, int] = {}
@@ -213,11 +215,11 @@ def _allocate_node_ports(service: dict[str, Any], own: list[int], store: Store) 
 def _allocate_health_check_port(service: dict[str, Any], store: Store) -> None:
     spec = service["spec"]
     taken = _allocated_ports(store)
-    wanted = spec.get("healthCheckNodePort")
-    if wanted:
-        problem = _port_problem(wanted, taken)
+    port = spec.get("healthCheckNodePort")
+    if port:
+        problem = _port_problem(port, taken)
         if problem:
-            text = f"failed to allocate requested HealthCheck NodePort {wanted}: {problem}"
+            text = f"failed to allocate requested HealthCheck NodePort {port}: {problem}"
             raise statuses.internal(text)
     else:
         spec["healthCheckNodePort"] = _free_port(taken, _node_ports(spec))
@@ -258,7 +260,7 @@ def _needs_health_check_port(spec: dict[str, Any]) -> bool:
 
 
 def _patch_allocated_values(spec: dict[str, Any], before: dict[str, Any]) -> None:
-    """Keep allocated values that the update leaves out while the type still needs them (patchAllocatedValues)."""
+    """Keep allocated values that the update omits while the type still needs them (patchAllocatedValues)."""
     if spec["type"] != "ExternalName" and before["type"] != "ExternalName":
         for name in ("clusterIP", "clusterIPs"):
             if not spec.get(name) and before.get(name):
@@ -275,7 +277,7 @@ def _patch_allocated_values(spec: dict[str, Any], before: dict[str, Any]) -> Non
 
 
 def _normalize_cluster_ips(spec: dict[str, Any], before: dict[str, Any]) -> None:
-    """Let `clusterIPs` follow a changed `clusterIP` (normalizeClusterIPs)."""
+    """Update `clusterIPs` after a change of `clusterIP` (normalizeClusterIPs)."""
     if spec.get("clusterIP") != before.get("clusterIP") and spec.get("clusterIPs") == before.get("clusterIPs"):
         if spec.get("clusterIP"):
             spec["clusterIPs"] = [spec["clusterIP"]]
@@ -284,28 +286,28 @@ def _normalize_cluster_ips(spec: dict[str, Any], before: dict[str, Any]) -> None
 
 
 def _drop_type_dependent_fields(spec: dict[str, Any], before: dict[str, Any]) -> None:
-    """Drop unchanged values that only the old type has a use for (dropTypeDependentFields)."""
-    left = before["type"]
-    if left != "ExternalName" and spec["type"] == "ExternalName":
+    """Drop unchanged values that only the old type uses (dropTypeDependentFields)."""
+    old_type = before["type"]
+    if old_type != "ExternalName" and spec["type"] == "ExternalName":
         if all(spec.get(name) == before.get(name) for name in ("clusterIP", "clusterIPs")):
             spec.pop("clusterIP", None)
             spec.pop("clusterIPs", None)
         _drop_unchanged(spec, before, "ipFamilies", "ipFamilyPolicy")
-    if left in _WITH_NODE_PORTS and spec["type"] not in _WITH_NODE_PORTS:
+    if old_type in _WITH_NODE_PORTS and spec["type"] not in _WITH_NODE_PORTS:
         live = _node_ports(before)
         if all(number in live for number in _node_ports(spec)):
             for port in spec.get("ports") or ():
                 port.pop("nodePort", None)
     if _needs_health_check_port(before) and not _needs_health_check_port(spec):
         _drop_unchanged(spec, before, "healthCheckNodePort")
-    if left == "LoadBalancer" and spec["type"] != "LoadBalancer":
+    if old_type == "LoadBalancer" and spec["type"] != "LoadBalancer":
         _drop_unchanged(spec, before, "allocateLoadBalancerNodePorts", "loadBalancerClass")
     if _is_externally_reachable(before) and not _is_externally_reachable(spec):
         _drop_unchanged(spec, before, "externalTrafficPolicy")
 
 
 def _drop_internal_traffic_policy(spec: dict[str, Any]) -> None:
-    """Forget how traffic within the cluster is sent to something outside it (defaultOnReadInternalTrafficPolicy)."""
+    """Drop the internal traffic policy of an ExternalName service (defaultOnReadInternalTrafficPolicy)."""
     if spec["type"] == "ExternalName":
         spec.pop("internalTrafficPolicy", None)
 
@@ -325,6 +327,6 @@ def _invalid_service(service: dict[str, Any], problems: list[FieldError]) -> Fai
     name = service["metadata"].get("name", "")
     messages = [f"{problem.field}: {problem.message}" for problem in problems]
     text = messages[0] if len(messages) == 1 else "[" + ", ".join(messages) + "]"
-    causes = [{"reason": each.reason, "message": each.message, "field": each.field} for each in problems]
+    causes = [{"reason": problem.reason, "message": problem.message, "field": problem.field} for problem in problems]
     details = {"name": name, "kind": "Service", "causes": causes}
     return Failure(422, "Invalid", f'Service "{name}" is invalid: {text}', details)

@@ -1,4 +1,4 @@
-"""Services (Kubernetes: pkg/apis/core/validation, validateService and around it)."""
+"""Validation of Services (Kubernetes: pkg/apis/core/validation, ValidateService and its helpers)."""
 
 from __future__ import annotations
 
@@ -246,7 +246,7 @@ def _ingress_entries(service: Object) -> Sequence[Mapping[str, Any]]:
 
 
 def check_ingress(entry: Mapping[str, Any], before: Sequence[str], path: str, problems: Problems) -> None:
-    """Check where a load balancer is said to be reached."""
+    """Check an ingress point of a load balancer."""
     address, mode, host = entry.get("ip", ""), entry.get("ipMode"), entry.get("hostname", "")
     if address:
         check_ip(address, f"{path}.ip", problems, before)

@@ -1,4 +1,4 @@
-"""Warnings about services. Kubernetes: pkg/api/service/warnings.go."""
+"""Warnings about Services. Kubernetes: pkg/api/service/warnings.go."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _TOPOLOGY_MODE = "service.kubernetes.io/topology-mode"
 
 
 def service_warnings(service: Mapping[str, Any]) -> list[str]:
-    """Services: fields that do nothing together with others, and addresses."""
+    """Return the warnings about a Service: fields without effect, deprecated formats of addresses."""
     spec, warnings = service["spec"], []
     kind, external = spec.get("type"), spec.get("externalIPs") or ()
     if _TOPOLOGY_HINTS in (service["metadata"].get("annotations") or {}):
@@ -38,6 +38,6 @@ def service_warnings(service: Mapping[str, Any]) -> list[str]:
 
 
 def load_balancer_warnings(value: Mapping[str, Any]) -> list[str]:
-    """The addresses of a load balancer, in the status of a service or an ingress."""
+    """Return the warnings about load balancer addresses in the status of a Service or an Ingress."""
     entries = ((value.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ()
-    return ip_list_warnings("status.loadBalancer.ingress", [each.get("ip", "") for each in entries])
+    return ip_list_warnings("status.loadBalancer.ingress", [entry.get("ip", "") for entry in entries])

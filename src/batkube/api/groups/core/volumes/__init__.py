@@ -1,1 +1,1 @@
-"""Persistent volumes and claims, and the sources of volumes that pods name too."""
+"""PersistentVolumes and their claims, and volume sources, which pods use too."""

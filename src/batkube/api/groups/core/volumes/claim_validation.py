@@ -1,6 +1,6 @@
-"""Claims of storage, on their own and as templates in pods and stateful sets.
+"""Validation of PersistentVolumeClaims, and of claim templates in pods and StatefulSets.
 
-Kubernetes: pkg/apis/core/validation (ValidatePersistentVolumeClaim and around it).
+Kubernetes: pkg/apis/core/validation (ValidatePersistentVolumeClaim and its helpers).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _RESIZE_STATUSES = (
     "NodeResizePending",
 )
 _BETA_CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
-#: The fields of metadata in the order of the Go type, of which a template may have labels and annotations only.
+#: The fields of metadata in the order of the Go type; a template may have labels and annotations only.
 _METADATA_FIELDS = (
     "name",
     "generateName",
@@ -57,7 +57,7 @@ _UNNAMED_FIELDS = {"uid": "uID"}
 
 
 def check_access_modes(modes: list[str], path: str, problems: Problems) -> None:
-    """Check how a volume may be mounted; one pod alone excludes every other way."""
+    """Check access modes; ReadWriteOncePod excludes all others."""
     for mode in modes:
         if mode not in ACCESS_MODES:
             problems.not_supported(path, mode, ACCESS_MODES)
@@ -66,19 +66,19 @@ def check_access_modes(modes: list[str], path: str, problems: Problems) -> None:
 
 
 def check_class_name(name: str | None, path: str, problems: Problems) -> None:
-    """Check the name of a class of storage, if there is one."""
+    """Check the name of a StorageClass, if it is set."""
     if name:
         problems.all_invalid(path, name, subdomain_name(name, False))
 
 
 def check_claim_template(template: Mapping[str, Any], path: str, problems: Problems) -> None:
-    """Check a claim that a pod brings along."""
+    """Check the claim template of an ephemeral volume."""
     check_template_metadata(template.get("metadata", {}), f"{path}.metadata", problems)
     check_claim_spec(template.get("spec", {}), f"{path}.spec", problems)
 
 
 def check_template_metadata(meta: Mapping[str, Any], path: str, problems: Problems) -> None:
-    """Check metadata that may hold labels and annotations only (Kubernetes: ValidateTemplateObjectMeta)."""
+    """Check metadata that may contain labels and annotations only (Kubernetes: ValidateTemplateObjectMeta)."""
     check_annotations(meta.get("annotations", {}), f"{path}.annotations", problems)
     check_labels(meta.get("labels", {}), f"{path}.labels", problems)
     for field in _METADATA_FIELDS:
@@ -87,7 +87,7 @@ def check_template_metadata(meta: Mapping[str, Any], path: str, problems: Proble
 
 
 def check_claim_spec(spec: Mapping[str, Any], path: str, problems: Problems) -> None:
-    """Check what is claimed."""
+    """Check the spec of a claim."""
     modes = spec.get("accessModes", [])
     if not modes:
         problems.required(f"{path}.accessModes", "at least 1 access mode is required")
@@ -118,7 +118,7 @@ def _check_data_sources(
         problems.all_invalid(f"{path}.dataSourceRef.namespace", namespace, label_name(namespace, False))
     if source is None:
         return
-    # Kubernetes gives the path, a struct without public fields, for the value.
+    # Kubernetes passes the path, a struct without exported fields, as the value.
     if namespace:
         problems.invalid(path, {}, "may not be specified when dataSourceRef.namespace is specified")
     elif any(source.get(field) != reference.get(field) for field in ("apiGroup", "kind", "name")):

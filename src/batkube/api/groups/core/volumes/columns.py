@@ -1,4 +1,4 @@
-"""What `kubectl get` prints of volumes and claims (Kubernetes: pkg/printers/internalversion/printers.go)."""
+"""Cells of PersistentVolumes and claims (Kubernetes: pkg/printers/internalversion/printers.go)."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def persistent_volume_cells(value: KubeObject, now: Instant) -> list[Any]:
 
 
 def persistent_volume_claim_cells(value: KubeObject, now: Instant) -> list[Any]:
-    """Return the cells of a PersistentVolumeClaim; what it got is told once it is bound to a volume."""
+    """Return the cells of a PersistentVolumeClaim; capacity and access modes appear once it is bound."""
     spec, status = value.get("spec", {}), value.get("status", {})
     volume = spec.get("volumeName", "")
     return [

@@ -1,4 +1,4 @@
-"""Defaults of volumes: those of pods, of persistent volumes and of claims.
+"""Defaults of volumes of pods, PersistentVolumes and PersistentVolumeClaims.
 
 Kubernetes: pkg/apis/core/v1/defaults.go and zz_generated.defaults.go.
 """
@@ -21,7 +21,7 @@ from batkube.api.groups.kind_model.defaults import (
 #: File permissions 0644.
 _MODE: Defaults = {"defaultMode": 0o644}
 
-#: Sources of volumes and the fields that are filled when they are absent (pointers in Go) …
+#: Volume sources, and the fields that get a default if they are absent (pointers in Go) …
 _ABSENT: Mapping[str, Defaults] = {
     "azureDisk": {"cachingMode": "ReadWrite", "fsType": "ext4", "readOnly": False, "kind": "Shared"},
     "configMap": _MODE,
@@ -31,7 +31,7 @@ _ABSENT: Mapping[str, Defaults] = {
     "secret": _MODE,
 }
 
-#: … or when they are empty.
+#: … or if they are empty.
 _EMPTY: Mapping[str, Defaults] = {
     "iscsi": {"iscsiInterface": "default"},
     "rbd": {"pool": "rbd", "user": "admin", "keyring": "/etc/ceph/keyring"},
@@ -45,7 +45,7 @@ _PENDING: Defaults = {"phase": "Pending"}
 
 
 def set_field_reference_defaults(holder: dict[str, Any]) -> None:
-    """Give the `fieldRef` of `holder`, if there is one, its version."""
+    """Set the apiVersion of the `fieldRef` of `holder`, if it has one."""
     reference = holder.get("fieldRef")
     if reference is not None:
         fill_empty(reference, _FIELD_REFERENCE)
@@ -78,7 +78,7 @@ _NESTED_DEFAULTS: Mapping[str, Callable[[dict[str, Any]], None]] = {
 
 
 def set_volume_defaults(volume: dict[str, Any]) -> None:
-    """Give a pod's volume its defaults; one without a source is an empty directory."""
+    """Set the defaults of a pod's volume; without a source, it is an emptyDir."""
     sourced = False
     for name, source in volume.items():
         if name != "name" and source is not None:
@@ -93,12 +93,12 @@ def set_volume_defaults(volume: dict[str, Any]) -> None:
         volume["emptyDir"] = {}
 
 
-#: What a persistent volume can be of which has defaults.
+#: The sources of PersistentVolumes that have defaults.
 _PERSISTENT_SOURCES = ("hostPath", "rbd", "iscsi", "azureDisk", "scaleIO")
 
 
 def set_persistent_source_defaults(spec: dict[str, Any]) -> None:
-    """Give the source of a persistent volume its defaults."""
+    """Set the defaults of a PersistentVolume's source."""
     for name in _PERSISTENT_SOURCES:
         source = spec.get(name)
         if source is not None:
@@ -107,14 +107,14 @@ def set_persistent_source_defaults(spec: dict[str, Any]) -> None:
 
 
 def set_claim_spec_defaults(claim: dict[str, Any]) -> None:
-    """Give the `spec` of a claim, or of a template of one, its defaults."""
+    """Set the defaults in the `spec` of a claim or claim template."""
     spec = ensure_struct(claim, "spec")
     fill_absent(spec, _CLAIM)
     round_resource_requirements(spec)
 
 
 def set_persistent_volume_defaults(obj: dict[str, Any]) -> None:
-    """Phase, reclaim policy, mode and source of a volume."""
+    """Set the defaults of phase, reclaim policy, volume mode and source."""
     fill_empty(ensure_struct(obj, "status"), _PENDING)
     spec = ensure_struct(obj, "spec")
     fill_empty(spec, {"persistentVolumeReclaimPolicy": "Retain"})
@@ -124,7 +124,7 @@ def set_persistent_volume_defaults(obj: dict[str, Any]) -> None:
 
 
 def set_persistent_volume_claim_defaults(obj: dict[str, Any]) -> None:
-    """The phase Pending, and the mode Filesystem."""
+    """Set the defaults of phase (Pending) and volume mode (Filesystem)."""
     status = ensure_struct(obj, "status")
     fill_empty(status, _PENDING)
     round_resource_lists(status, "capacity", "allocatedResources")

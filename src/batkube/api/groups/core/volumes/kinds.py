@@ -1,4 +1,4 @@
-"""Persistent volumes and claims, aspect by aspect."""
+"""PersistentVolumes and PersistentVolumeClaims."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from batkube.api.groups.core.volumes import claim_validation, columns, defaults,
 from batkube.api.groups.kind_model.kind import Kind, create_warnings_on_update
 from batkube.api.groups.kind_model.strategy import WITH_STATUS
 
-#: What is special about each kind, by its name in the store.
+#: The kinds with special behaviour, by storage name.
 KINDS: Mapping[str, Kind] = {
     "persistentvolumeclaims": Kind(
         defaults={"v1": defaults.set_persistent_volume_claim_defaults},

@@ -1,7 +1,8 @@
-"""Where volumes come from: the sources that pods name directly and persistent volumes stand for.
+"""Validation of volume sources, of pods and of PersistentVolumes.
 
-A source is chosen by which field is set, and only one may be. Kubernetes: pkg/apis/core/validation
-(validateVolumeSource, ValidatePersistentVolumeSpec and a function per source).
+The field that is set selects the source, and only one may be set.
+
+Kubernetes: pkg/apis/core/validation (validateVolumeSource, ValidatePersistentVolumeSpec and a function per source).
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ _FILE_MODE = "must be a number between 0 and 0777 (octal), both inclusive"
 
 
 class SourceField(NamedTuple):
-    """A field that names a source, how to check it, and the paths in messages, which are not always its name."""
+    """A field that holds a source, its check, and its paths in messages, which sometimes differ from its name."""
 
     name: str
     check: SourceCheck
@@ -67,9 +68,9 @@ def check_one_source(
     problems: Problems,
     special: Mapping[str, SourceCheck] = MappingProxyType({}),
 ) -> bool:
-    """Check the first source that is set and refuse the others; return whether there is any.
+    """Check the first source that is set and reject the others; return whether there is any.
 
-    `special` holds checks that know more of the volume and stand in for those of `fields`.
+    `special` replaces the checks of some `fields` by ones that need more context of the volume.
     """
     has_one = False
     for field in fields:
@@ -84,7 +85,7 @@ def check_one_source(
 
 
 def required_fields_check(*fields: str) -> SourceCheck:
-    """Return a check of a source of which these fields must be set, and nothing else is looked at."""
+    """Return a check that these fields of a source are set."""
 
     def check(source: Source, path: str, problems: Problems) -> None:
         for field in fields:
@@ -101,27 +102,27 @@ def check_file_mode(mode: int | None, path: str, problems: Problems) -> None:
 
 
 def check_no_backsteps(text: str, path: str, problems: Problems) -> None:
-    """Check that a path does not go up."""
+    """Check that a path does not contain `..`."""
     if ".." in text and ".." in text.split("/"):
         problems.invalid(path, text, "must not contain '..'")
 
 
 def check_relative_path(text: str, path: str, problems: Problems) -> None:
-    """Check that a path only goes down from where it starts."""
+    """Check that a path is relative and does not contain `..`."""
     if text.startswith("/"):
         problems.invalid(path, text, "must be a relative path")
     check_no_backsteps(text, path, problems)
 
 
 def check_local_path(text: str, path: str, problems: Problems) -> None:
-    """Check that a path goes down and does not start as the hidden folders of volumes do."""
+    """Check that a path is relative, without `..`, and does not start with `..` as the internal files of volumes do."""
     check_relative_path(text, path, problems)
     if text.startswith("..") and not text.startswith("../"):
         problems.invalid(path, text, "must not start with '..'")
 
 
 def check_host_path(source: Source, path: str, problems: Problems) -> None:
-    """A file or folder of the node."""
+    """Check a file or directory of the node."""
     where = source.get("path")
     if not where:
         problems.required(f"{path}.path")
@@ -132,14 +133,14 @@ def check_host_path(source: Source, path: str, problems: Problems) -> None:
 
 
 def check_nfs(source: Source, path: str, problems: Problems) -> None:
-    """A folder of an NFS server."""
+    """Check an NFS volume."""
     required_fields_check("server", "path")(source, path, problems)
     if not source.get("path", "").startswith("/"):
         problems.invalid(f"{path}.path", source.get("path", ""), "must be an absolute path")
 
 
 def partitioned_disk_check(name: str) -> SourceCheck:
-    """A cloud disk that `name` identifies, with a partition."""
+    """Return the check of a cloud disk with the identifier `name` and a partition."""
 
     def check(source: Source, path: str, problems: Problems) -> None:
         required_fields_check(name)(source, path, problems)
@@ -170,7 +171,7 @@ def _check_iscsi_source(source: Source, path: str, unknown: str, problems: Probl
 
 
 def check_iscsi(source: Source, path: str, problems: Problems) -> None:
-    """A disk of an iSCSI target, named by a pod."""
+    """Check an iSCSI volume of a pod."""
     unknown = "must be valid format starting with iqn, eui, or naa"
     required_fields_check("targetPortal")(source, path, problems)
     _check_iscsi_source(source, path, unknown, problems)
@@ -179,7 +180,7 @@ def check_iscsi(source: Source, path: str, problems: Problems) -> None:
 
 
 def check_persistent_iscsi(source: Source, path: str, problems: Problems, volume: str = "") -> None:
-    """A disk of an iSCSI target, named by the persistent volume `volume`."""
+    """Check an iSCSI volume of the PersistentVolume `volume`."""
     unknown = "must be valid format"
     required_fields_check("targetPortal")(source, path, problems)
     portal = source.get("targetPortal", "")
@@ -194,7 +195,7 @@ def check_persistent_iscsi(source: Source, path: str, problems: Problems, volume
 
 
 def check_fibre_channel(source: Source, path: str, problems: Problems) -> None:
-    """A disk of a fibre channel."""
+    """Check a Fibre Channel volume."""
     names, ids, lun = source.get("targetWWNs"), source.get("wwids"), source.get("lun")
     if not names and not ids:
         problems.required(f"{path}.targetWWNs", "must specify either targetWWNs or wwids, but not both")
@@ -208,7 +209,7 @@ def check_fibre_channel(source: Source, path: str, problems: Problems) -> None:
 
 
 def check_quobyte(source: Source, path: str, problems: Problems) -> None:
-    """A volume of Quobyte."""
+    """Check a Quobyte volume."""
     registry = source.get("registry", "")
     if not registry:
         problems.required(f"{path}.registry", _HOST_AND_PORT)
@@ -222,7 +223,7 @@ def check_quobyte(source: Source, path: str, problems: Problems) -> None:
 
 
 def check_persistent_glusterfs(source: Source, path: str, problems: Problems) -> None:
-    """A volume of GlusterFS, whose endpoints may be in another namespace."""
+    """Check a GlusterFS volume, whose endpoints may be in another namespace."""
     required_fields_check("endpoints", "path")(source, path, problems)
     namespace = source.get("endpointsNamespace")
     if namespace == "":
@@ -233,7 +234,7 @@ def check_persistent_glusterfs(source: Source, path: str, problems: Problems) ->
 
 
 def check_flocker(source: Source, path: str, problems: Problems) -> None:
-    """A dataset of Flocker."""
+    """Check a Flocker volume."""
     name, uuid = source.get("datasetName", ""), source.get("datasetUUID", "")
     if not name and not uuid:
         problems.required(path, "one of datasetName and datasetUUID is required")
@@ -244,7 +245,7 @@ def check_flocker(source: Source, path: str, problems: Problems) -> None:
 
 
 def secret_reference_check(*parts: str, first: SourceCheck) -> SourceCheck:
-    """Return a check that after `first` looks whether these parts of `secretRef` are set."""
+    """Return a check that runs `first` and then requires these parts of `secretRef`."""
 
     def check(source: Source, path: str, problems: Problems) -> None:
         first(source, path, problems)
@@ -257,7 +258,7 @@ def secret_reference_check(*parts: str, first: SourceCheck) -> SourceCheck:
 
 
 def check_storage_os(source: Source, path: str, problems: Problems) -> None:
-    """A volume of StorageOS."""
+    """Check a StorageOS volume."""
     if not (name := source.get("volumeName")):
         problems.required(f"{path}.volumeName")
     else:
@@ -267,7 +268,7 @@ def check_storage_os(source: Source, path: str, problems: Problems) -> None:
 
 
 def check_flex_volume(source: Source, path: str, problems: Problems) -> None:
-    """A volume of a driver that is a program on the node."""
+    """Check a FlexVolume, whose driver is an executable on the node."""
     required_fields_check("driver")(source, path, problems)
     for key in source.get("options", {}):
         namespace = "." + key.partition("/")[0].lower()
@@ -276,7 +277,7 @@ def check_flex_volume(source: Source, path: str, problems: Problems) -> None:
 
 
 def check_azure_disk(source: Source, path: str, problems: Problems) -> None:
-    """A disk of Azure."""
+    """Check an Azure disk."""
     required_fields_check("diskName", "diskURI")(source, path, problems)
     uri, kind = source.get("diskURI", ""), source.get("kind")
     if (mode := source.get("cachingMode")) is not None and mode not in _CACHING_MODES:
@@ -290,7 +291,7 @@ def check_azure_disk(source: Source, path: str, problems: Problems) -> None:
 
 
 def check_csi_driver_name(name: str, path: str, problems: Problems) -> None:
-    """Check the name of a CSI driver: a subdomain, of any case and short."""
+    """Check the name of a CSI driver: a short subdomain, ignoring case."""
     if not name:
         problems.required(path)
     if byte_length(name) > 63:
@@ -299,7 +300,7 @@ def check_csi_driver_name(name: str, path: str, problems: Problems) -> None:
 
 
 def check_csi(source: Source, path: str, problems: Problems) -> None:
-    """An inline volume of a CSI driver."""
+    """Check an inline volume of a CSI driver."""
     check_csi_driver_name(source.get("driver", ""), f"{path}.driver", problems)
     if (secret := source.get("nodePublishSecretRef")) is not None:
         if not (name := secret.get("name")):
@@ -309,7 +310,7 @@ def check_csi(source: Source, path: str, problems: Problems) -> None:
 
 
 def check_persistent_csi(source: Source, path: str, problems: Problems) -> None:
-    """A volume that a CSI driver provides."""
+    """Check a volume that a CSI driver provides."""
     check_csi_driver_name(source.get("driver", ""), f"{path}.driver", problems)
     required_fields_check("volumeHandle")(source, path, problems)
     for moment in ("controllerPublish", "controllerExpand", "nodePublish", "nodeExpand"):

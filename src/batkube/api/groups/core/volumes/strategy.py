@@ -1,4 +1,4 @@
-"""Strategies of volumes and claims. Kubernetes: pkg/registry/core/persistentvolume{,claim}/strategy.go."""
+"""Strategies of PersistentVolumes and claims: pkg/registry/core/persistentvolume{,claim}/strategy.go."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import Any
 from batkube.api.groups.kind_model.context import StrategyContext
 from batkube.kernel.instants import rfc3339
 
-#: What a claim may be filled from when it says so in the older of the two fields.
+#: The kinds that the older field `dataSource` may refer to.
 _DATA_SOURCES = (("", "PersistentVolumeClaim"), ("snapshot.storage.k8s.io", "VolumeSnapshot"))
 
 
 def prepare_volume_create(volume: dict[str, Any], context: StrategyContext) -> None:
-    """A new volume is pending since now."""
+    """Set the phase Pending and its transition time."""
     volume["status"] = {"phase": "Pending", "lastPhaseTransitionTime": rfc3339(context.now)}
 
 
 def prepare_volume_status_update(volume: dict[str, Any], old: dict[str, Any], context: StrategyContext) -> None:
-    """Note when the phase changed, if it did."""
+    """Set the transition time if the phase changes."""
     status, before = volume.setdefault("status", {}), old.get("status") or {}
     new, live = status.get("lastPhaseTransitionTime"), before.get("lastPhaseTransitionTime")
     if status.get("phase") != before.get("phase"):
@@ -28,7 +28,7 @@ def prepare_volume_status_update(volume: dict[str, Any], old: dict[str, Any], co
 
 
 def prepare_claim_create(claim: dict[str, Any], _context: StrategyContext) -> None:
-    """A new claim is pending; both ways to say what it is filled from agree."""
+    """Set the phase Pending, and synchronize `dataSource` and `dataSourceRef`."""
     claim["status"] = {"phase": "Pending"}
     spec = claim["spec"]
     _drop_unsupported_sources(spec, {})
@@ -36,7 +36,7 @@ def prepare_claim_create(claim: dict[str, Any], _context: StrategyContext) -> No
 
 
 def prepare_claim_update(claim: dict[str, Any], old: dict[str, Any], _context: StrategyContext) -> None:
-    """Both ways to say what a claim is filled from agree after a change too; what was taken before may stay."""
+    """Synchronize `dataSource` and `dataSourceRef`; an old value may stay."""
     _drop_unsupported_sources(claim["spec"], old["spec"])
     _sync_data_sources(claim["spec"])
 
@@ -48,8 +48,8 @@ def _drop_unsupported_sources(spec: dict[str, Any], before: dict[str, Any]) -> N
         reference = None
     source = spec.get("dataSource")
     if source is not None and reference is None and before.get("dataSource") is None:
-        known = (source.get("apiGroup") or "", source.get("kind", "")) in _DATA_SOURCES
-        if not known:
+        is_supported = (source.get("apiGroup") or "", source.get("kind", "")) in _DATA_SOURCES
+        if not is_supported:
             del spec["dataSource"]
 
 

@@ -1,4 +1,4 @@
-"""Persistent volumes (Kubernetes: pkg/apis/core/validation, ValidatePersistentVolumeSpec)."""
+"""Validation of PersistentVolumes (Kubernetes: pkg/apis/core/validation, ValidatePersistentVolumeSpec)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from batkube.api.validation.rules import Object, ValidationRules, create_then_up
 _RECLAIM_POLICIES = ("Delete", "Recycle", "Retain")
 _MOUNT_OPTIONS = "volume.beta.kubernetes.io/mount-options"
 _NOT_INLINE = "may not be specified in the context of inline volumes"
-#: Labels whose beta names may become the final ones.
+#: Beta labels that may be replaced by their GA names.
 _RENAMED_TOPOLOGY_LABELS = {
     "failure-domain.beta.kubernetes.io/zone": "topology.kubernetes.io/zone",
     "failure-domain.beta.kubernetes.io/region": "topology.kubernetes.io/region",
@@ -97,7 +97,7 @@ _WITH_MOUNT_OPTIONS = frozenset(
 def check_volume_spec(
     spec: Mapping[str, Any], name: str, path: str, problems: Problems, *, inline: bool = False
 ) -> None:
-    """Check a volume, or with `inline` one that an attachment describes and nothing stores."""
+    """Check the spec of a volume; `inline` is a volume within a VolumeAttachment."""
     if inline:
         _check_inline(spec, path, problems)
     modes = spec.get("accessModes") or []
@@ -191,10 +191,12 @@ def _validate_volume_create(volume: Object, problems: Problems) -> None:
 def _validate_volume_update(new: Object, old: Object, problems: Problems) -> None:
     _check_volume(new, problems)
     spec, before = new.get("spec", {}), old.get("spec", {})
-    source, earlier = ({name: one[name] for name in _SOURCE_NAMES if name in one} for one in (spec, before))
+    source, earlier = (
+        {name: volume_spec[name] for name in _SOURCE_NAMES if name in volume_spec} for volume_spec in (spec, before)
+    )
     if "csi" in source and "csi" in earlier and "controllerExpandSecretRef" not in earlier["csi"]:
-        kept = {key: value for key, value in source["csi"].items() if key != "controllerExpandSecretRef"}
-        source["csi"] = kept
+        csi = {key: value for key, value in source["csi"].items() if key != "controllerExpandSecretRef"}
+        source["csi"] = csi
     if source != earlier:
         difference = go_difference("core.PersistentVolumeSource", earlier, source)
         detail = f"spec.persistentvolumesource is immutable after creation\n{difference}"
@@ -210,9 +212,9 @@ def _validate_volume_update(new: Object, old: Object, problems: Problems) -> Non
 
 
 def _is_same_affinity(new: Any, old: Any) -> bool:  # noqa: ANN401 - any JSON
-    """Say whether affinities are the same but for labels that got their final names."""
+    """Return whether node affinities are equal apart from labels that were replaced by their GA names."""
     if isinstance(new, Mapping) and isinstance(old, Mapping):
-        # A label without another name counts as renamed to nothing, as in Kubernetes' map of names.
+        # A label without a GA name maps to "", as in Kubernetes' map of names.
         renamed = _RENAMED_TOPOLOGY_LABELS.get(old.get("key", ""), "") == new.get("key", "")
         if "operator" in new and renamed and new.get("key") != old.get("key"):
             return dict(new) == {**old, "key": new["key"]}

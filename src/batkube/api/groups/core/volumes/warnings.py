@@ -1,4 +1,4 @@
-"""Warnings about persistent volumes and claims. Kubernetes: pkg/api/persistentvolume{,claim}."""
+"""Warnings about PersistentVolumes and their claims. Kubernetes: pkg/api/persistentvolume{,claim}."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ _VOLUME_SOURCES = {
     "glusterfs": "deprecated in v1.25, non-functional in v1.26+",
     "rbd": "deprecated in v1.28, non-functional in v1.31+",
 }
-#: What the server calls a field in warnings, where it is not its name.
+#: The names of fields in warnings, where they differ.
 _SOURCE_NAMES_IN_MESSAGES = {"storageos": "storageOS"}
 
 
 def fractional_byte_warnings(path: str, text: str | None) -> list[str]:
-    """Say that there are no fractions of bytes."""
+    """Return the warning about a quantity with a fraction of a byte."""
     if text is None or not quantity(text).milli_value % 1000:
         return []
     return [f"{path}: fractional byte value {go_quote(text)} is invalid, must be an integer"]
 
 
 def claim_spec_warnings(path: str, spec: Mapping[str, Any]) -> list[str]:
-    """Return what is to be said of a claim, or of the template of one."""
+    """Return the warnings about the spec of a claim or claim template."""
     resources = spec.get("resources") or {}
     return [
         warning
@@ -46,7 +46,7 @@ def claim_spec_warnings(path: str, spec: Mapping[str, Any]) -> list[str]:
 
 
 def claim_warnings(claim: Mapping[str, Any]) -> list[str]:
-    """Claims: the class was once an annotation; fractions of bytes."""
+    """Return the warnings about a claim: the deprecated class annotation, fractions of bytes."""
     warnings = []
     if _CLASS_ANNOTATION in (claim["metadata"].get("annotations") or {}):
         warnings.append(f"metadata.annotations[{_CLASS_ANNOTATION}]: {_VOLUME_ANNOTATIONS[_CLASS_ANNOTATION]}")
@@ -54,7 +54,7 @@ def claim_warnings(claim: Mapping[str, Any]) -> list[str]:
 
 
 def persistent_volume_warnings(volume: Mapping[str, Any]) -> list[str]:
-    """Volumes: annotations, policies, node labels and plugins of the past."""
+    """Return the warnings about a PersistentVolume: deprecated annotations, policies, node labels and plugins."""
     spec, annotations = volume["spec"], volume["metadata"].get("annotations") or {}
     warnings = [
         f"metadata.annotations[{name}]: {text}" for name, text in _VOLUME_ANNOTATIONS.items() if name in annotations

@@ -1,1 +1,1 @@
-"""Container validation: containers with their probes, environment, volumes and security contexts."""
+"""Validation of containers: probes, environment, volumes and security contexts."""

@@ -1,4 +1,4 @@
-"""The containers of a pod, of all three kinds.
+"""Validation of containers, init containers and ephemeral containers.
 
 Kubernetes: pkg/apis/core/validation (validateContainers, validateInitContainers, validateEphemeralContainers).
 """
@@ -28,7 +28,7 @@ _READ_ONLY_DEPTHS = ("Disabled", "Enabled", "IfPossible")
 _RESIZED_RESOURCES = ("cpu", "memory")
 _RESIZE_POLICIES = ("NotRequired", "RestartContainer")
 _SIDECAR_ONLY = "may not be set for init containers without restartPolicy=Always"
-#: What an ephemeral container may not have, in the order of the Go type.
+#: The fields that an ephemeral container cannot have, in the order of the Go type.
 _FORBIDDEN_IN_EPHEMERAL = (
     "ports",
     "resources",
@@ -44,7 +44,7 @@ _EPHEMERAL_FORBIDDEN = "cannot be set for an Ephemeral Container"
 
 
 class PodContext(msgspec.Struct, frozen=True):
-    """What a container's checks must know of its pod."""
+    """The context in a pod that the checks of a container need."""
 
     #: The volumes that may be mounted, by name.
     volumes: dict[str, Mapping[str, Any]]
@@ -55,7 +55,7 @@ class PodContext(msgspec.Struct, frozen=True):
 
 
 def check_containers(containers: Sequence[Container], around: PodContext, path: str, problems: Problems) -> None:
-    """Check the containers that make the pod."""
+    """Check the regular containers of a pod."""
     if not containers:
         problems.required(path)
         return
@@ -80,7 +80,7 @@ def check_init_containers(
     path: str,
     problems: Problems,
 ) -> None:
-    """Check the containers that run before, or as sidecars beside, the others."""
+    """Check the init containers and sidecars of a pod."""
     names = {other.get("name", "") for other in others}
     for index, container in enumerate(containers):
         at = f"{path}[{index}]"
@@ -111,7 +111,7 @@ def check_ephemeral_containers(
     path: str,
     problems: Problems,
 ) -> None:
-    """Check the containers that are added to a running pod to look into it."""
+    """Check ephemeral containers, which are added to a running pod for debugging."""
     if not containers:
         return
     other_names = {other.get("name", "") for other in others}
@@ -136,7 +136,7 @@ def check_ephemeral_containers(
 
 
 def check_image_whitespace(container: Container, path: str, problems: Problems) -> None:
-    """Check that the image of a pod's container has no blanks around it; templates may have them."""
+    """Check that the image has no surrounding white space, which templates may have."""
     image = container.get("image", "")
     if image != image.strip():
         problems.invalid(f"{path}.image", image, "must not have leading or trailing whitespace")
@@ -174,7 +174,7 @@ def _check_common(container: Container, around: PodContext, path: str, problems:
 
 
 def _check_required_choice(value: str, allowed: Sequence[str], path: str, problems: Problems) -> None:
-    """Object to a choice that is missing or none of those allowed."""
+    """Report a value that is not set or not supported."""
     if not value:
         problems.required(path)
     elif value not in allowed:
@@ -182,7 +182,7 @@ def _check_required_choice(value: str, allowed: Sequence[str], path: str, proble
 
 
 def check_pull_policy(policy: str, path: str, problems: Problems) -> None:
-    """Check when an image is pulled."""
+    """Check the image pull policy."""
     if policy not in PULL_POLICIES:
         _check_required_choice(policy, PULL_POLICIES, path, problems)
 
@@ -250,7 +250,7 @@ def _check_mounts(
 def _check_mount_options(
     mount: Mapping[str, Any], container: Container, path: str, at: str, problems: Problems
 ) -> None:
-    """Check sub-paths, propagation and depth of a mount, whose messages mostly name the list and not the mount."""
+    """Check sub-path, propagation and recursion of a mount; most messages have the path of the list."""
     below, expression = mount.get("subPath"), mount.get("subPathExpr")
     if below:
         check_relative_path(below, f"{path}.subPath", problems)

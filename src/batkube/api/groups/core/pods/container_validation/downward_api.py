@@ -1,4 +1,4 @@
-"""The downward API: which fields of a pod and which resources of a container its containers may be told.
+"""Validation of the downward API: fields of a pod and resources of a container, for its containers.
 
 Kubernetes: pkg/apis/core/validation (validateObjectFieldSelector, validateContainerResourceFieldSelector) and
 pkg/apis/core/pods (ConvertDownwardAPIFieldLabel).
@@ -14,7 +14,7 @@ from batkube.api.validation.names import qualified_name
 from batkube.api.validation.problems import Problems
 from batkube.api.validation.quantities import quantity
 
-#: What volumes may show, and what environment variables may hold.
+#: The fields for volumes, and those for environment variables.
 VOLUME_FIELDS = ("metadata.annotations", "metadata.labels", "metadata.name", "metadata.namespace", "metadata.uid")
 ENVIRONMENT_FIELDS = (
     "metadata.name",
@@ -82,7 +82,7 @@ def _conversion_problem(version: str, field: str) -> str:
 def check_resource_field_selector(
     selector: Mapping[str, Any], path: str, problems: Problems, *, in_volume: bool = False
 ) -> None:
-    """Check a reference to what a container asks for or is limited to."""
+    """Check a reference to a container's requests or limits."""
     name = selector.get("resource", "")
     if in_volume and not selector.get("containerName"):
         problems.required(f"{path}.containerName")

@@ -1,4 +1,4 @@
-"""The environment variables of containers (Kubernetes: pkg/apis/core/validation, ValidateEnv and ValidateEnvFrom)."""
+"""Validation of environment variables (Kubernetes: pkg/apis/core/validation, ValidateEnv and ValidateEnvFrom)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TWO_SOURCES = "may not have more than one field specified at a time"
 
 
 def check_environment(variables: Sequence[Mapping[str, Any]], path: str, problems: Problems) -> None:
-    """Check the variables of a container."""
+    """Check the environment variables of a container."""
     for index, variable in enumerate(variables):
         name = variable.get("name")
         if not name:
@@ -59,7 +59,7 @@ def _check_key(selector: Mapping[str, Any], path: str, problems: Problems) -> No
 
 
 def check_environment_sources(sources: Sequence[Mapping[str, Any]], path: str, problems: Problems) -> None:
-    """Check the ConfigMaps and Secrets whose every key becomes a variable."""
+    """Check `envFrom`: ConfigMaps and Secrets whose keys become variables."""
     for index, source in enumerate(sources):
         if prefix := source.get("prefix"):
             problems.all_invalid(f"{path}[{index}].prefix", prefix, environment_variable(prefix))

@@ -1,4 +1,4 @@
-"""Probes and lifecycle handlers of containers (Kubernetes: pkg/apis/core/validation, validateHandler and around it)."""
+"""Validation of probes and lifecycle handlers (Kubernetes: pkg/apis/core/validation, validateHandler)."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _PROBE_NUMBERS = (
 
 
 def check_port(port: int | str, path: str, problems: Problems) -> None:
-    """Check a port that may be given by number or by name."""
+    """Check a port number or port name."""
     wrong = port_name(port) if isinstance(port, str) else port_number(port)
     problems.all_invalid(path, port, wrong)
 
 
 def check_probes(container: Mapping[str, Any], grace: int | None, path: str, problems: Problems) -> None:
-    """Check the probes of a container that has any."""
+    """Check the probes of a container."""
     for name in ("livenessProbe", "readinessProbe", "startupProbe"):
         if (probe := container.get(name)) is None:
             continue
@@ -51,7 +51,7 @@ def _check_probe(probe: Mapping[str, Any], grace: int | None, path: str, problem
 
 
 def check_lifecycle(lifecycle: Mapping[str, Any], grace: int | None, path: str, problems: Problems) -> None:
-    """Check what is run after a container starts and before it stops."""
+    """Check the postStart and preStop handlers."""
     for moment in ("postStart", "preStop"):
         if (handler := lifecycle.get(moment)) is not None:
             _check_handler(handler, _LIFECYCLE_HANDLERS, grace, f"{path}.{moment}", problems)

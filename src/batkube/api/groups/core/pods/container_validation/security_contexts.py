@@ -1,6 +1,6 @@
-"""Security contexts of pods and containers, and the annotations that once stood for parts of them.
+"""Validation of security contexts of pods and containers, and of the annotations that preceded them.
 
-Kubernetes: pkg/apis/core/validation (ValidateSecurityContext, validatePodSpecSecurityContext and around them).
+Kubernetes: pkg/apis/core/validation (ValidateSecurityContext, validatePodSpecSecurityContext and their helpers).
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def check_container_security(context: Context, host_users: bool, path: str, prob
 
 
 def check_pod_security(spec: Mapping[str, Any], path: str, problems: Problems) -> None:
-    """Check the security context of a pod; some of what belongs to it inside stands beside it in the API."""
+    """Check the security context of a pod; some fields of the internal one are in the spec in the API."""
     context = spec.get("securityContext")
     if not context and not spec.get("shareProcessNamespace"):
         return
@@ -128,7 +128,7 @@ def _check_sysctls(spec: Mapping[str, Any], context: Context, path: str, problem
 
 
 def _sysctl_namespace(name: str) -> str:
-    """Return which namespace a kernel parameter belongs to (component-helpers/node/util/sysctl)."""
+    """Return the Linux namespace of a sysctl (component-helpers/node/util/sysctl)."""
     separator = next((char for char in name if char in "./"), ".")
     dotted = name.translate(_SWAP_DOTS_AND_SLASHES) if separator == "/" else name
     dotted = dotted.partition("*")[0]
@@ -217,7 +217,7 @@ def _windows_user_problems(text: str) -> Iterator[str]:
 def check_security_annotations(
     annotations: Mapping[str, str], spec: Mapping[str, Any], path: str, problems: Problems
 ) -> None:
-    """Check the annotations that held seccomp and AppArmor profiles before there were fields for them."""
+    """Check the deprecated annotations for seccomp and AppArmor profiles."""
     for key, profile in annotations.items():
         if key == SECCOMP_POD or key.startswith(SECCOMP_CONTAINER):
             _check_seccomp_text(profile, f"{path}.{key}", problems)
@@ -227,8 +227,8 @@ def check_security_annotations(
         name = key.removeprefix(APPARMOR_CONTAINER)
         if not any(container.get("name") == name for container, _ in containers_with_paths(spec, "")):
             problems.invalid(f"{path}[{key}]", name, "container not found")
-        known = profile in ("", "runtime/default", "unconfined") or profile.startswith(_LOCALHOST)
-        if not known:
+        is_supported = profile in ("", "runtime/default", "unconfined") or profile.startswith(_LOCALHOST)
+        if not is_supported:
             problems.invalid(f"{path}[{key}]", profile, f'invalid AppArmor profile name: "{profile}"')
 
 
@@ -242,7 +242,7 @@ def _check_seccomp_text(profile: str, path: str, problems: Problems) -> None:
 def check_annotations_match_fields(
     annotations: Mapping[str, str], spec: Mapping[str, Any], path: str, problems: Problems
 ) -> None:
-    """Check that annotations and fields say the same where both are there, which only creation asks for."""
+    """Check that annotations and fields are equal if both are set; this runs on creation only."""
     if not annotations:
         return
     context = spec.get("securityContext", {})
@@ -262,13 +262,13 @@ def check_annotations_match_fields(
             _check_match("apparmor", profile, text, f"{at}.securityContext.appArmorProfile", problems)
 
 
-def _check_match(what: str, profile: Context, text: str, path: str, problems: Problems) -> None:
+def _check_match(noun: str, profile: Context, text: str, path: str, problems: Problems) -> None:
     kind = profile.get("type")
     if kind == "Localhost" and text.startswith(_LOCALHOST):
         if profile.get("localhostProfile") != text.removeprefix(_LOCALHOST):
-            problems.forbidden(f"{path}.localhostProfile", f"{what} profile in annotation and field must match")
+            problems.forbidden(f"{path}.localhostProfile", f"{noun} profile in annotation and field must match")
         return
-    docker = ("docker/default",) if what == "seccomp" else ()
+    docker = ("docker/default",) if noun == "seccomp" else ()
     texts = {"Unconfined": ("unconfined",), "RuntimeDefault": ("runtime/default", *docker), "Localhost": ()}
     if kind in texts and text not in texts[kind]:
-        problems.forbidden(f"{path}.type", f"{what} type in annotation and field must match")
+        problems.forbidden(f"{path}.type", f"{noun} type in annotation and field must match")

@@ -1,4 +1,4 @@
-"""The volumes of a pod: names, sources, and the files that projections put together.
+"""Validation of a pod's volumes: names, sources and projected files.
 
 Kubernetes: pkg/apis/core/validation (ValidateVolumes, validateVolumeSource, validateProjectionSources).
 """
@@ -33,7 +33,7 @@ _CONFLICT = "conflicting duplicate paths"
 def check_volumes(
     volumes: Sequence[Mapping[str, Any]], pod_name: str, path: str, problems: Problems
 ) -> dict[str, Mapping[str, Any]]:
-    """Check the volumes of a pod; return the good ones by name, which are those that containers may mount."""
+    """Check the volumes of a pod; return the valid ones by name, which containers may mount."""
     good: dict[str, Mapping[str, Any]] = {}
     for index, volume in enumerate(volumes):
         at, name = f"{path}[{index}]", volume.get("name", "")
@@ -58,7 +58,7 @@ def _check_claim_is_not_created(
     if claim is None or not pod_name:
         return
     name = claim.get("claimName", "")
-    if any("ephemeral" in other and name == f"{pod_name}-{other.get('name', '')}" for other in volumes):
+    if any("ephemeral" in candidate and name == f"{pod_name}-{candidate.get('name', '')}" for candidate in volumes):
         detail = "must not reference a PVC that gets created for an ephemeral volume"
         problems.invalid(f"{path}.persistentVolumeClaim.claimName", name, detail)
 
@@ -92,7 +92,7 @@ def _check_git_repo(source: Source, path: str, problems: Problems) -> None:
 
 
 def _file_source_check(name: str) -> source_validation.SourceCheck:
-    """Return the check of a Secret or ConfigMap as files; `name` is the field that names it."""
+    """Return the check of a Secret or ConfigMap volume; `name` is the field with the object's name."""
 
     def check(source: Source, path: str, problems: Problems) -> None:
         required_fields_check(name)(source, path, problems)

@@ -1,1 +1,1 @@
-"""Validation: specification, status, resize and update of pods."""
+"""Validation of pods: spec, status, resize and update."""

@@ -1,4 +1,4 @@
-"""What the operating system of a pod allows and forbids (Kubernetes: validateOS, validateLinux, validateWindows …)."""
+"""Validation of fields that depend on the pod's OS (Kubernetes: validateOS, validateLinux, validateWindows …)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from batkube.api.validation.problems import Problems
 
 _OPERATING_SYSTEMS = ("linux", "windows")
 _NOT_ON_WINDOWS = "cannot be set for a windows pod"
-#: Fields of the pod that Windows knows nothing of, in the order of the checks; True for those beside the context.
+#: Fields that Windows does not support, in the order of the checks; True if outside the security context.
 _POD_FIELDS = (
     ("appArmorProfile", False),
     ("seLinuxOptions", False),
@@ -43,7 +43,7 @@ _CONTAINER_FIELDS = (
 
 
 def check_os(spec: Mapping[str, Any], system: Mapping[str, Any], path: str, problems: Problems) -> None:
-    """Check that the system is known and that nothing asks for what it has not."""
+    """Check that the OS is known and that no field is set which it does not support."""
     name = system.get("name", "")
     if not name:
         problems.required(f"{path}.os.name")
@@ -78,7 +78,7 @@ def _check_windows(spec: Mapping[str, Any], path: str, problems: Problems) -> No
 
 
 def check_host_process(spec: Mapping[str, Any], path: str, problems: Problems) -> None:
-    """Check Windows containers that run as processes of the host: all of a pod do or none, on the host's network."""
+    """Check HostProcess containers of Windows: all containers of a pod or none, with the host's network."""
     of_pod = spec.get("securityContext", {}).get("windowsOptions", {}).get("hostProcess")
     total = as_processes = 0
     for container, at in containers_with_paths(spec, path):

@@ -1,4 +1,4 @@
-"""Resources of a pod as a whole, beside those of its containers.
+"""Validation of pod-level resources.
 
 Kubernetes: pkg/apis/core/validation (validatePodResources), component-helpers/resource (AggregateContainerRequests).
 """
@@ -18,7 +18,7 @@ ResourceAmounts = dict[str, Quantity]
 def check_pod_resources(
     spec: Mapping[str, Any], resources: Mapping[str, Any], claims: frozenset[str], path: str, problems: Problems
 ) -> None:
-    """Check what a pod as a whole asks for, and that it is enough for its containers."""
+    """Check pod-level resources by themselves and against the totals of the containers."""
     if spec.get("os", {}).get("name") == "windows":
         problems.forbidden(path, "may not be set for a windows pod")
         return
@@ -41,15 +41,15 @@ def check_pod_resources(
                 problems.invalid(f"{path}.containers[{index}][{name}].limits", str(limit), detail)
 
 
-def aggregate_resources(spec: Mapping[str, Any], part: str) -> ResourceAmounts:
-    """Return what the containers of a pod need at the moment when they need most, as the scheduler counts it."""
+def aggregate_resources(spec: Mapping[str, Any], side: str) -> ResourceAmounts:
+    """Return the peak resources of a pod's containers, as the scheduler computes them."""
     total: ResourceAmounts = {}
     for container in spec.get("containers") or ():
-        total = _sum(total, _parse_resources(container, part))
+        total = _sum(total, _parse_resources(container, side))
     sidecars: ResourceAmounts = {}
     start: ResourceAmounts = {}
     for container in spec.get("initContainers", ()):
-        own = _parse_resources(container, part)
+        own = _parse_resources(container, side)
         if container.get("restartPolicy") == "Always":
             total, sidecars = _sum(total, own), _sum(sidecars, own)
             start = _elementwise_max(start, sidecars)
@@ -58,13 +58,13 @@ def aggregate_resources(spec: Mapping[str, Any], part: str) -> ResourceAmounts:
     return _elementwise_max(total, start)
 
 
-def _parse_resources(container: Mapping[str, Any], part: str) -> ResourceAmounts:
-    return {name: quantity(text) for name, text in container.get("resources", {}).get(part, {}).items()}
+def _parse_resources(container: Mapping[str, Any], side: str) -> ResourceAmounts:
+    return {name: quantity(text) for name, text in container.get("resources", {}).get(side, {}).items()}
 
 
-def _sum(some: ResourceAmounts, more: ResourceAmounts) -> ResourceAmounts:
-    return some | {name: some[name] + amount if name in some else amount for name, amount in more.items()}
+def _sum(first: ResourceAmounts, second: ResourceAmounts) -> ResourceAmounts:
+    return first | {name: first[name] + amount if name in first else amount for name, amount in second.items()}
 
 
-def _elementwise_max(some: ResourceAmounts, others: ResourceAmounts) -> ResourceAmounts:
-    return some | {name: amount for name, amount in others.items() if name not in some or amount > some[name]}
+def _elementwise_max(first: ResourceAmounts, second: ResourceAmounts) -> ResourceAmounts:
+    return first | {name: amount for name, amount in second.items() if name not in first or amount > first[name]}

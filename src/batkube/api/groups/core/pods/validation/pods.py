@@ -1,4 +1,4 @@
-"""Pods: what a new one must satisfy, and which little of one may change.
+"""Validation of pods, and of the few changes that an update may make.
 
 Kubernetes: pkg/apis/core/validation (ValidatePodCreate, ValidatePodUpdate, ValidatePodEphemeralContainersUpdate).
 """
@@ -33,7 +33,7 @@ _REQUIRED_TERMS = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 def check_pod(pod: Object, problems: Problems) -> None:
-    """Check a pod's metadata and spec, whatever is done with it (Kubernetes: validatePodMetadataAndSpec)."""
+    """Check metadata and spec of a pod, on creation and update (Kubernetes: validatePodMetadataAndSpec)."""
     meta, spec = pod["metadata"], pod.get("spec", {})
     check_built_in_metadata(meta, subdomain_name, True, problems)
     if annotations := meta.get("annotations"):
@@ -65,7 +65,7 @@ def _validate_pod_create(pod: Object, problems: Problems) -> None:
 
 
 def check_annotation_changes(new: Object, old: Object, problems: Problems) -> None:
-    """Check that annotations which mean something to Kubernetes changed only as they may."""
+    """Check that annotations used by Kubernetes have changed only as allowed."""
     after, before = new["metadata"].get("annotations", {}), old["metadata"].get("annotations", {})
     if not after and not before:
         return
@@ -107,7 +107,7 @@ def _validate_pod_update(new: Object, old: Object, problems: Problems) -> None:
 
 
 def _check_same_container_count(spec: Mapping[str, Any], before: Mapping[str, Any], problems: Problems) -> bool:
-    """Check that there are as many containers as before; no check comes after one that fails here."""
+    """Check that the number of containers is unchanged; if not, all later checks are skipped."""
     for field in ("containers", "initContainers"):
         containers = spec.get(field) or ()
         if len(containers) != len(before.get(field) or ()):
@@ -156,7 +156,7 @@ def _with_allowed_changes_undone(spec: Mapping[str, Any], before: Mapping[str, A
 
 
 def _undo_gated_changes(munged: dict[str, Any], before: Mapping[str, Any], problems: Problems) -> None:
-    """Undo what may change while a pod waits at gates: its node selector and node affinity may become stricter."""
+    """Undo the changes allowed while a pod is gated: stricter node selectors and node affinity."""
     selector, old_selector = munged.get("nodeSelector", {}), before.get("nodeSelector", {})
     if selector != old_selector:
         if not old_selector.items() <= selector.items():
@@ -168,11 +168,11 @@ def _undo_gated_changes(munged: dict[str, Any], before: Mapping[str, Any], probl
     if nodes == old_nodes:
         return
     _check_stricter(nodes, old_nodes, problems)
-    others = {key: value for key, value in (affinity or {}).items() if key != "nodeAffinity"}
-    if affinity is not None and old_affinity is None and not others:
+    other_affinity = {key: value for key, value in (affinity or {}).items() if key != "nodeAffinity"}
+    if affinity is not None and old_affinity is None and not other_affinity:
         munged.pop("affinity")
     else:
-        munged["affinity"] = {**others, "nodeAffinity": old_nodes} if old_nodes is not None else others
+        munged["affinity"] = {**other_affinity, "nodeAffinity": old_nodes} if old_nodes is not None else other_affinity
 
 
 def _check_stricter(nodes: Mapping[str, Any] | None, old: Mapping[str, Any] | None, problems: Problems) -> None:

@@ -1,4 +1,4 @@
-"""Giving a running pod other amounts of cpu and memory (Kubernetes: pkg/apis/core/validation, ValidatePodResize)."""
+"""Validation of in-place resizes of a pod (Kubernetes: pkg/apis/core/validation, ValidatePodResize)."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _RESIZABLE = ("cpu", "memory")
 
 
 def check_resize(new: Object, old: Object, problems: Problems) -> None:
-    """Check that only cpu and memory of containers changed, and not the class of the pod."""
+    """Check that only cpu and memory of containers have changed, and the QoS class has not."""
     if refusal := _resize_problem(new, old):
         problems.clear()
-        problems.forbidden("[]", refusal)  # What Go writes of field.NewPath("").
+        problems.forbidden("[]", refusal)  # Go's text of field.NewPath("").
         return
     spec, before = new.get("spec", {}), old.get("spec", {})
     if (old.get("status", {}).get("qosClass") or qos_class(before)) != qos_class(spec):
@@ -35,7 +35,7 @@ def check_resize(new: Object, old: Object, problems: Problems) -> None:
 
 
 def _resize_problem(new: Object, old: Object) -> str:
-    """Return why a pod cannot be resized at all, which is then the only problem told."""
+    """Return why a pod cannot be resized at all, which is then the only error."""
     for pod in (old, new):
         whole = pod.get("spec", {}).get("resources") or {}
         if whole.get("requests") or whole.get("limits"):
@@ -46,7 +46,7 @@ def _resize_problem(new: Object, old: Object) -> str:
 
 
 def _is_resize_supported_by_node(pod: Object) -> bool:
-    """Return whether the kubelet of a pod tells what its containers have; of a workload's jobs it does not.
+    """Return whether the kubelet reports the allocated resources of containers; it does not for workload jobs.
 
     Kubernetes: isPodResizeRequestSupported, where there is no running pod without containers.
     """
@@ -64,8 +64,8 @@ def _check_same_containers(spec: Mapping[str, Any], before: Mapping[str, Any], p
         if len(containers) != len(earlier):
             problems.forbidden(f"spec.{field}", f"{field} may not be added or removed on resize")
             continue
-        for index, (one, other) in enumerate(zip(containers, earlier, strict=True)):
-            if one.get("name") != other.get("name"):
+        for index, (container, old_container) in enumerate(zip(containers, earlier, strict=True)):
+            if container.get("name") != old_container.get("name"):
                 detail = f"{field} may not be renamed or reordered on resize"
                 problems.forbidden(f"spec.{field}[{index}].name", detail)
     return len(problems) == count
@@ -75,25 +75,25 @@ def _check_nothing_removed(
     container: Mapping[str, Any], earlier: Mapping[str, Any], path: str, problems: Problems
 ) -> None:
     now, then = container.get("resources", {}), earlier.get("resources", {})
-    for part in ("requests", "limits"):
-        if not then.get(part, {}).keys() <= now.get(part, {}).keys():
-            problems.forbidden(f"{path}.{part}", f"resource {part} cannot be removed")
+    for side in ("requests", "limits"):
+        if not then.get(side, {}).keys() <= now.get(side, {}).keys():
+            problems.forbidden(f"{path}.{side}", f"resource {side} cannot be removed")
 
 
 def _check_rest_unchanged(spec: Mapping[str, Any], before: Mapping[str, Any], problems: Problems) -> None:
-    """Check that with cpu and memory as they were nothing differs."""
+    """Check that nothing else has changed."""
     munged = dict(spec)
     count = len(problems)
     for field in ("containers", "initContainers"):
-        kept = []
+        containers = []
         for container, earlier in zip(spec.get(field) or (), before.get(field) or (), strict=True):
             sidecar = container.get("restartPolicy") == "Always"
             bare = _with_old_resources(container, earlier) if field == "containers" or sidecar else container
             if bare != earlier:
                 problems.forbidden("spec", _forbidden_message(field, sidecar))
-            kept.append(bare)
+            containers.append(bare)
         if field in spec:
-            munged[field] = kept
+            munged[field] = containers
     if count == 0 and len(problems) == 0 and munged != before:
         problems.forbidden("spec", "only cpu and memory resources are mutable")
 
@@ -107,12 +107,12 @@ def _forbidden_message(field: str, sidecar: bool) -> str:
 
 
 def _with_old_resources(container: Mapping[str, Any], earlier: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the container with the cpu and memory it had (Kubernetes: dropCPUMemoryResourcesFromContainer)."""
+    """Return the container with its old cpu and memory (Kubernetes: dropCPUMemoryResourcesFromContainer)."""
     now, then = container.get("resources", {}), earlier.get("resources", {})
     resources: dict[str, Any] = {}
-    for part in ("limits", "requests"):
-        if part in then:
-            others = {name: amount for name, amount in now.get(part, {}).items() if name not in _RESIZABLE}
-            resources[part] = others | {name: then[part][name] for name in _RESIZABLE if name in then[part]}
+    for side in ("limits", "requests"):
+        if side in then:
+            other_amounts = {name: amount for name, amount in now.get(side, {}).items() if name not in _RESIZABLE}
+            resources[side] = other_amounts | {name: then[side][name] for name in _RESIZABLE if name in then[side]}
     bare = {key: value for key, value in container.items() if key != "resources"}
     return {**bare, "resources": resources} if "resources" in earlier or resources else bare

@@ -1,4 +1,4 @@
-"""Where a pod may run: affinity, tolerations, spreading, gates and node selectors.
+"""Validation of scheduling constraints: affinity, tolerations, topology spread, scheduling gates, node selectors.
 
 Kubernetes: pkg/apis/core/validation (validateAffinity, ValidateTolerations, validateTopologySpreadConstraints …).
 """
@@ -24,7 +24,7 @@ _NO_SELECTOR = "must not be specified when labelSelector is not set"
 
 
 def check_affinity(affinity: Mapping[str, Any], path: str, problems: Problems) -> None:
-    """Check what attracts a pod to nodes and to other pods, or repels it."""
+    """Check node affinity, pod affinity and anti-affinity."""
     if nodes := affinity.get("nodeAffinity"):
         at = f"{path}.nodeAffinity"
         if (selector := nodes.get(_REQUIRED)) is not None:
@@ -64,7 +64,7 @@ def _check_pod_term(term: Mapping[str, Any], path: str, problems: Problems) -> N
 def _check_label_keys(
     match: Sequence[str], mismatch: Sequence[str], selector: Mapping[str, Any] | None, path: str, problems: Problems
 ) -> None:
-    """Check label keys whose values are taken from the pod (ValidateMatchLabelKeysAndMismatchLabelKeys)."""
+    """Check label keys whose values come from the pod (ValidateMatchLabelKeysAndMismatchLabelKeys)."""
     for field, keys in (("matchLabelKeys", match), ("mismatchLabelKeys", mismatch)):
         if keys and selector is None:
             problems.forbidden(f"{path}.{field}", _NO_SELECTOR)
@@ -87,13 +87,13 @@ def _check_label_keys(
 
 
 def check_taint_effect(effect: str, path: str, problems: Problems) -> None:
-    """Check what a taint does."""
+    """Check the effect of a taint."""
     if effect not in TAINT_EFFECTS:
         problems.not_supported(path, effect, TAINT_EFFECTS)
 
 
 def check_tolerations(tolerations: Sequence[Mapping[str, Any]], path: str, problems: Problems) -> None:
-    """Check which taints a pod bears."""
+    """Check tolerations."""
     for index, toleration in enumerate(tolerations):
         _check_toleration(toleration, f"{path}[{index}]", problems)
 
@@ -124,7 +124,7 @@ def _check_toleration(toleration: Mapping[str, Any], path: str, problems: Proble
 def check_tolerations_only_added(
     new: Sequence[Mapping[str, Any]], old: Sequence[Mapping[str, Any]], path: str, problems: Problems
 ) -> None:
-    """Check that tolerations were only added, or given another time."""
+    """Check that tolerations were only added, or changed only in tolerationSeconds."""
     bare = [_without_toleration_seconds(toleration) for toleration in new]
     if not all(_without_toleration_seconds(toleration) in bare for toleration in old):
         problems.forbidden(path, "existing toleration can not be modified except its tolerationSeconds")
@@ -137,7 +137,7 @@ def _without_toleration_seconds(toleration: Mapping[str, Any]) -> dict[str, Any]
 
 
 def check_scheduling_gates(gates: Sequence[Mapping[str, Any]], path: str, problems: Problems) -> None:
-    """Check what keeps a pod from being scheduled yet."""
+    """Check scheduling gates."""
     seen: set[str] = set()
     for index, gate in enumerate(gates):
         name = gate.get("name", "")
@@ -150,7 +150,7 @@ def check_scheduling_gates(gates: Sequence[Mapping[str, Any]], path: str, proble
 def check_gates_only_removed(
     new: Sequence[Mapping[str, Any]], old: Sequence[Mapping[str, Any]], path: str, problems: Problems
 ) -> None:
-    """Check that gates were only taken away."""
+    """Check that scheduling gates were only removed."""
     before = {gate.get("name", "") for gate in old}
     added = {gate.get("name", ""): index for index, gate in enumerate(new) if gate.get("name", "") not in before}
     for name, index in added.items():
@@ -159,7 +159,7 @@ def check_gates_only_removed(
 
 
 def check_topology_spread(constraints: Sequence[Mapping[str, Any]], path: str, problems: Problems) -> None:
-    """Check how pods are to be spread over parts of the cluster."""
+    """Check topology spread constraints."""
     for index, constraint in enumerate(constraints):
         at, key = f"{path}[{index}]", constraint.get("topologyKey", "")
         action, selector = constraint.get("whenUnsatisfiable", ""), constraint.get("labelSelector")

@@ -1,4 +1,4 @@
-"""The spec of a pod, on its own or in a template (Kubernetes: pkg/apis/core/validation, ValidatePodSpec)."""
+"""Validation of a pod spec, in a pod or a template (Kubernetes: pkg/apis/core/validation, ValidatePodSpec)."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _INT32_MAX = 2**31 - 1
 
 
 def check_template(template: Mapping[str, Any], path: str, problems: Problems) -> None:
-    """Check what pods are made from (Kubernetes: ValidatePodTemplateSpec)."""
+    """Check a pod template (Kubernetes: ValidatePodTemplateSpec)."""
     meta, spec = template.get("metadata", {}), template.get("spec", {})
     annotations = meta.get("annotations", {})
     check_labels(meta.get("labels", {}), f"{path}.labels", problems)
@@ -60,7 +60,7 @@ def check_template(template: Mapping[str, Any], path: str, problems: Problems) -
 def check_pod_annotations(
     annotations: Mapping[str, str], spec: Mapping[str, Any], path: str, problems: Problems
 ) -> None:
-    """Check the annotations that mean something to Kubernetes itself."""
+    """Check the annotations that Kubernetes itself uses."""
     if MIRROR in annotations and not spec.get("nodeName"):
         detail = "must set spec.nodeName if mirror pod annotation is set"
         problems.invalid(f"{path}[{MIRROR}]", annotations[MIRROR], detail)
@@ -71,7 +71,7 @@ def check_pod_annotations(
 
 
 def _is_int32(text: str) -> bool:
-    """Say whether a text is an int32 as Kubernetes writes one: no plus sign, no leading zeros."""
+    """Return whether a text is an int32 in Kubernetes' format: no plus sign, no leading zeros."""
     digits = text.removeprefix("-")
     if not (digits.isascii() and digits.isdigit()) or (digits.startswith("0") and text != "0"):
         return False
@@ -126,7 +126,7 @@ def _check_choice(value: str, allowed: Sequence[str], path: str, problems: Probl
 
 
 def check_preemption_policy(policy: str, path: str, problems: Problems) -> None:
-    """Check whether a pod may push others aside."""
+    """Check the preemption policy."""
     _check_choice(policy, _PREEMPTION_POLICIES, path, problems)
 
 

@@ -1,4 +1,4 @@
-"""The status of a pod: what a kubelet or a scheduler may report (Kubernetes: ValidatePodStatusUpdate)."""
+"""Validation of a pod's status, as written by kubelets and schedulers (Kubernetes: ValidatePodStatusUpdate)."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _check_conditions(conditions: Sequence[Status], problems: Problems) -> None:
 
 
 def _check_transitions(status: Status, before: Status, spec: Mapping[str, Any], problems: Problems) -> None:
-    """Check that no container that ended for good runs again."""
+    """Check that no terminated container is running again, unless its restart policy allows it."""
     policy = spec.get("restartPolicy", "")
     sidecars = {c.get("name") for c in spec.get("initContainers", ()) if c.get("restartPolicy") == "Always"}
     for field in ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"):
@@ -108,20 +108,22 @@ def _check_users(status: Status, spec: Mapping[str, Any], problems: Problems) ->
             if system == "windows":
                 problems.forbidden(path, "cannot be set for a windows pod")
                 continue
-            for part in ("uid", "gid"):
-                problems.all_invalid(f"{path}.{part}", user.get(part, 0), user_or_group_id(user.get(part, 0)))
+            for id_field in ("uid", "gid"):
+                problems.all_invalid(
+                    f"{path}.{id_field}", user.get(id_field, 0), user_or_group_id(user.get(id_field, 0))
+                )
             for number, group in enumerate(user.get("supplementalGroups", ())):
                 problems.all_invalid(f"{path}.supplementalGroups[{number}]", group, user_or_group_id(group))
 
 
 def _check_allocations(status: Status, spec: Mapping[str, Any], problems: Problems) -> None:
-    """Check the health that is reported of devices that containers got."""
+    """Check the reported health of allocated devices."""
     for field, of_spec in (("containerStatuses", "containers"), ("initContainerStatuses", "initContainers")):
         for index, container in enumerate(status.get(field) or ()):
             if allocated := container.get("allocatedResourcesStatus"):
-                wanted = [c for c in spec.get(of_spec) or () if c.get("name") == container.get("name")]
+                matches = [c for c in spec.get(of_spec) or () if c.get("name") == container.get("name")]
                 path = f"status.{field}[{index}].allocatedResourcesStatus"
-                _check_devices(allocated, wanted[0] if wanted else None, path, problems)
+                _check_devices(allocated, matches[0] if matches else None, path, problems)
     for index, container in enumerate(status.get("ephemeralContainerStatuses", ())):
         if container.get("allocatedResourcesStatus"):
             path = f"status.ephemeralContainerStatuses[{index}].allocatedResourcesStatus"
