@@ -62,8 +62,8 @@ def test_energy_is_that_of_batsim(shared_data: Path, name: str) -> None:
 
     replay.play()
 
-    told = {row["job_id"]: float(row["consumed_energy"]) for row in run.jobs}
-    assert replay.joules == pytest.approx(told, rel=1e-6)
+    expected = {row["job_id"]: float(row["consumed_energy"]) for row in run.jobs}
+    assert replay.joules == pytest.approx(expected, rel=1e-6)
     rows = run.rows("out_consumed_energy.csv")
     assert [(what, watts) for _, _, what, watts in replay.readings] == [
         (row["event_type"], pytest.approx(float(row["wattmin"]))) for row in rows

@@ -71,7 +71,7 @@ def test_an_unexpected_error_is_a_machine_error_an_input_error_or_a_bug() -> Non
 def test_what_a_running_cluster_raises_is_a_bug_unless_a_disk_is_the_cause(error: Exception) -> None:
     full = OSError(errno.ENOSPC, "No space left on device")
     for one in (error, full):
-        one.add_note("while an appointment was kept")
+        one.add_note("while an appointment was executed")
 
     assert expected_error(error) is None
     assert isinstance(expected_error(full), RunFailed)

@@ -10,7 +10,7 @@ from batkube.timing.time_rules import EXACT, InvalidTimeRules, TimeMode, TimeRul
 
 
 @pytest.mark.parametrize(
-    ("given", "rules"),
+    ("content", "rules"),
     [
         ("exact", EXACT),
         ({"mode": "exact"}, EXACT),
@@ -33,8 +33,8 @@ from batkube.timing.time_rules import EXACT, InvalidTimeRules, TimeMode, TimeRul
         ("realtime:speed=2.5", TimeRules(TimeMode.REALTIME, speed=2.5)),
     ],
 )
-def test_a_text_and_a_mapping_are_equivalent(given: object, rules: TimeRules) -> None:
-    assert parse_time(given) == rules
+def test_a_text_and_a_mapping_are_equivalent(content: object, rules: TimeRules) -> None:
+    assert parse_time(content) == rules
 
 
 @pytest.mark.parametrize("text", ["exact", "realtime:speed=7", "paced:timeout=1ms,min-delay=2ms,crash-timeout=1m"])
@@ -45,7 +45,7 @@ def test_described_rules_parse_to_the_same_rules(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "problem"),
+    ("content", "problem"),
     [
         ("fast", "'fast' is not a time mode"),
         ("", "'' is not a time mode"),
@@ -62,9 +62,9 @@ def test_described_rules_parse_to_the_same_rules(text: str) -> None:
         ("realtime:speed=x", "'x' is not a number"),
     ],
 )
-def test_invalid_rules_are_rejected_with_a_remedy(given: object, problem: str) -> None:
+def test_invalid_rules_are_rejected_with_a_remedy(content: object, problem: str) -> None:
     with pytest.raises(InvalidTimeRules, match=problem) as caught:
-        parse_time(given)
+        parse_time(content)
 
     assert caught.value.remedy
 

@@ -123,8 +123,8 @@ def test_a_pod_group_has_the_minimum_members_and_resources_of_its_job(version: s
 
     [group] = cluster.objects(f"podgroups.{POD_GROUP_APIS[version].group}").values()
     assert group["spec"]["minMember"] == 2
-    told = {"cpu": "1500m", "memory": "1Gi"} if POD_GROUP_APIS[version].has_min_resources else None
-    assert group["spec"].get("minResources") == told
+    min_resources = {"cpu": "1500m", "memory": "1Gi"} if POD_GROUP_APIS[version].has_min_resources else None
+    assert group["spec"].get("minResources") == min_resources
     assert len(cluster.objects(POD)) == 3, "the others come as well"
 
 

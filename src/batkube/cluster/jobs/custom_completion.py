@@ -56,7 +56,7 @@ def _has_final_condition(status: Any) -> bool:  # noqa: ANN401 - JSON
     conditions = _value_at(status, ("conditions",))
     if not isinstance(conditions, list):
         return False
-    states = [(_value_at(one, ("type",)), _value_at(one, ("status",))) for one in conditions]
+    states = [(_value_at(condition, ("type",)), _value_at(condition, ("status",))) for condition in conditions]
     return any(kind in _CONDITIONS and state == "True" for kind, state in states) or (_DECIDED, "False") in states
 
 

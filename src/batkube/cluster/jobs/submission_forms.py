@@ -146,9 +146,9 @@ class OwnedPodFactory(GangPodFactory):
 class GroupedPodFactory(GangPodFactory):
     """Creates pods that name their PodGroup as their scheduler expects it."""
 
-    def __init__(self, model: ResourceModel, dialect: PodGroupApi, numbers: Iterator[int] | None = None) -> None:
+    def __init__(self, model: ResourceModel, api: PodGroupApi, numbers: Iterator[int] | None = None) -> None:
         super().__init__(model, numbers)
-        self.pod_group_api = dialect
+        self.pod_group_api = api
 
     def labels_without_group(self, job: Job) -> dict[str, str]:
         """Return the labels, without a label for the group."""
@@ -172,16 +172,16 @@ def _metadata(job: Job, labels: dict[str, str]) -> KubeObject:
     }
 
 
-def pod_group_of(job: Job, dialect: PodGroupApi, labels: dict[str, str]) -> KubeObject:
+def pod_group_of(job: Job, api: PodGroupApi, labels: dict[str, str]) -> KubeObject:
     """Return the PodGroup of `job`: no pod starts before all of them can, or as many as the gang's terms require."""
     spec: KubeObject = {"minMember": job.gang.min_member or job.size}
-    if job.gang.min_resources and dialect.has_min_resources:
+    if job.gang.min_resources and api.has_min_resources:
         spec["minResources"] = {name: format_amount(name, amount) for name, amount in job.gang.min_resources}
-    if dialect.has_queues:
+    if api.has_queues:
         spec["queue"] = queue_name(job)
         if job.priority:
             spec["priorityClassName"] = priority_class_name(job.priority)
-    return {"apiVersion": dialect.api_version, "kind": "PodGroup", "metadata": _metadata(job, labels), "spec": spec}
+    return {"apiVersion": api.api_version, "kind": "PodGroup", "metadata": _metadata(job, labels), "spec": spec}
 
 
 def indexed_job_of(job: Job, template: KubeObject, *, kueue: bool) -> KubeObject:

@@ -178,7 +178,9 @@ class NodeRegistrar:
         node = self._store.get(NODE, key)
         if node is None:
             return
-        registered = self._without_not_ready_taint(self.registered_node(_without_doubt(node) if is_new else node, now))
+        registered = self._without_not_ready_taint(
+            self.registered_node(_without_failed_conditions(node) if is_new else node, now)
+        )
         with contextlib.suppress(ApiError):
             if (registered["metadata"], registered["spec"]) != (node["metadata"], node["spec"]):
                 node = self._client.update(
@@ -191,14 +193,16 @@ def _with_pods(resources: Mapping[str, str], pods: str) -> Mapping[str, str]:
     return resources if PODS in resources else {**resources, PODS: pods}
 
 
-def _without_doubt(node: KubeObject) -> KubeObject:
+def _without_failed_conditions(node: KubeObject) -> KubeObject:
     """Return a node without conditions that report it as not ready or unknown."""
     status = node.get("status", {})
     conditions = status.get("conditions") or []
-    sure = [
-        one for one in conditions if one["status"] != "Unknown" and (one["type"] != _READY or one["status"] == "True")
+    remaining = [
+        condition
+        for condition in conditions
+        if condition["status"] != "Unknown" and (condition["type"] != _READY or condition["status"] == "True")
     ]
-    return {**node, "status": {**status, "conditions": sure}}
+    return {**node, "status": {**status, "conditions": remaining}}
 
 
 def _without_taint(spec: KubeObject, taint: Mapping[str, str]) -> KubeObject:
