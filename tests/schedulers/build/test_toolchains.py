@@ -119,7 +119,7 @@ def test_a_go_too_old_to_download_another_is_not_mistaken_for_it(fake_go: FakeGo
 def test_an_unsupported_go_version_is_an_input_error(fake_go: FakeGo, tmp_path: Path, version: str) -> None:
     fake_go("go1.26.3")
 
-    with pytest.raises(InputError, match="no version of Go that the virtual clock is made for"):
+    with pytest.raises(InputError, match="not a version of Go that the virtual clock supports"):
         select_toolchain(tmp_path, exactly=version)
 
 
