@@ -136,7 +136,7 @@ def test_results_of_different_code_are_not_mixed_unless_asked_for(
     monkeypatch.setattr(experiment_module, "own_code", lambda: "another")
     file = study.file(axes={"scheduler": POLICIES})
 
-    with pytest.raises(batkube.InputError, match="holds runs that were done with other code of Batkube"):
+    with pytest.raises(batkube.InputError, match="holds runs of another version of Batkube's code"):
         batkube.experiment(file, study.out, executor=executor)
     assert executor.calls == 2
     batkube.experiment(file, study.out, executor=executor, keep_finished=True)

@@ -121,7 +121,7 @@ def test_identical_repeats_are_said_to_be_so_and_count_once(tmp_path: Path) -> N
     page = told(write_experiment(tmp_path, {"scheduler": ["a", "b"]}, runs, repeats=3))
 
     assert [row[1] for row in page.tables[0][1:]] == ["1 of 3", "1 of 3"]
-    assert "Repeats are identical to the byte: one digest for each of the 2 points" in page.text
+    assert "Repeats are byte-identical: each of the 2 repeated points has one digest." in page.text
     assert "2 of 6 runs count" in page.text
 
 
