@@ -273,7 +273,7 @@ def test_one_experiment_at_a_time_uses_a_folder(study: Study) -> None:
 
     class Nested(Counting):
         def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:  # noqa: ANN401 - as Executor has it
-            with pytest.raises(batkube.InputError, match="another experiment is being run into this folder"):
+            with pytest.raises(batkube.InputError, match="another experiment is writing into this folder"):
                 batkube.experiment(file, study.out, executor=Counting())
             return super().submit(fn, *args, **kwargs)
 

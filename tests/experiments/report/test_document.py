@@ -47,7 +47,7 @@ def test_a_real_experiment_is_told_in_one_page_and_twice_alike(study: Study) -> 
 
     assert target == study.out / "report.html"
     assert page.problems == []
-    for words in ("Two & two", "Which is better?", "Everything that the runs asked for is modelled", "seeds0, 1"):
+    for words in ("Two & two", "Which is better?", "Everything that the runs requested is modelled", "seeds0, 1"):
         assert words in page.text
     assert page.tables[0][1][:2] == ["policy:fcfs", "1 of 2"]
     digests = [run["digest"] for run in json.loads((study.out / "experiment.json").read_text())["runs"]]
