@@ -217,7 +217,7 @@ def test_a_dry_run_lists_the_runs_and_does_nothing(
     [
         (["experiment.yaml"], "the output folder is missing\n  remedy: add --out DIR"),
         (["missing.yaml", "--out", "out"], "missing.yaml: cannot be read: No such file or directory"),
-        (["w.json", "--out", "out"], "w.json: nb_res: is not a word of an experiment"),
+        (["w.json", "--out", "out"], "w.json: nb_res: is not a key of an experiment"),
         (["experiment.yaml", "--out", "w.json"], "w.json: is a file, not a folder"),
         (["experiment.yaml", "--out", "."], ".: exists and is not the folder of an experiment"),
         (["experiment.yaml", "--out", "out", "--executor", "dask"], "there is no executor 'dask'"),

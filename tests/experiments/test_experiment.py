@@ -136,7 +136,7 @@ def test_results_of_different_code_are_not_mixed_unless_asked_for(
     monkeypatch.setattr(experiment_module, "code_digest", lambda: "another")
     file = study.file(axes={"scheduler": POLICIES})
 
-    with pytest.raises(batkube.InputError, match="holds runs that were done with other code of Batkube"):
+    with pytest.raises(batkube.InputError, match="holds runs of another version of Batkube's code"):
         batkube.experiment(file, study.out, executor=executor)
     assert executor.calls == 2
     batkube.experiment(file, study.out, executor=executor, keep_finished=True)
@@ -273,7 +273,7 @@ def test_one_experiment_at_a_time_uses_a_folder(study: Study) -> None:
 
     class Nested(Counting):
         def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:  # noqa: ANN401 - as Executor has it
-            with pytest.raises(batkube.InputError, match="another experiment is being run into this folder"):
+            with pytest.raises(batkube.InputError, match="another experiment is writing into this folder"):
                 batkube.experiment(file, study.out, executor=Counting())
             return super().submit(fn, *args, **kwargs)
 

@@ -2,6 +2,6 @@
 
     file ─▶ description ─▶ grid ─▶ plan ─▶ executor ─▶ run folders ─▶ results.csv, timings.csv, experiment.json
 
-A run's name holds the hash of all that is given to it, so what is finished is known by its folder alone: an
-experiment that was killed goes on where it was, and one whose file has grown runs only what is new.
+A run's name contains a hash of all its inputs, so its folder alone tells that it is finished. An experiment that was
+killed resumes where it was, and one whose file has grown runs only the new points.
 """

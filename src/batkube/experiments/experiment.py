@@ -1,4 +1,4 @@
-"""One experiment from its file to its tables: the Python entry point."""
+"""Run one experiment from its file to its tables: the Python interface."""
 
 from __future__ import annotations
 
@@ -32,32 +32,32 @@ from batkube.schedulers.installed import installed_program
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Real seconds between two writings of the tables, at least; and so many times as long as a writing took.
+#: Minimum interval between two writes of the tables, in real seconds, and as a multiple of the time that a write takes.
 _INTERVAL_S = 60.0
 _WRITE_TIME_FACTOR = 50
-#: The most rows that a notebook shows of an experiment, the first and the last ones.
+#: Maximum number of rows, the first and the last ones, that a notebook shows of an experiment.
 _MOST_ROWS = 60
 
 
 class ExperimentResults:
-    """The folder of an experiment: its table, and the results of each run."""
+    """The folder of an experiment: its table of results, and the results of each run."""
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
 
     @cached_property
     def results(self) -> pd.DataFrame:
-        """A row per run that is over; see `read_results`."""
+        """A row per finished run; see `read_results`."""
         return read_results(self.folder)
 
     @cached_property
     def runs(self) -> list[dict[str, Any]]:
-        """What experiment.json says of each run that is over."""
+        """The entry of each finished run in experiment.json."""
         return list(read_description(self.folder)["runs"])
 
     @property
     def failures(self) -> dict[str, str]:
-        """Why runs failed, by their names."""
+        """Reasons of failed runs, by their names."""
         return {run["run"]: run["failure"] for run in self.runs if run["state"] == RunState.FAILED}
 
     def run(self, name: str) -> Results:
@@ -65,7 +65,7 @@ class ExperimentResults:
         return Results(run_folder(self.folder, name))
 
     def report(self, out: str | Path | None = None) -> Path:
-        """Write the experiment's report, one HTML file, and return where it is: in its folder unless said."""
+        """Write the experiment's report, one HTML file, and return its path: by default in the experiment's folder."""
         from batkube.experiments.report.document import write_report
 
         return write_report(self.folder, None if out is None else Path(out))
@@ -74,11 +74,11 @@ class ExperimentResults:
         return f"<{type(self).__name__} of {len(self.runs):,} runs in {self.folder}>"
 
     def _repr_html_(self) -> str:
-        """Return the experiment as a notebook shows it: what failed, then the main numbers of each run."""
+        """Return the experiment for a notebook: failures, then the main numbers of each run."""
         failures = "".join(f"<p><b>failed:</b> {escape(f'{run}: {why}')}</p>" for run, why in self.failures.items())
         axes = [axis["name"] for axis in read_description(self.folder)["axes"]]
-        shown = [name for name in (*axes, STATE, *MAIN_COLUMNS) if name in self.results]
-        table = self.results[[name for name in shown if not self.results[name].isna().all()]]
+        columns = [name for name in (*axes, STATE, *MAIN_COLUMNS) if name in self.results]
+        table = self.results[[name for name in columns if not self.results[name].isna().all()]]
         return f"<div>{failures}{table.to_html(index=False, max_rows=_MOST_ROWS)}</div>"
 
 
@@ -96,18 +96,21 @@ def experiment(
     keep_finished: bool = False,
     builder: Builder | None = None,
 ) -> ExperimentResults:
-    """Run what is not finished of an experiment, and return its results.
+    """Execute the unfinished runs of an experiment, and return its results.
 
-    `experiment` is a file, or a mapping like one, whose paths are relative to the current folder, and in which a
-    scheduler may be a class derived from `batkube.policies.Policy`, or an instance of one. Of the grid
-    only the part with the labels in `only` is run, and of that the first `limit` runs. Each run may take `time_limit`
-    in real time: 60 is seconds, or "10m". Runs are done by `executor`, which is one of Python's or what `--executor`
-    takes, or else in `jobs` processes of ours. Schedulers are built by `builder` first, or else as on the command line.
-    Runs that fail do not raise: see `failures` of what is returned.
+    `experiment` is a file, or a mapping with the same content, whose paths are relative to the current folder, and in
+    which a scheduler may be a subclass of `batkube.policies.Policy` or an instance of one.
+
+    * `only` selects a part of the grid by its labels, and `limit` the first runs of that part.
+    * `time_limit` is the maximum real time of each run: 60 (seconds) or "10m".
+    * `executor` is a Python executor or a value of `--executor`; by default, runs are executed in `jobs` processes.
+    * `builder` builds schedulers; by default as on the command line.
+
+    Failed runs do not raise an exception: see `failures` of the result.
     """
     policies = PolicyObjects()
     named = (
-        {key: policies.replace_by_names(one) for key, one in experiment.items()}
+        {key: policies.replace_by_names(value) for key, value in experiment.items()}
         if isinstance(experiment, Mapping)
         else None
     )
@@ -142,9 +145,9 @@ def run_experiment(
     listener: ProgressListener = lambda progress: None,
     tell: Callable[[str], None] = lambda text: print(text, file=sys.stderr, flush=True),
 ) -> None:
-    """Run what is not finished of `plan` into `folder`, and write the tables, also when interrupted.
+    """Execute the unfinished runs of `plan` in `folder`, and write the tables, also when interrupted.
 
-    What was finished is checked first; `tell` is called with each run that is damaged, and so is run again.
+    Finished runs are checked first; `tell` is called with a message for each damaged run, which is then repeated.
     """
     with folder.locked(), _disk_errors_as_input_errors(folder.path):
         if force:
@@ -156,15 +159,15 @@ def run_experiment(
             folder.remove_runs(name for name, end in ends.items() if end is not None and end.state is RunState.FAILED)
         write = partial(write_tables, plan, folder, command, _code_digests(folder, keep_finished))
         write(parquet=False)
-        meanwhile = _PeriodicTableWriter(lambda: write(parquet=False), listener)
+        table_writer = _PeriodicTableWriter(lambda: write(parquet=False), listener)
         try:
-            ExperimentOrchestrator(plan.runs, folder, executor, meanwhile.on_progress).run(command)
+            ExperimentOrchestrator(plan.runs, folder, executor, table_writer.on_progress).run(command)
         finally:
             write()
 
 
 class _PeriodicTableWriter:
-    """Writes the tables now and then while runs go on, so that a long experiment can be looked at."""
+    """Writes the tables periodically during the runs, so that the results of a long experiment can be inspected."""
 
     def __init__(self, write: Callable[[], None], listener: ProgressListener) -> None:
         self._write = write
@@ -173,7 +176,7 @@ class _PeriodicTableWriter:
         self._next_s = _INTERVAL_S
 
     def on_progress(self, progress: Progress) -> None:
-        """Pass `progress` on, and write if it is time to."""
+        """Forward `progress`, and write the tables if it is time."""
         self._listener(progress)
         if progress.running:
             preload_parquet()
@@ -185,13 +188,13 @@ class _PeriodicTableWriter:
 
 
 def _code_digests(folder: ExperimentFolder, keep_finished: bool) -> list[str]:
-    """Return which code does the runs here; refuse to mix the results of several without being told to."""
+    """Return the digests of the code of all runs. Raises InputError if they differ without `keep_finished`."""
     codes, own = [] if folder.is_empty else folder.code_digests, code_digest()
     if codes and codes[-1] != own and not keep_finished:
         raise InputError(
             folder.path,
-            problem="holds runs that were done with other code of Batkube, whose results may differ",
-            remedy="choose another --out, or --force to run all again, or --keep-finished to do only the rest",
+            problem="holds runs of another version of Batkube's code, whose results may differ",
+            remedy="choose another --out, or --force to repeat all runs, or --keep-finished to do only the rest",
         )
     return [*(code for code in codes if code != own), own]
 
@@ -202,5 +205,5 @@ def _disk_errors_as_input_errors(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         problem = f"cannot be written: {error.strerror or error}"
-        remedy = "make room, and go on with the same command"
+        remedy = "free disk space, then resume with the same command"
         raise InputError(path, problem=problem, remedy=remedy) from error

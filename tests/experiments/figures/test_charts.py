@@ -112,7 +112,7 @@ def test_axes_without_a_place_are_averaged_and_the_reader_is_told(tmp_path: Path
     chart = drawn(tmp_path, grid(), {"x": "scheduler", "y": "makespan", "kind": "bar"})
 
     assert chart.panels[0].series[0].points[0].sample.n == 9
-    assert chart.remarks == ("Means are over all values of timeout, which is more than chance.",)
+    assert chart.remarks == ("Means are over all values of timeout, so their spread is not only due to chance.",)
 
 
 def test_conditions_choose_among_runs(tmp_path: Path) -> None:
@@ -147,7 +147,7 @@ def test_what_has_no_place_on_a_logarithmic_axis_is_left_out_and_said(tmp_path: 
     chart = drawn(tmp_path, runs, {"x": "timeout", "y": "makespan", "log": "xy"})
 
     assert [point.x for point in chart.panels[0].series[0].points] == [0.01]
-    assert "What is 0 or less has no place on a logarithmic axis and is not drawn." in chart.remarks
+    assert "Values of 0 or less are not drawn on a logarithmic axis." in chart.remarks
 
 
 def test_published_rows_are_drawn_in_our_units_and_those_left_out_are_counted(tmp_path: Path) -> None:
@@ -236,7 +236,7 @@ def test_jobs_files_of_others_give_a_run_each(shared_data: Path, tmp_path: Path)
     [
         ({"x": "timout", "y": "makespan"}, "figures[1].x.timout: is not an axis"),
         ({"x": "timeout", "y": "state"}, "figures[1].y.state: is not a column of numbers"),
-        ({"x": "timeout"}, "figures[1]: says no y"),
+        ({"x": "timeout"}, "figures[1]: has no y"),
         ({"x": "timeout", "y": "makespan", "kind": "pie"}, "figures[1].kind.pie"),
         ({"x": "timeout", "y": "makespan", "series": "scheduler"}, "figures[1].series: is not a key here"),
         ({"x": "timeout", "y": "makespan", "by": "makespan"}, "figures[1].by.makespan"),

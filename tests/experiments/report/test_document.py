@@ -47,7 +47,7 @@ def test_a_real_experiment_is_told_in_one_page_and_twice_alike(study: Study) -> 
 
     assert target == study.out / "report.html"
     assert page.problems == []
-    for words in ("Two & two", "Which is better?", "Everything that the runs asked for is modelled", "seeds0, 1"):
+    for words in ("Two & two", "Which is better?", "Everything that the runs requested is modelled", "seeds0, 1"):
         assert words in page.text
     assert page.tables[0][1][:2] == ["policy:fcfs", "1 of 2"]
     digests = [run["digest"] for run in json.loads((study.out / "experiment.json").read_text())["runs"]]
@@ -121,7 +121,7 @@ def test_identical_repeats_are_said_to_be_so_and_count_once(tmp_path: Path) -> N
     page = told(write_experiment(tmp_path, {"scheduler": ["a", "b"]}, runs, repeats=3))
 
     assert [row[1] for row in page.tables[0][1:]] == ["1 of 3", "1 of 3"]
-    assert "Repeats are identical to the byte: one digest for each of the 2 points" in page.text
+    assert "Repeats are byte-identical: each of the 2 repeated points has one digest." in page.text
     assert "2 of 6 runs count" in page.text
 
 

@@ -150,7 +150,7 @@ def test_curves_are_the_mean_over_runs_of_the_share_of_jobs(folder: Path) -> Non
     [
         ({"kind": "cdf", "y": "makespan"}, "is not a number that each job has"),
         ({"kind": "cdf", "y": ["waiting_time", "turnaround_time"]}, "a cdf shows one number"),
-        ({"kind": "cdf", "x": "scheduler"}, "means nothing for a cdf"),
+        ({"kind": "cdf", "x": "scheduler"}, "does not apply to a cdf"),
         ({"kind": "cdf", "by": "shape"}, "is not an axis of this experiment"),
     ],
 )

@@ -132,7 +132,7 @@ def test_after_killing_no_worker_is_started_for_a_call_that_was_taken(
     threading.Timer(0.2, killed.set).start()
     workers.kill()
 
-    with pytest.raises(WorkerFailed, match="before it began"):
+    with pytest.raises(WorkerFailed, match="before it started"):
         future.result(timeout=30)
 
 

@@ -1,1 +1,1 @@
-"""What an experiment's file says: its axes, its seeds, the figures it asks for."""
+"""The experiment file, read and checked: axes, seeds, figures."""

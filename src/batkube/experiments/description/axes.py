@@ -1,8 +1,8 @@
-"""Axes: what varies in an experiment, and the values it takes.
+"""Axes: the parameters that vary in an experiment, and their values.
 
-A value has a label, by which it is known in tables and figures, and settings: the keys of a scenario that it sets. A
-plain value sets one key, which the axis names or is named after; a labelled value may set several at once, and so pairs
-a workload with its platform, say. A dot leads into a mapping: `scheduler-args.threshold`.
+A value has a label, which tables and figures show, and settings: the keys of a scenario that it sets. A plain value
+sets one key: the `key` of the axis, or else the one that the axis is named after. A labelled value may set several
+keys, for example a workload and its platform. A dot leads into a mapping: `scheduler-args.threshold`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from batkube.kernel.errors import InputError
 from batkube.kernel.text.suggestions import check_names, suggestion
 from batkube.scenarios.keys import KEYS
 
-#: The words of an axis that is more than a list or labels.
+#: Keys of an axis that is not just a list or a mapping of labels.
 _AXIS_KEYS = ("key", "values", *RANGE_KEYS)
 
 
@@ -26,13 +26,13 @@ class AxisValue:
     """One value of an axis."""
 
     label: str
-    #: What it sets: keys of a scenario, with dots to lead into mappings.
+    #: The keys of a scenario that it sets; dots lead into mappings.
     settings: Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """One thing that varies; at least one value, labels all different."""
+    """One parameter that varies, with at least one value; labels are unique."""
 
     name: str
     values: tuple[AxisValue, ...]
@@ -55,18 +55,18 @@ class AxisReader:
         self._name = name
         self._source = source
         self._at = f"axes.{name}"
-        #: What plain values set.
+        #: The key that plain values set.
         self._key = name
 
     def read(self, content: object) -> Axis:
         """Return the axis. Raises InputError."""
         if isinstance(content, Mapping) and any(word in content for word in _AXIS_KEYS):
-            check_names(content, _AXIS_KEYS, self._source, self._at, "a word of an axis")
+            check_names(content, _AXIS_KEYS, self._source, self._at, "a key of an axis")
             self._key = str(content.get("key", self._name))
-            words = {word: value for word, value in content.items() if word != "key"}
-            if "values" in words and len(words) > 1:
-                raise self._error("has both 'values' and a range", "put the range into the values, as one of them")
-            content = words.get("values", [words])
+            settings = {word: value for word, value in content.items() if word != "key"}
+            if "values" in settings and len(settings) > 1:
+                raise self._error("has both 'values' and a range", "put the range into the list of values")
+            content = settings.get("values", [settings])
         values = list(self._values(content))
         if not values:
             raise self._error("has no values", "give a list, labels, or from, to and step")
@@ -91,14 +91,14 @@ class AxisReader:
             else:
                 yield from self._values(entry)
 
-    def _range(self, words: Mapping[str, object]) -> Iterator[AxisValue]:
-        check_names(words, RANGE_KEYS, self._source, self._at, "a word of a range")
+    def _range(self, content: Mapping[str, object]) -> Iterator[AxisValue]:
+        check_names(content, RANGE_KEYS, self._source, self._at, "a key of a range")
         try:
-            spread_out = expand_range(words)
+            values = expand_range(content)
         except ValueError as error:
             raise self._error(str(error), "such as {from: 0ms, to: 50ms, step: 5ms}") from error
-        for entry in spread_out:
-            yield self._plain_value(label_of(entry), entry)
+        for value in values:
+            yield self._plain_value(label_of(value), value)
 
     def _labelled_value(self, label: str, settings: object) -> AxisValue:
         if not isinstance(settings, Mapping):
@@ -113,22 +113,22 @@ class AxisReader:
 
     def _check_key(self, key: str, at: str) -> None:
         if key == "seed":
-            raise InputError(self._source, at=at, problem="seeds are no axis", remedy="write seeds: 10, or a list")
+            raise InputError(self._source, at=at, problem="seeds are not an axis", remedy="write seeds: 10, or a list")
         if key.split(".")[0] not in KEYS:
             hint = suggestion(key.split(".")[0], KEYS)
-            named = "" if key != self._name else ", which the axis could be named after; or name it with 'key'"
-            raise InputError(self._source, at=at, problem=f"{key!r} is not a key of a scenario{named}", remedy=hint)
+            advice = "" if key != self._name else "; name the axis after one, or add 'key'"
+            raise InputError(self._source, at=at, problem=f"{key!r} is not a key of a scenario{advice}", remedy=hint)
 
     def _error(self, problem: str, remedy: str) -> InputError:
         return InputError(self._source, at=self._at, problem=problem, remedy=remedy)
 
 
 def label_of(value: object) -> str:
-    """Return how a plain value is called in tables."""
+    """Return the label of a plain value."""
     if value is None:
         return "none"
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, list | tuple):
-        return "+".join(label_of(one) for one in value)
+        return "+".join(label_of(entry) for entry in value)
     return str(value)

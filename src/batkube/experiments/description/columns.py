@@ -11,23 +11,23 @@ from batkube.outputs.measures.metric_columns import COMPLETED
 from batkube.outputs.writers.schedule_csv import summary_of
 from batkube.outputs.writers.streaming_csv import MachineStatesWriter
 
-#: What says which run a row is of; the axes stand after the first.
+#: Columns that identify the run of a row; the axes stand after the first.
 RUN, SEED, REPEAT, STATE = "run", "seed", "repeat", "state"
-#: What schedule.csv holds more where time is paced (`pacing.tally`).
+#: Further columns of schedule.csv in paced runs (`pacing.tally`).
 PACED_COLUMNS = ("cycles", "cycles_cut_short", "decisions", "late_decisions", "mean_lateness", "max_lateness")
-#: What it holds more of jobs of many pods, and of several schedulers that share a cluster (`simulation.record`).
+#: Its further columns for jobs of many pods, and for schedulers that share a cluster (`simulation.record`).
 PROGRAM_COLUMNS = ("nb_jobs_deadlocked", "nb_bindings_refused", "nb_pods_rejected")
-#: How many pods were bound to a node without room for them: from schedule.csv where time is paced, which counts them
-#: under its own name, and else from the fidelity notes.
+#: Number of pods that were bound to a node without room for them: in paced runs from schedule.csv, which has its own
+#: name for it, otherwise from the fidelity notes.
 OVERALLOCATIONS, PACED_OVERALLOCATIONS = "overallocations", "over_allocations"
 #: How often the scheduler did what no cluster allows, of any kind.
 VIOLATIONS = "nb_violations"
-#: The columns of timings.csv after the run, in order. They are real, so they are kept out of results.csv.
+#: The columns of timings.csv after the run, in order. They are real times, so results.csv does not have them.
 TIMING_COLUMNS = ("real_s", "cpu_s", "scheduler_cpu_s", "peak_memory_bytes", "virtual_per_real")
-#: What reports add to each run: the digest of its journal.
+#: A column that reports add to each run: the digest of its journal.
 DIGEST = "digest"
 
-#: Columns of schedule.csv that are not taken over: there for Batsim's sake, or told otherwise.
+#: Columns of schedule.csv that results.csv omits: only there for Batsim, or available elsewhere.
 _EXCLUDED_COLUMNS = (
     PACED_OVERALLOCATIONS,
     "batsim_version",
@@ -52,13 +52,13 @@ def measured_columns() -> tuple[str, ...]:
 
 
 def result_columns_among(names: Iterable[str]) -> tuple[str, ...]:
-    """Return those of the columns of a schedule.csv that are results."""
+    """Return the columns of a schedule.csv that are results."""
     return tuple(name for name in names if name not in _EXCLUDED_COLUMNS)
 
 
 @functools.cache
 def number_columns() -> tuple[str, ...]:
-    """Return the columns that hold a number of each run: what figures can show."""
+    """Return the columns that have a number for each run, which figures can show."""
     return (
         *measured_columns(),
         *PROGRAM_COLUMNS,
@@ -72,5 +72,5 @@ def number_columns() -> tuple[str, ...]:
 
 @functools.cache
 def reserved_columns() -> tuple[str, ...]:
-    """Return the names that no axis may have."""
+    """Return the names that an axis must not have."""
     return (RUN, SEED, REPEAT, STATE, DIGEST, *number_columns())

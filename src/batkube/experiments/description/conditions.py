@@ -26,10 +26,10 @@ _OPERATORS: dict[str, Callable[[float, float], bool]] = {
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """What one column must be for a row to count."""
+    """A condition on one column of a row."""
 
     column: str
-    #: `=`, `!=` (any of the values, or none of them), or a comparison with the one value there is.
+    #: `=` (any of the values), `!=` (none of them), or a comparison with the only value.
     sign: str
     values: tuple[str, ...]
 
@@ -39,7 +39,7 @@ class Condition:
         return f"{self.column} {self.sign if self.sign in _OPERATORS else sign} {alternatives}"
 
     def matches(self, cell: object) -> bool:
-        """Say whether a cell fulfils it; numbers are compared as numbers, and an empty cell fulfils nothing."""
+        """Return whether a cell fulfils it; numbers are compared as numbers; an empty cell fulfils no comparison."""
         if self.sign in _OPERATORS:
             number = as_number(cell)
             return number is not None and _OPERATORS[self.sign](number, float(self.values[0]))
@@ -47,7 +47,7 @@ class Condition:
 
 
 def read_conditions(content: object, source: Path, at: str) -> tuple[Condition, ...]:
-    """Return the conditions that a figure's `where` holds. Raises InputError."""
+    """Return the conditions of a figure's `where`. Raises InputError."""
     if content is None:
         return ()
     if not isinstance(content, Mapping):
@@ -56,14 +56,14 @@ def read_conditions(content: object, source: Path, at: str) -> tuple[Condition, 
 
 
 def matching_rows(frame: pd.DataFrame, conditions: tuple[Condition, ...]) -> pd.DataFrame:
-    """Return the rows that fulfil all conditions; the columns must be there."""
+    """Return the rows that fulfil all conditions; the columns must exist."""
     for condition in conditions:
         frame = frame[frame[condition.column].map(condition.matches).astype(bool)]
     return frame
 
 
 def as_number(cell: object) -> float | None:
-    """Return a cell as a finite number, None when it is not one."""
+    """Return a cell as a finite number; None if it is not one."""
     try:
         number = float(str(cell))
     except ValueError:
@@ -73,9 +73,9 @@ def as_number(cell: object) -> float | None:
 
 def _condition(column: str, wanted: object, source: Path, at: str) -> Condition:
     if isinstance(wanted, Mapping) or wanted is None or wanted == []:
-        raise InputError(source, at=at, problem="is no condition", remedy='write a value, a list, or "< 5000"')
+        raise InputError(source, at=at, problem="is not a condition", remedy='write a value, a list, or "< 5000"')
     if isinstance(wanted, list):
-        return Condition(column, "=", tuple(_text(one) for one in wanted))
+        return Condition(column, "=", tuple(_text(value) for value in wanted))
     match = _COMPARISON.fullmatch(str(wanted).strip()) if isinstance(wanted, str) else None
     if match is None:
         return Condition(column, "=", (_text(wanted),))
@@ -86,7 +86,7 @@ def _condition(column: str, wanted: object, source: Path, at: str) -> Condition:
 
 
 def _text(value: object) -> str:
-    """Return a value as labels write it: YAML's true is `true`."""
+    """Return a value as in labels: YAML's true is `true`."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

@@ -1,6 +1,6 @@
-"""The experiment file: a base scenario, what varies about it, and how often each point is run.
+"""The experiment file: a base scenario, the axes that vary it, and how often each point is run.
 
-What can be known to be wrong is refused here, with its place and the nearest right word, before anything runs.
+Errors that can be found before anything runs are reported here, with their place and the closest valid name.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from batkube.scenarios.keys import KEYS
 from batkube.scenarios.scenario import TIME_LIMIT_KEY
 
 _KEYS = ("title", "description", "base", "axes", "seeds", "repeats", "exclude", "figures")
-#: What stands for the file where there is none, in messages and to resolve paths against.
+#: Stands for the file if the experiment is a mapping, in messages and as base of relative paths.
 _MAPPING_SOURCE = Path("experiment")
 
 
@@ -28,7 +28,7 @@ _MAPPING_SOURCE = Path("experiment")
 class Experiment:
     """Several scenarios that answer one question."""
 
-    #: The file; its folder is what paths are relative to.
+    #: The file; paths are relative to its folder.
     source: Path
     title: str
     description: str
@@ -36,9 +36,9 @@ class Experiment:
     axes: tuple[Axis, ...]
     seeds: tuple[int, ...]
     repeats: int
-    #: A point that has one of the labels of every name in one of these is left out; a name is an axis or `seed`.
+    #: A point is left out if, in one of these mappings, it has one of the labels for every name (an axis or `seed`).
     exclude: tuple[Mapping[str, tuple[str, ...]], ...]
-    #: For the report, as written; what is wrong in them is found here (`figures.py`).
+    #: Figures of the report, as written; already checked (`figures.py`).
     figures: tuple[Mapping[str, object], ...]
 
 
@@ -51,7 +51,7 @@ def read_experiment(experiment: Path | Mapping[str, object]) -> Experiment:
     if "base" not in content and "workload" in content:
         remedy = "put its keys below 'base', or use `batkube run`"
         raise InputError(source, problem="is a scenario, not an experiment", remedy=remedy)
-    check_names(content, _KEYS, source, "", "a word of an experiment")
+    check_names(content, _KEYS, source, "", "a key of an experiment")
     base = _mapping(content, "base", source)
     check_names((key.split(".")[0] for key in base), KEYS, source, "base", "a key of a scenario")
     axes = _axes(content, source)
@@ -72,7 +72,7 @@ def read_experiment(experiment: Path | Mapping[str, object]) -> Experiment:
 
 
 def with_time_limit(experiment: Experiment, limit: object) -> Experiment:
-    """Return the experiment whose runs may take so long in real time each; None leaves it as its file says."""
+    """Return the experiment with a limit on the real time of each run; None keeps the limit of its file."""
     return experiment if limit is None else replace(experiment, base={**experiment.base, TIME_LIMIT_KEY: limit})
 
 
@@ -80,30 +80,30 @@ def _axes(content: Mapping[str, object], source: Path) -> tuple[Axis, ...]:
     axes: list[Axis] = []
     for name, values in _mapping(content, "axes", source).items():
         if name in reserved_columns():
-            hint = "write seeds: 10, or a list" if name == "seed" else "choose another name, and say 'key' if need be"
+            hint = "write seeds: 10, or a list" if name == "seed" else "choose another name, and add 'key' if necessary"
             raise InputError(source, at=f"axes.{name}", problem="is the name of a column of the results", remedy=hint)
         axis = AxisReader(name, source).read(values)
         for other in axes:
             for key in axis.keys:
                 if any(_keys_overlap(key, set_before) for set_before in other.keys):
-                    problem = f"sets {key!r}, which the axis {other.name!r} sets too"
-                    raise InputError(source, at=f"axes.{name}", problem=problem, remedy="let one axis set each key")
+                    problem = f"sets {key!r}, which the axis {other.name!r} also sets"
+                    raise InputError(source, at=f"axes.{name}", problem=problem, remedy="set each key by one axis only")
         axes.append(axis)
     return tuple(axes)
 
 
 def _keys_overlap(one: str, other: str) -> bool:
-    """Say whether two keys are the same or one leads into the other."""
+    """Return whether two keys are equal, or one leads into the other."""
     return f"{one}.".startswith(f"{other}.") or f"{other}.".startswith(f"{one}.")
 
 
 def _seeds(content: Mapping[str, object], base: Mapping[str, object], source: Path) -> tuple[int, ...]:
-    """Return the seeds: those listed, or as many as said from 0 on, or the base's only one."""
+    """Return the seeds: a list, a count of seeds from 0, a range, or the base's only one."""
     seeds = content.get("seeds")
     if seeds is None:
         seeds = [base.get("seed", 0)]
     elif "seed" in base:
-        raise InputError(source, at="base.seed", problem="is given beside 'seeds'", remedy="keep one of them")
+        raise InputError(source, at="base.seed", problem="is set together with 'seeds'", remedy="keep one of them")
     if isinstance(seeds, Mapping):
         try:
             seeds = expand_range({"step": 1, **seeds})
@@ -111,10 +111,10 @@ def _seeds(content: Mapping[str, object], base: Mapping[str, object], source: Pa
             raise InputError(source, at="seeds", problem=str(error), remedy=_SEEDS) from error
     if isinstance(seeds, int) and not isinstance(seeds, bool) and seeds > 0:
         seeds = list(range(seeds))
-    whole = isinstance(seeds, list) and all(isinstance(one, int) and not isinstance(one, bool) for one in seeds)
+    whole = isinstance(seeds, list) and all(isinstance(seed, int) and not isinstance(seed, bool) for seed in seeds)
     if not isinstance(seeds, list) or not seeds or not whole or len(dict.fromkeys(seeds)) < len(seeds):
         raise InputError(source, at="seeds", problem=f"{seeds!r} is not a list of different seeds", remedy=_SEEDS)
-    return tuple(int(one) for one in seeds)
+    return tuple(int(seed) for seed in seeds)
 
 
 _SEEDS = "a count, such as 10 (from 0 to 9), a list of whole numbers, or {from: 1, to: 10}"
@@ -130,14 +130,14 @@ def _repeats(content: Mapping[str, object], source: Path) -> int:
 def _exclude(
     content: Mapping[str, object], axes: tuple[Axis, ...], seeds: tuple[int, ...], source: Path
 ) -> tuple[Mapping[str, tuple[str, ...]], ...]:
-    known = {axis.name: axis.labels for axis in axes} | {"seed": [str(seed) for seed in seeds]}
+    labels_by_name = {axis.name: axis.labels for axis in axes} | {"seed": [str(seed) for seed in seeds]}
     rules = []
     for number, rule in enumerate(_mappings(content, "exclude", source), start=1):
         at = f"exclude[{number}]"
-        check_names(rule, known, source, at, "an axis")
+        check_names(rule, labels_by_name, source, at, "an axis")
         labels = {name: _labels(value) for name, value in rule.items()}
         for name, wanted in labels.items():
-            check_names(wanted, known[name], source, f"{at}.{name}", f"a value of {name}")
+            check_names(wanted, labels_by_name[name], source, f"{at}.{name}", f"a value of {name}")
         if not labels:
             raise InputError(source, at=at, problem="would leave out every run", remedy="name an axis and its values")
         rules.append(labels)
@@ -145,7 +145,7 @@ def _exclude(
 
 
 def _labels(value: object) -> tuple[str, ...]:
-    return tuple(label_of(one) for one in value) if isinstance(value, list | tuple) else (label_of(value),)
+    return tuple(label_of(entry) for entry in value) if isinstance(value, list | tuple) else (label_of(value),)
 
 
 def _mapping(content: Mapping[str, object], word: str, source: Path) -> dict[str, object]:

@@ -1,8 +1,8 @@
 """The `figures:` section of an experiment file, read and checked.
 
-An entry says what to draw: which column against which axis, a line or bar per value of another axis, panels for the
-values of a third, and what of others to draw next to it (a theoretical value, published data). Everything wrong in it
-is found before anything is run: see docs/reference/figures.md for the keys.
+An entry specifies which column to draw against which axis, with a line or bar per value of another axis, panels for the
+values of a third, and data from other sources (a theoretical value, published data). Errors are found before anything
+runs. docs/reference/figures.md has the keys.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from batkube.outputs.measures.metric_columns import JOB_COLUMNS, column_of, job_
 
 
 class FigureKind(enum.StrEnum):
-    """How a figure is drawn."""
+    """Kind of a figure."""
 
     LINE = "line"
     BAR = "bar"
@@ -32,19 +32,19 @@ class FigureKind(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """A value to compare with that no run has, such as one from theory."""
+    """A reference value that is not from a run, such as one from theory."""
 
     label: str
     value: float
-    #: The column it is a value of; empty when the figure has only one.
+    #: Its column; empty if the figure has only one.
     y: str = ""
-    #: The facets it is drawn in; all of them when empty.
+    #: The facets it is drawn in; empty for all of them.
     facets: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class PublishedData:
-    """Data of others, drawn next to ours: a CSV file with a row per run, or a jobs.csv per run."""
+    """Published data to draw next to ours: a CSV file with a row per run, or a jobs.csv per run."""
 
     label: str
     file: str = ""
@@ -53,7 +53,7 @@ class PublishedData:
     x: str = ""
     #: Their column for each of ours.
     y: Mapping[str, str] = field(default_factory=dict)
-    #: What to multiply their numbers with to have our units.
+    #: Factors from their units to ours.
     x_factor: float = 1.0
     y_factor: float = 1.0
     where: tuple[Condition, ...] = ()
@@ -62,7 +62,7 @@ class PublishedData:
 
 @dataclass(frozen=True, slots=True)
 class FigureSpec:
-    """One figure as asked for."""
+    """One figure of an experiment file."""
 
     title: str
     kind: FigureKind
@@ -86,9 +86,9 @@ _UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0
 
 
 def read_figures(content: object, source: Path, axes: Mapping[str, Sequence[str]]) -> list[FigureSpec]:
-    """Return the figures that `content`, a list of entries, asks for. Raises InputError.
+    """Return the figures of `content`, a list of entries. Raises InputError.
 
-    `axes` are the experiment's own, with their labels: they and the columns of its results are what a figure may be of.
+    `axes` are the experiment's, with their labels. A figure may use them and the columns of the results.
     """
     if content is None:
         return []
@@ -104,9 +104,9 @@ def _figure(entry: object, source: Path, at: str, axes: Mapping[str, Sequence[st
     x, y = _text(values, "x", source, at), _texts(values.get("y"), source, f"{at}.y")
     by, facet = _text(values, "by", source, at), _text(values, "facet", source, at)
     if not x or not y:
-        raise InputError(source, at=at, problem=f"says no {'x' if not x else 'y'}", remedy="name an axis or a column")
+        raise InputError(source, at=at, problem=f"has no {'x' if not x else 'y'}", remedy="name an axis or a column")
     check_names([x], (*axes, SEED, *number_columns()), source, f"{at}.x", "an axis or a column of numbers")
-    plain = [name for name in y if not name.startswith(UTILISATION_PREFIX)]  # of whichever resource
+    plain = [name for name in y if not name.startswith(UTILISATION_PREFIX)]  # of any resource
     check_names(plain, number_columns(), source, f"{at}.y", "a column of numbers")
     check_names([by] if by else [], axes, source, f"{at}.by", "an axis of this experiment")
     check_names([facet] if facet else [], axes, source, f"{at}.facet", "an axis of this experiment")
@@ -135,11 +135,11 @@ def _figure(entry: object, source: Path, at: str, axes: Mapping[str, Sequence[st
 
 
 def _distribution(values: Mapping[str, object], source: Path, at: str, axes: Mapping[str, Sequence[str]]) -> FigureSpec:
-    """Return a figure of how a number of each job is distributed."""
+    """Return a figure of the distribution of a per-job number."""
     for key in ("x", "log", "baselines", "published"):
         if key in values:
-            problem = "means nothing for a cdf: its x axis is the number itself"
-            raise InputError(source, at=f"{at}.{key}", problem=problem, remedy="leave it out")
+            problem = "does not apply to a cdf, whose x axis is the number itself"
+            raise InputError(source, at=f"{at}.{key}", problem=problem, remedy="remove it")
     y = _texts(values.get("y"), source, f"{at}.y") or ("waiting_time",)
     check_names(y, JOB_COLUMNS, source, f"{at}.y", "a number that each job has")
     if len(y) > 1:
@@ -155,14 +155,14 @@ def _distribution(values: Mapping[str, object], source: Path, at: str, axes: Map
 
 
 def distribution_title(name: str) -> str:
-    """Return what a figure of a distribution is called that has no title."""
+    """Return the default title of a figure of a distribution."""
     return f"Distribution of {job_column_of(name).label}"
 
 
 def default_title(x: str, y: Sequence[str]) -> str:
-    """Return what a figure is called that has no title."""
-    words = f"{' and '.join(column_of(name).label for name in y)} by {column_of(x).label}"
-    return words[0].upper() + words[1:]
+    """Return the default title of a figure."""
+    title = f"{' and '.join(column_of(name).label for name in y)} by {column_of(x).label}"
+    return title[0].upper() + title[1:]
 
 
 def _kind(values: Mapping[str, object], source: Path, at: str, x_is_axis: bool) -> FigureKind:
@@ -178,15 +178,15 @@ def _baselines(content: object, y: Sequence[str], panels: Sequence[str], source:
     entries = [
         (_mapping(entry, _BASELINE_KEYS, source, f"{at}{place}"), f"{at}{place}") for entry, place in _entries(content)
     ]
-    made = []
+    baselines = []
     for values, place in entries:
         value = as_number(values.get("value"))
         if value is None:
             raise InputError(source, at=place, problem=f"{values.get('value')!r} is not a number")
         column = _column_to_draw(values, y, source, place)
         facets = _facets(values, panels, source, place)
-        made.append(Baseline(_text(values, "label", source, place) or "baseline", value, column, facets))
-    return tuple(made)
+        baselines.append(Baseline(_text(values, "label", source, place) or "baseline", value, column, facets))
+    return tuple(baselines)
 
 
 def _column_to_draw(values: Mapping[str, object], y: Sequence[str], source: Path, at: str) -> str:
@@ -196,13 +196,13 @@ def _column_to_draw(values: Mapping[str, object], y: Sequence[str], source: Path
     raise InputError(
         source,
         at=at,
-        problem=f"{column!r} is not drawn in this figure" if column else "does not say which y it is a value of",
+        problem=f"{column!r} is not drawn in this figure" if column else "does not name the y that it is a value of",
         remedy=f"y: {' or '.join(y)}",
     )
 
 
 def _facets(values: Mapping[str, object], panels: Sequence[str], source: Path, at: str) -> tuple[str, ...]:
-    """Return the panels that something is drawn in; `panels` are those of the figure."""
+    """Return the panels in which an entry is drawn; `panels` are those of the figure."""
     facets = _texts(values.get("facet"), source, f"{at}.facet")
     check_names(facets, panels, source, f"{at}.facet", "a panel of this figure")
     return facets
@@ -242,7 +242,7 @@ def _factor(values: Mapping[str, object], key: str, source: Path, at: str) -> fl
 
 
 def _entries(content: object) -> list[tuple[object, str]]:
-    """Return each entry with its place in error messages; one mapping alone may stand for a list of it."""
+    """Return each entry with its place in error messages; a single mapping stands for a list of one."""
     if content is None:
         return []
     return (
@@ -262,7 +262,7 @@ def _mapping(entry: object, keys: Sequence[str], source: Path, at: str) -> Mappi
 def _text(values: Mapping[str, object], key: str, source: Path, at: str) -> str:
     value = values.get(key)
     if isinstance(value, list | Mapping):
-        raise InputError(source, at=f"{at}.{key}", problem="is not a text")
+        raise InputError(source, at=f"{at}.{key}", problem="is not text")
     return "" if value is None else str(value)
 
 
@@ -270,6 +270,6 @@ def _texts(content: object, source: Path, at: str) -> tuple[str, ...]:
     if isinstance(content, Mapping) or (
         isinstance(content, list) and any(isinstance(one, list | dict) for one in content)
     ):
-        raise InputError(source, at=at, problem="is neither a text nor a list of them")
+        raise InputError(source, at=at, problem="is neither text nor a list of texts")
     listed = content if isinstance(content, list) else [] if content is None else [content]
     return tuple(dict.fromkeys(str(one) for one in listed))

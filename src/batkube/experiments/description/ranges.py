@@ -1,7 +1,7 @@
 """Ranges of numbers and durations: `{from: 0ms, to: 50ms, step: 5ms}` and `{from: 10ms, to: 9s, digits: [1, 2, 5]}`.
 
-Everything is decimal, so that ten steps of 0.1 end at 1 and a label reads as a person would write it. A range of
-durations is written in one unit throughout: the step's, or else the start's.
+Numbers are decimal, so that ten steps of 0.1 end at 1, and labels are short. All values of a range of durations have
+one unit: that of the step, or else of the start.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-#: The words of a range; a mapping that holds one of them is a range.
+#: The keys of a range; a mapping that has one of them is a range.
 RANGE_KEYS = ("from", "to", "step", "digits")
-#: Nobody means a range with more values than this.
+#: A range with more values is a mistake.
 _MAX_VALUES = 100_000
 
 _UNITS_S = {
@@ -40,33 +40,33 @@ class _Amount:
     unit: str
 
     def in_unit(self, unit: str) -> Decimal:
-        """Return the number in another unit; nought needs none."""
+        """Return the number in another unit; 0 needs none."""
         if self.unit == unit or not self.number:
             return self.number
         if not self.unit or not unit:
-            raise ValueError("mixes durations with plain numbers; write a unit with every one, such as 5ms")
+            raise ValueError("mixes durations with plain numbers; write each with a unit, such as 5ms")
         return self.number * _UNITS_S[self.unit] / _UNITS_S[unit]
 
 
-def expand_range(words: Mapping[str, object]) -> list[int | float | str]:
-    """Return the values of a range. Raises ValueError, saying what is wrong with it."""
-    for needed in ("from", "to"):
-        if needed not in words:
-            raise ValueError(f"a range needs {needed!r}")
-    if ("step" in words) == ("digits" in words):
+def expand_range(content: Mapping[str, object]) -> list[int | float | str]:
+    """Return the values of a range. Raises ValueError with a message for the user."""
+    for key in ("from", "to"):
+        if key not in content:
+            raise ValueError(f"a range needs {key!r}")
+    if ("step" in content) == ("digits" in content):
         raise ValueError("a range needs either 'step' or 'digits'")
-    first, last = _amount(words["from"], "from"), _amount(words["to"], "to")
-    step = _amount(words["step"], "step") if "step" in words else None
+    first, last = _amount(content["from"], "from"), _amount(content["to"], "to")
+    step = _amount(content["step"], "step") if "step" in content else None
     unit = next((amount.unit for amount in (step, first, last) if amount is not None and amount.unit), "")
     low, high = first.in_unit(unit), last.in_unit(unit)
     if high < low:
-        raise ValueError(f"ends at {words['to']}, before it starts at {words['from']}")
-    numbers = _steps(low, high, step.in_unit(unit)) if step else _decades(low, high, _digits(words["digits"]))
+        raise ValueError(f"ends at {content['to']}, before it starts at {content['from']}")
+    numbers = _steps(low, high, step.in_unit(unit)) if step else _decades(low, high, _digits(content["digits"]))
     return [_format_value(number, unit) for number in numbers]
 
 
 def label_in_seconds(label: str) -> Decimal | None:
-    """Return how long a label with a unit is, whatever the unit; None if it tells no duration."""
+    """Return the duration in a label with any unit; None if it is not a duration."""
     match = _LENGTH.fullmatch(label.strip())
     return Decimal(match[1]) * _UNITS_S[match[2]] if match else None
 

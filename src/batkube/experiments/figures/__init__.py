@@ -1,1 +1,1 @@
-"""Charts of an experiment: computed first, drawn then."""
+"""Charts of an experiment: first computed, then drawn."""

@@ -1,4 +1,4 @@
-"""Bars and boxes: a name per row, so that names of any length are read without turning the head."""
+"""Horizontal bars and boxes: a name per row, so that names of any length are readable."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from batkube.outputs.measures.intervals import Sample
 from batkube.outputs.pages.colours import LIGHT
 
 _BAR_IN, _GAP_IN = 0.22, 0.16
-#: What names beside the axis and a number beside a bar take, about.
+#: Approximate width of the names beside the axis, and of a number beside a bar.
 _NAMES_IN, _NUMBER_IN = 1.3, 0.95
-#: Fewer runs than this make no box, only dots.
+#: With fewer runs, only dots are drawn, without a box.
 _LEAST_FOR_BOX = 5
 
 
 def bar_height_in(chart: Chart) -> float:
-    """Return the height of a panel: each row has room for all its bars."""
+    """Return the height of a panel, in which each row has space for all its bars."""
     return max(0.7, len(chart.x.categories) * (_bars_per_row(chart) * _BAR_IN + _GAP_IN))
 
 
@@ -49,7 +49,7 @@ def draw_bars(axes: Axes, chart: Chart, panel: Panel, marks: dict[str, Mark]) ->
     axes.tick_params(axis="y", length=0)
     if not chart.log_y:
         low = 0.0 if chart.kind == "bar" else _axis_minimum(panel, reach)
-        # Numbers stand beside bars, and need more of a narrow panel.
+        # Numbers beside bars need a larger share of a narrow panel.
         room = _label_margin(axes, len(chart.rows[0])) if chart.kind == "bar" else 0.05
         axes.set_xlim(low, reach + (reach - low) * room or 1.0)
     axes.grid(axis="x", color=LIGHT["rule"], linewidth=0.6)
@@ -68,7 +68,7 @@ def label_bars(axes: Axes, chart: Chart, panel: Panel, unit: str) -> None:
             va="center",
             fontsize=8,
             annotation_clip=False,
-            # So that no line of the grid goes through a number.
+            # Grid lines must not cross a number.
             bbox={"facecolor": LIGHT["paper"], "edgecolor": "none", "pad": 0.5},
         )
 
@@ -81,7 +81,7 @@ def _in_unit(sample: Sample, factor: float) -> Sample:
 
 
 def _bar_positions(chart: Chart, panel: Panel) -> Iterator[tuple[Series, ChartPoint, float]]:
-    """Yield every bar of a panel with where it stands."""
+    """Yield every bar of a panel with its position."""
     slots, depth = _slots(panel, chart), _bars_per_row(chart)
     for series in panel.series:
         for point in series.points:
@@ -94,12 +94,12 @@ def _bar_positions(chart: Chart, panel: Panel) -> Iterator[tuple[Series, ChartPo
 
 
 def _bar_share(chart: Chart) -> float:
-    """Return how much of a row of names one bar takes."""
+    """Return the share of a row that one bar occupies."""
     return _BAR_IN / (_bars_per_row(chart) * _BAR_IN + _GAP_IN)
 
 
 def _label_margin(axes: Axes, facets: int) -> float:
-    """Return how much longer than its longest bar the axis is: numbers stand beside bars, and fit in narrow panels."""
+    """Return the space beyond the longest bar, as a share of the axis, for the numbers beside bars."""
     figure = axes.figure
     assert isinstance(figure, Figure)
     place = axes.get_subplotspec()
@@ -109,14 +109,14 @@ def _label_margin(axes: Axes, facets: int) -> float:
 
 
 def _slots(panel: Panel, chart: Chart) -> dict[str, int]:
-    """Return the place of each series within a row of names; one that has rows of its own needs none."""
+    """Return the position of each series within a row; 0 for one that has rows of its own."""
     own = [series.label for series in panel.series if not (series.is_published and series.label in chart.x.categories)]
     places = {label: number for number, label in enumerate(own)}
     return places | {series.label: 0 for series in panel.series if series.label not in places}
 
 
 def _bars_per_row(chart: Chart) -> int:
-    """Return how many bars a row of names has room for."""
+    """Return the number of bars in a row."""
     return max((place + 1 for panel in chart.panels for place in _slots(panel, chart).values()), default=1)
 
 

@@ -1,9 +1,8 @@
-"""What a figure shows, computed before anything is drawn. Knows no matplotlib.
+"""Content of a figure, computed without matplotlib before anything is drawn.
 
-Runs become points: those with the same x and the same series are one point, their mean with its 95 % interval. Only
-runs that completed count, but for the share of those that did. A run that is identical to the byte with another of its
-point is the same observation and counts once, whatever its seed: a seed that changes nothing is no replicate. Of
-measured times every run counts.
+Runs with the same x and the same series form one point: their mean with its 95 % interval. Only completed runs count,
+except for the share of completed runs. Runs of a point that are byte-identical are one observation and count once,
+whatever their seeds, since a seed that changes nothing is not a replicate. For measured real times, every run counts.
 """
 
 from __future__ import annotations
@@ -23,19 +22,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class AxisScale:
-    """How the x axis of a chart is told."""
+    """Label and scale of the x axis of a chart."""
 
     label: str
-    #: `s` of times, otherwise as told; empty when there is none.
+    #: `s` for times; empty if there is none.
     unit: str = ""
-    #: The names at positions 0, 1, …; none when x is a number.
+    #: The names at positions 0, 1, …; empty if x is a number.
     categories: tuple[str, ...] = ()
     is_log: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class ChartPoint:
-    """One mean, in the column's own unit, and the observations it is of."""
+    """One mean, in the column's unit, and its observations."""
 
     x: float
     sample: Sample
@@ -53,7 +52,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """One value for the whole width of a panel: from theory (without a sample), or of runs that have no x."""
+    """One value across the whole width of a panel: from theory (without a sample), or of runs that have no x."""
 
     label: str
     value: float
@@ -78,11 +77,11 @@ class Chart:
     title: str
     kind: str
     x: AxisScale
-    #: A row for each column that is shown, in each a panel for each facet.
+    #: A row per column, with a panel per facet.
     rows: tuple[tuple[Panel, ...], ...]
     log_y: bool = False
     caption: str = ""
-    #: What the reader must know of the numbers, in whole sentences.
+    #: Remarks on the numbers, in whole sentences.
     remarks: tuple[str, ...] = ()
 
     @property
@@ -92,10 +91,10 @@ class Chart:
 
     @property
     def labels(self) -> list[str]:
-        """Every series and level by name, in order, each once: what colours belong to."""
-        series = [one.label for panel in self.panels for one in panel.series]
-        levels = [one.label for panel in self.panels for one in panel.levels]
-        return list(dict.fromkeys(series + levels))
+        """The labels of all series and levels, in order, each once; each has a colour."""
+        labels = [series.label for panel in self.panels for series in panel.series]
+        labels += [level.label for panel in self.panels for level in panel.levels]
+        return list(dict.fromkeys(labels))
 
 
 def observations(frame: pd.DataFrame, column: MetricColumn, axes: Sequence[str]) -> pd.DataFrame:
@@ -107,13 +106,13 @@ def observations(frame: pd.DataFrame, column: MetricColumn, axes: Sequence[str])
 
 
 def without_duplicates(frame: pd.DataFrame, axes: Sequence[str]) -> pd.DataFrame:
-    """Return the rows but for those that are identical to the byte with an earlier one of their point of the grid."""
+    """Return the rows without those that are byte-identical to an earlier one of the same point of the grid."""
     copies = frame.duplicated([*axes, "digest"]) & (frame["digest"] != "")
     return frame[~copies]
 
 
 def sample_in(column: MetricColumn, values: Sequence[float]) -> Sample:
-    """Return the sample of a column's values, in the column's unit; runs that completed or not are a share."""
+    """Return the sample of a column's values, in the column's unit; for completed runs, a share."""
     if column.name == COMPLETED:
         share = share_of(round(sum(values) / column.factor), len(values))
         scaled = [value * column.factor for value in (share.mean, share.low, share.high)]
@@ -138,13 +137,13 @@ def chart_points(column: MetricColumn, frame: pd.DataFrame, positions: Sequence[
 
 
 def label_amount(label: str) -> float | None:
-    """Return the number that a label tells, durations in seconds; None when it tells none."""
+    """Return the number in a label, durations in seconds; None if it is not a number."""
     length = label_in_seconds(label)
     return as_number(label) if length is None else float(length)
 
 
 def scale_of(name: str, labels: Sequence[str], *, is_log: bool) -> AxisScale:
-    """Return the scale of an axis: numeric when at least two of its labels, and half of them, tell a number."""
+    """Return the scale of an axis: numeric if at least two of its labels, and half of them, are numbers."""
     amounts = [label for label in labels if label_amount(label) is not None]
     if len(amounts) < 2 or len(amounts) * 2 < len(labels):
         return AxisScale(name.replace("_", " "), categories=tuple(labels))

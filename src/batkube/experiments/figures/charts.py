@@ -1,4 +1,4 @@
-"""From a figure as asked for, and an experiment's findings, to a chart ready to be drawn."""
+"""Compute the chart of a figure's specification from an experiment's results."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ from batkube.outputs.measures.metric_columns import COMPLETED, MetricColumn, col
 if TYPE_CHECKING:
     import pandas as pd
 
-#: What our own runs are called where nothing else tells them from the others.
+#: Label of our own runs, if there is only one series of them.
 OWN_SERIES = "this experiment"
 
 
 def chart_of(spec: FigureSpec, findings: Findings) -> Chart | None:
-    """Return the chart of one figure; None when no run has anything to draw. Raises InputError."""
-    charting = _ChartBuilder(spec, findings)
-    return charting.distribution() if spec.kind is FigureKind.CDF else charting.chart()
+    """Return the chart of one figure; None if no run has data for it. Raises InputError."""
+    builder = _ChartBuilder(spec, findings)
+    return builder.distribution() if spec.kind is FigureKind.CDF else builder.chart()
 
 
 class _ChartBuilder:
-    """The making of one chart."""
+    """Computes one chart."""
 
     def __init__(self, spec: FigureSpec, findings: Findings) -> None:
         self._spec = spec
@@ -74,26 +74,26 @@ class _ChartBuilder:
         )
 
     def _comparability(self, axis: str) -> dict[str, Comparability]:
-        """Return which labels of an axis may be compared, where not all of them are alike in that."""
+        """Return the comparability of each label of an axis; empty if all labels have the same one."""
         if axis not in self._axes:
             return {}
-        there = self._labels_with_runs(axis)
-        same = [*(name for name in self._axes if name != axis), "seed", "repeat"]
-        runs: dict[str, dict[object, pd.Series[Any]]] = {label: {} for label in there}
-        failures: dict[str, list[object]] = {label: [] for label in there}
+        labels = self._labels_with_runs(axis)
+        other_names = [*(name for name in self._axes if name != axis), "seed", "repeat"]
+        runs: dict[str, dict[object, pd.Series[Any]]] = {label: {} for label in labels}
+        failures: dict[str, list[object]] = {label: [] for label in labels}
         for _, row in self._frame.iterrows():
-            key = tuple(row[name] for name in same)
+            key = tuple(row[name] for name in other_names)
             if row["state"] == "done":
                 runs[row[axis]][key] = row
             else:
                 failures[row[axis]].append(key)
-        found = dict(zip(there, comparability_of_sets(list(runs.values()), list(failures.values())), strict=True))
-        return found if len(set(found.values())) > 1 else {}
+        values = dict(zip(labels, comparability_of_sets(list(runs.values()), list(failures.values())), strict=True))
+        return values if len(set(values.values())) > 1 else {}
 
     def _labels_with_runs(self, axis: str) -> list[str]:
-        """Return the labels of an axis that any run to be drawn has, in the experiment's order."""
-        there = self._frame[axis].tolist()
-        return [label for label in self._axes[axis] if label in there]
+        """Return the labels of an axis that have runs to draw, in the experiment's order."""
+        labels = set(self._frame[axis])
+        return [label for label in self._axes[axis] if label in labels]
 
     def _x_scale(self) -> AxisScale:
         spec = self._spec
@@ -108,11 +108,11 @@ class _ChartBuilder:
                 scale = scale_of(spec.x, labels, is_log=spec.log_x)
                 if not scale.categories:
                     return scale
-        added = [one.label for one, _ in self._published if not one.x] if in_categories else []
-        return AxisScale(spec.x.replace("_", " "), categories=tuple(dict.fromkeys([*labels, *added])))
+        published = [data.label for data, _ in self._published if not data.x] if in_categories else []
+        return AxisScale(spec.x.replace("_", " "), categories=tuple(dict.fromkeys([*labels, *published])))
 
     def _position(self, cell: object) -> float | None:
-        """Return where on the x axis a cell is; None when it has no place there."""
+        """Return the position of a cell on the x axis; None if it has none."""
         if not self._scale.categories:
             return label_amount(str(cell))
         label = f"{cell:g}" if isinstance(cell, float) else str(cell)
@@ -134,26 +134,26 @@ class _ChartBuilder:
             if not published.facets or facet in published.facets:
                 self._add_published(column, published, rows, series, levels)
         levels += [
-            Level(one.label, one.value * column.factor)
-            for one in spec.baselines
-            if one.y == column.name and (not one.facets or facet in one.facets)
+            Level(baseline.label, baseline.value * column.factor)
+            for baseline in spec.baselines
+            if baseline.y == column.name and (not baseline.facets or facet in baseline.facets)
         ]
         return self._without_nonpositive(
             Panel(_qualified_label(spec.facet, facet), column, tuple(series), tuple(levels))
         )
 
     def _without_nonpositive(self, panel: Panel) -> Panel:
-        """Return the panel without what has no place on a logarithmic axis, and remark it."""
+        """Return the panel without values that a logarithmic axis cannot show, and add a remark."""
         log_y, log_x = self._spec.log_y, self._scale.is_log
 
-        def kept(point: ChartPoint) -> bool:
+        def is_drawable(point: ChartPoint) -> bool:
             return (point.x > 0 or not log_x) and (point.sample.mean > 0 or not log_y)
 
-        series = tuple(replace(one, points=tuple(filter(kept, one.points))) for one in panel.series)
+        series = tuple(replace(one, points=tuple(filter(is_drawable, one.points))) for one in panel.series)
         levels = tuple(level for level in panel.levels if level.value > 0 or not log_y)
         lost = sum(len(one.points) for one in panel.series) - sum(len(one.points) for one in series)
         lost += len(panel.levels) - len(levels)
-        remark = "What is 0 or less has no place on a logarithmic axis and is not drawn."
+        remark = "Values of 0 or less are not drawn on a logarithmic axis."
         if lost and remark not in self._remarks:
             self._remarks.append(remark)
         return replace(panel, series=tuple(one for one in series if one.points), levels=levels)
@@ -161,7 +161,7 @@ class _ChartBuilder:
     def _add_series(
         self, column: MetricColumn, frame: pd.DataFrame, label: str, series: list[Series], levels: list[Level]
     ) -> None:
-        """Add the points of one series of ours, and a level for each value of x that is no number."""
+        """Add the points of one series of ours, and a level for each value of x that is not a number."""
         positions = [self._position(cell) for cell in frame[self._spec.x]]
         placed = frame.iloc[[row for row, position in enumerate(positions) if position is not None]]
         known = [position for position in positions if position is not None]
@@ -169,10 +169,11 @@ class _ChartBuilder:
         if points:
             series.append(Series(label, points))
         if self._spec.x in self._axes and not self._scale.categories:
-            for odd in [one for one in self._labels_with_runs(self._spec.x) if label_amount(one) is None]:
-                values = values_in(column, frame[frame[self._spec.x] == odd])
+            labels = self._labels_with_runs(self._spec.x)
+            for text_label in [name for name in labels if label_amount(name) is None]:
+                values = values_in(column, frame[frame[self._spec.x] == text_label])
                 if values:
-                    name = f"{label}, {odd}" if self._spec.by else odd
+                    name = f"{label}, {text_label}" if self._spec.by else text_label
                     sample = sample_in(column, values)
                     levels.append(Level(name, sample.mean, sample))
 
@@ -217,35 +218,37 @@ class _ChartBuilder:
         return None if number is None else number * published.x_factor
 
     def _read_published(self) -> list[tuple[PublishedData, PublishedRows]]:
-        """Read what there is; what is missing is said in the figure rather than spoiling the whole report."""
+        """Read published data; missing data is a remark in the figure, so that it does not prevent the report."""
         folder = self._findings.file.parent
         tables: list[tuple[PublishedData, PublishedRows]] = []
-        for one in self._spec.published:
+        for published in self._spec.published:
+            label = published.label
             try:
-                rows = read_published(one, folder)
+                rows = read_published(published, folder)
             except InputError as error:
-                self._remarks.append(f"“{one.label}” is not drawn: {error.source}: {error.problem}.")
+                self._remarks.append(f"“{label}” is not drawn: {error.source}: {error.problem}.")
                 continue
-            tables.append((one, rows))
+            tables.append((published, rows))
             if rows.left_out:
-                conditions = " and ".join(str(each) for each in one.where)
+                conditions = " and ".join(map(str, published.where))
                 total = rows.left_out + len(rows.cells)
                 self._remarks.append(
-                    f"“{one.label}” shows rows where {conditions}: {rows.left_out:,} of {total:,} are left out."
+                    f"“{label}” shows rows where {conditions}: {rows.left_out:,} of {total:,} are left out."
                 )
         return tables
 
     def _chart_remarks(self) -> list[str]:
-        """Return what the reader must know of the numbers."""
+        """Return remarks on the selection of runs, on comparability and on failures."""
         spec, remarks = self._spec, []
         if spec.where:
-            remarks.append(f"Runs where {' and '.join(str(each) for each in spec.where)}.")
+            remarks.append(f"Runs where {' and '.join(map(str, spec.where))}.")
         drawn = (spec.x, spec.by, spec.facet)
         mixed = [axis for axis in self._axes if axis not in drawn and len(self._labels_with_runs(axis)) > 1]
         if mixed and not self._is_scatter:
-            remarks.append(f"Means are over all values of {' and '.join(mixed)}, which is more than chance.")
-        found = [one for axis in (spec.x, spec.by) for one in self._comparability(axis).values()]
-        remarks += [f"{one.sign} {one.meaning}." for one in not_comparable(found)]
+            names = " and ".join(mixed)
+            remarks.append(f"Means are over all values of {names}, so their spread is not only due to chance.")
+        values = [value for axis in (spec.x, spec.by) for value in self._comparability(axis).values()]
+        remarks += [f"{value.sign} {value.meaning}." for value in not_comparable(values)]
         failed = int((self._frame["state"] != "done").sum())
         if failed and spec.y != (COMPLETED,):
             remarks.append(f"{failed:,} of {len(self._frame):,} runs failed and do not count.")
@@ -253,9 +256,9 @@ class _ChartBuilder:
 
 
 def _qualified_label(axis: str, label: str) -> str:
-    """Return what to call a value of an axis where the axis' name does not stand beside it; numbers need the name."""
-    tells_itself = not label[:1].isdecimal() and label not in ("true", "false", "none")
-    return label if tells_itself else f"{axis.replace('_', ' ')} {label}"
+    """Return the label of a value of an axis, with the axis' name if it is a number, a bool or none."""
+    is_clear = not label[:1].isdecimal() and label not in ("true", "false", "none")
+    return label if is_clear else f"{axis.replace('_', ' ')} {label}"
 
 
 def _single_points(column: MetricColumn, frame: pd.DataFrame, positions: list[float]) -> tuple[ChartPoint, ...]:

@@ -1,4 +1,4 @@
-"""Which figures an experiment gets that asks for none: those that its axes suggest."""
+"""Default figures of an experiment without `figures:`, derived from its axes."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from batkube.experiments.description.figures import FigureKind, FigureSpec, defa
 from batkube.experiments.figures.chart_data import scale_of
 from batkube.outputs.measures.metric_columns import COMPLETED
 
-#: More panels than this are no longer looked at.
+#: More panels are too many to read.
 _MOST_FACETS = 6
 _DEFAULT_COLUMNS = ("makespan", "mean_waiting_time")
 
 
 def default_figures(axes: Mapping[str, Sequence[str]], *, has_failures: bool = False) -> list[FigureSpec]:
-    """Return a line over each axis of numbers, else bars; a series for each scheduler, panels for the inputs."""
+    """Return a line chart over each numeric axis, otherwise bars; a series per scheduler, panels for the inputs."""
     varied = {name: labels for name, labels in axes.items() if len(labels) > 1}
     if not varied:
         return []
@@ -41,13 +41,13 @@ def _bars(varied: Mapping[str, Sequence[str]]) -> FigureSpec:
 
 
 def _distribution(name: str, varied: Mapping[str, Sequence[str]]) -> FigureSpec:
-    """Return the distribution of a number of jobs: a curve for each scheduler, panels for what they work on."""
+    """Return the distribution of a per-job number: a curve per scheduler, panels for the inputs."""
     by, facet = _series_and_facets("", varied)
     return FigureSpec(distribution_title(name), FigureKind.CDF, "", (name,), by, facet)
 
 
 def _series_and_facets(x: str, varied: Mapping[str, Sequence[str]]) -> tuple[str, str]:
-    """Return the axes for series and panels: the scheduler makes series, what it works on makes panels."""
+    """Return the axes for series and panels: schedulers become series, workloads and platforms panels."""
     others = [name for name in varied if name != x]
     others.sort(key=lambda name: (name != "scheduler", name in ("workload", "platform")))
     by = others[0] if others else ""

@@ -1,8 +1,8 @@
-"""How the jobs of an experiment's runs fared, as curves: which share of them had at most such a wait or slowdown.
+"""Cumulative distributions of waits and slowdowns over the jobs of an experiment's runs.
 
-A mean hides whether all jobs waited a little or a few very long. Each run gives a curve; what is drawn is the mean of
-the curves of a point of the grid at each place, with its interval over runs: runs are the observations, jobs of one run
-are not independent of each other.
+A mean hides whether all jobs waited a little or a few very long. Each run gives a curve. The chart shows, at each x,
+the mean of the curves of a point of the grid, with its interval over runs: runs are the observations, since jobs of one
+run are not independent of each other.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from batkube.outputs.results import Results
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Places at which the curves are looked at: finer than paper.
+#: Number of positions at which the curves are evaluated: finer than print.
 _POSITION_COUNT = 160
-#: A quantity spread over more than this factor is drawn on a logarithmic axis, which spans at most the other factor.
+#: If the values span more than the first factor, the axis is logarithmic, and spans at most the second factor.
 _LOG_FROM_RATIO, _MAX_RATIO = 100, 1e6
-_SHARE = MetricColumn("share_of_jobs", "share of jobs with at most this", "%", decimals=1)
+_SHARE = MetricColumn("share_of_jobs", "share of jobs with at most x", "%", decimals=1)
 
 
 def distribution_chart(
     spec: FigureSpec, findings: Findings, frame: pd.DataFrame, marks: Mapping[str, str], remarks: Sequence[str]
 ) -> Chart | None:
-    """Return the curves of the runs in `frame`; None when no job of theirs finished."""
+    """Return the curves of the runs in `frame`; None if none of their jobs finished."""
     done = without_duplicates(frame[frame["state"] == "done"], list(findings.axes))
     values = {str(run): _values(findings, str(run), spec.y[0]) for run in done["run"]}
-    pooled = np.concatenate([one for one in values.values() if len(one)] or [np.empty(0)])
+    pooled = np.concatenate([of_run for of_run in values.values() if len(of_run)] or [np.empty(0)])
     if not len(pooled):
         return None
     places, is_log = _curve_positions(pooled)
@@ -60,13 +60,13 @@ def distribution_chart(
 
 
 def _labels(frame: pd.DataFrame, axis: str, findings: Findings) -> list[str]:
-    """Return the labels of an axis that any run has, in the experiment's order; one empty label where none is named."""
-    there = frame[axis].tolist() if axis else []
-    return [label for label in findings.axes[axis] if label in there] if axis else [""]
+    """Return the labels of an axis that have runs, in the experiment's order; one empty label without an axis."""
+    labels = set(frame[axis]) if axis else set()
+    return [label for label in findings.axes[axis] if label in labels] if axis else [""]
 
 
 def _values(findings: Findings, run: str, name: str) -> Floats:
-    """Return a number of each finished job of a run, in its window; none of a run whose files are gone."""
+    """Return a number of each finished job in a run's window, sorted; none if the run's files are missing."""
     try:
         results: Results = findings.results(run)
         done = jobs_in(results.window, finished_jobs(results.jobs))
@@ -77,7 +77,7 @@ def _values(findings: Findings, run: str, name: str) -> Floats:
 
 
 def _curve_positions(pooled: Floats) -> tuple[Floats, bool]:
-    """Return where curves are looked at, ascending, and whether the axis is logarithmic."""
+    """Return the positions at which curves are evaluated, ascending, and whether the axis is logarithmic."""
     high = float(pooled.max())
     positive = pooled[pooled > 0]
     least = max(float(positive.min()), high / _MAX_RATIO) if len(positive) else 0.0
@@ -97,7 +97,7 @@ def _points(places: Floats, curves: Sequence[Floats]) -> tuple[ChartPoint, ...]:
     for number, place in enumerate(places):
         values = [float(curve[number]) for curve in curves]
         sample = sample_of(values)
-        # A share cannot leave 0 to 100, whatever Student's interval says near the ends.
+        # Near the ends, Student's interval may exceed the range of a share, 0 to 100.
         clipped = Sample(
             sample.n, sample.mean, sample.sd, max(0.0, sample.low), min(100.0, sample.high), sample.has_interval
         )

@@ -1,4 +1,4 @@
-"""Charts as matplotlib figures: the page's layout, and what all kinds of chart share."""
+"""Charts as matplotlib figures: layout, legend, and the parts that all kinds of chart share."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from batkube.outputs.charts.style import chart_style
 _WIDTH_IN = {1: 7.2, 2: 9.6, 3: 12.0}
 _MOST_COLUMNS = 3
 _LINE_PANEL_IN = 2.55
-#: Panels narrower than this are not read in print.
+#: Narrower panels are not readable in print.
 _LEAST_PANEL_IN = 2.3
-#: Panels whose values differ by no more than this factor are told in one unit.
+#: Panels whose values differ by no more than this factor have one unit.
 _MAX_SCALE_RATIO = 20
 _TITLE_IN, _LEGEND_ROW_IN, _MARGIN_IN, _FACET_IN, _AXIS_IN = 0.36, 0.24, 0.12, 0.26, 0.5
 
@@ -41,9 +41,9 @@ class _Legend:
 
 
 def draw(chart: Chart, *, with_title: bool = True, width_in: float | None = None) -> Figure:
-    """Return the chart as a figure; without its title where the page around it has one.
+    """Return the chart as a figure; without its title if the page around it has one.
 
-    For print it is `width_in` inches wide, with as many panels side by side as that has room for.
+    For print it is `width_in` inches wide, with as many panels side by side as fit.
     """
     marks = marks_of(chart)
     facets = len(chart.rows[0])
@@ -98,7 +98,7 @@ def _draw_panel(axes: Axes, chart: Chart, panel: Panel, marks: dict[str, Mark]) 
 
 
 def _format_value_axes(chart: Chart, drawn: list[Axes]) -> None:
-    """Give the axes of values their ticks: panels of one column have one unit, unless their sizes are far apart."""
+    """Set the ticks of the value axes: panels of one column share a unit, unless their ranges differ too much."""
     across = chart.kind in ("bar", "box")
     facets = len(chart.rows[0])
     for number, row in enumerate(chart.rows):
@@ -123,14 +123,14 @@ def _format_value_axes(chart: Chart, drawn: list[Axes]) -> None:
 
 def _legend(chart: Chart, marks: dict[str, Mark], width_in: float) -> _Legend:
     series = [one.label for panel in chart.panels for one in panel.series]
-    # What has its name beside it needs no other.
+    # Series that are named beside the axis need no legend.
     labels = [label for label in chart.labels if label not in chart.x.categories]
     if labels == [OWN_SERIES]:
         labels = []
     handles = [_legend_handle(label, marks[label], chart.kind, label in series) for label in labels]
     widest = max((len(single_line(label)) for label in labels), default=1)
     columns = max(1, min(len(handles), int(width_in / (0.62 + 0.083 * widest))))
-    # matplotlib fills columns first; people read rows.
+    # matplotlib fills legends by columns, but they are read by rows.
     return _Legend([handle for column in range(columns) for handle in handles[column::columns]], columns)
 
 

@@ -1,4 +1,4 @@
-"""The figures of an experiment: those that its file asks for, or those that its axes suggest."""
+"""The figures of an experiment: those in its file, or the default ones."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from batkube.experiments.figures.defaults import default_figures
 from batkube.experiments.results.findings import Findings, read_findings
 from batkube.kernel.errors import InputError
 
-#: What figures can be written as.
+#: File formats of figures.
 FORMATS = ("svg", "png", "pdf", "pgf")
 
 
 def figure_specs(findings: Findings) -> list[FigureSpec]:
-    """Return the figures of an experiment as asked for, or by default. Raises InputError."""
+    """Return the figures in the experiment file, or the default ones. Raises InputError."""
     specs = read_figures(findings.description.get("figures"), findings.file, findings.axes)
     return specs or default_figures(findings.axes, has_failures=bool(findings.failed_runs))
 
 
 def charts_of(findings: Findings) -> tuple[list[Chart], list[str]]:
-    """Return the charts, and the titles of those for which no run has anything to draw."""
+    """Return the charts, and the titles of figures for which no run has data."""
     charts, empty = [], []
     for spec in figure_specs(findings):
         chart = chart_of(spec, findings)
@@ -37,7 +37,7 @@ def charts_of(findings: Findings) -> tuple[list[Chart], list[str]]:
 def save_figures(folder: Path, target: Path, kind: str = "svg", width_in: float | None = None) -> list[Path]:
     """Write every figure of the experiment in `folder` into the folder `target`, and return the files.
 
-    With a width they are for print: as wide as that, and without a title, which stands in the paper's caption.
+    With `width_in` they are for print: of that width, and without a title, since a paper has captions.
     """
     from batkube.experiments.figures.drawing import draw
     from batkube.outputs.charts.inline_svg import render_figure

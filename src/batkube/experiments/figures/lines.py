@@ -11,11 +11,11 @@ from batkube.experiments.figures.marks import Mark
 from batkube.outputs.charts.axes import format_axis, single_line
 from batkube.outputs.pages.colours import LIGHT
 
-#: With more points than this, intervals become a band and markers small.
+#: With more points, intervals are drawn as a band, and markers are small.
 _MANY_POINTS = 25
-#: How many ticks the x axis has room for, with one, two and three panels side by side.
+#: Maximum number of ticks on the x axis, with one, two and three panels side by side.
 _MOST_TICKS = (8, 6, 5)
-#: Labels of names are slanted when they would not fit side by side.
+#: Names with more characters in total do not fit side by side, and are slanted.
 _LETTERS_PER_PANEL = 70
 
 
@@ -34,7 +34,7 @@ def draw_lines(axes: Axes, chart: Chart, panel: Panel, marks: dict[str, Mark]) -
         mark = marks[level.label]
         if level.sample is not None and level.sample.has_interval:
             axes.axhspan(level.sample.low, level.sample.high, color=mark.colour, alpha=0.13, linewidth=0, zorder=1)
-        # Above the frame, so that a level of 0 is seen; what was measured lies below the lines, what is known above.
+        # Above the frame, so that a level of 0 is visible; measured levels below the lines, theoretical ones above.
         above = 2.6 if level.sample is not None else 4
         axes.axhline(level.value, color=mark.colour, linestyle=mark.dashes, linewidth=1.3, zorder=above, clip_on=False)
     axes.grid(axis="y", color=LIGHT["rule"], linewidth=0.6)
@@ -84,7 +84,7 @@ def _scatter(axes: Axes, series: Series, mark: Mark) -> None:
 
 
 def _limit_y(axes: Axes, chart: Chart, panel: Panel) -> None:
-    """Show all means, intervals and levels, and the zero where it is near."""
+    """Set limits that include all means, intervals and levels, and 0 if it is near."""
     samples = [point.sample for series in panel.series for point in series.points]
     samples += [level.sample for level in panel.levels if level.sample is not None]
     ends = [end for one in samples for end in (one.low, one.high)] + [level.value for level in panel.levels]

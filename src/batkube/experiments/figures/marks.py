@@ -1,6 +1,6 @@
-"""How the series of a chart are told apart: by colour, marker, dashes and hatch, the same in every panel.
+"""Colour, marker, dashes and hatch of each series of a chart, the same in every panel.
 
-Printed in grey the colours are alike, so that no two series next to each other differ by their colour alone.
+Colours look alike when printed in grey, so consecutive series never differ by colour alone.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ _LEVEL_DASHES: tuple[Dashes, ...] = ((0.0, (1.2, 1.6)), (0.0, (5.0, 1.5, 1.2, 1.
 
 
 class Mark(NamedTuple):
-    """What one series looks like."""
+    """Appearance of one series."""
 
     colour: str
     marker: str
     dashes: Dashes
-    #: Drawn with open markers: data of others.
+    #: Drawn with open markers: published data.
     is_hollow: bool = False
     hatch: str | None = None
 

@@ -1,4 +1,4 @@
-"""Data of others, read so that it can stand next to ours: a table with a row per run, or the jobs.csv of each run."""
+"""Read published data to show next to ours: a table with a row per run, or the jobs.csv of each run."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from batkube.outputs.measures.metric_columns import MetricColumn
 from batkube.outputs.measures.run_data.text_table import read_table
 from batkube.outputs.results import Results
 
-#: `exit_code = 0` in the place of a column: 1 where it holds, 0 where it does not.
+#: A test such as `exit_code = 0` instead of a column: 1 if it is true, otherwise 0.
 _TEST = re.compile(r"(\w+)\s*(=|!=|<=|>=|<|>)\s*(\S+)")
 
 
 @dataclass(frozen=True, slots=True)
 class PublishedRows:
-    """The rows that count, and how many were left out."""
+    """The selected rows, and the number of others."""
 
     #: Cells by column, as text or number.
     cells: list[dict[str, object]]
@@ -32,21 +32,21 @@ class PublishedRows:
 def read_published(published: PublishedData, folder: Path) -> PublishedRows:
     """Return the rows of published data; paths are relative to `folder`. Raises InputError."""
     if published.jobs:
-        every = [_metrics_row(path) for path in _matching_files(published.jobs, folder)]
+        rows = [_metrics_row(path) for path in _matching_files(published.jobs, folder)]
     else:
         table = read_table(folder / published.file)
-        wanted = [each.column for each in published.where] + [published.x] * bool(published.x)
-        wanted += [test.column if (test := _parse_test(text)) else text for text in published.y.values()]
-        table.require(list(dict.fromkeys(wanted)), f"columns: {', '.join(table.columns)}")
-        every = [dict(zip(table.columns, row, strict=True)) for row in zip(*table.columns.values(), strict=True)]
-    kept = [row for row in every if all(each.matches(row.get(each.column, "")) for each in published.where)]
-    return PublishedRows(kept, len(every) - len(kept))
+        required = [condition.column for condition in published.where] + [published.x] * bool(published.x)
+        required += [test.column if (test := _parse_test(text)) else text for text in published.y.values()]
+        table.require(list(dict.fromkeys(required)), f"columns: {', '.join(table.columns)}")
+        rows = [dict(zip(table.columns, row, strict=True)) for row in zip(*table.columns.values(), strict=True)]
+    selected = [row for row in rows if all(test.matches(row.get(test.column, "")) for test in published.where)]
+    return PublishedRows(selected, len(rows) - len(selected))
 
 
 def published_values(
     published: PublishedData, rows: Sequence[dict[str, object]], column: MetricColumn
 ) -> list[float | None]:
-    """Return what each row tells of one of our columns, in the column's unit; None where it tells nothing."""
+    """Return each row's value of one of our columns, in the column's unit; None if it has none."""
     theirs = published.y.get(column.name)
     if theirs is None:
         return [None] * len(rows)
@@ -58,7 +58,7 @@ def published_values(
 
 
 def published_sample(published: PublishedData, values: Sequence[float], column: MetricColumn) -> Sample:
-    """Return the sample of some of its values: a share only where each row is an attempt, which succeeded or not."""
+    """Return the sample of some values: a share if each row is an attempt, which succeeded or not."""
     is_attempt = _parse_test(published.y.get(column.name, "")) is not None
     return sample_in(column, values) if is_attempt else sample_of(values)
 
@@ -78,5 +78,5 @@ def _matching_files(pattern: str, folder: Path) -> list[Path]:
 
 
 def _metrics_row(path: Path) -> dict[str, object]:
-    """Return what a jobs.csv tells, under the names of schedule.csv."""
+    """Return the metrics of a jobs.csv, under the names of schedule.csv."""
     return dict(Results(path).metrics.columns)

@@ -1,1 +1,1 @@
-"""From a description to runs: the grid, the part of it that is wanted, and each run's name."""
+"""The runs of an experiment: the grid, a selected part of it, and each run's name."""

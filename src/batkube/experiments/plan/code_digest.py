@@ -1,7 +1,7 @@
-"""Which code made a result: a digest of our own modules, as far as they decide what comes out of a run.
+"""Digest of the modules of Batkube that determine the results of a run.
 
-A version number does not do. It stays the same while somebody works on Batkube, and runs that were finished before a
-change must not pass for runs after it. What only starts runs and tells of them is left out.
+A version number is not enough: it stays the same during development, and runs from before a change must not be mistaken
+for runs after it. Modules that only start runs or present their results are left out.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _SUFFIXES = (".py", ".yaml", ".json")
 
 @functools.cache
 def code_digest() -> str:
-    """Return the digest, the same for a process's whole life."""
+    """Return the digest, computed once per process."""
     package = Path(__file__).resolve().parents[2]
     digest = hashlib.sha256()
     for path in sorted(package.rglob("*")):

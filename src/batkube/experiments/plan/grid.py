@@ -1,4 +1,4 @@
-"""The grid: every combination of the axes' values, with every seed, so many times.
+"""The grid: every combination of the axes' values, with every seed and repeat.
 
 The order is the file's: the first axis varies slowest, then the others, then the seeds; repeats vary fastest. Tables
 keep that order, whatever order the runs end in.
@@ -22,16 +22,16 @@ class Point:
     seed: int
     #: Counted from 1.
     repeat: int
-    #: The keys of its scenario, as written in the file.
+    #: Its scenario, as written in the file.
     content: Mapping[str, object]
 
     @property
     def coordinates(self) -> dict[str, str]:
-        """What a rule may go by: the labels by axis, and the seed and the repeat."""
+        """The names that a rule may use, with their values: axes, seed and repeat."""
         return {**self.labels, "seed": str(self.seed), "repeat": str(self.repeat)}
 
     def describe(self) -> str:
-        """Return which point this is, for people."""
+        """Return a description for messages."""
         return ", ".join([*(f"{name}={label}" for name, label in self.labels.items()), f"seed={self.seed}"])
 
 
@@ -50,7 +50,7 @@ def points(experiment: Experiment) -> Iterator[Point]:
 
 
 def apply_settings(content: Mapping[str, object], settings: Mapping[str, object]) -> dict[str, object]:
-    """Return `content` with `settings` made in it; a dotted key sets one entry of a mapping and keeps the others."""
+    """Return `content` with `settings` applied; a dotted key sets one entry of a mapping and keeps the others."""
     changed = dict(content)
     for key, value in settings.items():
         outer, dot, inner = key.partition(".")
@@ -63,6 +63,6 @@ def apply_settings(content: Mapping[str, object], settings: Mapping[str, object]
 
 
 def matches(point: Point, rule: Mapping[str, Collection[str]]) -> bool:
-    """Say whether a point has one of the labels that a rule lists, for each name in it."""
+    """Return whether a point has one of a rule's labels for each name in the rule."""
     names = point.coordinates
     return all(names[name] in wanted for name, wanted in rule.items())

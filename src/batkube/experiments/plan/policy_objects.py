@@ -1,8 +1,8 @@
-"""Policies that an experiment is given as Python has them: classes, or instances.
+"""Policies of an experiment that are Python objects: classes or instances.
 
-A scenario names its policy in a text, and runs are done in other processes, on other machines even. So each object
-gets a name, which holds a hash of its code and of what it was made with, as a run's own name must; and it travels
-pickled by value where `cloudpickle` is at hand. Without that only what can be imported elsewhere, too, can be sent.
+A scenario refers to its policy by name, and runs are executed in other processes, possibly on other machines. Each
+object therefore gets a name with a hash of its code and attributes, which becomes part of the run's name, and is sent
+pickled. With `cloudpickle` it is pickled by value; without, only policies that other processes can import can be sent.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ _HASH_LENGTH = 8
 
 
 class PolicyObjects:
-    """The objects of an experiment, by what stands for them after `policy:`."""
+    """The policy objects of an experiment, by the name that replaces them after `policy:`."""
 
     def __init__(self) -> None:
         self._objects: dict[str, PolicyObject] = {}
         self._pickled: dict[str, bytes] = {}
 
     def replace_by_names(self, value: object) -> object:
-        """Return a part of an experiment with names in the place of objects. Raises InputError."""
+        """Return a part of an experiment with policy objects replaced by names. Raises InputError."""
         if isinstance(value, Mapping):
-            return {key: self.replace_by_names(one) for key, one in value.items()}
+            return {key: self.replace_by_names(entry) for key, entry in value.items()}
         if isinstance(value, list | tuple):
-            return [self.replace_by_names(one) for one in value]
+            return [self.replace_by_names(entry) for entry in value]
         if not _is_policy(value):
             return value
         kind = value if isinstance(value, type) else type(value)
@@ -46,12 +46,12 @@ class PolicyObjects:
         return f"{POLICY_PREFIX}{name}"
 
     def check(self, name: str, arguments: Mapping[str, str]) -> object:
-        """Try a policy out, be it one of these or any other. Raises InputError."""
+        """Check that a policy, one of these or any other, can be constructed. Raises InputError."""
         own = self._objects.get(name)
         return load_policy(name, arguments) if own is None else make_policy(own, name, arguments)
 
     def attach_to(self, plan: Plan) -> Plan:
-        """Return the plan whose runs bring their policies along."""
+        """Return the plan with the pickled policy attached to each run."""
         names = [run.scenario.scheduler.removeprefix(POLICY_PREFIX) for run in plan.runs]
         policies = [self._pickled.get(name, b"") for name in names]
         return replace(plan, runs=[replace(run, policy=one) for run, one in zip(plan.runs, policies, strict=True)])
@@ -62,7 +62,7 @@ def _is_policy(value: object) -> TypeGuard[PolicyObject]:
 
 
 def _digest(policy: PolicyObject, kind: type[Policy]) -> str:
-    """Return a hash of the code of a policy, and of what an instance holds."""
+    """Return a hash of a policy's code, and of an instance's attributes."""
     try:
         code = inspect.getsource(kind)
     except (OSError, TypeError):
@@ -89,7 +89,7 @@ def _pickle(name: str, policy: PolicyObject) -> bytes:
     try:
         return bytes(cloudpickle.dumps(policy))
     except (pickle.PicklingError, TypeError) as error:
-        remedy = "leave out what belongs to this process: open files, locks, connections"
+        remedy = "remove attributes that belong to this process: open files, locks, connections"
         raise InputError(
             f"policy {name}", problem=f"cannot be sent to other processes: {error}", remedy=remedy
         ) from None

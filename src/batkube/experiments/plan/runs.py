@@ -1,8 +1,7 @@
 """The plan: each point of the grid as a run with a scenario, a name and a folder.
 
-A run's name says to people which one it is, and ends in a hash of all that is given to it: the scenario, the content
-of its input files, of those that these name, and the programs. Where files lie does not count, so an experiment may be
-moved.
+A run's name starts with its labels and ends in a hash of all its inputs: the scenario, the content of its input files
+and of the files that these refer to, and the programs. Paths of files do not count, so an experiment may be moved.
 """
 
 from __future__ import annotations
@@ -35,9 +34,9 @@ from batkube.workloads.container_rules.reader import read_rules
 _RunResult = TypeVar("_RunResult")
 
 PolicyCheck = Callable[[str, Mapping[str, str]], object]
-"""Raises InputError when there is no policy of that name that takes those arguments."""
+"""Raises InputError if there is no policy of that name that accepts those arguments."""
 
-#: Characters of the hash in a run's name, and of the rest at most.
+#: Length of the hash in a run's name, and maximum length of the rest.
 _HASH_LENGTH = 10
 _LABELS_LENGTH = 60
 
@@ -50,9 +49,9 @@ class PlannedRun:
     name: str
     point: Point
     scenario: Scenario
-    #: The programs that it runs, by the name that the scenario has for them.
+    #: The programs that it runs, by their names in the scenario.
     programs: Mapping[str, Path]
-    #: The policy itself, pickled, where it was given as an object of Python's.
+    #: The pickled policy, if it was given as a Python object.
     policy: bytes = b""
 
 
@@ -62,7 +61,7 @@ class Plan:
 
     experiment: Experiment
     runs: Sequence[PlannedRun]
-    #: SHA-256 of every input file, by its path as the scenarios have it.
+    #: SHA-256 of every input file, by its path in the scenarios.
     inputs: Mapping[Path, str]
 
 
@@ -73,10 +72,10 @@ def make_plan(
     only: GridSelection | None = None,
     policy_check: PolicyCheck = load_policy,
 ) -> Plan:
-    """Return the runs of an experiment, or those of a part of it, the first `limit` of them if that is given.
+    """Return the runs of an experiment, or of the part `only`; at most the first `limit` of them.
 
-    Every scenario is checked, every input file is read and every scheduler is built, once and before the first run.
-    A policy is tried out by `policy_check`.
+    Before the first run, every scenario is checked, every input file is read and every scheduler is built, each once.
+    `policy_check` checks policies.
     """
     planner = _Planner(experiment, builder, policy_check)
     wanted = select_points(list(points(experiment)), only or {}, experiment)[:limit]
@@ -86,14 +85,14 @@ def make_plan(
 
 
 class _Planner:
-    """Plans runs, looking at each file, each policy and each program once."""
+    """Plans runs; files, policies and programs are read or built once and cached."""
 
     def __init__(self, experiment: Experiment, builder: Builder, policy_check: PolicyCheck) -> None:
         self._experiment = experiment
         self._builder = builder
         self._policy_check = policy_check
         self.inputs: dict[Path, str] = {}
-        #: What was looked at, and what was found.
+        #: Results of `_cached`, by kind and arguments.
         self._cache: dict[tuple[object, ...], Any] = {}
 
     def plan_run(self, point: Point) -> PlannedRun:
@@ -104,11 +103,11 @@ class _Planner:
         programs = self._programs(scenario) if scenario.is_outside else {}
         return PlannedRun(self._name(point, scenario, programs), point, scenario, programs)
 
-    def _cached(self, what: str, which: tuple[object, ...], find: Callable[[], _RunResult]) -> _RunResult:
-        """Return what `find` gives for `which`, calling it only the first time."""
-        key = (what, *which)
+    def _cached(self, kind: str, arguments: tuple[object, ...], compute: Callable[[], _RunResult]) -> _RunResult:
+        """Return the result of `compute`, which is called once per kind and arguments."""
+        key = (kind, *arguments)
         if key not in self._cache:
-            self._cache[key] = find()
+            self._cache[key] = compute()
         result: _RunResult = self._cache[key]
         return result
 
@@ -129,7 +128,7 @@ class _Planner:
             raise InputError(source, at=at, problem=error.problem, remedy=error.remedy) from error
 
     def _check_parts(self, scenario: Scenario) -> None:
-        """Refuse parts that no run could use; whether jobs and machines go together is for the run to say."""
+        """Reject invalid parts of a scenario; whether the jobs fit the machines is checked by the run."""
         self._cached("platform", (scenario.platform,), lambda: read_platform(scenario.platform))
         latencies = scenario.latencies
         if latencies is not None:
@@ -142,7 +141,7 @@ class _Planner:
             self._cached("policy", (name, *arguments.items()), lambda: self._policy_check(name, arguments))
 
     def _programs(self, scenario: Scenario) -> dict[str, Path]:
-        """Return the programs of a scenario, which are checked with their configuration."""
+        """Return the programs of a scenario, after a check of their configuration."""
         from batkube.programs.selection.external_programs import external_programs
 
         texts = (scenario.scheduler, *scenario.more_schedulers, "", *scenario.attach)
@@ -156,14 +155,14 @@ class _Planner:
         return self._cached("programs", (*texts, scenario.scheduler_config, scenario.catalogue), find)
 
     def _referenced_files(self, scenario: Scenario) -> list[Path]:
-        """Return the files that a run reads and its scenario's own files or commands name."""
+        """Return the files that a run reads because its input files or commands refer to them."""
         own = set(scenario.input_files)
         parts = (scenario.workloads, scenario.events, scenario.scheduler_args, scenario.more_schedulers)
         key = (*map(str, parts), scenario.scheduler, *scenario.attach, scenario.controllers)
         return self._cached("named", key, lambda: [one.path for one in input_files_of(scenario) if one.path not in own])
 
     def _name(self, point: Point, scenario: Scenario, programs: Mapping[str, Path]) -> str:
-        # Of a program that a dry run does not build, nothing is known.
+        # A dry run does not build programs, so their hashes are unknown.
         hashes = {name: self._hash(path) if path.exists() else "" for name, path in programs.items()}
         contents = {str(path): self.inputs[path] for path in scenario.input_files}
         contents |= {name: digest for name, digest in hashes.items() if "/" in name}
@@ -174,7 +173,7 @@ class _Planner:
             "labels": dict(point.labels),
             "repeat": point.repeat,
         }
-        # What the scenario does not say itself: the usage traces of a workload, the script that a command names.
+        # Files that the scenario refers to indirectly: usage traces of a workload, the script of a command.
         others = [self.inputs[path] for path in self._referenced_files(scenario)]
         decisive |= {"named": others} if others else {}
         text = json.dumps(decisive, sort_keys=True, default=str)
@@ -183,7 +182,7 @@ class _Planner:
         return f"{readable}-{digest}" if readable else digest
 
     def _readable_name(self, point: Point) -> str:
-        """Return what is special about the run, in characters that folders may have."""
+        """Return the labels of the run, in characters that are valid in folder names."""
         parts = [label.removeprefix(POLICY_PREFIX) for label in point.labels.values()]
         parts += [f"s{point.seed}"] if len(self._experiment.seeds) > 1 else []
         parts += [f"r{point.repeat}"] if self._experiment.repeats > 1 else []

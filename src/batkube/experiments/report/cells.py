@@ -1,4 +1,4 @@
-"""Cells of a report's tables that hold a number of runs."""
+"""Cells with numbers in the tables of a report."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from batkube.outputs.measures.metric_columns import MetricColumn
 from batkube.outputs.pages.html_tables import Cell
 from batkube.outputs.pages.markup import element, join
 
-#: What a mark says.
+#: Meanings of the marks.
 _MEANINGS = {
     BEST: "the best",
     TIED: "no clear difference to the best",
@@ -34,7 +34,7 @@ def mean_cell(sample: Sample | None, column: MetricColumn, mark: str = "") -> Ce
 
 
 def value_cell(value: float, column: MetricColumn) -> Cell:
-    """Return a cell with the number of one run, as the tables of runs hold it."""
+    """Return a cell with the number of one run."""
     if value != value:
         return Cell("–")
     number = value * column.factor

@@ -1,4 +1,4 @@
-"""How far the points of an experiment's grid are apart, with intervals: what a claim of "better" rests on."""
+"""Differences between the points of an experiment's grid, with intervals: the basis of a claim of "better"."""
 
 from __future__ import annotations
 
@@ -25,36 +25,36 @@ from batkube.outputs.pages.html_tables import Cell, Heading, html_table
 from batkube.outputs.pages.markup import Markup, element, join
 from batkube.outputs.pages.page import Section, collapsible_if_long, paragraph
 
-#: More rows than this are for looking up.
+#: Tables with more rows are collapsed.
 _FEW_ROWS = 60
-#: Up to so many points with the same task are compared each with each, more of them each with the first.
+#: Up to so many points with the same task are compared pairwise; more are compared with the first only.
 _MAX_POINTS_FOR_ALL_PAIRS = 4
-#: No columns of this table: what to know of runs beforehand, and what they cost, in which a busy machine shows.
+#: Columns without differences: failures, and real costs, which depend on the load of the machine.
 _EXCLUDED_COLUMNS = (*FAILURE_COLUMNS, *TIMING_COLUMNS)
-#: What marks a difference that is clear among all comparisons of its column, and one of which most pairs agree.
+#: Marks of a difference that is clear among all comparisons of its column, and of one that passes the sign test.
 SIGNIFICANT, SIGN_TEST = "*", "§"
 
 
 @dataclass(frozen=True, slots=True)
 class DifferenceRow:
-    """How far one point is from another with the same task."""
+    """Differences between two points with the same task."""
 
     labels: Mapping[str, str]
-    #: What the other one has other than this.
+    #: The labels of the subtracted point that differ from this one's.
     subtracted: str
     pairs: int
-    #: A difference for each column asked for; None where none can be told.
+    #: A difference per column; None if it is unknown.
     differences: Sequence[Difference | None]
 
 
 def differences_of(findings: Findings, columns: Sequence[MetricColumn]) -> list[DifferenceRow]:
-    """Return how far points with the same task are apart, where any difference has an interval."""
+    """Return the differences of points with the same task, if any of them has an interval."""
     points = grid_points(findings, columns)
     return [row for group in grouped_by_task(points) for row in _rows([points[number] for number in group], columns)]
 
 
 def differences_section(findings: Findings) -> Section | None:
-    """Return the table of differences; None when nothing can be told apart."""
+    """Return the table of differences; None if there is none with an interval."""
     columns = [one for one in columns_with_numbers(findings) if one.better and one.name not in _EXCLUDED_COLUMNS]
     found = differences_of(findings, columns)
     if not found:
@@ -79,18 +79,18 @@ def differences_section(findings: Findings) -> Section | None:
 
 
 _LEGEND = (
-    "Each row less another with the same workload and platform, seed by seed, ± half the 95 % confidence interval of "
-    "the mean difference. In bold where the interval leaves out 0. Rows without pairs are compared as independent "
-    "samples (Welch). Who did what no cluster allows, ran fewer jobs than others, or failed where others completed, is "
-    "left out."
+    "Each row minus another with the same workload and platform, seed by seed, ± half the 95 % confidence interval of "
+    "the mean difference. Bold: the interval excludes 0. Rows without pairs are compared as independent samples "
+    "(Welch). Schedulers that did what no cluster allows, ran fewer jobs than others, or failed where others "
+    "completed, are left out."
 )
 _LEGEND_OF_MANY = (
-    f"{SIGNIFICANT}: the interval excludes 0, even if all {{count}} intervals of its column must hold at once "
+    f"{SIGNIFICANT} The interval excludes 0 even if all {{count}} intervals of its column have to hold at once "
     "(Bonferroni)."
 )
 _LEGEND_OF_SIGNS = (
-    f"{SIGN_TEST} where pairs agree in which one is lower: the exact sign test has p < 0.05, however differences are "
-    "distributed."
+    f"{SIGN_TEST} The pairs agree on which one is lower: the exact sign test has p < 0.05, whatever the distribution "
+    "of the differences."
 )
 
 
@@ -101,15 +101,15 @@ def signs_of(difference: Difference, count: int) -> str:
 
 
 def _rows(group: Sequence[GridPoint], columns: Sequence[MetricColumn]) -> list[DifferenceRow]:
-    """Return a row for each two fair points, or each but the first, if any of its differences has an interval."""
-    fair = [
+    """Return a row per pair of comparable points, or per point and the first, if a difference has an interval."""
+    comparable = [
         point
-        for point, one in zip(group, comparability_of_points(group), strict=True)
-        if one is Comparability.COMPARABLE
+        for point, comparability in zip(group, comparability_of_points(group), strict=True)
+        if comparability is Comparability.COMPARABLE
     ]
     rows = []
-    for first, point in itertools.combinations(fair, 2):
-        if first is not fair[0] and len(fair) > _MAX_POINTS_FOR_ALL_PAIRS:
+    for first, point in itertools.combinations(comparable, 2):
+        if first is not comparable[0] and len(comparable) > _MAX_POINTS_FOR_ALL_PAIRS:
             break
         differences = [difference_between(first, point, column) for column in columns]
         if any(differences):
@@ -119,12 +119,12 @@ def _rows(group: Sequence[GridPoint], columns: Sequence[MetricColumn]) -> list[D
 
 
 def comparison_counts(rows: Sequence[DifferenceRow]) -> list[int]:
-    """Return how many comparisons there are in each column."""
+    """Return the number of comparisons in each column."""
     return [sum(one is not None for one in column) for column in zip(*(row.differences for row in rows), strict=True)]
 
 
 def _subtracted_name(first: GridPoint, point: GridPoint) -> str:
-    """Return what the first point has other than the second."""
+    """Return the labels of the first point that differ from the second's."""
     return ", ".join(label for axis, label in first.labels.items() if point.labels[axis] != label)
 
 

@@ -1,4 +1,4 @@
-"""The report of an experiment: one HTML file that tells what was asked, what came out, and how to repeat it."""
+"""The report of an experiment: one HTML file with its question, its results, and how to repeat it."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from batkube.outputs.pages.page import Section, default_page_path, paragraph, re
 
 
 def write_report(folder: Path, target: Path | None = None, executor: Executor | None = None) -> Path:
-    """Write the report of the experiment in `folder` and return its path, which is `folder`/report.html unless told.
+    """Write the report of the experiment in `folder` and return its path, which is by default `folder`/report.html.
 
-    The Gantt charts are drawn by `executor`, or else here. The same folder gives the same bytes. Raises InputError.
+    `executor` draws the Gantt charts; by default this process. The same folder gives the same bytes. Raises InputError.
     """
     path = default_page_path(folder) if target is None else target
     return write_page(path, report_page(read_findings(folder), executor or InlineExecutor()))
 
 
 def preload_libraries() -> None:
-    """Import what drawing takes, best while others are at work."""
+    """Import the drawing libraries, ideally while runs are executing."""
     import batkube.experiments.figures.drawing  # noqa: F401
 
 
@@ -51,7 +51,7 @@ def report_page(findings: Findings, executor: Executor) -> str:
 
 
 def _introduction(findings: Findings) -> list[Markup]:
-    """Return what was asked, and how much of it is answered."""
+    """Return the description, the shape of the grid, and how many runs are finished or failed."""
     described = str(findings.description.get("description") or "").strip()
     total = int(findings.description.get("total") or len(findings.runs))
     over, failed = len(findings.runs), len(findings.failed_runs)
@@ -73,5 +73,5 @@ def _introduction(findings: Findings) -> list[Markup]:
         lead.append(paragraph(f"{total - over:,} of {total:,} runs are not finished yet.", class_="warning"))
     if failed:
         link = element("a", f"{failed:,} of {over:,} runs failed", href="#failures")
-        lead.append(paragraph(link, " and do not count in what follows.", class_="bad"))
+        lead.append(paragraph(link, " and are not counted below.", class_="bad"))
     return lead

@@ -1,4 +1,4 @@
-"""What went wrong in an experiment, and what to check before trusting it."""
+"""Sections of an experiment's report on failed runs and fidelity notes."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from batkube.outputs.pages.markup import Markup, element, join
 from batkube.outputs.pages.page import Section, collapsible, collapsible_if_long, paragraph, verbatim
 from batkube.outputs.report.run_details import last_lines, notes_table
 
-#: Failed runs whose log is shown; of more only the reason is.
+#: Maximum number of failed runs whose log is shown; for others, only the reason is.
 _MOST_LOGS = 20
-#: More failed runs than this are first told by reason.
+#: More failed runs are first grouped by reason.
 _FEW = 12
 
 
 def failures_section(findings: Findings) -> Section | None:
-    """Return the runs that failed, with why and their schedulers' last words; None when none did."""
+    """Return the failed runs, with reasons and the last lines of their logs; None if there are none."""
     failed = findings.failed_runs
     if not failed:
         return None
@@ -27,7 +27,7 @@ def failures_section(findings: Findings) -> Section | None:
         Heading("run"),
         *(Heading(name) for name in findings.axes),
         Heading("seed", is_number=True),
-        Heading("why"),
+        Heading("reason"),
     ]
     rows: list[list[Any]] = []
     for run in failed:
@@ -42,17 +42,17 @@ def failures_section(findings: Findings) -> Section | None:
 
 
 def fidelity_section(findings: Findings) -> Section:
-    """Return what the runs asked for and is not fully modelled, with how many runs it touches."""
-    gathered: dict[tuple[str, str, str], dict[str, Any]] = {}
+    """Return the fidelity notes of all runs, with the number of runs that have each."""
+    totals: dict[tuple[str, str, str], dict[str, Any]] = {}
     for run in findings.runs:
         for note in _notes(findings.run_folder(str(run["run"]))):
             key = (str(note.get("severity")), str(note.get("subject")), str(note.get("message")))
-            held = gathered.setdefault(key, {**note, "count": 0, "runs": 0})
-            held["count"] += int(note.get("count") or 0)
-            held["runs"] += 1
-    notes = sorted(gathered.values(), key=lambda note: note["severity"] != "violation")
+            total = totals.setdefault(key, {**note, "count": 0, "runs": 0})
+            total["count"] += int(note.get("count") or 0)
+            total["runs"] += 1
+    notes = sorted(totals.values(), key=lambda note: note["severity"] != "violation")
     if not notes:
-        content: Markup = paragraph("Everything that the runs asked for is modelled: no notes.")
+        content: Markup = paragraph("Everything that the runs requested is modelled: there are no notes.")
     else:
         content = notes_table(notes, of_runs=len(findings.runs))
     return Section("fidelity", "Fidelity", content)
@@ -65,11 +65,11 @@ def _reasons(failed: list[dict[str, Any]]) -> Markup:
         counts[reason] = counts.get(reason, 0) + 1
     ordered = sorted(counts.items(), key=lambda entry: -entry[1])
     rows: list[list[Cell | str]] = [[reason, Cell(f"{count:,}", float(count))] for reason, count in ordered]
-    return html_table([Heading("why"), Heading("runs", is_number=True)], rows)
+    return html_table([Heading("reason"), Heading("runs", is_number=True)], rows)
 
 
 def _failure_log(findings: Findings, run: dict[str, Any]) -> Markup | None:
-    """Return the whole reason and the last lines of the scheduler's log, if there is more than the table says."""
+    """Return the whole reason and the last lines of the scheduler's logs, if they add to the table."""
     folder = findings.run_folder(str(run["run"]))
     reason = str(run.get("failure") or "")
     tails = [(log, last_lines(log)) for log in sorted(folder.glob("scheduler*/**/*.txt"))]

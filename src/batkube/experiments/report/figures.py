@@ -1,4 +1,4 @@
-"""The figures of an experiment's report, each with its caption and its numbers."""
+"""The figures of an experiment's report, each with a caption and a table of its numbers."""
 
 from __future__ import annotations
 
@@ -16,21 +16,19 @@ from batkube.outputs.pages.page import Section, collapsible, paragraph
 _KINDS = {
     "line": "Points are means, bars and bands their 95 % confidence intervals.",
     "bar": "Bars are means, whiskers their 95 % confidence intervals.",
-    "box": "Dots are runs. Boxes hold the middle half of five runs or more, the thick line is the median.",
+    "box": "Dots are runs. Boxes show the middle half of at least five runs, thick lines the median.",
     "scatter": "Every dot is a run.",
     "cdf": "Curves are means over runs of the share of finished jobs, bands their 95 % confidence intervals.",
 }
 
 
 def figures_section(findings: Findings) -> Section | None:
-    """Return the figures; None when nothing varies, so that there is nothing to draw."""
+    """Return the figures; None if nothing varies, so that there is nothing to draw."""
     charts, empty = charts_of(findings)
     if not charts and not empty:
         return None
     parts = [_figure(chart, number) for number, chart in enumerate(charts, start=1)]
-    parts += [
-        paragraph(f"“{title}” is not drawn: no run has anything to show in it.", class_="note") for title in empty
-    ]
+    parts += [paragraph(f"“{title}” is not drawn: no run has data for it.", class_="note") for title in empty]
     return Section("figures", "Figures", join(parts))
 
 
@@ -55,7 +53,7 @@ def _figure(chart: Chart, number: int) -> Markup:
 
 
 def chart_description(chart: Chart) -> str:
-    """Return the figure in words, for those who do not see it."""
+    """Return a text description of the figure, for screen readers."""
     if chart.kind == "cdf":
         curves = ", ".join(label for label in chart.labels)
         return f"Distribution of {chart.x.label} over jobs: a curve each for {curves}."
@@ -77,10 +75,10 @@ def chart_description(chart: Chart) -> str:
 
 
 def remark_on_counts(chart: Chart) -> str:
-    """Say what is drawn, and how many runs each point is of; the table below has each."""
+    """Return what the marks of the figure mean, and the number of runs per point."""
     own, others = _run_counts(chart, published=False), _run_counts(chart, published=True)
     if chart.kind == "cdf" and own in ([], [1]):
-        return "Curves are the share of finished jobs, of one run each."
+        return "Curves are shares of finished jobs, of one run each."
     if chart.kind in ("line", "bar") and own in ([], [1]) and others in ([], [1]):
         return "Every value is of one run, so there are no intervals."
     sentences = [_KINDS[chart.kind]]

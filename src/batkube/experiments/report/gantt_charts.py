@@ -1,4 +1,4 @@
-"""A few Gantt charts for an experiment's report: typical runs of points that differ as much as possible."""
+"""A few Gantt charts for an experiment's report: typical runs of points that are as different as possible."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from batkube.outputs.report.gantt import gantt_figure
 from batkube.outputs.results import Results
 
 _MAX_CHARTS = 6
-#: A chart of more jobs is a bitmap of megabytes, and takes long to draw.
+#: A chart of more jobs is a bitmap of megabytes, and slow to draw.
 _MAX_JOBS = 20_000
 
 
 @dataclass(frozen=True, slots=True)
 class PendingGantts:
-    """Charts that are being drawn, each with what it is of."""
+    """Charts that are being drawn, each with its title."""
 
     findings: Findings
     drawn: list[tuple[str, Future[Markup]]]
 
     def section(self) -> Section | None:
-        """Return the charts, folded but for the first; None when no run completed."""
+        """Return the charts, all but the first collapsed; None if no run completed."""
         charts = [
             collapsible(labels, _result(chart), is_open=number == 0, class_="block")
             for number, (labels, chart) in enumerate(self.drawn)
@@ -39,7 +39,7 @@ class PendingGantts:
 
 
 def start_gantts(findings: Findings, executor: Executor) -> PendingGantts:
-    """Have `executor` draw the charts, which is most of the work for a report."""
+    """Start drawing the charts in `executor`, which is most of the work for a report."""
     drawn = [
         (labels, executor.submit(_gantt, findings.run_folder(run), f"gantt{number}", labels))
         for number, (run, labels) in enumerate(representative_runs(findings), start=1)
@@ -62,10 +62,10 @@ def _result(chart: Future[Markup]) -> Markup:
 
 
 def representative_runs(findings: Findings) -> list[tuple[str, str]]:
-    """Return a few runs and what they are: of each chosen point of the grid the run with the median makespan.
+    """Return a few runs and their labels: the run with the median makespan of each chosen point of the grid.
 
-    Points are chosen one after the other such that each shows as many values of the axes as possible for the first
-    time; among equals the first in the grid's order.
+    Points are chosen one by one: the one with most labels that no chosen point has, or the first of these in the order
+    of the grid.
     """
     frame = findings.frame
     done = frame[(frame["state"] == "done") & (frame["nb_jobs"] <= _MAX_JOBS) & (frame["nb_jobs_finished"] > 0)]
@@ -101,10 +101,10 @@ def _labels_text(labels: Mapping[str, str]) -> str:
 
 
 def _explanation(findings: Findings, count: int) -> Markup:
-    what = "Each is the run with the median makespan of its point of the grid"
+    text = "Each is the run with the median makespan of its point of the grid"
     points = findings.frame.groupby(list(findings.axes)).ngroups if findings.axes else 1
-    some = f"; {count} points were chosen to show as many values of the axes as possible" if count < points else ""
-    return paragraph(f"{what}{some}. Draw others with ", _command(findings), ".", class_="note")
+    choice = f"; {count} points were chosen to show as many values of the axes as possible" if count < points else ""
+    return paragraph(f"{text}{choice}. Draw others with ", _command(findings), ".", class_="note")
 
 
 def _command(findings: Findings) -> Markup:

@@ -1,8 +1,8 @@
 """The points of an experiment's grid with their numbers, and which of them are better than others.
 
-Points are compared only where they differ in what was tried (schedulers, configurations), never between different
-workloads or platforms, whose numbers cannot be compared. Runs of one seed had the same workload and the same chance, so
-two points are compared pair by pair, which tells far smaller differences apart than their two intervals do.
+Points are compared only if they have the same task and differ in schedulers or configurations. Numbers of different
+workloads or platforms are not comparable. Runs of one seed had the same workload and the same random numbers, so two
+points are compared pair by pair, which detects far smaller differences than a comparison of their intervals.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 #: The mark of the best mean, and of those without a clear difference to it.
 BEST, TIED = "★", "≈"
-DIFFERENT_SEEDS = "Not all rows of one workload have the same seeds: their means are of different draws."
-"""What is said where `have_different_seeds`."""
+DIFFERENT_SEEDS = "Not all rows of one workload have the same seeds, so their means are of different random draws."
+"""Remark if `have_different_seeds`."""
 
-#: Keys of a scenario that say what is to be done, and not how: with others the numbers answer another question.
+#: Keys of a scenario that define the task; runs with different tasks are not comparable.
 _TASK_KEYS = ("workload", "platform", "resources", "latencies", "rules", "on-eviction", "on-failure", "events", "until")
 
 
@@ -40,22 +40,22 @@ class GridPoint:
     runs: int
     #: Seeds and repeats of the runs that failed.
     failures: Sequence[tuple[int, int]]
-    #: Runs that are the same to the byte as an earlier one.
+    #: Number of runs that are byte-identical to an earlier one.
     duplicates: int
-    #: What its runs were to do; only points with the same task can be better or worse than each other.
+    #: The task of its runs, as JSON; only points with the same task are comparable.
     task: str
     samples: Mapping[str, Sample]
-    #: The runs that completed, by seed and repeat: digest and numbers.
+    #: The completed runs, by seed and repeat: digest and numbers.
     completed: RunsByKey
 
     @property
     def count(self) -> int:
-        """How many runs count."""
+        """Number of runs that count as observations."""
         return self.runs - len(self.failures) - self.duplicates
 
     @property
     def count_text(self) -> str:
-        """How many runs count, and of how many where not all do."""
+        """Number of runs that count, with the total if not all do."""
         return f"{self.count}" if self.count == self.runs else f"{self.count} of {self.runs}"
 
 
@@ -71,7 +71,7 @@ def grid_points(findings: Findings, columns: Sequence[MetricColumn]) -> list[Gri
 
 
 def grouped_by_task(points: Sequence[GridPoint]) -> list[list[int]]:
-    """Return the numbers of the points that can be compared with each other, group by group."""
+    """Return groups of indices of the points with the same task."""
     groups: dict[str, list[int]] = {}
     for number, point in enumerate(points):
         groups.setdefault(point.task, []).append(number)
@@ -80,33 +80,33 @@ def grouped_by_task(points: Sequence[GridPoint]) -> list[list[int]]:
 
 def comparability_of_points(points: Sequence[GridPoint]) -> list[Comparability]:
     """Return which points may be called better or worse than others of the same task."""
-    found = [Comparability.COMPARABLE] * len(points)
+    result = [Comparability.COMPARABLE] * len(points)
     for group in grouped_by_task(points):
         done, failures = zip(*((points[number].completed, points[number].failures) for number in group), strict=True)
-        for number, one in zip(group, comparability_of_sets(done, failures), strict=True):
-            found[number] = one
-    return found
+        for number, comparability in zip(group, comparability_of_sets(done, failures), strict=True):
+            result[number] = comparability
+    return result
 
 
 def have_different_seeds(points: Sequence[GridPoint]) -> bool:
-    """Say whether points that are compared are of different seeds: excluded ones, or some that are still to be run."""
-    fair = [one is Comparability.COMPARABLE for one in comparability_of_points(points)]
-    groups = (
-        [frozenset(points[number].completed) for number in group if fair[number]] for group in grouped_by_task(points)
-    )
-    return any(len(set(keys)) > 1 for keys in groups)
+    """Return whether compared points have different seeds: some may be excluded, or not run yet."""
+    comparability = comparability_of_points(points)
+    for group in grouped_by_task(points):
+        comparable = [number for number in group if comparability[number] is Comparability.COMPARABLE]
+        if len({frozenset(points[number].completed) for number in comparable}) > 1:
+            return True
+    return False
 
 
 def meaning_of_best(points: Sequence[GridPoint]) -> str:
-    """Return what the mark of the best says among these points."""
+    """Return the meaning of the mark of the best among these points."""
     return "the best mean for one workload and platform" if len(grouped_by_task(points)) > 1 else "the best mean"
 
 
 def difference_between(first: GridPoint, second: GridPoint, column: MetricColumn) -> Difference | None:
-    """Return how far the second point is from the first, in the column's unit: paired by seed where both have seeds.
+    """Return the difference of the second point to the first, in the column's unit, paired by common seeds.
 
-    A pair that is identical to the byte with an earlier one is the same observation. None when nothing can be said,
-    as of single runs.
+    Byte-identical pairs are one observation. None if the difference is unknown, as between single runs.
     """
     pairs: dict[tuple[object, object], tuple[pd.Series[Any], pd.Series[Any]]] = {}
     for key, one in first.completed.items():
@@ -123,9 +123,9 @@ def difference_between(first: GridPoint, second: GridPoint, column: MetricColumn
 
 
 def marks_of_best(points: Sequence[GridPoint], column: MetricColumn) -> list[str]:
-    """Return a mark for each point: ★ (the best), ≈ (no clear difference to it), that of its standing, or none.
+    """Return a mark for each point: ★ (the best), ≈ (no clear difference to it), its sign, or none.
 
-    A scheduler that gives away what is not there, leaves jobs out or breaks down wins easily, so it takes no part.
+    Points that are not comparable take no part: a scheduler that over-allocates, leaves jobs out or fails wins easily.
     """
     marks = [standing.sign if column.better else "" for standing in comparability_of_points(points)]
     for group in grouped_by_task(points) if column.better else ():
@@ -151,9 +151,9 @@ def _point(
     axes, done = list(findings.axes), rows[rows["state"] == "done"]
     samples = {}
     for column in columns:
-        known = observations(rows, column, axes)
-        if len(known):
-            samples[column.name] = sample_in(column, values_in(column, known))
+        observed = observations(rows, column, axes)
+        if len(observed):
+            samples[column.name] = sample_in(column, values_in(column, observed))
     return GridPoint(
         labels=labels,
         runs=len(rows),
@@ -166,12 +166,12 @@ def _point(
 
 
 def _key(row: pd.Series[Any]) -> tuple[int, int]:
-    """Return what tells the runs of one point apart."""
+    """Return seed and repeat, which identify a run of a point."""
     return int(row["seed"]), int(row["repeat"])
 
 
 def _task(findings: Findings, run: str, labels: Mapping[str, str]) -> str:
-    """Return what a run was to do: from its manifest, as an axis of any name may set a platform; else by its labels."""
+    """Return the task of a run: from its manifest, since any axis may set a platform; otherwise from its labels."""
     try:
         scenario = json.loads((findings.run_folder(run) / MANIFEST).read_bytes())["scenario"]
     except (OSError, ValueError, KeyError, TypeError):

@@ -1,4 +1,4 @@
-"""The runs of an experiment as the methods section of a paper tells them."""
+"""The methods paragraph of an experiment's runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from batkube.outputs.report.methods import RunFacts, methods_text
 
 
 def methods_fold(findings: Findings) -> Markup | None:
-    """Return the paragraph of all runs, to be opened; None when no run has results, or some folder is not there."""
+    """Return the collapsed paragraph on all runs; None if no run has results, or a run's folder is missing."""
     folders = [findings.run_folder(str(run.get("run"))) for run in findings.runs]
     if not all(map(read_manifest, folders)):
         return None
@@ -29,7 +29,7 @@ def methods_fold(findings: Findings) -> Markup | None:
 
 
 def run_facts_in(folders: Iterable[Path]) -> tuple[list[RunFacts], int]:
-    """Return the runs in these folders, of runs or of whole experiments, and how many failed. Raises InputError."""
+    """Return the runs in folders of runs or experiments, and the number of failed ones. Raises InputError."""
     runs, failed = [], 0
     for folder in folders:
         is_experiment = (folder / DESCRIPTION_FILE).is_file()

@@ -1,6 +1,6 @@
 """The tables of an experiment for a paper: means with intervals, and differences, as LaTeX and as CSV.
 
-They say what the report says, from the same samples. A table of a paper has little room, so the columns can be chosen.
+They have the same numbers as the report. A table in a paper has little space, so the columns can be chosen.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from batkube.outputs.measures.intervals import Sample
 from batkube.outputs.measures.metric_columns import MetricColumn, column_of
 from batkube.outputs.pages.latex import LATEX_SIGNS, escape, footnote, math_number, tabular
 
-#: Real times are of no interest in a paper's table of results, unless they are asked for.
+#: Real times are left out of a paper's table by default.
 _EXCLUDED_COLUMNS = ("real_s",)
-#: Columns of differences.csv: in how many pairs it is lower, or higher, and how likely that is by chance; whether the
-#: interval leaves out 0, looked at by itself, and among all of its column.
+#: Columns of differences.csv: number of pairs in which it is lower, or higher, and p of the sign test; whether the
+#: interval excludes 0, by itself and among all of its column.
 _PAIRS, _CLEAR = ("pairs", "lower", "higher", "sign_test_p"), ("is_clear", "is_clear_among_all")
 _DIFFERENCE = ("less", "column", *_PAIRS, "difference", "low", "high", *_CLEAR)
 #: Values of the column `standing` of results.csv.
@@ -48,12 +48,12 @@ _STANDINGS = {
 
 
 def write_paper_tables(folder: Path, target: Path, names: Sequence[str] = ()) -> list[Path]:
-    """Write results and differences of an experiment into the folder `target`; of the columns `names`, or the usual."""
+    """Write results and differences of an experiment into `target`, for the columns `names` or the default ones."""
     findings = read_findings(folder)
-    known = (*number_columns(), *(name for name in findings.frame if str(name).startswith("utilisation_")))
-    check_names(names, [str(name) for name in known], "--columns", "", "a column of numbers")
-    usual = [column for column in columns_with_numbers(findings) if column.name not in _EXCLUDED_COLUMNS]
-    columns = [column_of(name) for name in names] or usual
+    valid = (*number_columns(), *(name for name in findings.frame if str(name).startswith("utilisation_")))
+    check_names(names, [str(name) for name in valid], "--columns", "", "a column of numbers")
+    default = [column for column in columns_with_numbers(findings) if column.name not in _EXCLUDED_COLUMNS]
+    columns = [column_of(name) for name in names] or default
     contents = {
         "results.tex": _results_latex(findings, columns),
         "results.csv": _results_csv(findings, columns),
@@ -73,7 +73,7 @@ def _heading(column: MetricColumn) -> str:
 
 
 def _mean(sample: Sample | None, column: MetricColumn, *, signs: str = "", plus: bool = False) -> str:
-    """Return a mean and its interval as LaTeX, with signs that take no room, so that numbers stay in line."""
+    """Return a mean and its interval as LaTeX, with signs of zero width, so that numbers stay aligned."""
     if sample is None:
         return "--"
     mean, spread = format_mean_and_interval(sample, column)
@@ -102,7 +102,7 @@ def _results_latex(findings: Findings, columns: Sequence[MetricColumn]) -> str:
     marks = [mark for of_column in best.values() for mark in of_column]
     notes = [footnote(sign, meaning) for sign, meaning in meanings.items() if sign in marks]
     notes += [escape(DIFFERENT_SEEDS)] if have_different_seeds(points) else []
-    remark = "Means over n runs, with half the 95 % confidence interval (Student) where n is more than 1."
+    remark = "Means over n runs, with half the 95 % confidence interval (Student) if n is more than 1."
     return tabular(heads, rows, texts=len(axes), remark=remark, notes=notes)
 
 
@@ -147,13 +147,11 @@ def _differences_latex(findings: Findings, columns: Sequence[MetricColumn]) -> s
             cells.append(rf"\boldmath {text}" if difference.is_clear else text)
         rows.append(cells)
     remark = "Mean of the differences seed by seed, with half its 95 % confidence interval."
-    notes = ["bold: the interval leaves out 0"]
+    notes = ["bold: the interval excludes 0"]
     if max(counts) > 1:
-        notes.append(
-            footnote(SIGNIFICANT, f"also where all {max(counts)} of a column are to hold at once (Bonferroni)")
-        )
+        notes.append(footnote(SIGNIFICANT, f"also if all {max(counts)} of a column have to hold at once (Bonferroni)"))
     if any(SIGN_TEST in signs for signs in marks):
-        notes.append(footnote(SIGN_TEST, "pairs agree in which one is lower (exact sign test, p < 0.05)"))
+        notes.append(footnote(SIGN_TEST, "pairs agree on which one is lower (exact sign test, p < 0.05)"))
     return tabular(heads, rows, texts=len(axes) + 1, remark=remark, notes=notes)
 
 

@@ -26,9 +26,9 @@ from batkube.outputs.pages.html_tables import Cell, Heading, html_table
 from batkube.outputs.pages.markup import join
 from batkube.outputs.pages.page import Section, collapsible, collapsible_if_long, paragraph
 
-#: More points than this are for looking up, and figures for looking at.
+#: Tables with more points are collapsed; figures show them better.
 _FEW_POINTS = 60
-#: Columns that say nothing where they are 0 in every run.
+#: Columns that are hidden if they are 0 in every run.
 _HIDDEN_WHEN_ZERO = (*FAILURE_COLUMNS, "nb_jobs_killed", "nb_evictions", "work_lost")
 
 
@@ -55,15 +55,16 @@ def results_section(findings: Findings) -> Section:
 
 
 def columns_with_numbers(findings: Findings) -> list[MetricColumn]:
-    """Return the main columns that say something: what is nought or full in every run does not."""
+    """Return the main columns that have numbers, without counts that are 0 in every run."""
     frame = findings.frame
-    dull = dict.fromkeys(_HIDDEN_WHEN_ZERO, 0.0)
     names = [name for name in MAIN_COLUMNS if name in frame and frame[name].notna().any()]
-    return [column_of(name) for name in names if name not in dull or not (frame[name].dropna() == dull[name]).all()]
+    return [
+        column_of(name) for name in names if name not in _HIDDEN_WHEN_ZERO or not (frame[name].dropna() == 0.0).all()
+    ]
 
 
 def runs_section(findings: Findings) -> Section:
-    """Return the table of all runs, folded."""
+    """Return the table of all runs, collapsed."""
     frame, axes = findings.frame, list(findings.axes)
     columns = [column_of(name) for name in MAIN_COLUMNS if name in frame]
     heads = [Heading("run")] + [Heading(name.replace("_", " ")) for name in axes]
@@ -77,30 +78,32 @@ def runs_section(findings: Findings) -> Section:
         cells += [value_cell(record[column.name], column) for column in columns]
         cells.append(Cell(str(record["digest"])[:12] or "–", kind="mono"))
         rows.append(cells)
-    same = _remark_on_duplicates(findings)
-    content = join((paragraph(same) if same else None, collapsible(f"All {len(rows):,} runs", html_table(heads, rows))))
+    remark = _remark_on_duplicates(findings)
+    content = join(
+        (paragraph(remark) if remark else None, collapsible(f"All {len(rows):,} runs", html_table(heads, rows)))
+    )
     return Section("runs", "Every run", content)
 
 
 def _legend(points: Sequence[GridPoint], columns: Sequence[MetricColumn]) -> str:
     sentences = [
         "Means over n runs ± half the 95 % confidence interval (Student's t). One run has no interval.",
-        f"{BEST} {meaning_of_best(points)}, {TIED} no clear difference to it (the interval of the difference holds 0).",
+        f"{BEST} {meaning_of_best(points)}, {TIED} no clear difference to it: 0 is in the interval of the difference.",
     ]
     sentences += [f"{one.sign} {one.meaning}." for one in not_comparable(comparability_of_points(points))]
     if have_different_seeds(points):
         sentences.append(DIFFERENT_SEEDS)
     if any(point.duplicates for point in points):
         sentences.append(
-            "Runs that are identical to the byte are one observation and count once: there the seed changes nothing."
+            "Byte-identical runs are one observation and count once: the seed does not change anything in them."
         )
     if any(column.name in TIMING_COLUMNS for column in columns):
-        sentences.append("Real time and speed are measured on the machine that ran this, every run counts.")
+        sentences.append("Real time and speed are measured on the machine of the experiment; every run counts.")
     return " ".join(sentences)
 
 
 def _remark_on_duplicates(findings: Findings) -> str:
-    """Say of repeats whether they were identical, as they are in a deterministic run."""
+    """Return a remark on whether repeats were byte-identical, as they are in deterministic runs."""
     frame = findings.frame[findings.frame["state"] == "done"]
     again = frame.groupby([*findings.axes, "seed"], sort=False)["digest"]
     several = again.nunique()[again.size() > 1]
@@ -108,7 +111,5 @@ def _remark_on_duplicates(findings: Findings) -> str:
         return ""
     differing = int((several > 1).sum())
     if not differing:
-        return (
-            f"Repeats are identical to the byte: one digest for each of the {len(several):,} points that were repeated."
-        )
-    return f"{differing:,} of the {len(several):,} points that were repeated have more than one digest."
+        return f"Repeats are byte-identical: each of the {len(several):,} repeated points has one digest."
+    return f"{differing:,} of the {len(several):,} repeated points have more than one digest."

@@ -1,4 +1,4 @@
-"""What an experiment's report rests on: versions, hashes, seeds, digests, the command, and the method."""
+"""Sections of an experiment's report on its sources (versions, hashes, seeds, digests, command) and its statistics."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from batkube.outputs.report.run_details import inputs_table, programs_table
 
 
 def sources_section(findings: Findings) -> Section:
-    """Return what was run, and enough to run it again."""
+    """Return what was run, in enough detail to repeat it."""
     described = findings.description
     programs = _programs(findings)
     inputs = [(str(path), str(digest)) for path, digest in (described.get("inputs") or {}).items()]
@@ -27,7 +27,7 @@ def sources_section(findings: Findings) -> Section:
     if command:
         line = command if isinstance(command, str) else shlex.join(str(word) for word in command)
         parts += [element("h3", "To repeat it"), verbatim(line)]
-        parts.append(paragraph("Runs that are finished are not run again; --force runs them anew.", class_="note"))
+        parts.append(paragraph("Finished runs are not repeated; --force repeats them.", class_="note"))
     if programs:
         parts += [element("h3", "Programs"), programs_table(programs)]
     if inputs:
@@ -50,26 +50,25 @@ def method_section(findings: Findings) -> Section:
         paragraph(
             "The interval of a mean is m ± t·s/√n: s is the standard deviation of the n runs (divided by n − 1), t the "
             "97.5 % quantile of Student's distribution with n − 1 degrees of freedom (12.71 for two runs, 2.78 for "
-            "five, 2.26 for ten). It supposes that runs are independent, as runs are whose seeds change something, and "
-            "that their numbers are not far from normally distributed. It tells how well the mean is known, not where "
-            "single runs lie."
+            "five, 2.26 for ten). It assumes that runs are independent, which requires that their seeds have an "
+            "effect, and that their numbers are roughly normally distributed. It shows how precisely the mean is "
+            "known, not where single runs lie."
         ),
         paragraph(
-            "A run that is identical to the byte with another of its row is no further observation, whatever its seed: "
-            f"{counted:,} of {len(findings.runs):,} runs count. Measured times differ between identical runs, and "
-            "there every run counts."
+            "A run that is byte-identical to another of its row is not another observation, whatever its seed: "
+            f"{counted:,} of {len(findings.runs):,} runs count. Measured real times differ between identical runs, so "
+            "for them every run counts."
         ),
         paragraph(
-            "Runs of one seed had the same workload and the same chance, so two rows are compared seed by seed: the "
-            "difference is the mean of the pairs' differences, its interval Student's of these. Rows that share fewer "
-            "than two seeds are compared by Welch's interval, which does not suppose equal spreads. Two means are "
-            "called different when the 95 % interval of their difference leaves out 0; among many comparisons one in "
-            "twenty does so by chance, so the table of differences also tells which remain when all intervals of a "
-            "column are to hold at once (Bonferroni: each at 1 − 0.05/k for k of them). Few "
-            "and skewed differences make wide intervals; the sign test asks only in how many pairs a row is lower, and "
-            "tells of a direction, not of a size. Windows drawn from a "
-            "trace may overlap, and are then less independent than their number says; where they do, it stands below "
-            "the table. Shares of runs have Wilson's interval."
+            "Runs of one seed had the same workload and the same random numbers, so two rows are compared seed by "
+            "seed: the difference is the mean of the pairs' differences, with Student's interval. Rows that share "
+            "fewer than two seeds are compared with Welch's interval, which does not assume equal variances. Two means "
+            "are called different if the 95 % interval of their difference excludes 0. Among many comparisons, one in "
+            "twenty does so by chance, so the table of differences also marks those that remain if all intervals of a "
+            "column have to hold at once (Bonferroni: each at 1 − 0.05/k for k of them). Few and skewed differences "
+            "have wide intervals; the sign test only counts the pairs in which a row is lower, and shows a direction, "
+            "not a size. Windows drawn from a trace may overlap, and are then less independent than their number "
+            "suggests; a remark below the table says so. Shares of runs have Wilson's interval."
         ),
         paragraph("Runs that failed have no numbers. A number that is unknown is a dash, never a guess."),
     ]

@@ -1,7 +1,7 @@
-"""How much the windows of a trace have in common that an experiment's seeds stand for.
+"""Overlap of the windows that an experiment's seeds draw from a trace.
 
-Intervals suppose independent runs. Windows that hold the same jobs are not, and ten of 500 jobs overlap more often than
-one thinks, in a trace of 28,000 as well: some two of their 45 pairs do.
+Intervals assume independent runs, and windows with common jobs are not independent. Overlaps are frequent: of ten
+windows of 500 jobs from a trace of 28,000 jobs, about two of the 45 pairs overlap.
 """
 
 from __future__ import annotations
@@ -14,26 +14,26 @@ from batkube.experiments.results.findings import Findings
 from batkube.kernel.errors import InputError
 from batkube.outputs.files.manifest import read_manifest
 
-_CONSEQUENCE = "such runs are less independent than their number says, and intervals somewhat too narrow"
+_CONSEQUENCE = "such runs are less independent than their number suggests, and intervals somewhat too narrow"
 
 
 def remark_on_windows(findings: Findings, points: Sequence[GridPoint]) -> str:
-    """Say which windows overlap, and how far; nothing where none do, or no workload is a window."""
-    told = [_overlap_text(findings, points[group[0]]) for group in grouped_by_task(points)]
-    found = "; ".join(dict.fromkeys(filter(None, told)))
-    return f"{found}: {_CONSEQUENCE}." if found else ""
+    """Return a remark on overlapping windows; empty if none overlap, or no workload is a window."""
+    texts = [_overlap_text(findings, points[group[0]]) for group in grouped_by_task(points)]
+    overlaps = "; ".join(dict.fromkeys(filter(None, texts)))
+    return f"{overlaps}: {_CONSEQUENCE}." if overlaps else ""
 
 
 def _overlap_text(findings: Findings, point: GridPoint) -> str:
-    """Compare the windows of one point's seeds; other schedulers had the same ones."""
-    # Runs that are the same to the byte count once, and have nothing in common with themselves.
+    """Describe the overlap of the windows of one point's seeds; other schedulers had the same windows."""
+    # Byte-identical runs count once, so that a window is not compared with itself.
     by_seed = {seed: row for (seed, _), row in point.completed.items()}
     runs = {row["digest"] or seed: str(row["run"]) for seed, row in by_seed.items()}
     traces = {run: _trace_of(findings, run) for run in runs.values()}
     try:
         windows = [frozenset(findings.results(run).jobs["job_id"]) for run, trace in traces.items() if trace]
     except InputError:
-        return ""  # a folder that is not there any more
+        return ""  # a run's folder was removed
     shares = [len(one & other) / min(len(one), len(other)) for one, other in combinations(windows, 2)]
     overlapping = sum(share > 0 for share in shares)
     if not overlapping:
@@ -44,7 +44,7 @@ def _overlap_text(findings: Findings, point: GridPoint) -> str:
 
 
 def _trace_of(findings: Findings, run: str) -> str:
-    """Return the trace that a run's workload is a window of; nothing if it is none."""
+    """Return the trace that a run's workload is a window of; empty if it is not a window."""
     scenario = read_manifest(findings.run_folder(run)).get("scenario") or {}
     recipes = [one for one in scenario.get("workload") or () if isinstance(one, dict) and "window" in one]
     return str(recipes[0].get("resample") or "") if len(recipes) == 1 else ""

@@ -1,1 +1,1 @@
-"""What the runs came to: the tables that are written, and how they are read back."""
+"""Results of an experiment: writing the tables, and reading them back."""

@@ -1,6 +1,6 @@
-"""Which sets of an experiment's runs may be compared: those that did nothing impossible, and ran the same jobs.
+"""Which sets of an experiment's runs may be compared: those without violations that ran the same jobs.
 
-A run that failed has no numbers. Where others completed it, the means of the two are of different workloads.
+A failed run has no numbers. If others completed it, their means are of different workloads.
 """
 
 from __future__ import annotations
@@ -14,28 +14,28 @@ from batkube.outputs.measures.comparisons.comparability import Comparability, co
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Runs that are over, by what tells their workloads apart: seed, repeat, …
+#: Completed runs, by the values that identify their workload: seed, repeat, …
 RunsByKey: TypeAlias = "Mapping[Any, pd.Series[Any]]"
 
 
 def comparability_of_sets(sets: Sequence[RunsByKey], failures: Sequence[Collection[Any]]) -> list[Comparability]:
-    """Return how each of several sets of runs stands; runs with the same key had the same to do.
+    """Return the comparability of each set of runs; runs with the same key had the same task.
 
-    `failures` are the keys of those runs of each set that failed. One violation makes a whole set void. Jobs that were
-    never run are counted key by key: other workloads have others.
+    `failures` are the keys of the failed runs of each set. One violation makes a whole set incomparable. Jobs that
+    were never run are counted per key, since workloads differ between keys.
     """
     violations = [sum(bool(row[OVERALLOCATIONS] > 0 or row[VIOLATIONS] > 0) for row in runs.values()) for runs in sets]
-    found = [Comparability.VIOLATIONS if broken else Comparability.COMPARABLE for broken in violations]
+    result = [Comparability.VIOLATIONS if broken else Comparability.COMPARABLE for broken in violations]
     for key in dict.fromkeys(key for runs in sets for key in runs):
-        there = [number for number, runs in enumerate(sets) if key in runs]
-        never_run = [sets[number][key]["nb_jobs"] - sets[number][key]["nb_jobs_finished"] for number in there]
-        of_key = comparability_of([violations[number] for number in there], never_run)
-        for number, one in zip(there, of_key, strict=True):
-            found[number] = one if found[number] is Comparability.COMPARABLE else found[number]
+        with_key = [number for number, runs in enumerate(sets) if key in runs]
+        never_run = [sets[number][key]["nb_jobs"] - sets[number][key]["nb_jobs_finished"] for number in with_key]
+        of_key = comparability_of([violations[number] for number in with_key], never_run)
+        for number, value in zip(with_key, of_key, strict=True):
+            result[number] = value if result[number] is Comparability.COMPARABLE else result[number]
     possible = {
-        key for runs, one in zip(sets, found, strict=True) if one is not Comparability.VIOLATIONS for key in runs
+        key for runs, value in zip(sets, result, strict=True) if value is not Comparability.VIOLATIONS for key in runs
     }
     return [
-        Comparability.FAILED_RUNS if one is Comparability.COMPARABLE and not possible.isdisjoint(keys) else one
-        for one, keys in zip(found, failures, strict=True)
+        Comparability.FAILED_RUNS if value is Comparability.COMPARABLE and not possible.isdisjoint(keys) else value
+        for value, keys in zip(result, failures, strict=True)
     ]

@@ -1,6 +1,6 @@
-"""An experiment's folder, read back for a report: what was asked, the runs, and their numbers as one frame.
+"""An experiment's folder, read back for a report: description, runs, and their numbers as one frame.
 
-Axes are kept as their labels, in the experiment's order: figures and tables see for themselves which are numbers.
+Values of axes are labels (text), in the experiment's order; figures and tables decide which ones are numeric.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Findings:
-    """What an experiment has found out so far."""
+    """The results of an experiment so far."""
 
     folder: Path
-    #: experiment.json.
+    #: The content of experiment.json.
     description: dict[str, Any]
 
     @property
     def title(self) -> str:
-        """What the experiment is called."""
+        """The title of the experiment, or else its folder's name."""
         return str(self.description.get("title") or self.folder.resolve().name)
 
     @property
@@ -41,12 +41,14 @@ class Findings:
 
     @cached_property
     def axes(self) -> dict[str, list[str]]:
-        """The labels of each axis, in the order in which the experiment names them."""
-        return {str(axis["name"]): [str(one) for one in axis["values"]] for axis in self.description.get("axes") or ()}
+        """The labels of each axis, in the experiment's order."""
+        return {
+            str(axis["name"]): [str(value) for value in axis["values"]] for axis in self.description.get("axes") or ()
+        }
 
     @property
     def runs(self) -> list[dict[str, Any]]:
-        """The runs that are over, as experiment.json lists them."""
+        """The entries of finished runs in experiment.json."""
         return list(self.description.get("runs") or ())
 
     @property
@@ -56,7 +58,7 @@ class Findings:
 
     @cached_property
     def frame(self) -> pd.DataFrame:
-        """A row per run: run, axes (text), seed, repeat, state, and every number there is, NaN where unknown."""
+        """A row per run: run, axes (text), seed, repeat, state, and all numbers, NaN if unknown."""
         import pandas as pd
 
         frame = self._read(RESULTS_FILE)
@@ -69,11 +71,11 @@ class Findings:
         return frame.assign(**missing)
 
     def results(self, run: str) -> Results:
-        """Return the outputs of one run. Raises InputError when it left none."""
+        """Return the outputs of one run. Raises InputError if there are none."""
         return Results(self.run_folder(run))
 
     def run_folder(self, run: str) -> Path:
-        """Return where a run's outputs are."""
+        """Return the output folder of a run."""
         return run_folder(self.folder, run)
 
     def _read(self, name: str) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""The results of an experiment, read back as a pandas frame: what reports and notebooks start from."""
+"""The results of an experiment, read back as a pandas frame, for reports and notebooks."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 
 def read_results(folder: str | Path) -> pd.DataFrame:
-    """Return a row per run that is over, in the order of the grid: results.csv joined with timings.csv.
+    """Return a row per finished run, in the order of the grid: results.csv joined with timings.csv.
 
-    The column of an axis holds numbers where all its labels are numbers, seconds where all are durations, and the
-    labels otherwise. Counts are whole numbers. Runs that failed have no numbers.
+    The column of an axis has numbers if all its labels are numbers, seconds if all are durations, and otherwise the
+    labels. Counts are whole numbers. Failed runs have no numbers.
     """
     import pandas as pd
 
-    # Names are text even where there are none.
+    # Names are text, also in a table without rows.
     frame = pd.DataFrame(typed_columns(Path(folder))).astype({RUN: str})
     frame = frame.astype({name: "Int64" for name in frame if str(name).startswith(COUNT_PREFIX)})
     timings = pd.read_csv(Path(folder) / TIMINGS_FILE, dtype={RUN: str})
@@ -35,13 +35,13 @@ def read_results(folder: str | Path) -> pd.DataFrame:
 
 
 def typed_columns(folder: Path) -> dict[str, list[Any]]:
-    """Return the columns of results.csv by name: numbers as numbers, and None where there is none."""
+    """Return the columns of results.csv by name: numbers as numbers, None for empty cells."""
     axes = [axis["name"] for axis in read_description(folder)["axes"]]
     try:
         with (folder / RESULTS_FILE).open(encoding="utf-8", newline="") as file:
             header, *rows = csv.reader(file)
     except OSError as error:
-        remedy = "run the experiment to its end, or go on with it"
+        remedy = "run the experiment to its end, or resume it"
         raise InputError(folder / RESULTS_FILE, problem=f"cannot be read: {error.strerror}", remedy=remedy) from error
     columns = {name: [row[number] for row in rows] for number, name in enumerate(header)}
     return {
@@ -56,7 +56,7 @@ def _typed_column(texts: list[str], *, may_be_text: bool) -> list[Any]:
 
 
 def read_description(folder: Path) -> dict[str, Any]:
-    """Return what experiment.json holds. Raises InputError."""
+    """Return the content of experiment.json. Raises InputError."""
     path = folder / DESCRIPTION_FILE
     try:
         content = json.loads(path.read_bytes())
@@ -66,12 +66,12 @@ def read_description(folder: Path) -> dict[str, Any]:
     except ValueError as error:
         raise InputError(path, problem=f"cannot be read as JSON: {error}") from error
     if not isinstance(content, dict):
-        raise InputError(path, problem="holds no JSON object")
+        raise InputError(path, problem="is not a JSON object")
     return content
 
 
 def label_as_number(label: str) -> float | None:
-    """Return the number that a label is, or the seconds of a duration; None for any other text."""
+    """Return a label as a number, a duration in seconds; None for any other text."""
     for read in (int, float, lambda text: as_float_s(duration(text))):
         with contextlib.suppress(ValueError):
             number = read(label)

@@ -1,7 +1,7 @@
-"""Writes what an experiment leaves: results.csv, timings.csv and experiment.json, from the folders of its runs.
+"""Write the tables of an experiment, results.csv, timings.csv and experiment.json, from the folders of its runs.
 
-results.csv holds simulated numbers only, in the order of the grid: the same experiment gives the same bytes, whatever
-was interrupted on the way. Real times are in timings.csv.
+results.csv has simulated numbers only, in the order of the grid: the same experiment gives the same bytes, also after
+interruptions. Real times are in timings.csv.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from batkube.version import __version__
 def write_tables(
     plan: Plan, folder: ExperimentFolder, command: Sequence[str], codes: Sequence[str], *, parquet: bool = True
 ) -> None:
-    """Write all of them, of the runs that are over; `codes` is which code of ours did them."""
+    """Write all tables, of the finished runs; `codes` are the digests of the code that executed them."""
     measured = [
         (run, ended, _run_numbers(folder.run_folder(run.name), ended)) for run, ended in _finished_runs(plan, folder)
     ]
@@ -68,7 +68,7 @@ def write_tables(
 
 
 def write_description(plan: Plan, folder: ExperimentFolder, command: Sequence[str], codes: Sequence[str]) -> None:
-    """Write experiment.json: what was run, and how each run that is over ended."""
+    """Write experiment.json: the experiment, and the state of each finished run."""
     experiment = plan.experiment
     beside = experiment.source.parent
     content = {
@@ -104,19 +104,19 @@ def write_description(plan: Plan, folder: ExperimentFolder, command: Sequence[st
 
 
 def _finished_runs(plan: Plan, folder: ExperimentFolder) -> list[tuple[PlannedRun, FinishedRun]]:
-    """Return the runs that are over, in the order of the grid."""
+    """Return the finished runs, in the order of the grid."""
     return [(run, ended) for run in plan.runs if (ended := folder.finished_run(run.name)) is not None]
 
 
 def _header(axes: Sequence[str], measured: Iterable[Mapping[str, str]]) -> list[str]:
-    """Return the columns of results.csv: all that any of the runs has, and each once."""
-    known = [RUN, *axes, SEED, REPEAT, STATE, *measured_columns()]
+    """Return the columns of results.csv: all that at least one of the runs has."""
+    fixed = [RUN, *axes, SEED, REPEAT, STATE, *measured_columns()]
     more = [name for row in measured for name in result_columns_among(row) if name != OVERALLOCATIONS]
-    return list(dict.fromkeys([*known, *more, OVERALLOCATIONS]))
+    return list(dict.fromkeys([*fixed, *more, OVERALLOCATIONS]))
 
 
 def _run_numbers(run_folder: Path, ended: FinishedRun) -> dict[str, str]:
-    """Return a run's numbers by column; none for a run that failed, whose numbers are of a part of it only."""
+    """Return a run's numbers by column; none for a failed run, whose numbers would be incomplete."""
     if ended.state is RunState.FAILED:
         return {}
     try:
@@ -128,15 +128,15 @@ def _run_numbers(run_folder: Path, ended: FinishedRun) -> dict[str, str]:
             notes = json.loads((run_folder / "fidelity.json").read_bytes())
             row[OVERALLOCATIONS] = str(sum(note["count"] for note in notes if _is_overallocation(note)))
     except (OSError, ValueError, LookupError, TypeError, StopIteration, csv.Error) as error:
-        # They were whole when the run ended, or when the experiment was gone on with.
+        # They were complete when the run ended, or when the experiment was resumed.
         problem = f"schedule.csv or fidelity.json cannot be read any more: {error or type(error).__name__}"
-        remedy = "go on with the same command: the run is then done again"
+        remedy = "resume with the same command: it repeats the run"
         raise InputError(run_folder, problem=problem, remedy=remedy) from error
     return row
 
 
 def _is_overallocation(note: dict[str, Any]) -> bool:
-    """Say whether a fidelity note is of pods that the scheduler bound to a node without room (execution.kubelets)."""
+    """Return whether a fidelity note is about pods bound to a node without room (execution.kubelets)."""
     return note["severity"] == "violation" and "without room" in note["message"]
 
 
@@ -178,7 +178,7 @@ def _write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[object
 
 @functools.cache
 def preload_parquet() -> bool:
-    """Import what Parquet takes, best while others are at work; return whether it is installed."""
+    """Import pyarrow, ideally while runs are executing; return whether it is installed."""
     if importlib.util.find_spec("pyarrow") is None:
         return False
     importlib.import_module("pyarrow.csv")
@@ -187,7 +187,7 @@ def preload_parquet() -> bool:
 
 
 def _write_parquet(folder: Path) -> None:
-    """Write results.csv once more as Parquet, where pyarrow is installed; remove an old one where it is not."""
+    """Write results.csv as Parquet if pyarrow is installed; otherwise remove an outdated Parquet file."""
     target = folder / PARQUET_FILE
     if not preload_parquet():
         target.unlink(missing_ok=True)
@@ -198,7 +198,7 @@ def _write_parquet(folder: Path) -> None:
 
     columns = typed_columns(folder)
     texts = [name for name, values in columns.items() if any(isinstance(value, str) for value in values)]
-    # By way of CSV: pyarrow imports pandas to look at lists, which takes longer than all the rest here.
+    # By way of CSV: pyarrow imports pandas to convert lists, which takes longer than everything else here.
     lines = io.StringIO()
     csv.writer(lines, lineterminator="\n").writerows([list(columns), *zip(*columns.values(), strict=True)])
     options = pyarrow.csv.ConvertOptions(column_types={name: pyarrow.string() for name in texts})

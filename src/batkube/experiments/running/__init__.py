@@ -1,1 +1,1 @@
-"""The runs of a plan, done in worker processes, each into a folder of its own."""
+"""Execution of a plan's runs in worker processes or on a cluster, each run in its own folder."""

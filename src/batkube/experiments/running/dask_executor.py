@@ -1,12 +1,12 @@
-"""Runs on a Dask cluster: files go there by content, results come back the same way, and nothing else is shared.
+"""Execute runs on a Dask cluster: files are sent by content, results are returned by content, nothing else is shared.
 
-Each run is a task of Dask's. On the worker it is done by one of our own processes (`workers`), so that what a run does
-is told as here: a crash with its last lines, a time limit that keeps what was computed. Input files are tasks too, one
-for each content, that return what they hold: Dask moves them to where they are needed, and makes them anew when the
-worker that had them dies. So does it with a run whose worker dies, and with a result that nobody has fetched yet.
+Each run is a Dask task. The Dask worker executes it in one of our own processes (`worker_pool`), so that failures are
+reported as in a local run: a crash with its last lines, a time limit with partial results. Input files are tasks too,
+one per content, which return the content. Dask moves them to where they are needed, and recomputes them if the worker
+that had them dies. It also repeats a run whose worker dies, and one whose result was lost before it was fetched.
 
-The queue is ours, as with processes: a thread here waits for one task there, so that what has not begun can be
-taken back, and what is running is known.
+The queue is ours, as with local processes: a thread here waits for one task there. Runs that have not started can
+therefore be cancelled, and the running ones are known.
 """
 
 from __future__ import annotations
@@ -39,20 +39,20 @@ from batkube.kernel.errors import InputError
 if TYPE_CHECKING:
     from distributed import Client
 
-#: Real seconds in which a cluster has to answer, and to have a worker.
+#: Timeout of the connection to a cluster, and of its first worker, in real seconds.
 _CONNECT_TIMEOUT_S = 15
 _NOT_INSTALLED = InputError(
     "--executor", problem="needs Dask, which is not installed", remedy="pip install 'batkube[dask]'"
 )
-#: The logs of Dask's own parts in this process: what they say of connections that end, we say in one message.
+#: Logger of Dask in this process. Its messages about closed connections are suppressed: we report them in one message.
 _DASK_LOGGER = "distributed"
 
 
 @contextlib.contextmanager
 def connect(address: str, count: int | None) -> Iterator[DaskExecutor]:
-    """Yield the workers of the cluster whose scheduler is at HOST:PORT, `count` runs at a time or one per thread.
+    """Yield an executor for the cluster with its scheduler at HOST:PORT; `count` runs at a time, or one per thread.
 
-    Raises InputError when there is no such cluster, or it has no workers.
+    Raises InputError if there is no such cluster, or it has no workers.
     """
     _import_dask()
     from distributed import Client
@@ -82,10 +82,10 @@ def connect(address: str, count: int | None) -> Iterator[DaskExecutor]:
 
 @contextlib.contextmanager
 def local_cluster(count: int) -> Iterator[str]:
-    """Yield the address of a cluster of `count` workers on this machine, that ends with the block.
+    """Yield the address of a cluster of `count` workers on this machine, which is stopped at the end of the block.
 
-    It lives in a process of its own, in a session of its own: Ctrl-C reaches the experiment, not the cluster, and the
-    cluster ends with us even by SIGKILL.
+    It runs in a separate process and session: Ctrl-C reaches the experiment and not the cluster, and the cluster ends
+    with this process, even after SIGKILL.
     """
     _import_dask()
     process = WorkerProcess()
@@ -102,41 +102,41 @@ def local_cluster(count: int) -> Iterator[str]:
 
 
 class DaskExecutor:
-    """Does runs on a cluster."""
+    """Executes runs on a Dask cluster."""
 
     def __init__(self, client: Client, place: str, count: int) -> None:
         self._client = client
         self._address = place
-        #: Tells this experiment from others on the cluster.
+        #: Identifies this experiment on the cluster.
         self._name = secrets.token_hex(8)
         self._threads = ThreadPoolExecutor(count, thread_name_prefix="dask")
-        #: The content of each file that is on the cluster, as a task, by the file.
+        #: The task with the content of each file on the cluster.
         self._contents: dict[Path, Any] = {}
         self._lock = threading.Lock()
-        #: What the cluster is at.
+        #: Runs that the cluster is executing.
         self._tasks: set[Any] = set()
         self._is_killed = False
 
-    def submit(self, order: RunRequest) -> Future[str | None]:
-        """Have a run done on the cluster, and its results put into its folder here."""
-        return self._threads.submit(self._run, order)
+    def submit(self, request: RunRequest) -> Future[str | None]:
+        """Execute a run on the cluster, and write its results into its folder here."""
+        return self._threads.submit(self._run, request)
 
-    def _run(self, order: RunRequest) -> str | None:
-        parcel = bundle_of(order)
+    def _run(self, request: RunRequest) -> str | None:
+        bundle = bundle_of(request)
         with self._lock:
             if self._is_killed:
-                raise WorkerFailed("the run was ended before it began")
-            contents = [self._file_task(path) for path in parcel.files]
-            # Not pure: a run that is done again is computed again.
-            task = self._client.submit(run_on_worker, self._name, parcel, contents, pure=False)
+                raise WorkerFailed("the run was cancelled before it started")
+            contents = [self._file_task(path) for path in bundle.files]
+            # Not pure: a repeated run must be computed again.
+            task = self._client.submit(run_on_worker, self._name, bundle, contents, pure=False)
             self._tasks.add(task)
         try:
-            delivery = self._result(task)
+            result = self._result(task)
         finally:
             with self._lock:
                 self._tasks.discard(task)
-        unpack_result(delivery, order.folder)
-        return delivery.failure
+        unpack_result(result, request.folder)
+        return result.failure
 
     def _file_task(self, path: Path) -> Any:  # noqa: ANN401 - a future of Dask's
         if path not in self._contents:
@@ -146,7 +146,7 @@ class DaskExecutor:
                 raise InputError(path, problem=f"cannot be read: {error.strerror}", remedy="check the path") from error
             key = f"batkube-file-{hashlib.sha256(content).hexdigest()}"
             with warnings.catch_warnings():
-                # Dask advises to scatter what is large. What is scattered is lost with the worker that has it.
+                # Dask recommends to scatter large data, but scattered data is lost with the worker that has it.
                 warnings.simplefilter("ignore", UserWarning)
                 self._contents[path] = self._client.submit(file_content, content, key=key)
         return self._contents[path]
@@ -155,30 +155,30 @@ class DaskExecutor:
         from distributed import KilledWorker
 
         try:
-            delivery = task.result()
+            result = task.result()
         except KilledWorker as error:
             raise WorkerFailed(_describe_lost_workers(error)) from error
         except CancelledError as error:
-            problem = "the Dask scheduler is gone, or has thrown the run away"
+            problem = "the Dask scheduler has stopped, or has cancelled the run"
             raise InputError(self._address, problem=problem, remedy=_RESUME_REMEDY) from error
         except (ImportError, AttributeError, CodeMismatch) as error:
-            problem = f"a worker of the cluster does not have this Batkube: {str(error) or 'its code is another'}"
-            remedy = "install the same version there, as it is here"
+            problem = f"a worker of the cluster has another version of Batkube: {str(error) or 'its code differs'}"
+            remedy = "install the same version there as here"
             raise InputError(self._address, problem=problem, remedy=remedy) from error
-        assert isinstance(delivery, BundleResult)
-        return delivery
+        assert isinstance(result, BundleResult)
+        return result
 
     def shutdown(self) -> None:
-        """Wait for what was begun, and end our processes on the workers."""
+        """Wait for submitted runs, then stop our processes on the workers."""
         self._threads.shutdown()
         self._stop_processes()
 
     def kill(self) -> None:
-        """End what is going on, at once."""
+        """Stop all runs immediately."""
         with self._lock:
             self._is_killed = True
             tasks = list(self._tasks)
-        with contextlib.suppress(Exception):  # whatever else is the matter with the cluster, we are leaving
+        with contextlib.suppress(Exception):  # the state of the cluster no longer matters
             self._client.cancel(tasks, force=True)
         self._stop_processes()
         self._threads.shutdown(cancel_futures=True)
@@ -188,15 +188,15 @@ class DaskExecutor:
             self._client.run(stop_processes, self._name, on_error="ignore")
 
 
-_RESUME_REMEDY = "start it again, and go on with the same command: what is finished is kept"
+_RESUME_REMEDY = "start it again, then resume with the same command: finished runs are kept"
 
 
 def _describe_lost_workers(error: Any) -> str:  # noqa: ANN401 - Dask's KilledWorker
-    """Say that workers died of a run, as far as that is known."""
+    """Describe workers that died during a run, as far as known."""
     attempts = int(getattr(error, "allowed_failures", 0)) + 1
     last = getattr(getattr(error, "last_worker", None), "address", "")
     where = f", the last one at {last}" if last else ""
-    return f"{attempts} workers of the cluster died while they were at the run{where}; see their logs: out of memory?"
+    return f"{attempts} workers of the cluster died during the run{where}; see their logs: out of memory?"
 
 
 def _import_dask() -> None:
@@ -218,7 +218,7 @@ def _dask_logs_silenced() -> Iterator[None]:
 
 
 def _thread_count(client: Client, place: str) -> int:
-    """Return how many tasks a cluster does at once."""
+    """Return how many tasks a cluster executes at once."""
     try:
         client.wait_for_workers(1, timeout=_CONNECT_TIMEOUT_S)
     except TimeoutError as error:

@@ -1,4 +1,4 @@
-"""What is done on a Dask cluster: its tasks, and our processes that do the runs there."""
+"""Functions that run on Dask workers: the tasks, and the pool of our processes that execute the runs."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from batkube.experiments.plan.code_digest import code_digest
 from batkube.experiments.running.run_bundles import BundleResult, RunBundle, run_bundle
 from batkube.experiments.running.worker_pool import WorkerProcess
 
-#: Real seconds after which a process of ours on a worker ends that nobody has given a run.
+#: Real seconds after which an idle process of ours on a worker ends.
 _IDLE_TIMEOUT_S = 60
 
 
 class CodeMismatch(Exception):
-    """A run came to a machine on which Batkube is another one."""
+    """The Dask worker has other code of Batkube than the sender of the run."""
 
 
 class _ProcessPool:
-    """The processes of ours on one worker of Dask's that do the runs of one experiment.
+    """Our processes on one Dask worker that execute the runs of one experiment.
 
-    They are kept for a while, since starting one takes longer than a small run, and ended when the experiment is over;
-    or by themselves, some time after it was killed.
+    They are reused, since starting one takes longer than a small run. They are stopped at the end of the experiment, or
+    after a timeout if the experiment was killed.
     """
 
     def __init__(self) -> None:
@@ -35,7 +35,7 @@ class _ProcessPool:
         self._busy: set[WorkerProcess] = set()
 
     def call(self, message: bytes) -> object:
-        """Return the result of a call, made in one of the processes."""
+        """Execute a call in one of the processes, and return its result."""
         process = self._acquire()
         try:
             return process.call(message)
@@ -66,7 +66,7 @@ class _ProcessPool:
             process.stop()
 
     def close(self) -> None:
-        """End the processes, and the calls they are at."""
+        """Stop the processes, also those that are executing a call."""
         with self._lock:
             idle, busy = dict(self._idle), set(self._busy)
             self._idle.clear()
@@ -78,39 +78,39 @@ class _ProcessPool:
             process.kill()
 
 
-#: By the experiment.
+#: Process pools of this worker, by experiment.
 _pools: dict[str, _ProcessPool] = {}
 
 
 def file_content(content: bytes) -> bytes:
-    """Return the content of a file: a task that Dask can do again wherever it is needed."""
+    """Return the content of a file, as a task that Dask can repeat on any worker."""
     return content
 
 
-def run_on_worker(experiment: str, parcel: RunBundle, contents: Sequence[bytes]) -> BundleResult:
-    """Do a run on this worker of Dask's, in a process of ours."""
+def run_on_worker(experiment: str, bundle: RunBundle, contents: Sequence[bytes]) -> BundleResult:
+    """Execute a run on this Dask worker, in one of our processes."""
     from distributed import get_worker
 
-    if code_digest() != parcel.code_digest:
+    if code_digest() != bundle.code_digest:
         raise CodeMismatch
-    # Dask removes the folder of a worker that died, and so what it was at.
+    # Dask removes the folder of a worker that died, and with it the files of its runs.
     folder = tempfile.mkdtemp(prefix="batkube-run-", dir=get_worker().local_directory)
-    message = pickle.dumps((run_bundle, (parcel, contents, Path(folder)), {}))
+    message = pickle.dumps((run_bundle, (bundle, contents, Path(folder)), {}))
     try:
-        delivery = _pools.setdefault(experiment, _ProcessPool()).call(message)
+        result = _pools.setdefault(experiment, _ProcessPool()).call(message)
     finally:
-        shutil.rmtree(folder, ignore_errors=True)  # of a run that crashed
-    assert isinstance(delivery, BundleResult)
-    return delivery
+        shutil.rmtree(folder, ignore_errors=True)  # after a crash
+    assert isinstance(result, BundleResult)
+    return result
 
 
 def stop_processes(experiment: str) -> None:
-    """End our processes on this worker that do runs of an experiment."""
+    """Stop the processes of an experiment on this worker."""
     if (pool := _pools.pop(experiment, None)) is not None:
         pool.close()
 
 
-#: The cluster of this process, where it was started by `local_cluster`.
+#: The cluster of this process, if `local_cluster` started it.
 _clusters: list[Any] = []
 
 
@@ -124,6 +124,6 @@ def start_cluster(count: int) -> str:
 
 
 def close_cluster() -> None:
-    """End the cluster of this process."""
+    """Stop the cluster of this process."""
     while _clusters:
         _clusters.pop().close()

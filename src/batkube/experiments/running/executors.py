@@ -1,4 +1,4 @@
-"""Who does the runs of an experiment: anybody who can begin one, and tells when it is over."""
+"""Executors of an experiment's runs: local processes, a Dask cluster, or an executor of Python's."""
 
 from __future__ import annotations
 
@@ -13,46 +13,46 @@ from batkube.experiments.running.worker_pool import InlineExecutor, available_co
 from batkube.kernel.errors import InputError
 from batkube.timing.time_rules import TimeMode
 
-#: What `--executor` may be: processes of ours, a Dask cluster of our own on this machine, or one that is there already.
+#: Values of `--executor`: our own processes, a Dask cluster that we start on this machine, or an existing one.
 PROCESSES, DASK_LOCAL, DASK = "processes", "dask-local", "dask://"
 _REMEDY = f"one of {PROCESSES}, {DASK_LOCAL}, {DASK}HOST:PORT"
 
 
 class RunExecutor(Protocol):
-    """Does runs, several at a time."""
+    """Executes runs, several at a time."""
 
-    def submit(self, order: RunRequest) -> Future[str | None]:
-        """Have a run done, sooner or later; what comes back is what went wrong, or None. Results are in its folder.
+    def submit(self, request: RunRequest) -> Future[str | None]:
+        """Schedule a run. The future's result is the failure message, or None; the run's results are in its folder.
 
-        The future raises InputError when no run can be done any more, and anything else when this one could not.
+        The future raises InputError if no further run can be executed, and any other exception if only this one failed.
         """
 
 
 class PythonExecutor:
-    """Runs as calls, made by an executor of Python's that sees our files."""
+    """Executes runs by a `concurrent.futures` executor that can access our files."""
 
     def __init__(self, executor: Executor) -> None:
         self._executor = executor
 
-    def submit(self, order: RunRequest) -> Future[str | None]:
-        """Have the run done by whoever makes the executor's next call."""
-        return self._executor.submit(execute_request, order)
+    def submit(self, request: RunRequest) -> Future[str | None]:
+        """Schedule the run as a call of the executor."""
+        return self._executor.submit(execute_request, request)
 
 
 class ExperimentExecutors:
-    """Who does the runs of an experiment, and who draws its charts when they are over."""
+    """The executor of an experiment's runs, and the one that draws its charts afterwards."""
 
     def __init__(self, runs: RunExecutor, drawing: Executor) -> None:
         self.runs = runs
-        #: Makes calls that read the experiment's folder.
+        #: Executes calls that read the experiment's folder.
         self.charts = drawing
 
 
 @contextlib.contextmanager
 def open_executors(name: str, plan: Plan, jobs: int | None = None) -> Iterator[ExperimentExecutors]:
-    """Yield who does the runs of a plan, `jobs` at a time if that is given, until the block ends; at once if it raises.
+    """Yield the executors for a plan, with `jobs` runs at a time. If the block raises, its runs are stopped.
 
-    Raises InputError when there is nobody of that name.
+    Raises InputError if there is no executor of that name.
     """
     if name == PROCESSES:
         with worker_pool(jobs or default_jobs(plan)) as workers:
@@ -72,9 +72,9 @@ def open_executors(name: str, plan: Plan, jobs: int | None = None) -> Iterator[E
 
 
 def default_jobs(plan: Plan) -> int:
-    """Return how many runs to do at once: one per core, but one at a time where time follows the real one.
+    """Return how many runs to execute at once: one per core, but one at a time if virtual time follows real time.
 
-    Two such runs side by side would slow one another down, and that would be in their results.
+    Two such runs side by side would slow each other down, which would change their results.
     """
     exact = all(run.scenario.time.mode is TimeMode.EXACT for run in plan.runs)
     return available_cores() if exact else 1

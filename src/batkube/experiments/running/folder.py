@@ -1,14 +1,14 @@
-"""The folder of an experiment, and what it tells of runs that are over.
+"""The folder of an experiment, and the state of its runs.
 
-    DIR/experiment.json   what was run
-    DIR/results.csv       what came out, and results.parquet where pyarrow is installed
-    DIR/timings.csv       what it cost, in real time
-    DIR/runs/NAME/        the output folder of each run; of one that left nothing, a manifest that says why
-    DIR/set-aside/NAME/   a run that was found damaged, and was done again
+    DIR/experiment.json   the experiment and the state of its runs
+    DIR/results.csv       the results, also as results.parquet if pyarrow is installed
+    DIR/timings.csv       the cost of the runs, in real time
+    DIR/runs/NAME/        the output folder of each run; if it left none, a manifest with the reason
+    DIR/set-aside/NAME/   a damaged run that was repeated
 
-A run's folder appears complete or not at all, under a name that holds its hash; so what is there is finished. Before
-it is counted as such, its files are compared with what its manifest says of them. Only runs are ever removed, and only
-what they wrote (`outputs.manifest`).
+A run's folder appears complete or not at all, under a name that contains its hash, so an existing folder is a finished
+run. Before it counts as finished, its files are compared with the list in its manifest. Only runs are ever removed, and
+only the files that they wrote (`outputs.files.manifest`).
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ from batkube.outputs.files.manifest import MANIFEST, file_list_in, read_manifest
 from batkube.outputs.files.partial_folder import remove_abandoned
 from batkube.version import __version__
 
-#: The files that are written when runs are over, beside the folders of the runs themselves.
+#: The files of the experiment beside the folders of its runs.
 DESCRIPTION_FILE, RESULTS_FILE, TIMINGS_FILE, PARQUET_FILE = (
     "experiment.json",
     "results.csv",
     "timings.csv",
     "results.parquet",
 )
-#: What marks the description as ours: which version wrote it.
+#: Key of experiment.json with the version that wrote it, which identifies the file as ours.
 VERSION_KEY = "batkube"
-#: Locked while an experiment is run into the folder; the first file that is there.
+#: Locked while an experiment writes into the folder; the first file in it.
 _LOCK = ".lock"
 
 
@@ -59,15 +59,15 @@ class RunState(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FinishedRun:
-    """A run that is over, with what its manifest says of it; a run that left no folder has only a failure."""
+    """A finished run, with data of its manifest; a run that left no folder has only a failure."""
 
     state: RunState
-    #: What went wrong; None if nothing did.
+    #: The failure message; None if the run completed.
     failure: str | None = None
     digest: str | None = None
-    #: The outside programs.
+    #: The external programs.
     programs: Sequence[Mapping[str, Any]] = ()
-    #: What it cost.
+    #: Its cost in real time.
     real: Mapping[str, Any] | None = None
 
 
@@ -75,9 +75,9 @@ class ExperimentFolder:
     """The folder of one experiment."""
 
     def __init__(self, path: Path) -> None:
-        """Raises InputError when `path` is there and is not the folder of an experiment."""
+        """Check `path`. Raises InputError if it exists and is not the folder of an experiment."""
         self.path = path
-        #: The runs that were found to be over.
+        #: Cache of finished runs.
         self._ended: dict[str, FinishedRun] = {}
         if path.exists() and not path.is_dir():
             raise InputError(path, problem="is a file, not a folder", remedy="choose another --out")
@@ -89,13 +89,13 @@ class ExperimentFolder:
 
     @property
     def _is_new(self) -> bool:
-        """Whether nothing has been written here but what comes before the description."""
+        """Whether the folder holds nothing that is written after the lock file and the folder of runs."""
         runs = self.path / "runs"
         return {entry.name for entry in self.path.iterdir()} <= {_LOCK, runs.name} and not any(self._runs)
 
     @property
     def _description(self) -> dict[str, Any]:
-        """What experiment.json holds; nothing when there is none that can be read."""
+        """The content of experiment.json; empty if it is missing or unreadable."""
         try:
             content = json.loads((self.path / DESCRIPTION_FILE).read_bytes())
         except (OSError, ValueError, RecursionError):
@@ -104,17 +104,17 @@ class ExperimentFolder:
 
     @property
     def _runs(self) -> list[Path]:
-        """All that lies where the folders of runs do, be they of this experiment or of another."""
+        """Everything in the folder of runs, also runs of another experiment."""
         runs = self.path / "runs"
         return sorted(runs.iterdir()) if runs.is_dir() else []
 
     def run_folder(self, name: str) -> Path:
-        """Return where a run's outputs are, or will be."""
+        """Return the output folder of a run, which may not exist yet."""
         return run_folder(self.path, name)
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
-        """Make the folder, keep other experiments out of it, and throw away what a killed one left half-written."""
+        """Create the folder, lock it against other experiments, and remove partial outputs of a killed one."""
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             lock = open_lock_file(self.path / _LOCK)
@@ -128,7 +128,7 @@ class ExperimentFolder:
             yield
 
     def finished_run(self, name: str) -> FinishedRun | None:
-        """Return how a run ended; None if it has not."""
+        """Return the state of a finished run; None if it is not finished."""
         if name not in self._ended:
             end = self._read_finished_run(name)
             if end is None:
@@ -150,7 +150,7 @@ class ExperimentFolder:
         )
 
     def move_damaged_aside(self, names: Iterable[str]) -> Iterator[str]:
-        """Move away the runs that are not what was written, so that they are done again; yield what to tell of each."""
+        """Move away runs whose files are not as written, so that they are repeated; yield a message for each."""
         for name in names:
             folder = self.run_folder(name)
             damage = _describe_damage(folder) if os.path.lexists(folder) else ""
@@ -165,7 +165,7 @@ class ExperimentFolder:
         return folder.rename(next(place for place in places if not os.path.lexists(place)))
 
     def record_failure(self, name: str, message: str) -> None:
-        """Keep why a run failed; where the run left a folder, its manifest says it."""
+        """Record the reason of a failed run, unless the run left a folder, whose manifest has it."""
         if self.finished_run(name) is None:
             folder = OutputFolder(self.run_folder(name))
             with folder.writing():
@@ -173,21 +173,21 @@ class ExperimentFolder:
 
     @property
     def code_digests(self) -> list[str]:
-        """Which code of ours the runs here were done with, the last one last (`code_digest`)."""
+        """Digests of the code that executed the runs here, the latest one last (`code_digest`)."""
         codes = self._description.get("code")
         return codes if isinstance(codes, list) else []
 
     @property
     def is_empty(self) -> bool:
-        """Whether no run is over here, be it of this experiment or of another."""
+        """Whether there is no finished run here, of this experiment or another."""
         return not any(map(read_manifest, self._runs))
 
     def remove_all_runs(self) -> None:
-        """Remove all runs, whichever experiment they are of."""
+        """Remove all runs, also those of another experiment."""
         self.remove_runs(folder.name for folder in self._runs if read_manifest(folder))
 
     def remove_runs(self, names: Iterable[str]) -> None:
-        """Remove runs, so that they can be run anew. Raises InputError if one holds more than it wrote: all stay."""
+        """Remove runs, so that they are repeated. Raises InputError, and removes none, if one holds other files."""
         folders = [self.run_folder(name) for name in names]
         for path in (self.path, self.path / "runs", *folders):
             check_not_link(path)
@@ -200,12 +200,12 @@ class ExperimentFolder:
 
 
 def run_folder(experiment: Path, name: str) -> Path:
-    """Return where the outputs of a run are, in the folder of an experiment."""
+    """Return the output folder of a run in the folder of an experiment."""
     return experiment / "runs" / name
 
 
 def _describe_damage(folder: Path) -> str:
-    """Say what is wrong with the files of a run; nothing if they are what it wrote."""
+    """Describe what is wrong with the files of a run; empty if they are as written."""
     listing = file_list_in(read_manifest(folder))
     if listing is None:
         return f"{MANIFEST} is missing, or is not what the run wrote"
@@ -214,12 +214,12 @@ def _describe_damage(folder: Path) -> str:
 
 
 def _lock(file: IO[bytes], path: Path) -> None:
-    """Keep others out until `file` is closed, were it by SIGKILL."""
+    """Lock `file` until it is closed, also by SIGKILL."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        problem = "another experiment is being run into this folder"
+        problem = "another experiment is writing into this folder"
         raise InputError(path, problem=problem, remedy="wait for its end, or choose another --out") from None
     except OSError:
-        # A file system without locks, as some of clusters are; there it is the user's care.
+        # A file system without locks (some network ones): there it is the user's responsibility.
         return

@@ -1,10 +1,10 @@
-"""Conducts an experiment: hands out the runs that are not finished, and takes note of how they end.
+"""Orchestrates an experiment: submits the unfinished runs to an executor, and records their ends.
 
-Who does them it knows only as a `RunExecutor`: processes of ours, a cluster, an executor of Python's. What comes back
-from a run is only whether it went wrong: results are in its folder.
+The `RunExecutor` may be our own processes, a cluster or an executor of Python's. A run returns only a failure message,
+if any; its results are in its folder.
 
-Ctrl-C may come between any two steps here. So the end of a run is taken note of by steps that can be done twice, and
-what tells of it is put away last: an end that was lost would be waited for without end.
+Ctrl-C may interrupt between any two steps. The end of a run is therefore recorded by idempotent steps, and its entry in
+the queue is removed last: if it were lost, the orchestrator would wait for it forever.
 """
 
 from __future__ import annotations
@@ -23,37 +23,37 @@ from batkube.experiments.running.folder import ExperimentFolder, RunState
 from batkube.experiments.running.runner import RunRequest
 from batkube.kernel.errors import InputError
 
-#: Real seconds between two looks at what is running.
+#: Real seconds between two progress reports.
 _INTERVAL_S = 0.25
-#: So many runs, from the first unfinished one on, are looked at to find those that are running.
+#: Number of unfinished runs that are checked for whether they are running.
 _MAX_CHECKED_RUNS = 64
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far an experiment has come."""
+    """Progress of an experiment."""
 
     total: int
     done: int
     failed: int
-    #: How many of those were over before we began.
+    #: Number of them that were finished before the start.
     already_ended: int
     running: tuple[str, ...] = ()
-    #: No more runs are begun: somebody has pressed Ctrl-C.
+    #: True after Ctrl-C: no more runs are started.
     stopping: bool = False
 
     @property
     def left(self) -> int:
-        """How many runs are not over."""
+        """Number of unfinished runs."""
         return self.total - self.done - self.failed
 
 
 ProgressListener = Callable[[Progress], None]
-"""Called whenever a run ends, and now and then in between."""
+"""Called whenever a run ends, and periodically in between."""
 
 
 class ExperimentOrchestrator:
-    """Has the runs of one experiment done."""
+    """Executes the runs of one experiment."""
 
     def __init__(
         self, runs: Sequence[PlannedRun], folder: ExperimentFolder, executor: RunExecutor, listener: ProgressListener
@@ -62,9 +62,9 @@ class ExperimentOrchestrator:
         self._executor = executor
         self._on_progress = listener
         self._futures: dict[str, Future[str | None]] = {}
-        #: The runs that are over, those that are yet to be taken note of.
+        #: Runs that have ended and are not yet recorded.
         self._ended: deque[str] = deque()
-        #: Rung for each of them.
+        #: Gets an entry for each of them, to wake the main thread.
         self._wakeups: queue.SimpleQueue[None] = queue.SimpleQueue()
         states = {run.name: folder.finished_run(run.name) for run in runs}
         self._pending = [run for run in runs if states[run.name] is None]
@@ -74,13 +74,13 @@ class ExperimentOrchestrator:
         self._done = {name for name, state in ends.items() if state is RunState.DONE}
         self._failed = ends.keys() - self._done
         self._stopping = False
-        #: Why nobody can do runs any more.
+        #: Why no further run can be executed.
         self._fatal_error: InputError | None = None
 
     def run(self, command: Sequence[str]) -> None:
-        """Do all that is not finished; raises KeyboardInterrupt when stopped, once no run is going on any more.
+        """Execute all unfinished runs. After Ctrl-C, wait for the running ones, then raise KeyboardInterrupt.
 
-        When the machine refuses the processes that do runs, no run is at fault: then it is InputError that is raised.
+        Raises InputError if worker processes cannot be started, which is not the fault of a run.
         """
         self._report()
         try:
@@ -95,21 +95,21 @@ class ExperimentOrchestrator:
             raise self._fatal_error
 
     def _submit(self, run: PlannedRun, command: Sequence[str]) -> None:
-        order = RunRequest(
+        request = RunRequest(
             run.scenario, self._folder.run_folder(run.name).absolute(), run.programs, command, run.policy
         )
-        future = self._executor.submit(order)
-        # Only what will tell of its end is waited for.
+        future = self._executor.submit(request)
+        # Only futures with a callback are waited for, since nothing else reports their end.
         future.add_done_callback(lambda _: self._on_run_ended(run.name))
         self._futures[run.name] = future
 
     def _on_run_ended(self, name: str) -> None:
-        """Hear, in any thread, that a run is over."""
+        """Queue the end of a run; called in any thread."""
         self._ended.append(name)
         self._wakeups.put(None)
 
     def _wait_for_all(self) -> None:
-        """Take note of ends until every run that was handed out is over."""
+        """Record ends until every submitted run has ended."""
         while self._futures:
             if not self._ended:
                 with contextlib.suppress(queue.Empty):
@@ -132,7 +132,7 @@ class ExperimentOrchestrator:
             self._cancel_pending()
             return
         except Exception as error:
-            # A bug of ours, or a worker that crashed: it is this run's failure, and the others go on.
+            # A bug of ours, or a worker that crashed: only this run fails, and the others continue.
             failure = str(error) or repr(error)
         if failure is None:
             self._done.add(name)
@@ -141,13 +141,13 @@ class ExperimentOrchestrator:
             self._folder.record_failure(name, failure)
 
     def _cancel_pending(self) -> None:
-        """Begin no more runs."""
+        """Cancel the runs that have not started."""
         self._stopping = True
         for future in self._futures.values():
             future.cancel()
 
     def _report(self) -> None:
-        looked_at = itertools.islice(self._futures.items(), _MAX_CHECKED_RUNS)
-        running = tuple(name for name, future in looked_at if future.running())
+        first_futures = itertools.islice(self._futures.items(), _MAX_CHECKED_RUNS)
+        running = tuple(name for name, future in first_futures if future.running())
         done, failed = len(self._done), len(self._failed)
         self._on_progress(Progress(self._total, done, failed, self._already_ended, running, self._stopping))

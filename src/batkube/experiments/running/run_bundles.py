@@ -1,14 +1,14 @@
-"""Parcels: a run that is done where there is none of our files, and what comes back of it.
+"""Bundles: a run with its files, for execution on a machine without our files, and the results that it returns.
 
-A parcel names the files that its run reads; their content travels beside it, each only once for all runs. Where it is
-unpacked, a folder stands for the root of our file system:
+A bundle lists the files that its run reads; their contents are sent separately, once for all runs. On the executing
+machine, a folder stands for the root of our file system:
 
     FOLDER/data/study/w.json        the file that is /data/study/w.json here
-    FOLDER/data/study               the current folder of the run, so that relative paths mean what they mean here
-    FOLDER/data/study/out/runs/R    where the run writes
+    FOLDER/data/study               the current folder of the run, so that relative paths have the same meaning
+    FOLDER/data/study/out/runs/R    the output folder of the run
 
-So whatever the run says of a file, in its manifest or in a message, is the path that the file has here once FOLDER is
-taken from it: the files that come back are those that a run here would have written.
+Paths in the manifest and in messages are the paths here with FOLDER as prefix. The prefix is removed from the results,
+so the returned files are the same as those of a local run.
 """
 
 from __future__ import annotations
@@ -44,27 +44,27 @@ class RunBundle:
     request: RunRequest
     #: The mode of each file, by its absolute path here.
     files: Mapping[Path, int]
-    #: The current folder of whoever sends it.
+    #: The current folder of the sender.
     working_directory: Path
-    #: Which code of ours is to do the run.
+    #: Digest of the code that has to execute the run.
     code_digest: str
 
 
 @dataclass(frozen=True, slots=True)
 class BundleResult:
-    """What came of a run."""
+    """The result of a run."""
 
-    #: What went wrong, or None.
+    #: The failure message, or None.
     failure: str | None
-    #: What its manifest says of the run, as JSON; nothing if it left no folder.
+    #: Its manifest without the list of files, as JSON; empty if it left no folder.
     manifest: bytes = b""
     #: The content of the other files in its folder.
     files: Mapping[str, bytes] = field(default_factory=dict)
 
 
-def bundle_of(order: RunRequest) -> RunBundle:
-    """Return the parcel of a run. Raises InputError when a file that it needs cannot be read."""
-    files = [*(file.path for file in input_files_of(order.scenario)), *_program_files(order)]
+def bundle_of(request: RunRequest) -> RunBundle:
+    """Return the bundle of a run. Raises InputError if one of its files cannot be read."""
+    files = [*(file.path for file in input_files_of(request.scenario)), *_program_files(request)]
     absolute = dict.fromkeys(Path(os.path.abspath(file)) for file in files)
     try:
         modes = {file: stat.S_IMODE(file.stat().st_mode) for file in absolute}
@@ -72,54 +72,54 @@ def bundle_of(order: RunRequest) -> RunBundle:
         raise InputError(
             error.filename, problem=f"cannot be read: {error.strerror}", remedy="check the path"
         ) from error
-    return RunBundle(order, modes, Path.cwd(), code_digest())
+    return RunBundle(request, modes, Path.cwd(), code_digest())
 
 
-def _program_files(order: RunRequest) -> Iterator[Path]:
-    """Yield the programs that are shipped: those we built, and those that the scenario names by their path.
+def _program_files(request: RunRequest) -> Iterator[Path]:
+    """Yield the programs to send: those we built, and those that the scenario names by their path.
 
-    Other programs, an interpreter for one, are what they are on the machine that does the run.
+    Other programs, such as an interpreter, must be installed on the machine that executes the run.
     """
-    for name, path in order.programs.items():
+    for name, path in request.programs.items():
         if path.is_relative_to(cache_folder()) or Path(name) == path:
             yield path
             if (path.parent / DEFINITIONS).is_file():
                 yield path.parent / DEFINITIONS
 
 
-def run_bundle(parcel: RunBundle, contents: Sequence[bytes], folder: Path) -> BundleResult:
-    """Unpack a parcel into a new `folder`, do its run there, and return what came of it. The folder is removed.
+def run_bundle(bundle: RunBundle, contents: Sequence[bytes], folder: Path) -> BundleResult:
+    """Unpack a bundle into a new `folder`, execute its run there, remove the folder, and return the result.
 
-    The process's current folder is changed: this is for a process that does nothing else.
+    This changes the current folder of the process, which must not do anything else meanwhile.
     """
     root = Path(os.path.realpath(folder))
     try:
-        _unpack(parcel, contents, root)
-        os.chdir(_path_below(root, parcel.working_directory))
+        _unpack(bundle, contents, root)
+        os.chdir(_path_below(root, bundle.working_directory))
 
-        order, places = parcel.request, {str(file): str(_path_below(root, file)) for file in parcel.files}
-        moved = replace(
-            order,
-            scenario=make_scenario(relocate(order.scenario.describe(), places), MANIFEST),
-            folder=_path_below(root, order.folder),
-            programs={name: Path(places.get(str(path), path)) for name, path in order.programs.items()},
+        request, places = bundle.request, {str(file): str(_path_below(root, file)) for file in bundle.files}
+        relocated = replace(
+            request,
+            scenario=make_scenario(relocate(request.scenario.describe(), places), MANIFEST),
+            folder=_path_below(root, request.folder),
+            programs={name: Path(places.get(str(path), path)) for name, path in request.programs.items()},
         )
-        failure = execute_request(moved)
-        return _collect_result(failure, moved.folder, root)
+        failure = execute_request(relocated)
+        return _collect_result(failure, relocated.folder, root)
     finally:
         os.chdir("/")
         shutil.rmtree(root, ignore_errors=True)
 
 
 def _path_below(root: Path, path: Path) -> Path:
-    """Return where an absolute path is, below `root`."""
+    """Return the path below `root` that stands for an absolute path."""
     return root / path.relative_to(path.anchor)
 
 
-def _unpack(parcel: RunBundle, contents: Sequence[bytes], root: Path) -> None:
-    for folder in (parcel.working_directory, parcel.request.folder.parent):
+def _unpack(bundle: RunBundle, contents: Sequence[bytes], root: Path) -> None:
+    for folder in (bundle.working_directory, bundle.request.folder.parent):
         _path_below(root, folder).mkdir(parents=True, exist_ok=True)
-    for (file, mode), content in zip(parcel.files.items(), contents, strict=True):
+    for (file, mode), content in zip(bundle.files.items(), contents, strict=True):
         place = _path_below(root, file)
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_bytes(content)
@@ -127,29 +127,29 @@ def _unpack(parcel: RunBundle, contents: Sequence[bytes], root: Path) -> None:
 
 
 def _collect_result(failure: str | None, folder: Path, root: Path) -> BundleResult:
-    """Return what a run left in its folder; below `root` nothing has a name that was not ours."""
-    told = None if failure is None else failure.replace(str(root), "")
+    """Return the result in a run's folder, with `root` removed from all paths."""
+    message = None if failure is None else failure.replace(str(root), "")
     content = run_description_in(read_manifest(folder))
     if not content:
-        return BundleResult(told)
+        return BundleResult(message)
     files = {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     del files[MANIFEST]
     for name in files.keys() & _FILES_WITH_PATHS:
         files[name] = files[name].replace(os.fsencode(root), b"")
-    return BundleResult(told, msgspec.json.encode(content).replace(os.fsencode(root), b""), files)
+    return BundleResult(message, msgspec.json.encode(content).replace(os.fsencode(root), b""), files)
 
 
-def unpack_result(delivery: BundleResult, folder: Path) -> None:
-    """Write what came of a run into `folder`, which is complete or not there at all, as the run itself would have."""
-    if not delivery.manifest:
+def unpack_result(result: BundleResult, folder: Path) -> None:
+    """Write the result of a run into `folder`, completely or not at all, as the run itself would have done."""
+    if not result.manifest:
         return
     output = OutputFolder(folder, force=True)
     with output.writing():
-        if delivery.failure is not None:
+        if result.failure is not None:
             output.protect_completed_run()
-        for name, content in delivery.files.items():
+        for name, content in result.files.items():
             top, _, rest = name.partition("/")
             place = output.file(top) / rest
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_bytes(content)
-        output.seal(msgspec.json.decode(delivery.manifest))
+        output.seal(msgspec.json.decode(result.manifest))

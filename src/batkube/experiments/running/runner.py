@@ -1,4 +1,4 @@
-"""One run of an experiment, as it is done in a worker process."""
+"""Execution of one run of an experiment, in a worker process."""
 
 from __future__ import annotations
 
@@ -16,32 +16,32 @@ from batkube.simulation.run import execute
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """What a worker is told: which scenario to run, and where its outputs go."""
+    """A run for a worker to execute: its scenario and output folder."""
 
     scenario: Scenario
     folder: Path
-    #: The programs it needs, built already, by name.
+    #: The programs it needs, already built, by name.
     programs: Mapping[str, Path]
     command: Sequence[str]
-    #: The policy, pickled, where the scenario only names one that was given as an object.
+    #: The pickled policy, if the scenario's policy was given as an object.
     policy: bytes = b""
 
 
-def execute_request(order: RunRequest) -> str | None:
-    """Run the scenario into its folder; return what went wrong, or None."""
+def execute_request(request: RunRequest) -> str | None:
+    """Run the scenario; return the failure message, or None."""
     reset_peak_memory()
     try:
-        # A worker that outlived an experiment that was killed may have put the same run there.
+        # `force`: a worker of a killed experiment may have written the same run meanwhile.
         execute(
-            order.scenario,
-            order.folder,
+            request.scenario,
+            request.folder,
             force=True,
-            command=order.command,
-            builder=lambda name, _: order.programs[name],
-            own_policy=pickle.loads(order.policy) if order.policy else None,
+            command=request.command,
+            builder=lambda name, _: request.programs[name],
+            own_policy=pickle.loads(request.policy) if request.policy else None,
         )
     except Bug as bug:
-        return str(bug)  # where it arose is in the run's folder
+        return str(bug)  # the traceback is in the run's folder
     except Exception as error:
         failure = expected_error(error)
         if failure is None:

@@ -1,4 +1,4 @@
-"""What a worker process does: it answers calls, one at a time, until whoever started it is gone."""
+"""Main loop of a worker process: it executes calls, one at a time, until the process that started it ends."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from typing import Any, NoReturn
 
 
 def serve(descriptor: int) -> None:
-    """Answer the calls that come over the connection with this file descriptor.
+    """Execute the calls that arrive over the connection with this file descriptor.
 
-    A thread reads them, so that the end of the connection is noticed in the middle of a call too: nobody waits for its
-    result any more, and the process ends at once, with the programs it has started.
+    A thread reads them, so that a closed connection is detected during a call too. The result is no longer needed then,
+    and the process exits immediately, with the programs that it started.
     """
     faulthandler.enable(all_threads=False)
     signal.signal(signal.SIGTERM, lambda _number, _frame: _exit_now())
@@ -34,20 +34,20 @@ def serve(descriptor: int) -> None:
             function, arguments, keywords = pickle.loads(message)
             answer = pickle.dumps((True, function(*arguments, **keywords)))
         except Exception:
-            # Whoever asked decides what an error means; here it ends one call and not the worker.
+            # The caller handles the error; it ends the call and not the worker.
             answer = pickle.dumps((False, traceback.format_exc()))
         connection.send_bytes(answer)
 
 
 def _truncate_output() -> None:
-    """Empty the file that we print to: only what the present call prints may be asked for."""
+    """Empty the file that stdout goes to, so that it has only the output of the current call."""
     with contextlib.suppress(OSError):
         os.ftruncate(1, 0)
         os.lseek(1, 0, os.SEEK_SET)
 
 
 def _import_all() -> None:
-    """Import what every run needs, and have the garbage collector leave it alone from then on."""
+    """Import the modules that every run needs, and exclude them from garbage collection."""
     import batkube.simulation.run  # noqa: F401
 
     gc.freeze()
@@ -61,5 +61,5 @@ def _read_calls(connection: Connection[Any, Any], calls: queue.SimpleQueue[bytes
 
 
 def _exit_now() -> NoReturn:
-    """End this process at once; the programs it has started end with it (`timing.orphans`)."""
+    """Exit immediately; the programs that this process started end with it (`timing.orphans`)."""
     os._exit(1)

@@ -1,11 +1,11 @@
 """Worker processes, as an executor in the sense of `concurrent.futures`.
 
-Each worker is a process of its own that is kept for many calls, so that imports are paid once. Unlike Python's own
-ProcessPoolExecutor, a worker that crashes fails only the call it was at, with the last lines it printed; another takes
-its place. Workers are plain programs and not forks, so that neither the threads nor the `__main__` of who starts them
-matter, and they have a session of their own: Ctrl-C reaches the experiment, which decides what becomes of its runs.
+Each worker is a process that executes many calls, so that imports are paid once. In contrast to ProcessPoolExecutor, a
+crash of a worker fails only its current call, with the last lines it printed, and the worker is replaced. Workers are
+new programs and not forks, so that the threads and the `__main__` of the parent do not matter. They have a session of
+their own: Ctrl-C reaches the experiment, which decides what happens to its runs.
 
-Calls, their order and their futures are Python's ThreadPoolExecutor's: each of its threads waits for one process.
+Calls are queued by Python's ThreadPoolExecutor, of which each thread waits for one process.
 """
 
 from __future__ import annotations
@@ -29,25 +29,25 @@ from batkube.kernel.errors import InputError
 _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
 
-#: What a worker runs; it finds its modules where we find ours.
+#: Code of a worker, with the module path of this process.
 _WORKER_CODE = (
     "import sys; sys.path[:] = {path}; from batkube.experiments.running.worker import serve; serve({descriptor})"
 )
-#: So many of the last lines that a worker printed are kept, of so many of the last bytes.
+#: Number of last lines of a worker's output in a failure message, and number of last bytes to search for them.
 _SHOWN_LINES, _SHOWN_BYTES = 40, 1 << 16
 
 
 class WorkerFailed(Exception):
-    """A call did not return: it raised, or took its worker down with it. The message tells all there is to know."""
+    """A call raised an exception, or crashed its worker. The message is complete."""
 
 
 class WorkerPool(ThreadPoolExecutor):
-    """Runs calls in `count` processes; functions and arguments must be picklable."""
+    """Executes calls in `count` processes; functions and arguments must be picklable."""
 
     def __init__(self, count: int) -> None:
         super().__init__(count, thread_name_prefix="worker")
         self._workers = [WorkerProcess() for _ in range(count)]
-        #: Those at no call. The last one that was is taken first, so that no more are started than are needed.
+        #: Idle workers. The last used one is taken first, so that no more processes are started than needed.
         self._idle: queue.LifoQueue[WorkerProcess] = queue.LifoQueue()
         for worker in self._workers:
             self._idle.put(worker)
@@ -55,9 +55,9 @@ class WorkerPool(ThreadPoolExecutor):
     def submit(
         self, fn: Callable[_Arguments, _Result], /, *args: _Arguments.args, **kwargs: _Arguments.kwargs
     ) -> Future[_Result]:
-        """Have `fn` called by the next worker that is free.
+        """Schedule a call of `fn` by the next idle worker.
 
-        The future raises WorkerFailed when the call failed, and InputError when the machine refuses another process.
+        The future raises WorkerFailed if the call failed, and InputError if no process can be started.
         """
         return cast("Future[_Result]", super().submit(self._call, pickle.dumps((fn, args, kwargs))))
 
@@ -69,34 +69,34 @@ class WorkerPool(ThreadPoolExecutor):
             self._idle.put(worker)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Take no more calls; let the waiting ones be made, or cancel them."""
+        """Accept no more calls; execute or cancel the waiting ones."""
         super().shutdown(wait, cancel_futures=cancel_futures)
         if wait:
             for worker in self._workers:
                 worker.stop()
 
     def kill(self) -> None:
-        """End the workers at once, and with them the calls they are at."""
+        """Kill the workers, and with them their current calls."""
         for worker in self._workers:
             worker.kill()
         self.shutdown(cancel_futures=True)
 
 
 class WorkerProcess:
-    """One process, started when it is first needed and again after a crash, until it is killed on purpose."""
+    """One process, started on demand and restarted after a crash, until `kill`."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
         self._connection: Connection[Any, Any] | None = None
         self._output: IO[bytes] | None = None
-        #: Held while a process is started or killed: a kill that came in between would find nothing to end.
+        #: Held while a process is started or killed, so that `kill` cannot miss a process that is being started.
         self._lock = threading.Lock()
         self._is_killed = False
 
     def call(self, message: bytes) -> object:
-        """Return the result of a call, which is function, arguments and keywords, pickled.
+        """Execute a call, given as pickled function, arguments and keywords, and return its result.
 
-        Raises WorkerFailed, and InputError when the machine refuses another process.
+        Raises WorkerFailed, and InputError if no process can be started.
         """
         connection = self._ensure_started()
         try:
@@ -111,7 +111,7 @@ class WorkerProcess:
     def _ensure_started(self) -> Connection[Any, Any]:
         with self._lock:
             if self._is_killed:
-                raise WorkerFailed("the process of the run was ended before it began")
+                raise WorkerFailed("the run was cancelled before it started")
             if self._connection is None:
                 try:
                     self._start()
@@ -136,7 +136,7 @@ class WorkerProcess:
             )
 
     def _describe_crash(self) -> str:
-        """Say how the process ended and what it printed last, and make ready for another."""
+        """Return how the process ended and its last lines, and prepare for a restart."""
         assert self._process is not None
         assert self._output is not None
         code = self._process.wait()
@@ -147,14 +147,14 @@ class WorkerProcess:
         return f"the process of the run {_describe_exit(code)}; its last lines:\n{log_end}"
 
     def kill(self) -> None:
-        """End the process, be it stopped or yet to be started, and with it the programs it has started."""
+        """Kill the process and the programs that it started, and prevent a restart."""
         with self._lock:
             self._is_killed = True
             if self._process is not None:
                 self._process.kill()
 
     def stop(self) -> None:
-        """End the process, which is at no call, and make ready for another."""
+        """Stop the idle process, and prepare for a restart."""
         if self._connection is not None:
             self._connection.close()
         if self._process is not None:
@@ -166,7 +166,7 @@ class WorkerProcess:
 
 
 def _describe_exit(code: int) -> str:
-    """Say how a process ended."""
+    """Describe how a process ended."""
     if code >= 0:
         return f"ended with exit code {code}"
     try:
@@ -178,12 +178,12 @@ def _describe_exit(code: int) -> str:
 
 
 class InlineExecutor(Executor):
-    """Makes each call at once, in this process."""
+    """Executes each call immediately, in this process."""
 
     def submit(
         self, fn: Callable[_Arguments, _Result], /, *args: _Arguments.args, **kwargs: _Arguments.kwargs
     ) -> Future[_Result]:
-        """Call `fn`; what it raises is raised here."""
+        """Call `fn`; its exceptions are raised here."""
         future: Future[_Result] = Future()
         future.set_result(fn(*args, **kwargs))
         return future
@@ -191,7 +191,7 @@ class InlineExecutor(Executor):
 
 @contextlib.contextmanager
 def worker_pool(count: int) -> Iterator[WorkerPool]:
-    """Yield `count` workers that end with the block, at once if it raises."""
+    """Yield a pool of `count` workers, which finishes its calls after the block, or is killed if the block raises."""
     workers = WorkerPool(count)
     try:
         yield workers
