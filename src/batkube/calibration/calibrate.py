@@ -17,14 +17,14 @@ from batkube.kernel.errors import InputError
 
 @dataclass(frozen=True)
 class Calibration:
-    """What recorded runs tell."""
+    """The latencies of recorded runs."""
 
     #: The files they were read from.
     sources: list[Path]
     jobs: int
-    #: In the order of a pod's life.
+    #: In the order of a pod's lifecycle.
     fits: list[Fit]
-    #: The share of nodes that had the image when a run began; None when nothing tells.
+    #: The share of nodes that had the image at the start of a run; None if unknown.
     cached_share: float | None
     client: RequestLimit | None
     nodes: NodeUsage
@@ -46,7 +46,9 @@ def calibrate(
     use = NodeUsage(recordings, nodes)
     if nodes is not None and nodes < use.used:
         problem = f"jobs ran on {use.used} nodes"
-        raise InputError(f"--nodes {nodes}", problem=problem, remedy=f"say how many there were: {use.used} or more")
+        raise InputError(
+            f"--nodes {nodes}", problem=problem, remedy=f"use the number of nodes of the cluster, at least {use.used}"
+        )
     steps = steps_of(recordings, None if workload is None else run_times_in(workload))
     if not any(sample.step not in ("report", "spawn") for sample in steps.samples):
         raise InputError(

@@ -30,7 +30,7 @@ _EVEN_SHARE, _EVEN_WITHIN = 0.8, 0.2
 
 
 def client_limit(recordings: Sequence[RecordedRun]) -> RequestLimit | None:
-    """Return the limit of the client that submitted; None when no run shows one."""
+    """Return the rate limit of the submitting client; None if no run shows one."""
     limits = [limit for one in recordings if (limit := request_limit_in(one.submitted)) is not None]
     if not limits:
         return None

@@ -50,7 +50,7 @@ def _steps(calibration: Calibration) -> Iterator[str]:
 
 
 def fit_summary(one: Fit) -> str:
-    """Return what speaks for a fit, in a line."""
+    """Return the evidence for a fit, in one line."""
     sample = one.sample
     missing = f" ({sample.missing} not recorded)" if sample.missing else ""
     return (

@@ -87,7 +87,7 @@ def _read(results: Results) -> RecordedRun:
         )
     used = _usable_rows(table)
     if not used.any():
-        raise InputError(results.jobs_path, problem="holds no job that succeeded", remedy=_REMEDY)
+        raise InputError(results.jobs_path, problem="contains no job that succeeded", remedy=_REMEDY)
     speed = _speed_of(results)
     picked: list[int] = np.flatnonzero(used).tolist()
 
@@ -117,7 +117,7 @@ def _read(results: Results) -> RecordedRun:
 
 
 def _speed_of(results: Results) -> float:
-    """Return the `--speed` of an emulation; 1 where nothing is said."""
+    """Return the `--speed` of an emulation; 1 by default."""
     emulation = results.manifest.get("emulation")
     speed = emulation.get("speed") if isinstance(emulation, dict) else None
     return float(speed) if isinstance(speed, int | float) and speed > 0 else 1.0

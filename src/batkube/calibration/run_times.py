@@ -23,7 +23,11 @@ def run_times_in(path: Path) -> dict[str, float]:
     workload = read_workload(path, name="w0")
     run_times = {job.name: as_float_s(job.profile.duration) for job in workload.jobs if isinstance(job.profile, Delay)}
     if not run_times:
-        raise InputError(path, problem="holds no delay job", remedy="calibration knows the run time of delay jobs only")
+        raise InputError(
+            path,
+            problem="contains no delay job",
+            remedy="use a workload with delay profiles; only their run times are known",
+        )
     return run_times
 
 

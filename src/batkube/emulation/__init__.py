@@ -1,1 +1,1 @@
-"""Real clusters: the same workloads played on them in real time, and a real control plane of one's own to do it on."""
+"""Play workloads on a real cluster in real time, and run a real control plane on this machine for it."""

@@ -85,7 +85,11 @@ def matched_jobs(real: Results, simulated: Results) -> pd.DataFrame:
         frames.append(frame.set_axis(list(zip(jobs["workload_name"], jobs["job_id"], strict=True)), axis="index"))
     both = frames[0].join(frames[1], how="inner")
     if both.empty:
-        raise InputError(simulated.path, problem=f"has no job that also ran in {real.path}", remedy="same workload?")
+        raise InputError(
+            simulated.path,
+            problem=f"has no job that also ran in {real.path}",
+            remedy="compare runs of the same workload",
+        )
     return both
 
 

@@ -1,4 +1,4 @@
-"""One emulated run: from its description to its output folder, and a cluster left as it was found."""
+"""Execute one emulated run: from its description to its output folder, including the clean-up of the cluster."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def emulate(
 def _play_and_clean_up(
     ground: RunEnvironment, player: Player, notes: FidelityNotes, progress: Progress
 ) -> RunFailed | None:
-    """Play the run and clear the cluster, however it went; return why the run failed, if it did."""
+    """Play the run, then clean up the cluster in any case; return the failure, if any."""
     failure = None
     try:
         ground.prepare()
@@ -92,7 +92,7 @@ def _play_and_clean_up(
     try:
         ground.clean_up()
     except RunFailed as error:
-        notes.add(FidelityNote("cluster", "something of the run may be left in the cluster"), example=str(error))
+        notes.add(FidelityNote("cluster", "objects of the run may be left in the cluster"), example=str(error))
     except KeyboardInterrupt:
         failure = RunFailed(f"interrupted twice, so the cluster was not cleared: {ground.manual_cleanup}")
     if player.lag > _LATE_FROM:

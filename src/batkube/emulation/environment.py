@@ -1,4 +1,4 @@
-"""What a run leaves in a cluster: nothing. Everything it creates carries its label, and is removed at the end."""
+"""The objects of a run in a cluster. All of them have the run's label and are deleted at the end."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from batkube.kernel.errors import RunFailed
 
 #: How long a new namespace may take to get its service account; without one, pods are refused.
 _SERVICE_ACCOUNT_TIMEOUT_S = 15.0
-#: How long the cluster may take to remove everything.
+#: The time limit for deleting everything.
 _DELETION_TIMEOUT_S = 90.0
 #: A sleeping container is not asked twice.
 _GRACE_S = 1
@@ -24,7 +24,7 @@ def new_run_name() -> str:
 
 
 class RunEnvironment:
-    """The place in the cluster that a run is played in."""
+    """The namespace and the shared objects of a run."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class RunEnvironment:
             return True  # we are not told, and the first pod will show
 
     def clean_up(self) -> None:
-        """Remove everything that carries our label. Raises RunFailed when something stays."""
+        """Delete everything with the run's label. Raises RunFailed if objects remain."""
         selector = f"{LABEL_RUN}={self._options.run}"
         space = f"/namespaces/{self.namespace}"
         if self._options.dialect is not None:
@@ -82,7 +82,7 @@ class RunEnvironment:
 
     @property
     def manual_cleanup(self) -> str:
-        """How to remove what is left."""
+        """The kubectl command that deletes remaining objects."""
         if self._owns_namespace:
             return f"remove it with: kubectl delete namespace {self.namespace}"
         kinds = "jobs,pods" if self._options.dialect is None else f"podgroups.{self._options.dialect.group},pods"

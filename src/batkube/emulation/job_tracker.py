@@ -1,4 +1,4 @@
-"""The story of an emulated run, told by what is seen of it. Knows no sockets and reads no clock."""
+"""Track the jobs of an emulated run by watch events. This module uses neither the network nor the clock."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from batkube.kernel.errors import RunFailed
 from batkube.kernel.instants import Instant
 from batkube.kernel.journal import Field, Journal
 
-#: The Events that say how far a pod has come, by the column of jobs.csv that tells when.
+#: The Events that mark the steps of a pod's start, by the column of jobs.csv with their time.
 STEPS = {"Scheduled": "scheduled", "Pulling": "pulling", "Pulled": "pulled", "Created": "created", "Started": "started"}
 _FAILED_PLACEMENT = "FailedScheduling"
 
 
 @dataclass(slots=True)
 class EmulatedPod:
-    """One pod. Times are None until they are seen."""
+    """One pod. Times are None until they are observed."""
 
     name: str
     planned: PlannedJob
@@ -52,7 +52,7 @@ class EmulatedPod:
 
     @property
     def failed_attempts(self) -> int:
-        """How often placing it failed, as far as Events tell."""
+        """The number of failed scheduling attempts in Events."""
         return sum(self.failed_placements.values())
 
 
@@ -62,7 +62,7 @@ class EmulatedJob:
 
     planned: PlannedJob
     submitted: Instant | None = None
-    #: Why the cluster did not take it.
+    #: Why the cluster rejected it.
     rejection: str = ""
     pods: dict[str, EmulatedPod] = field(default_factory=dict)
     has_ended: bool = False
@@ -107,12 +107,12 @@ class JobTracker:
 
     @property
     def rejected_jobs(self) -> list[EmulatedJob]:
-        """The jobs that the cluster did not take."""
+        """The jobs that the cluster rejected."""
         return [job for job in self.jobs if job.rejection]
 
     @property
     def all_rejected_failure(self) -> RunFailed | None:
-        """The failure of a run of which the cluster took no job at all."""
+        """The failure of a run whose jobs were all rejected."""
         if not self.jobs or len(self.rejected_jobs) < len(self.jobs):
             return None
         first = self.jobs[0]
@@ -132,14 +132,14 @@ class JobTracker:
         self._note(at, "submit", job=self.jobs[number].planned.job.key)
 
     def record_rejection(self, number: int, why: str, at: Instant) -> None:
-        """Note that the cluster does not take a job."""
+        """Record that the cluster rejected a job."""
         job = self.jobs[number]
         job.rejection = why
         self._note(at, "reject", job=job.planned.job.key, reason=why)
         self._mark_ended(job)
 
     def handle(self, sighting: PodUpdate | PodEvent) -> bool:
-        """Take in what was seen, and return whether anything has got on by it."""
+        """Handle a watch event, and return whether a job made progress."""
         if isinstance(sighting, PodUpdate):
             return self._handle_pod(sighting)
         pod = self._pods.get(sighting.pod)
@@ -183,7 +183,7 @@ class JobTracker:
         return self._update_pod(job, pod, seen)
 
     def _update_pod(self, job: EmulatedJob, pod: EmulatedPod, seen: PodUpdate) -> bool:
-        """Note how far a living pod has come."""
+        """Update the progress of a pod that exists."""
         at, key = seen.at, job.planned.job.key
         before = (pod.bound, pod.started, pod.finished, pod.first_seen == at)
         pod.phase = seen.phase

@@ -1,4 +1,4 @@
-"""The objects that a job becomes in a real cluster.
+"""Create the objects of a job for a real cluster.
 
 A pod does nothing but sleep as long as the job runs: a kubelet runs the command, KWOK and `batkube serve` read the
 annotation, and the result is the same. A job that would outlive its walltime sleeps until then.
@@ -44,7 +44,7 @@ class PlannedJob(NamedTuple):
     requests: Requests
     #: How long each pod runs, in the workload's time.
     run_time: Duration
-    #: How long it is told to sleep, in the cluster's time.
+    #: The argument of `sleep`, in the cluster's time.
     sleep: Duration
     exit_code: int
     #: Whether it ends because its walltime is over.
@@ -99,7 +99,7 @@ def local_queue(name: str, style: ManifestOptions) -> KubeObject:
 
 
 def priority_class(priority: int, style: ManifestOptions) -> KubeObject:
-    """Return the PriorityClass of a priority: Kubernetes lets nobody write a pod's priority itself."""
+    """Return the PriorityClass of a priority: the Priority admission plugin rejects an explicit priority of a pod."""
     name = _class_name(priority, style)
     return {
         "apiVersion": "scheduling.k8s.io/v1",

@@ -1,4 +1,4 @@
-"""What is written once an emulated run is over: the files of a simulated one, from what was seen of the real one."""
+"""Write the output files of an emulated run, which are those of a simulated one."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ STEP_COLUMNS = ("scheduled", "pulling", "pulled", "created")
 
 @dataclass(frozen=True, slots=True)
 class RunContext:
-    """What there is to tell of a run besides its jobs."""
+    """The metadata of a run."""
 
     emulation: Emulation
     nodes: ClusterNodes
@@ -55,7 +55,7 @@ class RunContext:
 
 
 class OutputWriter:
-    """Turns the story of a run into its files."""
+    """Writes the output files from the tracked jobs."""
 
     def __init__(self, story: JobTracker, around: RunContext, notes: FidelityNotes) -> None:
         self._tracker = story
@@ -136,7 +136,9 @@ class OutputWriter:
     def _start_of(self, pod: EmulatedPod) -> Instant | None:
         """Return when a pod began to run; one that was over before anybody saw it run began when it was bound."""
         if pod.started is None and pod.phase in ("Succeeded", "Failed") and pod.started_at and pod.bound is not None:
-            note = FidelityNote("start", "pods ended before they were seen running; they count as started when bound")
+            note = FidelityNote(
+                "start", "pods ended before they were observed running; they count as started when bound"
+            )
             self._notes.add(note, example=pod.name)
             return pod.bound
         return pod.started
@@ -172,7 +174,7 @@ class OutputWriter:
             )
 
     def _write_states(self, file: TextIO) -> MachineStatesWriter:
-        """Write how many nodes had work of ours, and when."""
+        """Write the number of busy nodes over time."""
         writer = MachineStatesWriter(file, len(self._machines))
         writer.record_states(0, START)
         counts: dict[str, int] = {}
@@ -217,7 +219,7 @@ class OutputWriter:
     def _note_rejections(self) -> None:
         refusals = self._tracker.rejected_jobs
         if refusals:
-            note = FidelityNote("submission", "jobs were not taken by the cluster, and count as rejected")
+            note = FidelityNote("submission", "jobs were rejected by the cluster")
             first = refusals[0]
             self._notes.add(note, example=f"job {first.planned.job.key}: {first.rejection}", count=len(refusals))
 

@@ -43,7 +43,7 @@ class _SubmissionResult(NamedTuple):
 
 
 class _ThreadFailure(NamedTuple):
-    """A thread cannot go on."""
+    """A thread has failed."""
 
     error: RunFailed
 
@@ -60,7 +60,7 @@ class RunClock:
         self._stopwatch: Stopwatch | None = None
 
     def start(self) -> None:
-        """Let time pass from now on."""
+        """Start the clock."""
         self._stopwatch = Stopwatch()
 
     @property
@@ -77,7 +77,7 @@ class RunClock:
 
 @dataclass(frozen=True, slots=True)
 class RunTarget:
-    """Where a run is played."""
+    """The cluster and the environment of a run."""
 
     cluster: ClusterConnection
     namespace: str
@@ -130,7 +130,7 @@ class Player:
             hands.shutdown(wait=True, cancel_futures=True)
 
     def _submit_due(self, hands: ThreadPoolExecutor) -> None:
-        """Let every job that is due be submitted."""
+        """Hand all jobs that are due to the submission threads."""
         while (
             self._submitted_count < len(self._tasks)
             and self._tasks[self._submitted_count].job.submit <= self._clock.now
@@ -164,7 +164,7 @@ class Player:
             self._tracker.record_rejection(news.number, news.rejection, news.at)
 
     def _has_work_due(self) -> bool:
-        """Say whether a job is still to come, or a pod is still to run as long as it should."""
+        """Return whether a submission, or the end of a running pod, is still expected."""
         if self._submitted_count < len(self._tasks):
             return True
         now = self._clock.now
@@ -175,7 +175,7 @@ class Player:
         )
 
     def _describe_stall(self) -> str:
-        """Return who waits for what."""
+        """Return the unfinished jobs with their reasons, for a message."""
         waiting = [job for job in self._tracker.jobs if not job.has_ended]
         first = waiting[0]
         reasons = [pod.reason for pod in first.final_pods() if pod.reason] or ["no reason is given"]
@@ -208,7 +208,7 @@ class Player:
             self._target.cluster.delete(f"{collection_of(group, self._target.namespace)}/{group['metadata']['name']}")
 
     def _start_watches(self) -> None:
-        """Begin to watch, and return once nothing can be missed any more."""
+        """Start the watches, and return once they cannot miss an event."""
         base = f"/api/v1/namespaces/{self._target.namespace}"
         selector = {"labelSelector": f"{LABEL_RUN}={self._target.options.run}"}
         sources: list[tuple[str, dict[str, str], _Decoder]] = [

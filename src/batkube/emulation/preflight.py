@@ -44,7 +44,7 @@ class ClusterNodes:
 def check_access(
     access: ClusterConnection, emulation: Emulation, priorities: Iterable[int]
 ) -> tuple[str, PodGroupApi | None]:
-    """See that the cluster answers and lets us do what a run needs. Raises InputError.
+    """Check that the cluster responds and that the user has all required permissions. Raises InputError.
 
     Return its version, and how its scheduler speaks of groups of pods, if the run has any.
     """
@@ -63,7 +63,7 @@ def check_access(
         ) from error
     except ApiStatusError as error:
         raise InputError(
-            emulation.kubeconfig, problem=str(error), remedy="use a kubeconfig whose user has rights"
+            emulation.kubeconfig, problem=str(error), remedy="use a kubeconfig whose user has the permission"
         ) from error
     return version, dialect
 
@@ -73,7 +73,7 @@ def _dialect(access: ClusterConnection, emulation: Emulation) -> PodGroupApi:
     wanted = [version for version in POD_GROUP_APIS if emulation.pod_group in (None, version)]
     if not wanted:
         place, remedy = f"--pod-group {emulation.pod_group}", f"one of {', '.join(POD_GROUP_APIS)}"
-        raise InputError(place, problem="is no kind of PodGroup that is known here", remedy=remedy)
+        raise InputError(place, problem="is not a supported version of PodGroups", remedy=remedy)
     served = [version for version in wanted if access.exists(f"/apis/{version}")]
     if len(served) == 1:
         return POD_GROUP_APIS[served[0]]
@@ -81,21 +81,21 @@ def _dialect(access: ClusterConnection, emulation: Emulation) -> PodGroupApi:
         problem, remedy = "the cluster has several kinds of PodGroups", f"choose one: --pod-group {served[0]}"
     else:
         problem = f"the cluster has no PodGroups (looked for: {', '.join(wanted)})"
-        remedy = "install a scheduler that knows gangs, with its definitions, or write --kind pod"
+        remedy = "install a gang scheduler with its CustomResourceDefinitions, or use --kind pod"
     raise InputError(f"--kind {emulation.kind}", problem=problem, remedy=remedy)
 
 
 def _check_namespace(access: ClusterConnection, emulation: Emulation) -> None:
     name = emulation.namespace
     if name is not None and not access.exists(f"/api/v1/namespaces/{name}"):
-        remedy = f"make it (kubectl create namespace {name}), or leave --namespace out"
-        raise InputError(f"--namespace {name}", problem="there is no such namespace in the cluster", remedy=remedy)
+        remedy = f"create it (kubectl create namespace {name}), or omit --namespace"
+        raise InputError(f"--namespace {name}", problem="does not exist in the cluster", remedy=remedy)
 
 
 def _required_permissions(
     emulation: Emulation, dialect: PodGroupApi | None, priorities: Iterable[int]
 ) -> list[tuple[str, str, str, str]]:
-    """Return what we must be allowed: verb, group, resource, namespace."""
+    """Return the required permissions: verb, group, resource, namespace."""
     space = emulation.namespace or ""
     made = [("batch", "jobs") if emulation.kind.uses_job_controller else ("", "pods")]
     if dialect is not None:
@@ -121,7 +121,7 @@ def _check_permission(access: ClusterConnection, emulation: Emulation, needed: t
     answer = access.create("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", review)
     if not answer["status"]["allowed"]:
         where = f" in namespace {namespace}" if namespace else " in the whole cluster"
-        remedy = "use a kubeconfig whose user may"
+        remedy = "use a kubeconfig whose user has the permission"
         if not namespace and resource not in ("nodes", "priorityclasses"):
             remedy += ", or name a namespace in which it may: --namespace N"
         raise InputError(emulation.kubeconfig, problem=f"its user may not {verb} {resource}{where}", remedy=remedy)
@@ -134,7 +134,7 @@ def read_nodes(access: ClusterConnection, emulation: Emulation, platform: Platfo
         raise InputError(
             emulation.kubeconfig,
             problem=f"the cluster at {access.url} has no node that takes pods",
-            remedy="make nodes ready and schedulable: kubectl get nodes",
+            remedy="make at least one node ready and schedulable; see: kubectl get nodes",
         )
     order = {name: number for number, name in enumerate(node_names_of(platform.machines) if platform else ())}
     if platform is not None:
@@ -172,7 +172,7 @@ def _check_names(order: dict[str, int], listed: Sequence[KubeObject], emulation:
         raise InputError(
             f"--platform {emulation.platform}",
             problem=f"has {len(order)} machines, which are not the {len(listed)} nodes of the cluster ({names})",
-            remedy="leave --platform out, or give the platform that describes this cluster",
+            remedy="omit --platform, or use the platform that describes this cluster",
         )
 
 
@@ -209,8 +209,8 @@ def _requests(job: Job, emulation: Emulation, nodes: ClusterNodes, source: str) 
     raise InputError(
         source,
         at=f"job {job.name!r}",
-        problem="asks for no cpu or memory, so that any number of such jobs would share a node",
-        remedy="say what a pod of it asks for, such as --requests cpu=4",
+        problem="requests no cpu or memory, so any number of such jobs would share a node",
+        remedy="set the requests of its pods, for example --requests cpu=4",
     )
 
 
@@ -225,8 +225,8 @@ def _too_large(job: Job, requests: Requests, nodes: ClusterNodes, source: str) -
     return InputError(
         source,
         at=f"job {job.name!r}",
-        problem=f"asks for {demand}, which no node of the cluster has (the largest offers {offered})",
-        remedy="scale what jobs ask for, such as --requests cpu=x0.5, or use a larger cluster",
+        problem=f"requests {demand}, which no node of the cluster has (the largest has {offered})",
+        remedy="scale the requests, for example --requests cpu=x0.5, or use a larger cluster",
     )
 
 
@@ -241,6 +241,6 @@ def _run_time(job: Job, slowest: Machine, source: str) -> RunTime:
     raise InputError(
         source,
         at=f"profile {job.profile.name!r} of job {job.name!r}",
-        problem=f"{problem}, so that it is not known how long a pod is to sleep",
-        remedy="use delays; or name a --platform that gives the machines' speeds, for profiles that compute",
+        problem=f"{problem}, so the sleep time of its pods is unknown",
+        remedy="use delay profiles; or, for computing profiles, add a --platform with the speeds of machines",
     )

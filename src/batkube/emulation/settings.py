@@ -1,4 +1,4 @@
-"""What is to be played, on which cluster, and how."""
+"""The settings of an emulated run."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _REMEDY = "write RESOURCE=QUANTITY, RESOURCE=xFACTOR, RESOURCE=OTHER-NAME or, to
 
 
 class JobKind(enum.StrEnum):
-    """What a job becomes in the cluster."""
+    """The kind of objects that a job becomes."""
 
     POD = "pod"  # bare pods, as in a simulation
     JOB = "job"  # a batch/v1 Job, whose controller makes the pods
@@ -60,7 +60,7 @@ def parse_request_mapping(text: str) -> RequestMapping:
     """Return what one `--requests` means: `cpu=500m`, `cpu=x0.9`, `gpu=nvidia.com/gpu` or `memory=`."""
     resource, equals, value = text.partition("=")
     if not equals or not _RESOURCE_NAME.fullmatch(resource):
-        raise InputError(f"--requests {text}", problem="says not which resource it is about", remedy=_REMEDY)
+        raise InputError(f"--requests {text}", problem="names no resource", remedy=_REMEDY)
     if value.startswith("x"):
         try:
             factor = Decimal(value[1:])
@@ -77,11 +77,11 @@ def parse_request_mapping(text: str) -> RequestMapping:
             raise InputError(f"--requests {text}", problem=str(error), remedy=_REMEDY) from error
     elif _RESOURCE_NAME.fullmatch(value):
         return RequestMapping(resource, name=value)
-    raise InputError(f"--requests {text}", problem=f"{value!r} is no quantity, factor or resource", remedy=_REMEDY)
+    raise InputError(f"--requests {text}", problem=f"{value!r} is not a quantity, factor or resource", remedy=_REMEDY)
 
 
 def apply_mappings(requests: Requests, mappings: Sequence[RequestMapping]) -> Requests:
-    """Return what a pod asks for once every mapping is applied, in their order."""
+    """Return a pod's requests after all mappings, applied in order."""
     amounts = dict(requests)
     for mapping in mappings:
         mapping.apply(amounts)
@@ -111,7 +111,7 @@ class Emulation:
     requests: tuple[str, ...] = ()
     #: For the jobs that name no scheduler.
     scheduler_name: str = "default-scheduler"
-    #: In real time: when nothing happens for so long, the run is given up.
+    #: Real time without any change after which the run is stopped.
     patience: Duration = field(default_factory=lambda: seconds(600))
 
     def describe(self) -> dict[str, object]:

@@ -1,1 +1,1 @@
-"""Schedulers of ours on any cluster: a mirror of its nodes and pods, who decides on it, and writes to the real one."""
+"""Run our schedulers on a live cluster: they decide on a mirror of its nodes and pods, and write to the cluster."""

@@ -1,4 +1,4 @@
-"""What an auditor writes down: a file of differences, and beside it the picture that is believed."""
+"""The output files of an auditor: one for differences, and one for the cache of the scheduler."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from batkube.kubeflux.scheduler_cache import NodeAccount, cache_file
 
 
 class AuditFiles:
-    """The files of one auditor, which are begun anew."""
+    """The files of one auditor. Existing ones are overwritten."""
 
     def __init__(self, path: Path) -> None:
         """Open the file of differences. Raises InputError."""
@@ -42,6 +42,6 @@ class AuditFiles:
             self._file.flush()
 
     def write_cache(self, accounts: Mapping[str, NodeAccount]) -> None:
-        """Write what is believed in the place of what was."""
+        """Replace the cache file."""
         with replace_on_success(self._picture) as partial:
             partial.write_bytes(msgspec.json.encode(accounts))

@@ -17,7 +17,7 @@ from batkube.kernel.instants import Instant
 
 
 class CollectionUpdate(msgspec.Struct, frozen=True):
-    """What was heard of a collection: everything that there is, or one object that changed."""
+    """An update of a collection: a full list, or one changed object."""
 
     kind: str
     objects: list[KubeObject]
@@ -26,7 +26,7 @@ class CollectionUpdate(msgspec.Struct, frozen=True):
 
 
 class ClusterMirror:
-    """Writes into a store what is heard."""
+    """Applies updates to a store."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

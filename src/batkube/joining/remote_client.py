@@ -1,4 +1,4 @@
-"""The API of a cluster somewhere else, as components see it (`cluster.client.Client`)."""
+"""A client of a remote cluster with the interface that components use (`cluster.client.Client`)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class RemoteClient:
         return self._send("POST", path, obj)
 
     def update(self, storage: str, obj: KubeObject, now: Instant, *, subresource: str = "") -> KubeObject:
-        """Put an object, or its status, in the place of what is there, if it is as it was seen."""
+        """Update an object or its status, unless it has changed since it was read (resourceVersion)."""
         key = key_of(obj)
         path = f"{_collection(storage, namespace_of(key))}/{name_of(key)}"
         return self._send("PUT", f"{path}/{subresource}" if subresource else path, obj)

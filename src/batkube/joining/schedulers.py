@@ -1,4 +1,4 @@
-"""The two schedulers that can join a cluster: KubeFlux, and any policy of ours."""
+"""The schedulers that can run on a live cluster: KubeFlux, and any policy."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def standalone_kubeflux(
 def standalone_policy(
     access: ClusterConnection, spec: str, arguments: Mapping[str, str], scheduler_name: str, *, seed: int = 0
 ) -> StandaloneScheduler:
-    """Return a policy on a cluster: every pod that asks for `scheduler_name` is a job of one pod."""
+    """Return a policy on a cluster: every pod with the schedulerName `scheduler_name` is a job of one pod."""
     policy = load_policy(spec, arguments)
 
     def maker(world: World, client: RemoteClient, events: EventRecorder) -> object:

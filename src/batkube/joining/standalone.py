@@ -29,7 +29,7 @@ from batkube.kernel.stopwatch import wall_clock_instant
 from batkube.kernel.streams import Streams
 from batkube.timing.loop import Loop
 
-#: How long news gathers before it is looked at.
+#: The time for which watch events are batched.
 _BATCH_WINDOW_S = 0.001
 _UPDATE_ORDER = {NODE: 0, POD: 1}
 _KINDS = {NODE: "Node", POD: "Pod"}
@@ -66,12 +66,12 @@ class StandaloneScheduler:
             self._process_batch(self._next_batch())
 
     def stop(self) -> None:
-        """Let `run` return once what it does is done; may be called from another thread."""
+        """Make `run` return after its current step; may be called from another thread."""
         self._stop_event.set()
         self._updates.put(CollectionUpdate(POD, []))
 
     def _next_batch(self) -> list[CollectionUpdate | RunFailed]:
-        """Return what is heard next, nothing if something is due before."""
+        """Return the next update, or None if an appointment is due before."""
         due = self.world.agenda.due
         wait_s = None if due is None else max(due - wall_clock_instant(), 0) / NANOSECONDS_PER_SECOND
         try:

@@ -1,1 +1,1 @@
-"""Recording: what happens on a live cluster, as a workload and a platform that replay it."""
+"""Record a live cluster as a workload and a platform that replay it."""

@@ -35,7 +35,7 @@ class NameAnonymiser:
 
     @property
     def is_enabled(self) -> bool:
-        """Whether nothing may be written that people chose."""
+        """Whether names are hashed."""
         return bool(self._key)
 
     def anonymise(self, kind: str, name: str) -> str:
@@ -46,7 +46,7 @@ class NameAnonymiser:
 
 
 def pod_description_of(pod: KubeObject, names: NameAnonymiser) -> PodDescription:
-    """Return what does not change about a pod."""
+    """Return the immutable properties of a pod."""
     metadata, spec = pod["metadata"], pod["spec"]
     owners: list[dict[str, Any]] = [owner for owner in metadata.get("ownerReferences") or () if owner.get("controller")]
     owner = owners[0] if owners else {}
@@ -75,7 +75,7 @@ def _is_requested(field: str, spec: Mapping[str, Any]) -> bool:
 
 
 def node_observation_of(node: KubeObject, names: NameAnonymiser, at: Instant) -> NodeObservation:
-    """Return what a replay needs of a node."""
+    """Return the properties of a node that a replay needs."""
     metadata, spec, status = node["metadata"], node.get("spec") or {}, node.get("status") or {}
     name = str(metadata["name"])
     place = Place(Path(f"node {name}")) / "status" / "allocatable"
@@ -92,7 +92,7 @@ def node_observation_of(node: KubeObject, names: NameAnonymiser, at: Instant) ->
 
 
 def job_observation_of(job: KubeObject, names: NameAnonymiser, at: Instant) -> JobObservation:
-    """Return what a replay needs of a Job."""
+    """Return the properties of a Job that a replay needs."""
     metadata, spec = job["metadata"], job["spec"]
     # Without completions a Job is a work queue of `parallelism` pods (Kubernetes documentation, "Jobs").
     parallelism = int(1 if spec.get("parallelism") is None else spec["parallelism"])

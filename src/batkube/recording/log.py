@@ -30,7 +30,7 @@ class RecordingSettings(msgspec.Struct, frozen=True, tag="settings"):
 
 
 class SessionStart(msgspec.Struct, frozen=True, tag="begun"):
-    """Somebody began to watch, or to watch again."""
+    """Recording started or resumed."""
 
     at: Instant
     #: The cluster's seconds per real second, which is more than 1 on a simulated one.
@@ -38,13 +38,13 @@ class SessionStart(msgspec.Struct, frozen=True, tag="begun"):
 
 
 class SessionEnd(msgspec.Struct, frozen=True, tag="ended"):
-    """Nobody watches any more."""
+    """Recording stopped."""
 
     at: Instant
 
 
 class PodDescription(msgspec.Struct, frozen=True, kw_only=True):
-    """What does not change about a pod."""
+    """The immutable properties of a pod."""
 
     name: str
     namespace: str

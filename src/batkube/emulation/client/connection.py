@@ -28,7 +28,7 @@ _WATCH_TIMEOUT_S, _WATCH_READ_TIMEOUT_S = 240, 300.0
 
 
 class ApiStatusError(RunFailed):
-    """The server answered, and the answer is no (Kubernetes: a Status that is a failure)."""
+    """The server rejected a request (Kubernetes: metav1.Status with status Failure)."""
 
     def __init__(self, code: int, reason: str, message: str) -> None:
         self.code = code
@@ -37,7 +37,7 @@ class ApiStatusError(RunFailed):
 
 
 class ClusterUnreachable(RunFailed):
-    """There was no answer."""
+    """The server did not respond."""
 
 
 class ClusterConnection:
@@ -52,7 +52,7 @@ class ClusterConnection:
         self.url: str = str(configuration.host).rstrip("/")
 
     def get(self, path: str, **query: str | int) -> KubeObject:
-        """Return what is at `path`."""
+        """Return the object or collection at `path`."""
         content: KubeObject = msgspec.json.decode(self._request("GET", path, query))
         return content
 
@@ -66,21 +66,21 @@ class ClusterConnection:
         return content
 
     def replace(self, path: str, body: Mapping[str, object]) -> KubeObject:
-        """Put an object in the place of what is at `path` and return it as stored."""
+        """Replace the object at `path` and return it as stored."""
         content: KubeObject = msgspec.json.decode(self._request("PUT", path, {}, msgspec.json.encode(body)))
         return content
 
     def delete(self, path: str, **query: str | int) -> None:
-        """Delete what is at `path`; it may be gone already."""
+        """Delete the object at `path`; ignore NotFound."""
         with contextlib.suppress(NotFoundError):
             self._request("DELETE", path, query)
 
     def is_ready(self) -> bool:
-        """Say whether the server says that it is ready."""
+        """Return whether the server is ready (/readyz)."""
         return bool(self._send("GET", "/readyz", {}, None, _READ_TIMEOUT_S).status == 200)
 
     def exists(self, path: str) -> bool:
-        """Say whether there is something at `path`."""
+        """Return whether `path` exists."""
         try:
             self.get(path)
         except NotFoundError:
@@ -146,7 +146,7 @@ def _connect(kubeconfig: Path, context: str | None) -> tuple[Any, Any]:
             remedy="pip install 'batkube[emulate]'",
         ) from error
     if not kubeconfig.is_file():
-        raise InputError(kubeconfig, problem="there is no such file", remedy="give the kubeconfig of a cluster")
+        raise InputError(kubeconfig, problem="no such file", remedy="use the kubeconfig of a cluster")
     configuration = client.Configuration()
     configuration.connection_pool_maxsize = CONNECTIONS
     try:
@@ -169,7 +169,7 @@ def _pool_errors() -> type[Exception]:
 
 
 def _cause(error: BaseException) -> str:
-    """Return what went wrong at the bottom of an error of the connection pool."""
+    """Return the root cause of a connection pool's error."""
     reason = getattr(error, "reason", None) or error
     return str(reason).rpartition("): ")[2]
 

@@ -1,4 +1,4 @@
-"""Waiting in real time, which only happens where a real cluster is at work."""
+"""Wait in real time, which only real clusters require."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ _INTERVAL_S = 0.1
 
 
 def pause(real_s: float) -> None:
-    """Let so many real seconds pass; Ctrl-C ends it at once."""
+    """Sleep for this many real seconds; Ctrl-C interrupts it."""
     threading.Event().wait(real_s)
 
 
 def wait_until(is_so: Callable[[], bool], within_s: float, interval_s: float = _INTERVAL_S) -> bool:
-    """Ask again and again until the answer is yes; return False when it was no for `within_s`."""
+    """Poll a condition until it is true; return False after `within_s`."""
     stopwatch = Stopwatch()
     while not is_so():
         if stopwatch.real_s > within_s:

@@ -1,4 +1,7 @@
-"""Following a collection of a cluster: list it, watch it from there, and list again when the watch is lost."""
+"""List and watch a collection of a cluster, and list again when the watch is lost.
+
+Kubernetes: staging/src/k8s.io/client-go/tools/cache/reflector.go.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +13,12 @@ from batkube.emulation.client.polling import pause
 from batkube.emulation.client.watch_events import WatchEvent, decode_watch_event, resource_version_of
 from batkube.kernel.errors import RunFailed
 
-#: After how long a request without an answer is repeated.
+#: The delay before a request without a response is retried.
 _RETRY_S = 1.0
 
 
 class Reflector:
-    """One collection; `follow` runs in a thread of its own, and so do the functions that are told."""
+    """One collection. `follow` runs in a thread of its own and calls its subscribers there."""
 
     def __init__(
         self,

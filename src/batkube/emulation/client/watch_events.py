@@ -1,4 +1,4 @@
-"""What comes out of the watches, reduced to what a run is told by.
+"""Events from the watches, reduced to the fields that a run needs.
 
 Times are those of *arrival*, on our own clock. The API's timestamps would not do: they are whole seconds, and every
 component writes its own clock's.
@@ -18,7 +18,7 @@ from batkube.kernel.instants import Instant
 
 @dataclass(frozen=True, slots=True)
 class PodUpdate:
-    """A pod as a watch showed it."""
+    """The state of a pod in a watch event."""
 
     at: Instant
     number: int
@@ -30,21 +30,21 @@ class PodUpdate:
     #: When its container began, as the kubelet tells: whole seconds, "" if it does not.
     started_at: str
     exit_code: int
-    #: Why it is not placed, has failed or hangs; "" if nothing is the matter.
+    #: Why it is pending, stuck or failed; "" if it is not.
     reason: str
-    #: Whether it has to make room for others.
+    #: Whether it is being preempted.
     is_disrupted: bool
-    #: Whether it is no longer there.
+    #: Whether it is deleted.
     is_gone: bool
 
     @property
     def has_finished(self) -> bool:
-        """Whether nothing more will come of it."""
+        """Whether it has ended."""
         return self.is_gone or self.phase in TERMINAL_PHASES
 
 
 class PodProgress(NamedTuple):
-    """How far the containers of a pod have come."""
+    """The progress of a pod's containers."""
 
     phase: str
     #: Whether one runs or has run.
@@ -57,7 +57,7 @@ class PodProgress(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PodEvent:
-    """An Event about a pod: what the scheduler or the kubelet says that it did."""
+    """An Event of the scheduler or the kubelet about a pod."""
 
     at: Instant
     pod: str
@@ -166,7 +166,7 @@ _decode_version = msgspec.json.Decoder(_Versioned).decode
 
 
 def decode_watch_event(line: bytes) -> WatchEvent:
-    """Return a line of a watch."""
+    """Decode one line of a watch."""
     return _decode_watch_event(line)
 
 

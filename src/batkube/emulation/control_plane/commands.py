@@ -1,4 +1,4 @@
-"""How the programs of a real control plane are started: their files, users and command lines.
+"""The files, users and command lines of the programs of a real control plane.
 
 Each program has a user of its own, as in any cluster, since the server shares out its attention by user (Kubernetes:
 "API Priority and Fairness"). Everything lies in one folder and listens on the loopback.
@@ -35,12 +35,12 @@ _SERVER_WITHOUT_LIMITS = (
 
 @dataclass(frozen=True, slots=True)
 class RateLimits:
-    """How fast the programs may talk: as they come, unless said otherwise."""
+    """The rate limits of the programs; by default their own."""
 
     #: Requests a second of the scheduler and of the controllers, and how many at once; None for their own defaults.
     client_qps: float | None = None
     client_burst: int | None = None
-    #: Whether the server sees to it that nobody asks too much of it.
+    #: Whether API Priority and Fairness is enabled.
     has_server_limits: bool = True
 
 
@@ -74,7 +74,7 @@ class PlaneCommands:
         return self._folder / "certificates" / "apiserver.crt"
 
     def etcd(self) -> list[str]:
-        """The database. It need not survive a power cut."""
+        """etcd, without fsync: its data need not survive a power failure."""
         return [
             str(self._binaries["etcd"]),
             f"--data-dir={self._folder / 'etcd'}",
@@ -170,7 +170,7 @@ def _write_key(path: Path) -> None:
 
 
 def free_ports(count: int) -> list[int]:
-    """Return ports of loopback that nobody listens on."""
+    """Return free ports of the loopback interface."""
     with contextlib.ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
         for each in sockets:

@@ -39,19 +39,19 @@ from batkube.timing.processes.parent_death import kill_with_parent
 
 SCHEDULER = "kube-scheduler@1.34.4"
 _OTHER_PROGRAMS = ("etcd", "kube-apiserver@1.34.4", "kube-controller-manager@1.34.4", "kwok")
-#: How long programs may take to start, on a busy machine.
+#: The time limit for programs to start, on a busy machine.
 _START_TIMEOUT_S = 600.0
-#: How long they may take to end by themselves.
+#: The time between SIGTERM and SIGKILL.
 _STOP_TIMEOUT_S = 5.0
 _LOG_LINES = 12
-#: Requests at once while nodes are made.
+#: Parallel requests while nodes are created.
 _REQUEST_THREADS = 8
 #: KWOK's own default; leases are renewed four times as often.
 _LEASE_S = 40
 
 
 class ControlPlane:
-    """A control plane that runs."""
+    """A running control plane."""
 
     def __init__(self, folder: Path, commands: PlaneCommands) -> None:
         self._folder = folder
@@ -106,7 +106,7 @@ class ControlPlane:
         return sizes
 
     def check_alive(self) -> None:
-        """See that every program is alive. Raises RunFailed."""
+        """Raise RunFailed if a program has exited."""
         for name, process in self._processes.items():
             code = process.poll()
             if code is not None:
@@ -115,7 +115,7 @@ class ControlPlane:
                 )
 
     def wait_for(self, what: str, is_so: Callable[[], bool], program_name: str) -> None:
-        """Wait until something is so, as long as the programs live. Raises RunFailed."""
+        """Wait for a condition. Raises RunFailed if a program exits, or after the time limit."""
 
         def is_so_now() -> bool:
             self.check_alive()
@@ -128,12 +128,12 @@ class ControlPlane:
             )
 
     def wait(self, seconds: float) -> None:
-        """Let the programs be for so long. Raises RunFailed if one of them has ended then."""
+        """Sleep while the programs run. Raises RunFailed if one of them has exited."""
         pause(seconds)
         self.check_alive()
 
     def stop(self) -> None:
-        """End every program, the last one first; nothing of it is to be kept."""
+        """Stop all programs, in reverse order of their start; their data is discarded."""
         for process in reversed(self._processes.values()):
             _terminate(process)
 
@@ -143,7 +143,7 @@ class ControlPlane:
 
 
 def _is_scheduler_ready(port: int) -> bool:
-    """Say whether a scheduler knows the cluster; old ones do not tell, and answer that they know no such question."""
+    """Return whether a scheduler has synced its caches (/readyz); old versions without this path count as ready."""
     trusting = ssl.create_default_context()
     trusting.check_hostname = False
     trusting.verify_mode = ssl.CERT_NONE
