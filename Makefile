@@ -12,7 +12,7 @@ PIP := -m pip --quiet --disable-pip-version-check
 # All but what builds real schedulers or needs a real control plane.
 LOWEST_TESTS := $(addprefix tests/,api calibration cli cluster controllers execution experiments kernel outputs platforms policies workloads)
 
-.PHONY: demo test test-all check format golden fuzz benchmark reality conformance lock test-lowest clean
+.PHONY: demo test test-all check format golden fuzz benchmark reality conformance docs dist lock test-lowest clean
 
 demo: $(VENV)/.run ## run the main job: a workload on 32 machines under three policies, with a comparison and a chart
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/demo/demo.sh
@@ -50,9 +50,19 @@ reality: $(VENV)/.dev ## a real control plane in real time, next to the simulati
 conformance: $(VENV)/.dev ## Kubernetes' own conformance suite against a served cluster, with a table (half an hour, and a quarter more to build it, once)
 	$(BIN)/python scripts/conformance --out conformance-out
 
+docs: $(VENV)/.dev ## build the documentation site into build/site; open build/site/index.html, no server is needed
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build
+
+DIST ?= dist
+dist: $(VENV)/.release ## build sdist and wheel into dist, check them, and run the wheel from a clean virtualenv
+	rm -rf $(DIST)
+	PIP_CONSTRAINT="$(CURDIR)/constraints.txt" $(BIN)/python -m build --outdir $(DIST)
+	$(BIN)/twine check --strict $(DIST)/*
+	sh scripts/try_wheel.sh $(BIN)/python $(DIST)/*.whl
+
 lock: ## take the newest versions of all dependencies into constraints.txt; review the difference
 	rm -rf $(VENV)-lock && $(PYTHON) -m venv $(VENV)-lock
-	$(VENV)-lock/bin/python $(PIP) install -e '.[dev]'
+	$(VENV)-lock/bin/python $(PIP) install -e '.[dev,release]'
 	{ head -1 constraints.txt; $(VENV)-lock/bin/python $(PIP) freeze --exclude-editable; } > constraints.new
 	mv constraints.new constraints.txt && rm -rf $(VENV)-lock
 
@@ -63,7 +73,7 @@ test-lowest: ## the tests that need no building, with the lowest versions that p
 	$(VENV)-lowest/bin/python -m pytest -q -o filterwarnings=default -k 'not real_scheduler' $(LOWEST_TESTS)
 
 clean:
-	rm -rf $(VENV) $(VENV)-lock $(VENV)-lowest demo-out reality-out conformance-out .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-lock $(VENV)-lowest build dist demo-out reality-out conformance-out .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 $(BIN)/python:
 	@test -n "$(PYTHON)" || { echo "batkube needs Python 3.11 or newer on the PATH, or: make PYTHON=/path/to/python3" >&2; exit 1; }
@@ -80,3 +90,8 @@ $(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
 	@echo "installing batkube and its test tools into $(VENV)"
 	@$(BIN)/python $(PIP) install -c constraints.txt -e '.[dev]'
 	@touch $@ $(VENV)/.run
+
+$(VENV)/.release: pyproject.toml constraints.txt | $(BIN)/python
+	@echo "installing the tools of a release into $(VENV)"
+	@$(BIN)/python $(PIP) install -c constraints.txt -e '.[release]'
+	@touch $@

@@ -4,7 +4,7 @@
 
 The folder is the unpacked Go module k8s.io/kubernetes; its plugin/pkg/auth/authorizer/rbac/bootstrappolicy/testdata
 lists the policy as YAML. What all entries share (labels, annotations, API groups) is left out here and put back by
-batkube.api.bootstrap_policy.
+batkube.api.access.bootstrap_roles.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import errno
 import http.client
 import json
 import os
@@ -24,13 +25,15 @@ from tests.commands import WORKLOAD, answer_here, command
 import batkube
 from batkube.api.verbs.kinds.object_encoding import ObjectEncoder
 from batkube.api.verbs.storage.watches import Watch, WatchHub
+from batkube.cluster.nodes.resource_usage import ResourceUsage
 from batkube.controllers.batch.jobs import JobController
 from batkube.controllers.framework.owner_index import OwnerIndex
 from batkube.execution.kubelet.kubelets import Kubelets
 from batkube.experiments.running.worker_pool import InlineExecutor
-from batkube.kernel.errors import as_bug
+from batkube.kernel.errors import Bug, InputError, as_bug
 from batkube.platforms.reader import read_platform
 from batkube.serving.service import Address, ServeOptions, serve
+from batkube.simulation.run_record import RunRecord
 
 JOB: dict[str, Any] = {
     "apiVersion": "batch/v1",
@@ -51,10 +54,11 @@ INJECTED = "RuntimeError: injected"
 class Fault(NamedTuple):
     """Where to fail, when, and what the story says of it."""
 
-    owner: type
+    owner: Any
     method: str
     concerns: Callable[..., bool]
     story: str
+    error: type[Exception] = RuntimeError
 
 
 def always(*_: object) -> bool:
@@ -63,19 +67,25 @@ def always(*_: object) -> bool:
 
 FAULTS = {
     "listener": Fault(
-        OwnerIndex, "_hear", lambda batch, _: batch.kind == "pods", "while listeners were notified: pods default/work-"
+        OwnerIndex,
+        "_on_objects_changed",
+        lambda batch, _: batch.kind == "pods",
+        "while listeners were notified: pods default/work-",
     ),
-    "controller": Fault(JobController, "reconcile", always, "while an appointment was kept: "),
-    "kubelet": Fault(Kubelets, "_start", always, "while an appointment was kept: "),
-    "appointment": Fault(Kubelets, "_end_containers", always, "(rank FINISH)"),
+    "controller": Fault(JobController, "reconcile", always, "while an appointment was executed: "),
+    "kubelet": Fault(Kubelets, "_start_pod", always, "while an appointment was executed: "),
+    "appointment": Fault(Kubelets, "_on_pod_ended", always, "(rank FINISH)"),
     "encoder": Fault(
         ObjectEncoder,
-        "object",
+        "encode_object",
         lambda value, _: value["metadata"].get("name") == "work",
         "while a request was answered: ",
     ),
     "watch": Fault(
-        WatchHub, "_changed", lambda batch, _: batch.kind == "pods", "while listeners were notified: pods default/work-"
+        WatchHub,
+        "_on_changes",
+        lambda batch, _: batch.kind == "pods",
+        "while listeners were notified: pods default/work-",
     ),
 }
 
@@ -95,7 +105,7 @@ def inject(fault: Fault, monkeypatch: pytest.MonkeyPatch) -> None:
 
     def failing(self: object, *arguments: object) -> object:
         if fault.concerns(*arguments):
-            raise RuntimeError("injected")
+            raise fault.error("injected")
         return method(self, *arguments)
 
     monkeypatch.setattr(fault.owner, fault.method, failing)
@@ -106,11 +116,11 @@ def scenario(folder: Path) -> dict[str, str]:
     return {"workload": str(folder / "work.yaml"), "platform": "2x4,16Gi"}
 
 
-def assert_kept(folder: Path, story: str) -> None:
+def assert_kept(folder: Path, story: str, error: str = INJECTED) -> None:
     """See that outputs so far are there, marked as those of a failed run."""
     manifest = json.loads((folder / "manifest.json").read_text())
     assert manifest["result"] == "failed"
-    assert manifest["failure"].startswith(f"a bug in Batkube: {INJECTED}\n")
+    assert manifest["failure"].startswith(f"a bug in Batkube: {error}\n")
     assert story in manifest["failure"]
     assert " of virtual time" in manifest["failure"]
     assert (folder / "bug.txt").read_text().startswith("Traceback")
@@ -136,6 +146,89 @@ def test_a_run_ends_with_the_story_and_keeps_its_outputs(
     assert "what was computed until then is in out" in message
     assert traceback.count("Traceback") == 1
     assert_kept(tmp_path / "out", story)
+
+
+#: What is not a bug where inputs are read and outputs are written.
+TWO_SIDED = [RecursionError, OSError]
+
+
+@pytest.mark.parametrize("error", TWO_SIDED)
+@pytest.mark.parametrize("layer", FAULTS)
+def test_errors_of_inputs_and_machines_are_bugs_where_neither_is_at_fault(
+    error: type[Exception], layer: str, kube_scheduler: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    inject(FAULTS[layer]._replace(error=error), monkeypatch)
+    monkeypatch.setattr("batkube.simulation.preparation.inputs.check_objects", lambda *_: None)
+
+    with pytest.raises(Bug) as caught:
+        batkube.run(**scenario(tmp_path), scheduler=kube_scheduler, out=tmp_path / "out")
+
+    assert f"a bug in Batkube: {error.__name__}: injected" in str(caught.value)
+    assert FAULTS[layer].story in str(caught.value)
+    assert_kept(tmp_path / "out", FAULTS[layer].story, f"{error.__name__}: injected")
+
+
+@pytest.mark.parametrize("time", ["exact", "paced"])
+def test_an_os_error_that_a_request_leads_to_is_not_taken_for_one_of_its_connection(
+    time: str, kube_scheduler: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "trace.json").write_text(json.dumps(WORKLOAD))
+    inject(Fault(Kubelets, "_admit_execution_pods", always, "", BlockingIOError), monkeypatch)
+
+    with pytest.raises(Bug, match="while a request was answered: POST /api/v1/namespaces/default/"):
+        batkube.run(
+            workload=tmp_path / "trace.json", platform="2x1", scheduler=kube_scheduler, time=time, out=tmp_path / "out"
+        )
+
+
+def test_a_full_disk_is_no_bug_wherever_it_is_noticed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Kubelets, "_start_pod", full)
+    monkeypatch.setattr("batkube.simulation.preparation.inputs.check_objects", lambda *_: None)
+
+    with pytest.raises(InputError, match="cannot be written: No space left on device"):
+        batkube.run(**scenario(tmp_path), out=tmp_path / "out")
+
+
+#: Where outputs can fail, and a file that is written before.
+WRITERS = {
+    "the invariant of the utilisation": (ResourceUsage, "utilisation", "jobs.csv"),
+    "the machines of the manifest": (RunRecord, "_machines", "fidelity.json"),
+}
+
+
+@pytest.mark.parametrize("writer", WRITERS)
+def test_outputs_that_were_written_before_a_bug_in_the_others_are_kept(
+    writer: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    owner, method, kept = WRITERS[writer]
+    inject(Fault(owner, method, always, ""), monkeypatch)
+
+    with pytest.raises(Bug, match="what was computed until then is in"):
+        batkube.run(**scenario(tmp_path), out=tmp_path / "out")
+
+    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
+    assert manifest["result"] == "failed"
+    assert manifest["failure"] == f"a bug in Batkube: {INJECTED}\n  while outputs were written"
+    assert {kept, "bug.txt", "journal.jsonl", "pods.csv"} <= manifest["files"].keys()
+    assert "in failing" in (tmp_path / "out" / "bug.txt").read_text()
+    assert batkube.Results(tmp_path / "out").jobs["job_id"].tolist() == ["work"]
+
+
+def test_a_bug_of_the_run_is_reported_although_its_outputs_cannot_be_written(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    inject(FAULTS["kubelet"], monkeypatch)
+    inject(Fault(ResourceUsage, "utilisation", always, "", ZeroDivisionError), monkeypatch)
+    monkeypatch.setattr("batkube.simulation.preparation.inputs.check_objects", lambda *_: None)
+
+    with pytest.raises(Bug, match=INJECTED):
+        batkube.run(**scenario(tmp_path), out=tmp_path / "out")
+
+    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
+    assert manifest["failure"].startswith(f"a bug in Batkube: {INJECTED}\n")
 
 
 def test_an_experiment_reports_the_failed_run_and_does_the_others(story: str, tmp_path: Path) -> None:
@@ -229,7 +322,7 @@ def test_the_command_serve_exits_with_1_and_one_message(tmp_path: Path) -> None:
     program = (
         "import batkube.execution.kubelet.kubelets as it\n"
         "def fail(*_): raise RuntimeError('injected')\n"
-        "it.Kubelets.take_up = it.Kubelets._hear = fail"
+        "it.Kubelets.admit_pod = it.Kubelets._on_pods_changed = fail"
     )
     line = command("serve", "--platform", "1x1", "--out", "out", "--quiet", program=program)
     with subprocess.Popen(line, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:

@@ -90,10 +90,14 @@ def test_a_job_that_is_tried_again_is_the_one_shown(tmp_path: Path) -> None:
 
 
 def columns_of(file: str) -> list[str]:
-    """Return the columns that the page of outputs tells of a file; `…` stands for what the one before has, too."""
-    page = (DOCS / "reference" / "outputs.md").read_text(encoding="utf-8")
-    section = page.partition(f"\n## {file}\n")[2].partition("\n## ")[0]
-    cells = re.findall(r"^\| (`[^|]+) \|", section, re.MULTILINE)
+    """Return the columns that the pages of outputs list for a file; `…` stands for the rest of a column's name.
+
+    They are the first cells of the tables that are headed `column`.
+    """
+    pages = "\n".join(page.read_text(encoding="utf-8") for page in sorted((DOCS / "reference").glob("outputs*.md")))
+    section = pages.partition(f"\n## {file}\n")[2].partition("\n## ")[0]
+    tables = re.findall(r"^\| column \|.*\n((?:\|.*\n)+)", section, re.MULTILINE)
+    cells = [cell for table in tables for cell in re.findall(r"^\| (`[^|]+) \|", table, re.MULTILINE)]
     return [name for cell in cells for name in re.findall(r"`([^`]+)`", cell)]
 
 

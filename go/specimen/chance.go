@@ -10,7 +10,7 @@ import (
 	"sync"
 )
 
-// chance prints what it drew from every source of chance that Go has.
+// chance prints random values from every source of randomness in Go.
 func chance() {
 	fmt.Println("procs", runtime.GOMAXPROCS(0))
 	numbers := map[int]int{}
@@ -50,7 +50,7 @@ func chance() {
 	fmt.Println("goroutines", goroutines())
 }
 
-// goroutines lets many of them meet at a lock and yield, and returns who came when.
+// goroutines lets many goroutines contend for a lock and yield, and returns the order in which they got it.
 func goroutines() []int {
 	var wait sync.WaitGroup
 	var lock sync.Mutex

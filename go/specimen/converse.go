@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// converse makes requests from many goroutines at once, with timers between: what has to stay exact with many threads.
+// converse makes requests from many goroutines at once, with timers in between: times must stay exact with many threads.
 func converse() {
 	start := time.Now()
 	var wait sync.WaitGroup

@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// crowd lets two thousand goroutines sleep, each to an instant of its own, and tells how many woke at another one or
-// out of turn.
+// crowd lets two thousand goroutines sleep until different instants, and prints how many woke late or out of order.
 func crowd() {
 	const people, prime = 2000, 2003
 	start := time.Now()
@@ -39,7 +38,7 @@ func crowd() {
 	fmt.Println("late", late, "out of turn", disorder, "after", time.Since(start))
 }
 
-// nap sleeps as long as each argument says, all at once, and names them as they wake.
+// nap sleeps for the duration of each argument, all at once, and prints the arguments in the order of waking.
 func nap() {
 	start := time.Now()
 	woken := make(chan string)

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// flood leaves a gigabyte of garbage without ever being idle, and tells at which of its turns some was collected.
+// flood creates a gigabyte of garbage without ever being idle, and prints in which iterations some was collected.
 func flood() {
 	var stats runtime.MemStats
 	var collections uint32

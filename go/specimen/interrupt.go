@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// interrupt waits for a signal, which comes from outside of virtual time.
+// interrupt waits for a signal, which is sent in real time.
 func interrupt() {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt)

@@ -8,7 +8,7 @@ import (
 
 var kept []byte
 
-// litter makes garbage all the time, and tells at the end how often it was collected.
+// litter creates garbage all the time, and prints at the end how often it was collected.
 func litter() {
 	for range 10 {
 		for range 100 {

@@ -1,4 +1,4 @@
-// Specimen is what the virtual clock is tried on: programs that wait, draw lots, talk and make garbage.
+// Specimen contains the test programs of the virtual clock: they wait, draw random numbers, communicate and create garbage.
 //
 //	specimen NAME [ARGUMENT]…
 package main

@@ -8,7 +8,7 @@ import (
 	"strconv"
 )
 
-// thing is what keys point to; its size is that of the ballast, so that it lies elsewhere when there is more of that.
+// thing is the target of keys; it has the size of the ballast, so that more ballast moves it to another address.
 type thing struct {
 	number int
 	_      [40]byte
@@ -21,7 +21,7 @@ type place struct {
 
 var ballast []*thing
 
-// order goes through maps whose keys hold addresses, having put as many things before them as it is told to.
+// order iterates over maps whose keys contain addresses, after allocating as much ballast as its argument says.
 func order() {
 	count, _ := strconv.Atoi(os.Args[2])
 	for range count {
@@ -44,7 +44,7 @@ func order() {
 	fmt.Println("wrong", wrong(things))
 }
 
-// pointed returns a map of things some of which went and came back.
+// pointed returns a map of things, some of which were deleted and inserted again.
 func pointed(things []*thing) map[*thing]int {
 	numbers := map[*thing]int{}
 	for i, one := range things {
@@ -67,7 +67,7 @@ func show[K comparable](name string, numbers map[K]int) {
 	fmt.Println(name, inTurn)
 }
 
-// wrong counts the answers of growing, shrinking, cleared and copied maps that differ from those of a list.
+// wrong counts the look-ups in growing, shrinking, cleared and copied maps that differ from those in a list.
 func wrong(things []*thing) int {
 	many := append([]*thing{}, things...)
 	for i := range 4000 {

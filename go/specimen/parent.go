@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// parent starts a program that was built like itself, and that must not take its parent's page for its own.
+// parent starts another program with the overlay, which must not use the page of its parent.
 func parent() {
 	if len(os.Args) > 2 {
 		fmt.Println("child in this century:", time.Now().Year() > 2020)

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 )
 
-// pump sends bytes to itself in every way that counts, and in some that do not, and tells how many those were that do.
+// pump sends bytes to itself in every way that is counted and in some that are not, and prints how many are counted.
 func pump() {
 	total := 0
 	for _, network := range []string{"tcp", "unix"} {
@@ -56,7 +56,7 @@ func connected(network string) (net.Conn, net.Conn) {
 	return client, <-accepted
 }
 
-// packets sends one that nobody has to have read: datagrams may be lost.
+// packets sends a datagram, which need not be read: datagrams may be lost.
 func packets() {
 	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
 	if err != nil {

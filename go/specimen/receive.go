@@ -6,7 +6,7 @@ import (
 	"os"
 )
 
-// receive connects to the address it is given and prints how many bytes each read returned, until the other side closes.
+// receive connects to the given address and prints how many bytes each read returned, until the other side closes.
 func receive() {
 	conn, err := net.Dial("tcp", os.Args[2])
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// send connects to the address it is given and writes a byte every ten seconds, with other timers in between.
+// send connects to the given address and writes a byte every ten seconds, with other timers in between.
 func send() {
 	conn, err := net.Dial("tcp", os.Args[2])
 	if err != nil {

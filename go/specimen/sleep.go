@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// sleep sleeps longer than anybody would wait, and says what time it is between.
+// sleep sleeps for a very long time, and prints the time in between.
 func sleep() {
 	start := time.Now()
 	for range 5 {

@@ -14,8 +14,9 @@ import (
 	"unsafe"
 )
 
-// These tests are the coordinator, in Go: a second reading of the page's layout beside batkube/timing/pages/clock_page.py. Run them
-// with the overlay (go test -overlay overlay.json ./...): the programs they start are this same test binary.
+// These tests implement the coordinator in Go: a second implementation of the page's layout, independent of
+// batkube/timing/pages/clock_page.py. Run them with the overlay (go test -overlay overlay.json ./...): the programs that
+// they start are this test binary itself.
 
 const (
 	start = 946684800 * int64(time.Second)
@@ -80,7 +81,7 @@ func eventfd(t *testing.T) *os.File {
 	return os.NewFile(number, "eventfd")
 }
 
-// settled waits until the program is idle, and reports false if it ended.
+// settled waits until the program is idle, and returns false if it ended.
 func (d *driven) settled() bool {
 	d.t.Helper()
 	d.asked++
@@ -173,7 +174,7 @@ func TestACollectionIsDoneWhenAskedFor(t *testing.T) {
 	}
 }
 
-// finished grants all the time there is until the program ends, and returns what it said.
+// finished grants unlimited time until the program ends, and returns its output.
 func (d *driven) finished() string {
 	d.t.Helper()
 	for d.settled() {
@@ -235,7 +236,7 @@ func TestACollectionMovesNoClockAndLosesNoTimer(t *testing.T) {
 		d.settled()
 		d.slots[slotFlags].Store(deterministic | 2)
 		d.settled()
-		// The scavenger, which gives memory back, has set no timer of its own.
+		// The scavenger, which releases memory, must not have set a timer.
 		if d.get(slotFlags) != deterministic || d.get(slotNow) != now || d.get(slotNext) != next {
 			t.Fatal(turn, d.get(slotFlags), d.get(slotNow)-start, d.get(slotNext)-start)
 		}

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// tick mixes what waits: tickers, timers, deadlines, timeouts of connections.
+// tick combines tickers, timers, deadlines and connection timeouts.
 func tick() {
 	start := time.Now()
 	say := func(what string) { fmt.Println(time.Since(start), what) }

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// timers does what can be done to a timer besides waiting for it, and says when each of them fired.
+// timers stops, resets and outruns timers, and prints when each of them fired.
 func timers() {
 	start := time.Now()
 	say := func(what string) { fmt.Println(time.Since(start), what) }
@@ -46,7 +46,7 @@ func answerOrTimeout(answer <-chan string, timeout time.Duration) string {
 	}
 }
 
-// deadlines nests contexts: the earlier deadline counts, whoever has it.
+// deadlines nests contexts: the earlier deadline counts, that of the parent or of the child.
 func deadlines(say func(string)) {
 	outer, stop := context.WithTimeout(context.Background(), 10*time.Second)
 	defer stop()

@@ -1,4 +1,4 @@
-/* Does, on the run's clock, whatever waits in C: each line that it prints says when and how. For the tests. */
+/* Test program: uses every waiting function of C on the run's clock, and prints when and how each one returned. */
 
 #define _GNU_SOURCE
 #include <errno.h>

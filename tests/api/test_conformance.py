@@ -22,7 +22,7 @@ WORKERS = 8
 
 
 def own_server(api: Sequence[str]) -> OpenClient:
-    """A client of a server that nobody else uses: cases of cluster-wide objects would disturb one another."""
+    """Return a client with a server of its own, since cases with cluster-wide objects would interfere."""
 
     @contextlib.contextmanager
     def opened() -> Iterator[Client]:
@@ -33,7 +33,7 @@ def own_server(api: Sequence[str]) -> OpenClient:
 
 
 def unexpected(verdict: Verdict, accepted: Mapping[str, Mapping[str, str]]) -> list[str]:
-    """Return the differences of a case that are not among those accepted."""
+    """Return the differences of a case that are not accepted ones."""
     places = accepted.get(verdict.name, {})
     return [
         f"{verdict.name} {difference.path}: recorded {difference.recorded!r:.300}, got {difference.got!r:.300}"

@@ -1,4 +1,4 @@
-"""Whatever comes, there is an answer, no crash behind it, and nothing left afterwards."""
+"""Every input is answered, without a crash and without leaks."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ SHARE_MADE_WORSE = 0.4
 
 @pytest.fixture
 def crashes(caplog: pytest.LogCaptureFixture) -> Iterator[list[logging.LogRecord]]:
-    """What the server logged: it logs nothing but its own failures."""
+    """Yield the log records of the server, which logs nothing but its own failures."""
     with caplog.at_level(logging.ERROR):
         yield caplog.records
 
 
 def send(direct: Direct, request: dict[str, Json], body: bytes) -> dict[str, Json]:
-    """Return the answer to a request that need not make sense; a watch is taken and given up."""
+    """Return the response to a request, which may be invalid; a watch is opened and closed."""
     headers = {**ADMIN, **{name.lower(): str(value) for name, value in (request.get("headers") or {}).items()}}
     if body and "content-type" not in headers:
         headers["content-type"] = "application/json"
@@ -58,7 +58,7 @@ def send(direct: Direct, request: dict[str, Json], body: bytes) -> dict[str, Jso
 
 
 def flat(steps: list[Json]) -> Iterator[dict[str, Json]]:
-    """Yield the requests of `steps`, those during watches too."""
+    """Yield the requests of `steps`, including those during watches."""
     for step in steps:
         if "request" in step:
             yield step["request"]
@@ -70,7 +70,7 @@ def flat(steps: list[Json]) -> Iterator[dict[str, Json]]:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_requests_of_real_cases_made_worse_are_all_answered(seed: int, crashes: list[logging.LogRecord]) -> None:
+def test_mutated_requests_of_recorded_cases_are_all_answered(seed: int, crashes: list[logging.LogRecord]) -> None:
     chance = random.Random(seed)
     direct = Direct()
     for path in case_files(CASES):
@@ -91,7 +91,7 @@ def test_requests_of_real_cases_made_worse_are_all_answered(seed: int, crashes: 
     assert direct.api.watches.count() == 0
 
 
-def test_what_is_stored_can_be_listed_whatever_was_sent(crashes: list[logging.LogRecord]) -> None:
+def test_stored_objects_can_be_listed_after_random_requests(crashes: list[logging.LogRecord]) -> None:
     chance = random.Random(7)
     direct = Direct()
     posts = [
@@ -111,7 +111,7 @@ def test_what_is_stored_can_be_listed_whatever_was_sent(crashes: list[logging.Lo
     assert not crashes, crashes[-1].exc_text
 
 
-def test_refused_requests_leave_no_memory_behind() -> None:
+def test_rejected_requests_do_not_leak_memory() -> None:
     direct = Direct()
 
     def refuse(count: int, start: int) -> None:
@@ -139,7 +139,7 @@ def test_refused_requests_leave_no_memory_behind() -> None:
 
 
 def exchange(server: Serving, data: bytes, *, half_close: bool = True, silence_s: float = 0.3) -> bytes:
-    """Return what the server says to raw bytes, until it falls silent or hangs up."""
+    """Return the server's response to raw bytes, until it is silent or closes the connection."""
     host, _, port = server.url.removeprefix("http://").partition(":")
     with socket.create_connection((host, int(port)), timeout=5) as sock:
         sock.sendall(data)
@@ -158,7 +158,7 @@ def exchange(server: Serving, data: bytes, *, half_close: bool = True, silence_s
 
 
 def is_alive(server: Serving) -> bool:
-    """Return whether an honest request gets its answer."""
+    """Return whether the server answers a valid request."""
     with contextlib.closing(Client(server.url)) as client:
         return bool(client.request({"method": "GET", "path": "/version"})["status"] == 200)
 
@@ -198,7 +198,7 @@ def test_random_bytes_at_the_socket_neither_hang_nor_kill(server: Serving, crash
     ],
     ids=lambda data: repr(data[:24]),
 )
-def test_odd_requests_are_answered_or_refused(
+def test_unusual_requests_are_answered_or_rejected(
     server: Serving, crashes: list[logging.LogRecord], request_bytes: bytes
 ) -> None:
     said = exchange(server, request_bytes)
@@ -208,7 +208,7 @@ def test_odd_requests_are_answered_or_refused(
     assert not crashes
 
 
-def test_clients_that_vanish_leave_no_watch_and_no_connection(server: Serving) -> None:
+def test_disconnected_clients_leave_no_watch_and_no_connection(server: Serving) -> None:
     def open_files() -> int:
         return len(os.listdir("/proc/self/fd"))
 
@@ -225,7 +225,7 @@ def test_clients_that_vanish_leave_no_watch_and_no_connection(server: Serving) -
     assert open_files() <= before
 
 
-def test_a_reader_that_never_reads_is_held_back(server: Serving) -> None:
+def test_a_client_that_never_reads_is_throttled(server: Serving) -> None:
     host, _, port = server.url.removeprefix("http://").partition(":")
     path = "/api/v1/namespaces/default/configmaps"
     body: dict[str, Any] = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}

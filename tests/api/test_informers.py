@@ -1,4 +1,4 @@
-"""client-go's informers stay equal to the store, through writes, lost connections and compactions."""
+"""client-go's informers stay in sync with the store, despite lost connections and compactions."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def informers_program() -> Path:
 
 @contextlib.contextmanager
 def running_informers(program: Path, server: Serving, content_type: str, watch_list: str) -> Iterator[Tell]:
-    """Run the program; give the function that asks what it believes."""
+    """Run the program; yield a function that returns its informers' content."""
     command = [str(program), "-server", server.url, "-token", "admin-token", "-content-type", content_type]
     environment = {**os.environ, "KUBE_FEATURE_WatchListClient": watch_list}
     with subprocess.Popen(
@@ -76,7 +76,7 @@ def running_informers(program: Path, server: Serving, content_type: str, watch_l
 
 
 class Writer:
-    """Writes at random, within the server's own thread: fast enough to outrun its readers."""
+    """Writes random changes within the server's thread, fast enough to outrun its clients."""
 
     def __init__(self, server: Serving, seed: int) -> None:
         self._server = server
@@ -116,7 +116,7 @@ class Writer:
 
 
 def cut_off(server: Serving, writer: Writer) -> None:
-    """Drop every connection and forget what happened since: whoever comes back has to list again."""
+    """Close every connection and compact the history, so that clients have to list again."""
     server.disconnect()
     writer.write(WRITES_AT_ONCE)
     server.store.compact()
@@ -131,7 +131,7 @@ def await_watches(server: Serving) -> None:
 
 
 def listed(client: Client) -> dict[str, dict[str, str]]:
-    """Return the version of every object that each informer should know, by its key."""
+    """Return the expected content of each informer: the version of every object by key."""
     found = {}
     for name, (path, query) in FOLLOWED.items():
         items = client.request({"method": "GET", "path": path, "query": query})["body"]["items"]
@@ -147,7 +147,7 @@ def listed(client: Client) -> dict[str, dict[str, str]]:
     [("application/json", "false"), ("application/vnd.kubernetes.protobuf", "true")],
     ids=["json, list and watch", "protobuf, watch with initial events"],
 )
-def test_informers_end_up_with_what_the_store_holds(
+def test_informers_converge_to_the_content_of_the_store(
     server: Serving, informers_program: Path, content_type: str, watch_list: str
 ) -> None:
     writer = server.inside(lambda: Writer(server, seed=5))

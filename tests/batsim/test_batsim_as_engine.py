@@ -387,7 +387,7 @@ def test_a_batsim_that_ends_is_told_with_its_last_lines(tmp_path: Path, monkeypa
 
 
 def test_nobody_at_the_endpoint_is_told_after_a_while(tmp_path: Path) -> None:
-    with pytest.raises(RunFailed, match="no Batsim has said anything"):
+    with pytest.raises(RunFailed, match="no message from Batsim"):
         batkube.run(
             workload=workload_file(tmp_path, EIGHT_JOBS),
             platform="4x1",

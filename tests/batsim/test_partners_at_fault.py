@@ -168,7 +168,7 @@ ENGINE_FAULTS = {
         "say('JOB_SUBMITTED', job_id='w0!0'); time.sleep(0.5); os._exit(3)",
         "the Batsim that came to ENDPOINT has gone before its simulation was over",
     ),
-    "hangs": (HANGS, "no Batsim has said anything at ENDPOINT for 1 s"),
+    "hangs": (HANGS, "no message from Batsim at ENDPOINT for 1 s"),
     "no JSON": ("socket.send(b'{'); socket.recv()", "not of its protocol: Invalid JSON message: could not be parsed"),
     "parts": ("socket.send_multipart([b'[', b']']); socket.recv()", "not of its protocol: .*not a JSON object"),
     "no end": (

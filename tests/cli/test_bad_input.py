@@ -257,7 +257,7 @@ def test_a_wrong_latencies_file_is_refused(tmp_path: Path, content: str, words: 
 def test_a_report_of_a_folder_that_is_neither_run_nor_experiment_names_both(tmp_path: Path) -> None:
     result = batkube("report", tmp_path, cwd=tmp_path)
 
-    assert_refused(result, tmp_path, "neither a run's output folder nor an experiment's", "`batkube experiment`")
+    assert_refused(result, tmp_path, "is not the output folder of a run or an experiment", "`batkube experiment`")
 
 
 @pytest.mark.parametrize("command", [["run", "--workload", "w.json", "--platform", "2x1"], ["experiment", "e.yaml"]])
@@ -277,4 +277,4 @@ def test_an_output_folder_where_nothing_may_be_made_is_refused_before_the_run(tm
     with mock.patch("os.access", return_value=False):
         result = batkube(*run(tmp_path, workload="none.json"), cwd=tmp_path)
 
-    assert_refused(result, tmp_path, f"in {tmp_path} nothing may be made")
+    assert_refused(result, tmp_path, f"no permission to create files in {tmp_path}")

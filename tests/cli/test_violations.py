@@ -103,7 +103,7 @@ def test_failed_jobs_stand_beside_the_means_of_a_run(folder: Path) -> None:
 
     means = [line for line in result.stdout.splitlines() if "mean wait" in line or "mean slowdown" in line]
     assert len(means) == 2
-    assert all("(5 of 6 jobs came to nothing)" in line for line in means)
+    assert all("(5 of 6 jobs had no result)" in line for line in means)
     assert "came to nothing" not in lawful.stdout
 
 

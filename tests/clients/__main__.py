@@ -1,4 +1,4 @@
-"""Records transcripts from a real kube-apiserver: `python -m clients [NAME]...` (with `test_only` on the Python path).
+"""Records transcripts from a real kube-apiserver: `python -m clients [NAME]...` (with `tests` on the Python path).
 
 etcd, kube-apiserver and kubectl are built first if need be, which takes minutes once. To record a new session, write a
 file of comments and commands only into `transcripts`, run this, and review what was printed.

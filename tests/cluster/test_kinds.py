@@ -55,7 +55,7 @@ def test_a_definition_may_contain_itself(builtin: KindTable) -> None:
     assert schema.fields["additionalProperties"].schema.items is schema
 
 
-def test_fields_know_how_go_and_protobuf_write_them(builtin: KindTable) -> None:
+def test_fields_have_the_attributes_of_their_go_and_protobuf_encoding(builtin: KindTable) -> None:
     volume = builtin.definition("io.k8s.api.core.v1.Volume").fields
     assert volume["name"].number == 1
     assert not volume["name"].omit_empty
@@ -71,7 +71,7 @@ def test_fields_know_how_go_and_protobuf_write_them(builtin: KindTable) -> None:
     assert created.omit_zero
 
 
-def test_lists_and_maps_know_how_they_merge(builtin: KindTable) -> None:
+def test_lists_and_maps_have_their_merge_strategy(builtin: KindTable) -> None:
     containers = builtin.definition("io.k8s.api.core.v1.PodSpec").fields["containers"]
     assert (containers.schema.list_type, containers.schema.list_keys) == ("map", ("name",))
     assert (containers.patch_strategy, containers.patch_merge_key) == (("merge",), "name")
@@ -94,7 +94,7 @@ def test_stable_versions_come_before_betas_and_newer_before_older() -> None:
         assert sorted(shuffled, key=version_rank) == documented
 
 
-def test_custom_kinds_come_and_go_behind_the_built_in_ones() -> None:
+def test_custom_kinds_are_listed_after_built_in_ones_and_can_be_removed() -> None:
     table = KindTable.builtin(metrics=True)
     before = [group.name for group in table.groups()]
     widgets = [custom("example.com", version) for version in ("v1alpha1", "v2", "v1")]
@@ -105,7 +105,8 @@ def test_custom_kinds_come_and_go_behind_the_built_in_ones() -> None:
     assert [group.name for group in groups] == [*before[:-1], "a.example.com", "example.com", "metrics.k8s.io"]
     assert groups[-2].versions == ("v2", "v1", "v1alpha1")
     assert groups[-2].preferred == "v2"
-    assert [each.version for each in table.resources() if each.group == "example.com"] == ["v2", "v1", "v1alpha1"]
+    served = [resource.version for resource in table.resources() if resource.group == "example.com"]
+    assert served == ["v2", "v1", "v1alpha1"]
 
     revision = table.revision
     for resource in widgets:
@@ -116,7 +117,7 @@ def test_custom_kinds_come_and_go_behind_the_built_in_ones() -> None:
         table.remove(widgets[0])
 
 
-def test_metrics_are_served_only_when_asked_for_and_never_stored(builtin: KindTable) -> None:
+def test_metrics_are_served_only_on_request_and_never_stored(builtin: KindTable) -> None:
     pods = KindTable.builtin(metrics=True).resource("metrics.k8s.io", "v1beta1", "pods")
 
     assert pods is not None

@@ -1,4 +1,4 @@
-"""Label selectors against a naive model, and the words of the real server for texts that are none."""
+"""Label selectors, compared with a naive model, and kube-apiserver's messages for invalid texts."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def requirements(draw: st.DrawFn) -> Requirement:
 
 
 def naive(requirement: Requirement, labels: dict[str, str]) -> bool:
-    """The documented meaning of each operator, written as plainly as possible."""
+    """Implement the documented meaning of each operator as simply as possible."""
     present = requirement.key in labels
     value = labels.get(requirement.key, "")
     match requirement.operator:
@@ -66,9 +66,7 @@ def test_an_object_is_selected_when_every_requirement_holds(chosen: list[Require
 
 
 @given(st.lists(requirements(), max_size=4), LABELS)
-def test_what_a_selector_prints_means_the_same_when_read_again(
-    chosen: list[Requirement], labels: dict[str, str]
-) -> None:
+def test_a_printed_selector_parses_to_the_same_selector(chosen: list[Requirement], labels: dict[str, str]) -> None:
     selector = LabelSelector(chosen)
 
     again = parse_labels(str(selector))
@@ -78,7 +76,7 @@ def test_what_a_selector_prints_means_the_same_when_read_again(
 
 
 @given(st.dictionaries(KEYS, VALUES, max_size=3), LABELS)
-def test_plain_labels_match_what_has_them_all(wanted: dict[str, str], labels: dict[str, str]) -> None:
+def test_match_labels_select_objects_that_have_all_of_them(wanted: dict[str, str], labels: dict[str, str]) -> None:
     by_object = selector_of({"matchLabels": wanted})
 
     assert by_object.matches(labels) == (wanted.items() <= labels.items())
@@ -86,7 +84,7 @@ def test_plain_labels_match_what_has_them_all(wanted: dict[str, str], labels: di
 
 
 @given(st.text(alphabet="ab=!(),<> in\t\0é", max_size=12))
-def test_any_text_is_a_selector_or_is_refused(text: str) -> None:
+def test_any_text_is_parsed_or_rejected(text: str) -> None:
     try:
         selector = parse_labels(text)
     except SelectorError:
@@ -124,7 +122,7 @@ def test_any_text_is_a_selector_or_is_refused(text: str) -> None:
         ),
     ],
 )
-def test_a_text_that_is_no_selector_is_refused_in_the_words_of_the_real_server(text: str, message: str) -> None:
+def test_an_invalid_selector_is_rejected_with_the_message_of_kube_apiserver(text: str, message: str) -> None:
     with pytest.raises(SelectorError) as refusal:
         parse_labels(text)
 
@@ -137,7 +135,7 @@ def test_empty_values_between_commas_count() -> None:
     assert parse_labels("a in (,)").requirements == (Requirement("a", Operator.IN, ("",)),)
 
 
-def test_no_selector_at_all_selects_nothing_and_an_empty_one_everything() -> None:
+def test_a_missing_selector_selects_nothing_and_an_empty_one_everything() -> None:
     assert selector_of(None) is NOTHING
     assert not NOTHING.matches({})
     assert selector_of({}).matches(None)
@@ -156,7 +154,7 @@ def recorded() -> Iterator[tuple[str, int, Any]]:
                 yield query["labelSelector"], step["response"]["status"], step["response"]["body"]
 
 
-def test_recorded_lists_hold_only_what_their_label_selector_means() -> None:
+def test_recorded_lists_contain_exactly_the_objects_that_match_their_label_selector() -> None:
     answers = list(recorded())
 
     assert answers

@@ -41,7 +41,7 @@ def test_different_texts_get_different_names(one: str, other: str) -> None:
     assert (kube_name(one) == kube_name(other)) == (one == other)
 
 
-def test_valid_names_are_kept() -> None:
+def test_valid_names_are_unchanged() -> None:
     assert kube_name("graphene-1.nancy.grid5000.fr") == "graphene-1.nancy.grid5000.fr"
     assert pod_base_name(a_job("12")) == "w0-12"
 
@@ -56,7 +56,7 @@ def test_a_gang_never_shares_a_pod_name_with_a_job_named_like_a_rank() -> None:
     assert not set(gang) & set(lookalike)
 
 
-def test_a_pod_asks_for_its_requests_in_kubernetes_quantities() -> None:
+def test_a_pod_has_its_requests_as_kubernetes_quantities() -> None:
     pod = PodFactory(ResourceModel.REQUESTS).template_of(a_job("1"))
 
     assert pod["spec"]["containers"][0]["resources"] == {"requests": {"cpu": "188m", "memory": "1Gi"}}
@@ -64,7 +64,7 @@ def test_a_pod_asks_for_its_requests_in_kubernetes_quantities() -> None:
     assert "nodeName" not in pod["spec"]
 
 
-def test_in_the_whole_machine_model_pods_ask_for_a_machine_and_nodes_offer_one() -> None:
+def test_in_the_whole_machine_model_pods_request_a_machine_and_nodes_offer_one() -> None:
     machine = Machine(id=0, name="a", capacity={CPU: 4000, PODS: 110})
 
     pod = PodFactory(ResourceModel.MACHINES).template_of(a_job("1"))
@@ -75,7 +75,7 @@ def test_in_the_whole_machine_model_pods_ask_for_a_machine_and_nodes_offer_one()
     assert node["status"]["allocatable"] == {"cpu": "4", "pods": "110", "batkube.io/machine": "1"}
 
 
-def test_every_pod_has_an_identity_of_its_own() -> None:
+def test_every_pod_has_a_unique_uid() -> None:
     factory = PodFactory(ResourceModel.REQUESTS)
 
     uids = [uid for name in "ab" for uid in factory.identities_of(a_job(name, size=3))[1]]

@@ -31,36 +31,36 @@ def replay(state: dict[Key, KubeObject], changes: list[Change]) -> dict[Key, Kub
     return state
 
 
-#: Rounds of (names, value): what is not there is created, what is there gets the value, or is deleted for None.
+#: Steps of (names, value): objects that do not exist are created, others get the value, or are deleted for None.
 rounds = st.lists(st.tuples(st.sets(st.sampled_from("abcd"), min_size=1), st.none() | st.integers(0, 9)), max_size=12)
 Plan = list[tuple[set[str], int | None]]
 
 
 def write_all(store: Store, plan: Plan) -> list[tuple[int, dict[Key, KubeObject]]]:
-    """Write a plan and return every version reached with the state then, kept by a plain dictionary beside it."""
+    """Apply a plan and return each version reached with the state at that version, according to a dictionary."""
     model: dict[Key, KubeObject] = {}
-    seen = [(0, dict(model))]
+    states = [(0, dict(model))]
     for names, value in plan:
-        here = [key for key in keys("".join(sorted(names))) if key in model]
+        existing = [key for key in keys("".join(sorted(names))) if key in model]
         new = [key for key in keys("".join(sorted(names))) if key not in model]
         objects: list[KubeObject] = [{"value": value}] * 4
-        if value is None and here:
-            store.delete(POD, here, NOW)
-            for key in here:
+        if value is None and existing:
+            store.delete(POD, existing, NOW)
+            for key in existing:
                 del model[key]
         elif value is not None:
-            if here:
-                store.replace(POD, here, objects[: len(here)], NOW)
+            if existing:
+                store.replace(POD, existing, objects[: len(existing)], NOW)
             if new:
                 store.create(POD, new, objects[: len(new)], NOW)
-            model |= dict.fromkeys(here + new, objects[0])
+            model |= dict.fromkeys(existing + new, objects[0])
         assert store.all(POD) == model
-        seen.append((store.version, dict(model)))
-    return seen
+        states.append((store.version, dict(model)))
+    return states
 
 
 @given(rounds)
-def test_the_store_holds_what_a_plain_dictionary_would(plan: Plan) -> None:
+def test_the_store_has_the_same_objects_as_a_dictionary(plan: Plan) -> None:
     store = Store()
 
     version, state = write_all(store, plan)[-1]
@@ -69,16 +69,16 @@ def test_the_store_holds_what_a_plain_dictionary_would(plan: Plan) -> None:
 
 
 @given(rounds)
-def test_replaying_the_history_from_any_version_rebuilds_the_present(plan: Plan) -> None:
+def test_replaying_the_history_from_any_version_gives_the_current_state(plan: Plan) -> None:
     store = Store()
-    seen = write_all(store, plan)
+    states = write_all(store, plan)
 
-    for version, state in seen:
+    for version, state in states:
         assert replay(state, changes_since(store, version)) == store.all(POD)
 
 
 @given(rounds)
-def test_versions_ascend_without_a_gap_and_an_object_has_that_of_its_latest_change(plan: Plan) -> None:
+def test_versions_are_consecutive_and_an_object_has_the_version_of_its_latest_change(plan: Plan) -> None:
     store = Store()
     write_all(store, plan)
 
@@ -89,7 +89,7 @@ def test_versions_ascend_without_a_gap_and_an_object_has_that_of_its_latest_chan
     assert all(store.version_of(POD, key) == latest[key] for key in store.all(POD))
 
 
-def test_a_version_older_than_the_history_is_gone() -> None:
+def test_a_version_older_than_the_history_is_compacted() -> None:
     store = Store(history_limit=3)
     for name in "abcde":
         store.create(POD, keys(name), [{}], NOW)
@@ -108,7 +108,7 @@ def test_the_history_keeps_whole_batches_and_at_least_its_limit() -> None:
     assert [change.type for change in changes_since(store, 3)] == ["ADDED", "DELETED", "DELETED"]
 
 
-def test_a_new_status_leaves_the_rest_of_an_object_and_the_old_object_alone() -> None:
+def test_setting_a_status_keeps_the_other_fields_and_does_not_change_the_old_object() -> None:
     store = Store()
     old = {"spec": {"nodeName": "n"}, "status": {"phase": "Pending"}}
     store.create(POD, keys("a"), [old], NOW)
@@ -119,31 +119,31 @@ def test_a_new_status_leaves_the_rest_of_an_object_and_the_old_object_alone() ->
     assert old["status"] == {"phase": "Pending"}
 
 
-def test_a_deletion_is_told_with_the_object_as_it_last_was() -> None:
+def test_a_deletion_has_the_last_state_of_the_object() -> None:
     store = Store()
-    heard: list[Batch] = []
+    batches: list[Batch] = []
     store.create(POD, keys("ab"), [{"value": 1}, {"value": 2}], NOW)
-    store.subscribe(POD, lambda batch, now: heard.append(batch))
+    store.subscribe(POD, lambda batch, now: batches.append(batch))
 
     store.delete(POD, keys("b"), NOW)
 
-    [batch] = heard
+    [batch] = batches
     assert (batch.type, batch.keys, batch.objects) == (ChangeType.DELETED, keys("b"), [{"value": 2}])
     assert store.get(POD, keys("b")[0]) is None
 
 
-def test_listeners_hear_a_batch_once_of_their_kind_only_and_never_their_own_words() -> None:
+def test_listeners_get_each_batch_of_their_kind_once_and_not_their_own_writes() -> None:
     store = Store()
-    heard: list[str] = []
-    me = object()
-    store.subscribe(POD, lambda batch, now: heard.append(f"all {len(batch.keys)}"))
-    store.subscribe(POD, lambda batch, now: heard.append("me"), author=me)
+    calls: list[str] = []
+    author = object()
+    store.subscribe(POD, lambda batch, now: calls.append(f"all {len(batch.keys)}"))
+    store.subscribe(POD, lambda batch, now: calls.append("me"), author=author)
 
     store.create(POD, keys("ab"), [{}, {}], NOW)
-    store.replace(POD, keys("a"), [{}], NOW, author=me)
+    store.replace(POD, keys("a"), [{}], NOW, author=author)
     store.create("Node", [Key("n")], [{}], NOW)
 
-    assert heard == ["all 2", "me", "all 1"]
+    assert calls == ["all 2", "me", "all 1"]
 
 
 def test_a_listener_that_writes_is_a_bug() -> None:
@@ -154,7 +154,7 @@ def test_a_listener_that_writes_is_a_bug() -> None:
         store.create(POD, keys("a"), [{}], NOW)
 
 
-def test_creating_twice_or_changing_or_deleting_what_is_not_there_is_a_bug() -> None:
+def test_creating_an_object_twice_or_changing_a_missing_one_is_a_bug() -> None:
     store = Store()
     store.create(POD, keys("a"), [{}], NOW)
 
@@ -166,30 +166,30 @@ def test_creating_twice_or_changing_or_deleting_what_is_not_there_is_a_bug() -> 
         Store().delete(POD, keys("a"), NOW)
 
 
-def test_the_history_is_forgotten_beyond_a_size() -> None:
+def test_the_history_is_limited_in_size() -> None:
     store = Store(history_limit=1000, history_bytes=10_000)
     store.create(POD, keys("a"), [{"value": "x" * 1000}], NOW)
     for number in range(100):
         store.replace(POD, keys("a"), [{"value": f"{number}" + "x" * 1000}], NOW)
 
-    kept = changes_since(store, store.oldest_version)
-    assert 5 <= len(kept) <= 10
+    history = changes_since(store, store.oldest_version)
+    assert 5 <= len(history) <= 10
     with pytest.raises(Compacted):
         changes_since(store, store.oldest_version - 1)
 
 
-def test_the_size_of_the_history_is_kept_when_only_some_changes_are_weighed() -> None:
-    store = Store(history_limit=100_000, history_bytes=1_000_000, weighed_one_in=8)
+def test_the_size_of_the_history_is_limited_when_only_a_sample_is_measured() -> None:
+    store = Store(history_limit=100_000, history_bytes=1_000_000, sampling_interval=8)
     store.create(POD, keys("a"), [{"value": "x" * 1000}], NOW)
     for number in range(5_000):
         store.replace(POD, keys("a"), [{"value": f"{number}" + "x" * 1000}], NOW)
 
-    # About a thousand, of which some 120 are weighed: it would take more than five standard deviations.
+    # About 1,000 changes, of which some 120 are measured: the bounds are more than five standard deviations away.
     assert 500 <= len(changes_since(store, store.oldest_version)) <= 1500
 
 
 def test_large_objects_cannot_be_hidden_between_small_ones() -> None:
-    store = Store(history_limit=100_000, history_bytes=1_000_000, weighed_one_in=8)
+    store = Store(history_limit=100_000, history_bytes=1_000_000, sampling_interval=8)
     store.create(POD, keys("ab"), [{"value": ""}, {"value": ""}], NOW)
     for number in range(2_000):
         store.replace(POD, keys("a"), [{"value": f"{number}"}], NOW)
@@ -207,7 +207,7 @@ def test_live_objects_do_not_count_as_history() -> None:
     assert store.oldest_version == 0
 
 
-def test_the_history_can_be_forgotten_up_to_a_version() -> None:
+def test_the_history_can_be_compacted_up_to_a_version() -> None:
     store = Store()
     for name in "abcd":
         store.create(POD, keys(name), [{}], NOW)

@@ -1,7 +1,6 @@
 """Case scripts: cases as people write them, before a real server has answered.
 
-A script is a YAML file `scripts/TOPIC/CASE.yaml`, much shorter than the case it becomes. `expand_references` turns it
-into the
+A script is a YAML file `scripts/TOPIC/CASE.yaml`, much shorter than the case it becomes. `expanded` turns it into the
 format of cases: the case's own namespace is created and removed around it, targets such as `deployments.apps/a/status`
 become paths, bodies get their `apiVersion` and `kind`, and cluster-wide objects are deleted afterwards.
 docs/reference/conformance.md describes how to write one.

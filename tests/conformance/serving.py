@@ -74,7 +74,7 @@ def serving(history_limit: int = 10_000, more_versions: Sequence[str] = ()) -> I
             Streams(1),
             USERS,
             bare=True,
-            ask=call_webhook,
+            call_webhook=call_webhook,
             more_versions=more_versions,
         )
         api.bootstrap(now(), 6443)

@@ -1,4 +1,4 @@
-"""A whole cluster in virtual time, with a plain stand-in for the API server."""
+"""A complete cluster in virtual time, with a simple replacement for the API server."""
 
 from __future__ import annotations
 
@@ -29,23 +29,23 @@ START = Instant(seconds(1_000_000))
 
 
 def count_only(storage: str, obj: KubeObject, quota: KubeObject) -> dict[str, Quantity]:
-    """A stand-in for admission's way of counting: pods that have not ended."""
+    """Stands in for admission's usage calculation: counts unfinished pods."""
     return {"pods": parse_quantity(1)} if storage == "pods" and not is_finished(obj) else {}
 
 
 def token_of(account: KubeObject, secret: KubeObject, now: Instant) -> str:
-    """A stand-in for the server's signature."""
+    """Stands in for the API server's signature."""
     return f"{account['metadata']['name']} by {secret['metadata']['name']}"
 
 
 class PlainApi:
-    """Writes to the store as the API server would, as far as controllers can tell: identity, generation, deletion."""
+    """Writes to the store like the API server, as far as controllers depend on it: identity, generation, deletion."""
 
     def __init__(self, store: Store, now: Callable[[], Instant]) -> None:
         self.store = store
         self.now = now
         self.made = 0
-        #: Kinds of which no object may be created, to see what controllers do then.
+        #: Kinds whose objects cannot be created, to test how controllers react.
         self.forbidden: dict[str, str] = {}
 
     def create(self, storage: str, obj: KubeObject, now: Instant, *, subresource: str = "") -> KubeObject:
@@ -74,7 +74,7 @@ class PlainApi:
         new: dict[str, Any] = copy.deepcopy(obj)
         if subresource == "status":
             new = {**copy.deepcopy(old), "status": new["status"]}
-            # Deployments write their revision together with their status.
+            # Deployments update annotations and status in one request.
             new["metadata"]["annotations"] = obj["metadata"].get("annotations", {})
         elif subresource == "":
             new["status"] = old.get("status", {})
@@ -87,7 +87,7 @@ class PlainApi:
             self.store.delete(storage, [key], now)
         return new
 
-    def scale_of(self, reference: KubeObject, namespace: str) -> KubeObject:
+    def get_scale(self, reference: KubeObject, namespace: str) -> KubeObject:
         found = self.store.get("deployments.apps", Key(f"{namespace}/{reference['name']}"))
         if found is None:
             raise ApiError(404, "NotFound", f'deployments.apps "{reference["name"]}" not found')
@@ -95,7 +95,7 @@ class PlainApi:
         status = {"replicas": found.get("status", {}).get("replicas", 0), "selector": labels}
         return {"metadata": found["metadata"], "spec": {"replicas": found["spec"]["replicas"]}, "status": status}
 
-    def rescale(self, reference: KubeObject, namespace: str, scale: KubeObject) -> None:
+    def update_scale(self, reference: KubeObject, namespace: str, scale: KubeObject) -> None:
         found = self.store.get("deployments.apps", Key(f"{namespace}/{reference['name']}"))
         assert found is not None
         if "deployments.apps" in self.forbidden:
@@ -157,7 +157,7 @@ class PlainApi:
 
 
 class Cluster:
-    """The cluster under test, and hands to move it."""
+    """The cluster under test, with helpers to control it."""
 
     def __init__(
         self,
@@ -199,7 +199,7 @@ class Cluster:
         return self.clock.now
 
     def run(self, length_s: float) -> None:
-        """Let time pass."""
+        """Let virtual time pass."""
         self.loop.run_until(Instant(self.clock.now + seconds(length_s)))
 
     def create(self, storage: str, obj: KubeObject) -> Key:
@@ -211,7 +211,7 @@ class Cluster:
         return found
 
     def change(self, storage: str, key: str, **spec: Any) -> None:  # noqa: ANN401
-        """Give an object other fields of its spec, as a user would."""
+        """Change fields of an object's spec, as a user would."""
         obj = self.get(storage, key)
         self.api.update(storage, {**obj, "spec": {**obj["spec"], **spec}}, self.now)
 
@@ -224,7 +224,7 @@ class Cluster:
     def events(self, reason: str) -> list[str]:
         return [event["message"] for event in self.store.all("events").values() if event["reason"] == reason]
 
-    # What users write
+    # Manifests
 
     @staticmethod
     def pod_spec(*, cpu: str = "1", restart: str = "Always", **more: Any) -> dict[str, Any]:  # noqa: ANN401
@@ -293,5 +293,5 @@ def world() -> Cluster:
 
 @pytest.fixture
 def make_world() -> type[Cluster]:
-    """The class itself, for other platforms."""
+    """The class itself, for tests with other platforms."""
     return Cluster

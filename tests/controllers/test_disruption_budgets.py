@@ -1,4 +1,4 @@
-"""What a PodDisruptionBudget allows."""
+"""The disruptions that a PodDisruptionBudget allows."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def status(world: Cluster) -> dict[str, Any]:
         ({"minAvailable": 9}, 9, 0),
     ],
 )
-def test_a_budget_allows_what_is_healthy_beyond_what_must_be(
+def test_a_budget_allows_disruptions_of_surplus_healthy_pods(
     world: Cluster, spec: dict[str, object], desired: int, allowed: int
 ) -> None:
     world.create("deployments.apps", world.deployment(replicas=4))
@@ -46,7 +46,7 @@ def test_a_budget_allows_what_is_healthy_beyond_what_must_be(
     assert condition["reason"] == ("SufficientPods" if allowed else "InsufficientPods")
 
 
-def test_an_eviction_under_way_counts_until_the_pod_is_gone(world: Cluster) -> None:
+def test_an_eviction_counts_until_the_pod_is_deleted(world: Cluster) -> None:
     world.create("deployments.apps", world.deployment(replicas=2))
     world.create("poddisruptionbudgets.policy", budget(maxUnavailable=1))
     world.run(1)

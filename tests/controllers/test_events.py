@@ -1,4 +1,4 @@
-"""Events: counted when they repeat, forgotten when they are old or too many."""
+"""Events are counted when they repeat, and deleted when they are old or too many."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_an_event_that_repeats_is_counted(world: Cluster) -> None:
     assert event["source"] == {"component": "tester"}
 
 
-def test_the_newer_form_counts_in_a_series(world: Cluster) -> None:
+def test_new_events_are_counted_in_a_series(world: Cluster) -> None:
     world.create("pods", world.pod("a"))
     events = EventRecorder(world.world, world.api, "tester", host="here", as_series=True)
     note = EventNote("Normal", "Odd", "odd", action="Testing")
@@ -44,7 +44,7 @@ def test_many_events_of_one_instant_have_different_names(world: Cluster) -> None
     assert len(world.events("Odd")) == 10
 
 
-def test_events_are_forgotten_after_an_hour(world: Cluster) -> None:
+def test_events_expire_after_an_hour(world: Cluster) -> None:
     world.create("pods", world.pod("a"))
     world.run(1)
     assert world.events("Started")
@@ -52,11 +52,11 @@ def test_events_are_forgotten_after_an_hour(world: Cluster) -> None:
     assert not world.store.all("events")
 
 
-def test_when_there_are_too_many_the_oldest_go(make_world: type[Cluster]) -> None:
+def test_the_oldest_events_are_deleted_if_there_are_too_many(make_world: type[Cluster]) -> None:
     world = make_world("1x64,64Gi")
-    EventExpiry(world.world, PlainApi(world.store, lambda: world.now), most=10)
+    EventExpiry(world.world, PlainApi(world.store, lambda: world.now), max_events=10)
     made: list[str] = []
-    world.store.listen("events", lambda batch, now: made.extend(batch.keys if batch.type == "ADDED" else ()))
+    world.store.subscribe("events", lambda batch, now: made.extend(batch.keys if batch.type == "ADDED" else ()))
     for number in range(10):
         world.create("pods", world.pod(f"p{number}"))
     world.run(1)

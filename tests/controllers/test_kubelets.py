@@ -1,4 +1,4 @@
-"""The life of a pod on a served node, as its status and events show it."""
+"""The lifecycle of a pod on a served node, as its status and events show it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def conditions(world: Cluster, name: str = "a") -> dict[str, str]:
     return {one["type"]: one["status"] for one in status(world, name)["conditions"]}
 
 
-def test_a_pod_that_is_bound_runs_and_has_its_address(world: Cluster) -> None:
+def test_a_bound_pod_runs_and_has_an_address(world: Cluster) -> None:
     world.create("pods", world.pod("a"))
     world.run(1)
     found = status(world)
@@ -45,9 +45,9 @@ def test_a_pod_that_is_bound_runs_and_has_its_address(world: Cluster) -> None:
     assert world.events("Started") == ["Started container app"]
 
 
-def test_on_its_way_it_is_seen_creating_its_containers(world: Cluster) -> None:
+def test_a_starting_pod_shows_container_creating(world: Cluster) -> None:
     seen = []
-    world.store.listen("pods", lambda batch, now: seen.extend(pod["status"] for pod in batch.objects))
+    world.store.subscribe("pods", lambda batch, now: seen.extend(pod["status"] for pod in batch.objects))
     world.create("pods", world.pod("a"))
     world.run(1)
     waiting = next(one for one in seen if one.get("containerStatuses"))
@@ -56,7 +56,7 @@ def test_on_its_way_it_is_seen_creating_its_containers(world: Cluster) -> None:
 
 
 @pytest.mark.parametrize(("code", "phase", "reason"), [("0", "Succeeded", "Completed"), ("3", "Failed", "Error")])
-def test_it_ends_as_its_annotations_say(world: Cluster, code: str, phase: str, reason: str) -> None:
+def test_annotations_set_how_a_pod_ends(world: Cluster, code: str, phase: str, reason: str) -> None:
     world.create("pods", world.pod("a", {"batkube.io/duration": "30s", "batkube.io/exit-code": code}, **JOB_LIKE))
     world.run(29)
     assert status(world)["phase"] == "Running"
@@ -67,7 +67,7 @@ def test_it_ends_as_its_annotations_say(world: Cluster, code: str, phase: str, r
     assert conditions(world)["Ready"] == "False"
 
 
-def test_its_room_is_free_again_when_it_has_ended(make_world: type[Cluster]) -> None:
+def test_a_finished_pod_frees_its_capacity(make_world: type[Cluster]) -> None:
     world = make_world("1x1,1Gi")
     world.create("pods", world.pod("a", {"batkube.io/duration": "30s"}, **JOB_LIKE))
     world.create("pods", world.pod("b", {"batkube.io/duration": "30s"}, **JOB_LIKE))
@@ -77,18 +77,18 @@ def test_its_room_is_free_again_when_it_has_ended(make_world: type[Cluster]) -> 
     assert status(world, "b")["phase"] == "Running"
 
 
-def test_a_node_without_room_rejects_a_pod_that_was_bound_to_it_all_the_same(make_world: type[Cluster]) -> None:
+def test_a_full_node_rejects_a_bound_pod(make_world: type[Cluster]) -> None:
     world = make_world("1x2,1Gi")
     world.create("pods", world.pod("a", cpu="3", nodeName="node-0"))
     world.run(1)
     found = status(world)
     assert (found["phase"], found["reason"]) == ("Failed", "OutOfcpu")
-    told = "Node didn't have enough resource: cpu, requested: 3000, used: 0, capacity: 2000"
-    assert found["message"] == f"Pod was rejected: {told}"
-    assert world.events("OutOfcpu") == [told]
+    reason = "Node didn't have enough resource: cpu, requested: 3000, used: 0, capacity: 2000"
+    assert found["message"] == f"Pod was rejected: {reason}"
+    assert world.events("OutOfcpu") == [reason]
 
 
-def test_a_container_that_keeps_failing_waits_longer_and_longer(world: Cluster) -> None:
+def test_a_failing_container_backs_off_exponentially(world: Cluster) -> None:
     world.create("pods", world.pod("a", {"batkube.io/duration": "1s", "batkube.io/exit-code": "1"}))
     world.run(3)
     container = status(world)["containerStatuses"][0]
@@ -108,14 +108,14 @@ def test_a_container_that_keeps_failing_waits_longer_and_longer(world: Cluster) 
     assert status(world)["containerStatuses"][0]["restartCount"] == 3
 
 
-def test_on_failure_restarts_only_what_failed(world: Cluster) -> None:
+def test_on_failure_restarts_only_failed_containers(world: Cluster) -> None:
     world.create("pods", world.pod("a", {"batkube.io/duration": "1s"}, restart="OnFailure"))
     world.run(5)
     assert status(world)["phase"] == "Succeeded"
     assert status(world)["containerStatuses"][0]["restartCount"] == 0
 
 
-def test_init_containers_run_one_after_the_other_before_the_rest(world: Cluster) -> None:
+def test_init_containers_run_in_order_before_the_others(world: Cluster) -> None:
     pod = world.pod("a")
     pod["spec"]["initContainers"] = [
         {"name": "first", "image": "x", "command": ["sleep", "5"]},
@@ -142,7 +142,7 @@ def test_an_init_container_that_fails_fails_a_pod_that_never_restarts(world: Clu
     assert status(world)["phase"] == "Failed"
 
 
-def test_a_sidecar_runs_along_and_does_not_keep_the_pod_from_ending(world: Cluster) -> None:
+def test_a_sidecar_does_not_keep_the_pod_from_completing(world: Cluster) -> None:
     pod = world.pod("a", {"batkube.io/duration": "5s"}, **JOB_LIKE)
     pod["spec"]["initContainers"] = [{"name": "side", "image": "x", "restartPolicy": "Always"}]
     world.create("pods", pod)
@@ -164,7 +164,7 @@ def test_a_readiness_probe_delays_readiness(world: Cluster) -> None:
     assert conditions(world)["Ready"] == "True"
 
 
-def test_a_deleted_pod_stops_and_is_gone(world: Cluster) -> None:
+def test_a_deleted_pod_is_stopped_and_removed(world: Cluster) -> None:
     world.create("pods", world.pod("a"))
     world.run(1)
     world.delete("pods", "default/a")
@@ -173,7 +173,7 @@ def test_a_deleted_pod_stops_and_is_gone(world: Cluster) -> None:
     assert world.events("Killing") == ["Stopping container app"]
 
 
-def test_a_pod_that_stops_slowly_gets_its_grace_period_and_no_more(world: Cluster) -> None:
+def test_a_slow_pod_is_killed_after_its_grace_period(world: Cluster) -> None:
     for name, stop in (("slow", "10s"), ("endless", "1h")):
         world.create("pods", world.pod(name, {"batkube.io/stop-time": stop}))
     world.run(1)
@@ -198,7 +198,7 @@ def test_a_pod_that_stops_slowly_gets_its_grace_period_and_no_more(world: Cluste
         ({"httpGet": {"port": 80}}, 0, "httpGet"),
     ],
 )
-def test_a_pod_stops_when_its_hook_has_ended(world: Cluster, hook: dict[str, Any], length_s: int, noted: str) -> None:
+def test_a_pod_stops_after_its_pre_stop_hook(world: Cluster, hook: dict[str, Any], length_s: int, noted: str) -> None:
     pod = world.pod("a")
     pod["spec"]["containers"][0]["lifecycle"] = {"preStop": hook}
     world.create("pods", pod)
@@ -213,7 +213,7 @@ def test_a_pod_stops_when_its_hook_has_ended(world: Cluster, hook: dict[str, Any
     assert notes == ([f"pod default/a, container app: {noted}"] if noted else [])
 
 
-def test_that_a_hook_at_the_start_is_passed_over_is_noted(world: Cluster) -> None:
+def test_an_ignored_post_start_hook_is_noted(world: Cluster) -> None:
     pod = world.pod("a")
     pod["spec"]["containers"][0]["lifecycle"] = {"postStart": {"exec": {"command": ["sleep", "15"]}}}
     world.create("pods", pod)
@@ -230,7 +230,7 @@ def test_a_pod_past_its_deadline_fails(world: Cluster) -> None:
     assert (status(world, "b")["phase"], status(world, "b")["reason"]) == ("Failed", "DeadlineExceeded")
 
 
-def test_addresses_are_used_again(world: Cluster) -> None:
+def test_addresses_are_reused(world: Cluster) -> None:
     world.create("pods", world.pod("a"))
     world.run(1)
     address = status(world)["podIP"]
@@ -241,7 +241,7 @@ def test_addresses_are_used_again(world: Cluster) -> None:
     assert status(world)["podIP"] == address
 
 
-def test_delays_are_seen_and_an_image_is_pulled_once_per_node(make_world: type[Cluster]) -> None:
+def test_delays_take_effect_and_an_image_is_pulled_once_per_node(make_world: type[Cluster]) -> None:
     latencies = Latencies(pull=parse_distribution("constant:5"), report=parse_distribution("constant:2"))
     world = make_world("1x4,16Gi", delays=Delays(latencies, Streams(0)))
     world.create("pods", world.pod("a", {"batkube.io/duration": "10s"}, **JOB_LIKE))
@@ -258,7 +258,7 @@ def test_delays_are_seen_and_an_image_is_pulled_once_per_node(make_world: type[C
     assert status(world)["phase"] == "Succeeded"
 
 
-def test_a_rule_wins_over_the_command_and_an_annotation_over_the_rule(make_world: type[Cluster]) -> None:
+def test_annotations_take_precedence_over_rules_and_rules_over_commands(make_world: type[Cluster]) -> None:
     world = make_world(
         "1x4,16Gi", rules=[ContainerRule("", image="app", duration=parse_distribution(20), exit_code=THREE)]
     )
@@ -276,7 +276,7 @@ def test_a_rule_wins_over_the_command_and_an_annotation_over_the_rule(make_world
     assert status(world, "b")["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 3
 
 
-def test_every_run_of_a_container_draws_anew(make_world: type[Cluster]) -> None:
+def test_every_run_of_a_container_draws_a_new_duration(make_world: type[Cluster]) -> None:
     rule = ContainerRule("", image="app", duration=parse_distribution("uniform:1,100"), exit_code=parse_distribution(1))
     world = make_world("1x4,16Gi", rules=[rule])
     world.create("pods", world.pod("a", restart="OnFailure"))
@@ -289,7 +289,7 @@ def test_every_run_of_a_container_draws_anew(make_world: type[Cluster]) -> None:
     assert len(lengths) > 3
 
 
-def test_a_container_whose_memory_goes_beyond_its_limit_is_killed_then(make_world: type[Cluster]) -> None:
+def test_a_container_that_exceeds_its_memory_limit_is_killed(make_world: type[Cluster]) -> None:
     leak = UsageCurve(((seconds(0), 0), (seconds(100), 100 << 20)))
     world = make_world("1x4,16Gi", rules=[ContainerRule("", image="app", memory=leak)])
     pod = world.pod("a", **JOB_LIKE)
@@ -329,12 +329,14 @@ NEVER, ALWAYS = {"restartPolicy": "Never"}, {"restartPolicy": "Always"}
         ({"command": ["nginx"]}, ALWAYS, ContainerPlan(None)),
     ],
 )
-def test_a_command_is_understood(container: dict[str, Any], spec: dict[str, Any], plan: ContainerPlan) -> None:
+def test_a_command_determines_the_plan_of_its_container(
+    container: dict[str, Any], spec: dict[str, Any], plan: ContainerPlan
+) -> None:
     pod = {"metadata": {}, "spec": {**spec, "containers": [container]}}
     assert plan_of(pod, container) == plan
 
 
-def test_a_container_that_nothing_describes_is_noted_with_its_image_and_has_a_warning(world: Cluster) -> None:
+def test_a_container_of_unknown_behaviour_is_noted_and_has_a_warning(world: Cluster) -> None:
     for name in "abc":
         world.create("pods", world.pod(name, **JOB_LIKE))
     world.run(20)
@@ -349,9 +351,43 @@ def test_a_container_that_nothing_describes_is_noted_with_its_image_and_has_a_wa
 
 
 @pytest.mark.parametrize(
+    ("script", "restart", "doubt", "event"),
+    [
+        (
+            "python train.py",
+            "Never",
+            "program `python` is unknown",
+            "Nothing says how long container app runs, so it is simulated",
+        ),
+        (
+            "wget http://x; sleep 5",
+            "Never",
+            "program `wget` is unknown",
+            "The script of container app is not fully",
+        ),
+        ("serve | tee log", "Always", "`|`", "The script of container app is not fully supported: "),
+    ],
+    ids=["not understood", "in part", "until it is stopped"],
+)
+def test_a_script_that_is_not_understood_is_noted_with_its_image_and_has_a_warning(
+    world: Cluster, script: str, restart: str, doubt: str, event: str
+) -> None:
+    pod = world.pod("a", restart=restart)
+    pod["spec"]["containers"][0]["command"] = ["sh", "-c", script]
+    world.create("pods", pod)
+    world.run(60)
+
+    (note,) = world.world.notes.rows()
+    assert "a script of image app is not fully supported" in str(note["message"])
+    assert str(note["example"]).startswith("pod default/a, container app: ")
+    assert doubt in str(note["example"])
+    assert world.events("UnknownRunTime")[0].startswith(event)
+
+
+@pytest.mark.parametrize(
     ("annotations", "restart"), [({"batkube.io/duration": "5s"}, "Never"), ({}, "Always")], ids=["described", "endless"]
 )
-def test_no_guess_is_noted_of_one_that_is_described_or_runs_until_it_is_stopped(
+def test_no_guess_is_noted_for_a_described_or_endless_container(
     world: Cluster, annotations: dict[str, str], restart: str
 ) -> None:
     world.create("pods", world.pod("a", annotations, restart=restart))
@@ -362,7 +398,7 @@ def test_no_guess_is_noted_of_one_that_is_described_or_runs_until_it_is_stopped(
     assert not world.events("UnknownRunTime")
 
 
-def test_a_rule_that_says_only_how_a_container_ends_leaves_its_length_a_guess() -> None:
+def test_a_rule_without_a_duration_leaves_it_a_guess() -> None:
     pod = {"metadata": {}, "spec": {**NEVER, "containers": [{}]}}
     assert plan_of(pod, {}, rule=ContainerBehaviour(exit_code=3)) == ContainerPlan(
         seconds(10), 3, has_default_length=True
@@ -370,14 +406,14 @@ def test_a_rule_that_says_only_how_a_container_ends_leaves_its_length_a_guess() 
     assert plan_of(pod, {}, rule=ContainerBehaviour(run_time=seconds(7))) == ContainerPlan(seconds(7))
 
 
-def test_annotations_win_over_the_command() -> None:
+def test_annotations_take_precedence_over_the_command() -> None:
     container = {"command": ["sleep", "30"]}
     annotations = {"batkube.io/run-time": "5s", "batkube.io/exit-code": "7"}
     pod = {"metadata": {"annotations": annotations}, "spec": {"containers": [container]}}
     assert plan_of(pod, container) == ContainerPlan(seconds(5), 7)
 
 
-def test_what_config_maps_and_secrets_say_is_known_to_scripts(world: Cluster) -> None:
+def test_scripts_see_values_from_config_maps_and_secrets(world: Cluster) -> None:
     config_map = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "m", "namespace": "default"}}
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", "namespace": "default"}}
     world.create("configmaps", {**config_map, "data": {"LONG": "20"}})
@@ -396,7 +432,7 @@ def test_what_config_maps_and_secrets_say_is_known_to_scripts(world: Cluster) ->
     assert not world.world.notes.rows()
 
 
-def test_a_config_map_or_secret_that_is_not_there_is_noted(world: Cluster) -> None:
+def test_a_missing_config_map_or_secret_is_noted(world: Cluster) -> None:
     pod = world.pod("a", volumes=[{"name": "v", "secret": {"secretName": "lost"}}])
     optional = {"name": "X", "valueFrom": {"configMapKeyRef": {"name": "may-be", "key": "k", "optional": True}}}
     pod["spec"]["containers"][0]["env"] = [optional]

@@ -1,19 +1,19 @@
-"""Objects of many kinds come and go on a whole cluster, as Kubernetes' suite lets them for hours: nothing stays."""
+"""Objects of many kinds are created and deleted on a cluster, as in hours of Kubernetes' test suite: none is leaked."""
 
 from __future__ import annotations
 
 import gc
 
+from tests.controllers.batch.test_cron_jobs import cron_job
 from tests.controllers.conftest import Cluster
-from tests.controllers.test_cron_jobs import cron_job
 
 YEAR_S = 31_536_000
-#: A few texts are remembered, up to a bound. A pod that stayed would be a hundred objects.
+#: Caches of texts may grow, up to a limit. A leaked pod would be a hundred objects.
 PER_ROUND = 10
 
 
-def a_round(world: Cluster, number: int) -> None:
-    """Make one of each, with names of their own, let them run, and take them away, long before their time."""
+def create_and_delete_objects(world: Cluster, number: int) -> None:
+    """Create an object of each kind under a new name, let it run, and delete it long before it ends."""
     script = {"command": ["sh", "-c", f"touch /data/a; sleep {YEAR_S}"]}
     mounts = {"volumeMounts": [{"name": "data", "mountPath": "/data"}]}
     volume = {"name": "data", "persistentVolumeClaim": {"claimName": f"claim-{number}"}}
@@ -44,19 +44,19 @@ def a_round(world: Cluster, number: int) -> None:
 
 
 def live_objects(world: Cluster) -> int:
-    """Return how many objects Python keeps when history is forgotten."""
+    """Return the number of Python objects after the history was dropped."""
     world.store.compact()
     gc.collect()
     return len(gc.get_objects())
 
 
-def test_what_is_gone_leaves_nothing_behind(world: Cluster) -> None:
+def test_deleted_objects_leave_nothing_behind(world: Cluster) -> None:
     for number in range(10):
-        a_round(world, number)
+        create_and_delete_objects(world, number)
     before, appointments = live_objects(world), len(world.world.agenda)
 
     for number in range(10, 60):
-        a_round(world, number)
+        create_and_delete_objects(world, number)
     growth = live_objects(world) - before
 
     assert len(world.world.agenda) <= appointments

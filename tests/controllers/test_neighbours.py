@@ -1,4 +1,4 @@
-"""Pods that want others near, or far, or evenly spread."""
+"""Pod affinity, anti-affinity and topology spread."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_affinity_puts_a_pod_near_others(zones: Cluster) -> None:
     assert create(zones, "close", "web", affinity=near("podAffinity", "db", "kubernetes.io/hostname")) == "node-3"
 
 
-def test_without_anybody_to_be_near_a_pod_waits_unless_it_means_its_own_kind(zones: Cluster) -> None:
+def test_without_a_matching_pod_a_pod_waits_unless_its_affinity_matches_itself(zones: Cluster) -> None:
     assert create(zones, "lonely", "web", affinity=near("podAffinity", "db", ZONE)) is None
     assert "4 node(s) didn't match pod affinity rules" in why_not(zones, "lonely")
     first = create(zones, "one", "peer", affinity=near("podAffinity", "peer", ZONE))
@@ -70,7 +70,7 @@ def test_anti_affinity_keeps_pods_apart(zones: Cluster) -> None:
     assert "4 node(s) didn't match pod anti-affinity rules" in why_not(zones, "web-4")
 
 
-def test_a_pod_that_is_there_keeps_others_away(zones: Cluster) -> None:
+def test_anti_affinity_of_an_existing_pod_is_respected(zones: Cluster) -> None:
     create(zones, "grumpy", "grumpy", nodeName="node-0", affinity=near("podAntiAffinity", "web", ZONE))
     assert create(zones, "web", "web") in ("node-2", "node-3")
     for name in ("node-2", "node-3"):
@@ -100,7 +100,7 @@ def test_a_spread_stays_even(zones: Cluster) -> None:
     assert create(zones, "c", "web", topologySpreadConstraints=[heeding]) in ("node-0", "node-1")
 
 
-def test_policies_heed_neighbours_too() -> None:
+def test_policies_respect_pod_affinity() -> None:
     world = Cluster("2x4,16Gi", scheduler=PolicyChoice(load_policy("first-fit", {}), random.Random(0)))
     affinity = near("podAntiAffinity", "web", "kubernetes.io/hostname")
     nodes = [create(world, f"web-{number}", "web", affinity=affinity) for number in range(3)]

@@ -1,4 +1,4 @@
-"""Nodes: taints by condition, evictions by taint, pods of lost nodes, nodes that people add."""
+"""Nodes: taints by condition, evictions by taint, pods of deleted nodes, nodes added by users."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_a_node_of_the_platform_is_registered_as_a_kubelet_would(world: Cluster)
     assert node["status"]["nodeInfo"]["kubeletVersion"].startswith("v1.34")
 
 
-def test_a_node_that_somebody_adds_becomes_ready_and_takes_pods(world: Cluster) -> None:
+def test_an_added_node_becomes_ready_and_runs_pods(world: Cluster) -> None:
     spec = {"taints": [{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}]}
     world.create("nodes", {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "extra"}, "spec": spec})
     world.run(1)
@@ -56,7 +56,7 @@ def test_a_node_that_is_not_ready_is_tainted_until_it_is(world: Cluster, status:
     assert taints(world, "node-0") == []
 
 
-def test_a_cordoned_node_is_tainted_and_the_cordon_told(world: Cluster) -> None:
+def test_a_cordoned_node_is_tainted_with_an_event(world: Cluster) -> None:
     world.change("nodes", "node-0", unschedulable=True)
     world.run(1)
     assert taints(world, "node-0") == [("node.kubernetes.io/unschedulable", "NoSchedule")]
@@ -66,7 +66,7 @@ def test_a_cordoned_node_is_tainted_and_the_cordon_told(world: Cluster) -> None:
     assert taints(world, "node-0") == []
 
 
-def test_a_taint_evicts_pods_that_do_not_tolerate_it_at_once_and_others_in_their_time(world: Cluster) -> None:
+def test_a_no_execute_taint_evicts_pods_after_their_toleration(world: Cluster) -> None:
     for name, tolerations in (
         ("none", []),
         ("short", [{"key": "maintenance", "operator": "Exists", "tolerationSeconds": 60}]),
@@ -85,7 +85,7 @@ def test_a_taint_evicts_pods_that_do_not_tolerate_it_at_once_and_others_in_their
     ]
 
 
-def test_a_taint_taken_away_in_time_evicts_nobody(world: Cluster) -> None:
+def test_a_taint_removed_in_time_evicts_no_pod(world: Cluster) -> None:
     tolerations = [{"key": "maintenance", "operator": "Exists", "tolerationSeconds": 60}]
     world.create("pods", world.pod("short", nodeName="node-0", tolerations=tolerations))
     world.run(1)
@@ -97,7 +97,7 @@ def test_a_taint_taken_away_in_time_evicts_nobody(world: Cluster) -> None:
     assert world.events("TaintManagerEviction") == ["Cancelling deletion of Pod default/short"]
 
 
-def test_pods_of_a_node_that_is_gone_are_given_up_after_a_while(world: Cluster) -> None:
+def test_pods_of_a_deleted_node_are_garbage_collected(world: Cluster) -> None:
     world.create("pods", world.pod("lost", nodeName="node-0"))
     world.run(1)
     world.delete("nodes", "node-0")
@@ -107,7 +107,7 @@ def test_pods_of_a_node_that_is_gone_are_given_up_after_a_while(world: Cluster) 
     assert not world.pods()
 
 
-def test_a_replica_set_moves_its_pods_away_from_a_deleted_node(world: Cluster) -> None:
+def test_a_replica_set_replaces_the_pods_of_a_deleted_node(world: Cluster) -> None:
     world.create("deployments.apps", world.deployment(replicas=4))
     world.run(1)
     world.delete("nodes", "node-0")
@@ -117,7 +117,7 @@ def test_a_replica_set_moves_its_pods_away_from_a_deleted_node(world: Cluster) -
     assert all(pod["spec"]["nodeName"] != "node-0" for pod in running)
 
 
-def test_pods_bound_to_a_node_that_is_not_there_yet_start_when_it_comes(world: Cluster) -> None:
+def test_pods_bound_to_a_missing_node_start_once_it_exists(world: Cluster) -> None:
     world.create("pods", world.pod("early", nodeName="late"))
     world.run(10)
     assert world.get("pods", "default/early")["status"]["phase"] == "Pending"

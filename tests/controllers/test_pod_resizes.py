@@ -23,7 +23,7 @@ MIB = 1 << 20
 
 
 def resize(world: Cluster, name: str = "a", *, limits: dict[str, str] | None = None, **requests: str) -> None:
-    """Ask for other requests, and limits, of the only container of a pod."""
+    """Request new requests and limits for the only container of a pod."""
     (container,) = world.get("pods", f"default/{name}")["spec"]["containers"]
     resources = {**container["resources"], "requests": {**container["resources"]["requests"], **requests}}
     if limits is not None:
@@ -43,7 +43,7 @@ def container(world: Cluster, name: str = "a") -> KubeObject:
 
 
 def pending(world: Cluster, name: str = "a") -> tuple[str, str] | None:
-    """Return the reason and the message of a resize that waits."""
+    """Return reason and message of a pending resize."""
     for one in world.get("pods", f"default/{name}")["status"]["conditions"]:
         if one["type"] == "PodResizePending":
             return one["reason"], one["message"]
@@ -57,7 +57,7 @@ def phase(world: Cluster, name: str) -> str:
 
 @pytest.fixture
 def full_cluster(make_world: type[Cluster]) -> Cluster:
-    """A node of four cpus, with two pods, a and b, that have two each."""
+    """A node of four CPUs with two pods, a and b, of two CPUs each."""
     world = make_world("1x4,16Gi")
     for name in ("a", "b"):
         world.create("pods", pod(world, name, cpu="2"))
@@ -65,19 +65,19 @@ def full_cluster(make_world: type[Cluster]) -> Cluster:
     return world
 
 
-def test_a_running_container_has_what_it_was_given(world: Cluster) -> None:
+def test_a_running_container_reports_its_resources(world: Cluster) -> None:
     world.create("pods", pod(world))
     world.run(1)
     assert container(world)["resources"] == {"requests": {CPU: "1"}}
     assert container(world)["allocatedResources"] == {CPU: "1"}
 
 
-def test_it_gets_more_while_it_runs_and_is_not_started_anew(world: Cluster) -> None:
+def test_a_container_is_resized_without_a_restart(world: Cluster) -> None:
     world.create("pods", pod(world))
     world.run(1)
     started = container(world)["state"]
     seen: list[list[str]] = []
-    world.store.listen(
+    world.store.subscribe(
         "pods",
         lambda batch, now: seen.extend([one["type"] for one in each["status"]["conditions"]] for each in batch.objects),
     )
@@ -89,12 +89,12 @@ def test_it_gets_more_while_it_runs_and_is_not_started_anew(world: Cluster) -> N
     assert (container(world)["state"], container(world)["restartCount"]) == (started, 0)
     assert any("PodResizeInProgress" in types for types in seen)
     assert "PodResizeInProgress" not in seen[-1]
-    told = 'Pod resize completed: {"containers":[{"name":"app","resources":{"requests":{"cpu":"2"}}}]}'
-    assert world.events("ResizeCompleted") == [told]
+    message = 'Pod resize completed: {"containers":[{"name":"app","resources":{"requests":{"cpu":"2"}}}]}'
+    assert world.events("ResizeCompleted") == [message]
     assert world.get("pods", "default/a")["status"]["observedGeneration"] == 2
 
 
-def test_what_it_gives_up_others_may_have_and_what_it_gets_they_may_not(make_world: type[Cluster]) -> None:
+def test_a_resize_changes_the_free_capacity_of_the_node(make_world: type[Cluster]) -> None:
     world = make_world("1x4,16Gi")
     world.create("pods", pod(world, "a", cpu="3"))
     world.create("pods", pod(world, "b", cpu="3"))
@@ -113,7 +113,7 @@ def test_what_it_gives_up_others_may_have_and_what_it_gets_they_may_not(make_wor
     assert phase(world, "c") == "Pending"
 
 
-def test_without_room_it_waits_until_a_pod_has_left(full_cluster: Cluster) -> None:
+def test_a_deferred_resize_waits_until_a_pod_is_deleted(full_cluster: Cluster) -> None:
     resize(full_cluster, "a", cpu="3")
     full_cluster.run(1)
     message = "Node didn't have enough resource: cpu, requested: 3000, used: 2000, capacity: 4000"
@@ -126,7 +126,7 @@ def test_without_room_it_waits_until_a_pod_has_left(full_cluster: Cluster) -> No
     assert container(full_cluster)["allocatedResources"] == {CPU: "3"}
 
 
-def test_without_room_it_is_looked_at_again_when_another_shrinks(full_cluster: Cluster) -> None:
+def test_a_deferred_resize_is_retried_when_another_pod_shrinks(full_cluster: Cluster) -> None:
     resize(full_cluster, "a", cpu="3")
     full_cluster.run(1)
     resize(full_cluster, "b", cpu="1")
@@ -135,7 +135,7 @@ def test_without_room_it_is_looked_at_again_when_another_shrinks(full_cluster: C
     assert container(full_cluster)["allocatedResources"] == {CPU: "3"}
 
 
-def test_that_a_pod_has_ended_is_noticed_after_three_minutes(make_world: type[Cluster]) -> None:
+def test_a_deferred_resize_is_retried_three_minutes_after_a_pod_finished(make_world: type[Cluster]) -> None:
     world = make_world("1x4,16Gi")
     world.create("pods", pod(world, "a", cpu="2"))
     world.create("pods", world.pod("b", {"batkube.io/duration": "30s"}, cpu="2", restart="Never"))
@@ -148,7 +148,7 @@ def test_that_a_pod_has_ended_is_noticed_after_three_minutes(make_world: type[Cl
     assert pending(world) is None
 
 
-def test_what_a_node_could_never_give_is_infeasible_and_schedulers_do_not_count_it(make_world: type[Cluster]) -> None:
+def test_an_infeasible_resize_is_not_counted_by_schedulers(make_world: type[Cluster]) -> None:
     world = make_world("1x4,16Gi")
     world.create("pods", pod(world, "a", cpu="2"))
     world.run(1)
@@ -162,7 +162,7 @@ def test_what_a_node_could_never_give_is_infeasible_and_schedulers_do_not_count_
     assert phase(world, "b") == "Running"
 
 
-def test_what_waits_for_room_is_kept_free_by_the_scheduler(full_cluster: Cluster) -> None:
+def test_the_scheduler_reserves_capacity_for_deferred_resizes(full_cluster: Cluster) -> None:
     resize(full_cluster, "a", cpu="4")
     full_cluster.delete("pods", "default/b")
     full_cluster.create("pods", pod(full_cluster, "c", cpu="1"))
@@ -172,7 +172,7 @@ def test_what_waits_for_room_is_kept_free_by_the_scheduler(full_cluster: Cluster
     assert phase(full_cluster, "c") == "Pending"
 
 
-def test_a_resize_that_is_taken_back_waits_no_more(make_world: type[Cluster]) -> None:
+def test_a_withdrawn_resize_is_no_longer_pending(make_world: type[Cluster]) -> None:
     world = make_world("1x4,16Gi")
     world.create("pods", pod(world, "a", cpu="2"))
     world.run(1)
@@ -184,7 +184,7 @@ def test_a_resize_that_is_taken_back_waits_no_more(make_world: type[Cluster]) ->
     assert world.events("ResizeCompleted") == []
 
 
-def test_the_more_important_is_given_first(make_world: type[Cluster]) -> None:
+def test_the_resize_of_the_pod_with_higher_priority_comes_first(make_world: type[Cluster]) -> None:
     world = make_world("1x4,16Gi")
     for name, priority in (("low", 0), ("high", 10), ("other", 0)):
         made = pod(world, name, cpu="1")
@@ -204,7 +204,7 @@ def test_the_more_important_is_given_first(make_world: type[Cluster]) -> None:
     assert pending(world, "low") is not None
 
 
-def test_a_policy_that_wants_a_restart_gets_one(world: Cluster) -> None:
+def test_the_resize_policy_can_require_a_restart(world: Cluster) -> None:
     policy = [{"resourceName": "memory", "restartPolicy": "RestartContainer"}]
     world.create("pods", pod(world, resizePolicy=policy))
     world.run(1)
@@ -223,7 +223,7 @@ def test_a_policy_that_wants_a_restart_gets_one(world: Cluster) -> None:
 LEAK = UsageCurve(((seconds(0), 0), (seconds(100), 100 * MIB)))
 
 
-def test_a_higher_limit_in_time_saves_a_container_from_being_killed(make_world: type[Cluster]) -> None:
+def test_raising_the_limit_in_time_prevents_an_oom_kill(make_world: type[Cluster]) -> None:
     world = make_world("1x4,16Gi", rules=[ContainerRule("", image="app", memory=LEAK)])
     resources = {"requests": {CPU: "1", "memory": "50Mi"}, "limits": {"memory": "50Mi"}}
     world.create("pods", pod(world, resources=resources))
@@ -235,7 +235,7 @@ def test_a_higher_limit_in_time_saves_a_container_from_being_killed(make_world: 
     assert container(world)["lastState"]["terminated"]["reason"] == "OOMKilled"
 
 
-def test_a_limit_is_not_lowered_below_what_is_in_use(make_world: type[Cluster]) -> None:
+def test_a_memory_limit_is_not_lowered_below_usage(make_world: type[Cluster]) -> None:
     falls = UsageCurve(((seconds(0), 60 * MIB), (seconds(30), 60 * MIB), (seconds(30), 10 * MIB)))
     world = make_world("1x4,16Gi", rules=[ContainerRule("", image="app", memory=falls)])
     resources = {"requests": {CPU: "1"}, "limits": {"memory": "80Mi"}}
@@ -261,7 +261,7 @@ def test_a_limit_is_not_lowered_below_what_is_in_use(make_world: type[Cluster]) 
 
 
 @pytest.mark.parametrize("wanted", ["1", "3"])
-def test_a_policy_of_ours_counts_what_a_pod_holds_after_a_resize(make_world: type[Cluster], wanted: str) -> None:
+def test_our_policies_count_the_resources_after_a_resize(make_world: type[Cluster], wanted: str) -> None:
     world = make_world("1x4,16Gi", scheduler=PolicyChoice(load_policy("first-fit", {}), random.Random(0)))
     world.create("pods", pod(world, "a", cpu="2"))
     world.run(1)

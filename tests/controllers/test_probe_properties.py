@@ -92,7 +92,7 @@ def probe_of(kind: str) -> st.SearchStrategy[dict[str, int]]:
     after=st.integers(0, 30),
     length=st.integers(1, 100),
 )
-def test_a_container_is_ready_and_restarted_as_under_a_kubelets_workers(
+def test_a_container_is_ready_and_restarted_as_with_kubelet_probe_workers(
     probes: dict[str, dict[str, int]], after: int, length: int
 ) -> None:
     rule = ContainerRule(

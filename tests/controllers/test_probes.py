@@ -1,4 +1,4 @@
-"""Probes go as rules say, or as the commands do that they execute; all others succeed."""
+"""Probes follow rules or the commands they execute; all others succeed."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ def container(world: Cluster) -> dict[str, Any]:
     return status
 
 
-def test_a_container_is_not_ready_if_its_probe_fails_and_is_not_restarted(world: Cluster) -> None:
+def test_a_failed_readiness_probe_does_not_restart_the_container(world: Cluster) -> None:
     probed(world, readinessProbe=execute("/bin/false"))
     world.run(300)
     assert (container(world)["ready"], container(world)["restartCount"]) == (False, 0)
     assert set(world.events("Unhealthy")) == {"Readiness probe failed: "}
 
 
-def test_readiness_comes_and_goes_with_a_file(world: Cluster) -> None:
+def test_readiness_follows_the_existence_of_a_file(world: Cluster) -> None:
     script = "sleep 26; touch /tmp/health; sleep 60; rm /tmp/health; sleep 1h"
     probed(world, script, readinessProbe=execute(*HEALTH, initialDelaySeconds=5, successThreshold=2))
     states = []
@@ -47,11 +47,11 @@ def test_readiness_comes_and_goes_with_a_file(world: Cluster) -> None:
     for _ in range(15):
         states.append(container(world)["ready"])
         world.run(10)
-    # Probed after 10 s, 20 s, …: seen at 30 s and believed at 40 s; missed at 90 s, and believed the third time.
+    # Checks at 10 s, 20 s, …: the first success is at 30 s and the second at 40 s; at 90 s failures begin, three count.
     assert states == [False] * 4 + [True] * 7 + [False] * 4
 
 
-def test_a_container_that_is_not_alive_is_restarted_with_its_image_as_it_was(world: Cluster) -> None:
+def test_a_failed_liveness_probe_restarts_the_container_with_fresh_files(world: Cluster) -> None:
     script = "touch /tmp/health; sleep 30; rm -f /tmp/health; sleep 600"
     probed(world, script, livenessProbe=execute(*HEALTH, initialDelaySeconds=15, failureThreshold=1))
     world.run(29)
@@ -74,7 +74,7 @@ def test_a_pod_that_is_not_restarted_fails(world: Cluster) -> None:
     assert "Container app failed liveness probe" in world.events("Killing")
 
 
-def test_nothing_else_is_looked_at_before_a_container_has_started(world: Cluster) -> None:
+def test_other_probes_wait_for_the_startup_probe(world: Cluster) -> None:
     script = "sleep 40; touch /tmp/up; sleep 1h"
     probed(
         world,
@@ -90,7 +90,7 @@ def test_nothing_else_is_looked_at_before_a_container_has_started(world: Cluster
     assert container(world)["restartCount"] == 0
 
 
-def test_a_container_that_does_not_start_in_time_is_restarted(world: Cluster) -> None:
+def test_a_failed_startup_probe_restarts_the_container(world: Cluster) -> None:
     probed(world, startupProbe=execute("false", failureThreshold=2, periodSeconds=20))
     world.run(39)
     assert container(world)["restartCount"] == 0
@@ -110,10 +110,10 @@ def test_a_container_that_does_not_start_in_time_is_restarted(world: Cluster) ->
         ({"initialDelaySeconds": 7, "periodSeconds": 4}, {"initialDelaySeconds": 15}, 18),
     ],
 )
-def test_probes_over_the_network_succeed_when_it_is_their_turn(
+def test_network_probes_succeed_at_their_first_check(
     world: Cluster, startup: dict[str, int] | None, readiness: dict[str, int], ready_s: int
 ) -> None:
-    """Nobody listens in a simulated container."""
+    """No process listens in a simulated container."""
     http = {"httpGet": {"port": 80}}
     startups = {} if startup is None else {"startupProbe": {**http, **startup}}
     probed(world, **startups, readinessProbe={**http, **readiness}, livenessProbe=http)
@@ -132,13 +132,13 @@ def test_a_startup_probe_alone_says_when_a_container_is_ready(world: Cluster) ->
     assert (container(world)["started"], container(world)["ready"]) == (True, True)
 
 
-def test_what_takes_longer_than_its_timeout_fails(world: Cluster) -> None:
+def test_a_probe_that_exceeds_its_timeout_fails(world: Cluster) -> None:
     probed(world, readinessProbe=execute("sleep", "3", timeoutSeconds=2))
     world.run(60)
     assert not container(world)["ready"]
 
 
-def test_a_command_that_is_not_understood_succeeds_and_is_noted(world: Cluster) -> None:
+def test_an_unsupported_probe_command_succeeds_with_a_note(world: Cluster) -> None:
     probed(world, readinessProbe=execute("pg_isready", "-U", "me"))
     world.run(1)
     assert container(world)["ready"]
@@ -154,10 +154,10 @@ def test_a_command_that_is_not_understood_succeeds_and_is_noted(world: Cluster) 
     ],
 )
 @pytest.mark.parametrize("command", [["/server"], ["sh", "-c", "./server & sleep 1h"], None])
-def test_files_of_a_program_that_nobody_knows_are_taken_to_be_there(
+def test_files_of_an_unknown_program_are_assumed_to_exist(
     world: Cluster, volume: dict[str, Any], path: str, command: list[str] | None
 ) -> None:
-    """Else containers of such programs would be restarted for ever."""
+    """Otherwise containers of such programs would be restarted for ever."""
     pod = world.pod("a", volumes=[{"name": "v", **volume}])
     mounts = [{"name": "v", "mountPath": "/data"}]
     pod["spec"]["containers"][0] |= {"livenessProbe": execute("cat", path, failureThreshold=1), "volumeMounts": mounts}
@@ -169,7 +169,7 @@ def test_files_of_a_program_that_nobody_knows_are_taken_to_be_there(
     assert f"pod default/a, container app: cat {path}" in [row["example"] for row in world.world.notes.rows()]
 
 
-def test_files_that_another_container_may_have_made_are_taken_to_be_there(world: Cluster) -> None:
+def test_files_that_another_container_may_have_created_are_assumed_to_exist(world: Cluster) -> None:
     pod = world.pod("a", volumes=[{"name": "v", "emptyDir": {}}])
     mounts = [{"name": "v", "mountPath": "/data"}]
     probe = execute("cat", "/data/ready", failureThreshold=1)
@@ -180,7 +180,7 @@ def test_files_that_another_container_may_have_made_are_taken_to_be_there(world:
     assert [one["restartCount"] for one in world.get("pods", "default/a")["status"]["containerStatuses"]] == [0, 0]
 
 
-def test_a_command_without_files_fails_whatever_the_container_does(world: Cluster) -> None:
+def test_a_probe_command_that_uses_no_files_can_fail(world: Cluster) -> None:
     pod = world.pod("a")
     pod["spec"]["containers"][0] |= {"command": ["/server"], "readinessProbe": execute("false")}
     world.create("pods", pod)
@@ -193,7 +193,7 @@ def ruled(make_world: type[Cluster], after: Distribution | None = None, until: D
     return make_world("1x4,16Gi", rules=[rule])
 
 
-def test_a_rule_says_when_a_container_is_ready(make_world: type[Cluster]) -> None:
+def test_a_rule_sets_when_a_container_is_ready(make_world: type[Cluster]) -> None:
     world = ruled(make_world, after=parse_distribution(25))
     probed(world, readinessProbe=HTTP)
     world.run(29)
@@ -207,7 +207,7 @@ def test_a_rule_says_when_a_container_is_ready(make_world: type[Cluster]) -> Non
     assert container(world)["ready"]
 
 
-def test_a_rule_says_when_a_container_is_no_longer_alive(make_world: type[Cluster]) -> None:
+def test_a_rule_sets_when_a_container_is_no_longer_alive(make_world: type[Cluster]) -> None:
     world = ruled(make_world, until=parse_distribution(3601))
     probed(world, "sleep 1d", livenessProbe=HTTP, readinessProbe={**HTTP, "failureThreshold": 1})
     world.run(3609)
@@ -236,14 +236,14 @@ def test_a_container_that_is_slow_to_start_needs_a_startup_probe_that_waits(make
     assert container(impatient)["restartCount"] == 1
 
 
-def test_a_rule_wins_over_the_command_of_a_probe(make_world: type[Cluster]) -> None:
+def test_a_rule_takes_precedence_over_a_probe_command(make_world: type[Cluster]) -> None:
     world = ruled(make_world, until=parse_distribution(100))
     probed(world, readinessProbe=execute("false"))
     world.run(5)
     assert container(world)["ready"]
 
 
-def test_nobody_looks_whether_a_container_is_alive_before_a_period_is_over(world: Cluster) -> None:
+def test_the_first_liveness_check_is_after_one_period(world: Cluster) -> None:
     probed(world, "sleep 2; touch /tmp/ok; sleep 1h", livenessProbe=execute("cat", "/tmp/ok", failureThreshold=1))
     world.run(300)
     assert (container(world)["ready"], container(world)["restartCount"]) == (True, 0)
@@ -260,7 +260,7 @@ def test_the_delay_of_readiness_is_counted_from_the_start_of_the_container(world
     assert container(world)["ready"]
 
 
-def test_a_probe_does_nothing_before_it_is_its_turn(world: Cluster) -> None:
+def test_a_probe_has_no_effect_before_its_initial_delay(world: Cluster) -> None:
     probed(world, startupProbe=execute("mkdir", "/tmp/once"))
     world.run(15)
     assert (container(world)["started"], container(world)["restartCount"]) == (True, 0)
@@ -273,7 +273,7 @@ def test_variables_of_the_container_are_put_into_the_command_of_a_probe(world: C
     assert not world.world.notes.rows()
 
 
-def test_a_container_that_a_probe_ends_has_its_time_to_stop(world: Cluster) -> None:
+def test_a_container_stopped_by_a_probe_gets_its_grace_period(world: Cluster) -> None:
     slow = {"preStop": {"sleep": {"seconds": 20}}}
     probed(world, lifecycle=slow, livenessProbe=execute("false", failureThreshold=1))
     world.run(29)
@@ -285,7 +285,7 @@ def test_a_container_that_a_probe_ends_has_its_time_to_stop(world: Cluster) -> N
     assert not world.pods()
 
 
-def test_what_a_run_would_have_done_to_a_volume_after_it_was_ended_is_not_done(world: Cluster) -> None:
+def test_a_stopped_container_no_longer_writes_to_volumes(world: Cluster) -> None:
     pod = world.pod("a", volumes=[{"name": "v", "emptyDir": {}}])
     mounts = [{"name": "v", "mountPath": "/data"}]
     script = "touch /data/ok; sleep 50; rm -f /data/ok; sleep 1h"
@@ -305,7 +305,7 @@ def test_what_a_run_would_have_done_to_a_volume_after_it_was_ended_is_not_done(w
 
 
 @pytest.mark.parametrize("beside", [{"image": "envoy"}, {"command": ["sleep", "1d"], "restartPolicy": "Always"}])
-def test_nobody_else_writes_the_own_files_of_a_container(world: Cluster, beside: dict[str, Any]) -> None:
+def test_other_containers_do_not_write_a_containers_own_files(world: Cluster, beside: dict[str, Any]) -> None:
     pod = world.pod("a")
     script = "sleep 40; touch /tmp/up; sleep 1h"
     pod["spec"]["containers"][0] |= {"command": ["sh", "-c", script], "readinessProbe": execute("cat", "/tmp/up")}
@@ -318,7 +318,7 @@ def test_nobody_else_writes_the_own_files_of_a_container(world: Cluster, beside:
     assert world.get("pods", "default/a")["status"]["containerStatuses"][0]["ready"]
 
 
-def test_a_sidecar_that_waits_for_its_next_run_does_not_hold_up_the_others(world: Cluster) -> None:
+def test_a_sidecar_in_back_off_does_not_delay_other_containers(world: Cluster) -> None:
     pod = world.pod("a")
     sidecar = {"name": "side", "image": "x", "command": ["sleep", "1d"], "restartPolicy": "Always"}
     sidecar["livenessProbe"] = execute("false", failureThreshold=1, periodSeconds=1)

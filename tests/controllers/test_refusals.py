@@ -1,4 +1,4 @@
-"""Kubelets refuse, wait and obey as real ones do: ports in use, images that are not there, bad paths, deadlines."""
+"""Kubelets reject and delay pods as real ones do: host ports in use, missing images, invalid paths, deadlines."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def with_port(world: Cluster, name: str, address: str = "", node: str = "", **sp
     return pod
 
 
-def test_a_port_of_the_node_in_use_is_refused_until_it_is_free(world: Cluster) -> None:
+def test_a_pod_with_a_host_port_in_use_is_rejected(world: Cluster) -> None:
     node = next(iter(world.store.all("nodes")))
     world.create("pods", with_port(world, "first", node=node))
     world.run(1)
@@ -51,7 +51,7 @@ def test_two_addresses_of_a_node_have_the_same_port(world: Cluster) -> None:
     assert len(world.pods("Running")) == 2
 
 
-def test_the_scheduler_leaves_a_pod_waiting_when_no_node_has_the_port(world: Cluster) -> None:
+def test_a_pod_stays_pending_if_no_node_has_its_host_port_free(world: Cluster) -> None:
     for number in range(5):
         world.create("pods", with_port(world, f"p{number}"))
     world.run(2)
@@ -61,7 +61,7 @@ def test_the_scheduler_leaves_a_pod_waiting_when_no_node_has_the_port(world: Clu
     )
 
 
-def test_an_image_that_does_not_exist_is_tried_ever_more_seldom(make_world: type[Cluster]) -> None:
+def test_a_missing_image_is_pulled_with_back_off(make_world: type[Cluster]) -> None:
     world = make_world("1x4,16Gi", rules=[ContainerRule("rules.yaml: [0]", image="*:404", pull_fails=True)])
     pod = world.pod("lost")
     pod["spec"]["containers"][0]["image"] = "web:404"
@@ -78,9 +78,7 @@ def test_an_image_that_does_not_exist_is_tried_ever_more_seldom(make_world: type
 
 
 @pytest.mark.parametrize(("value", "is_fine"), [("..", False), ("/tmp", False), ("good", True)])
-def test_a_path_below_a_volume_that_makes_no_sense_keeps_a_container_waiting(
-    world: Cluster, value: str, is_fine: bool
-) -> None:
+def test_an_invalid_sub_path_keeps_a_container_waiting(world: Cluster, value: str, is_fine: bool) -> None:
     pod = world.pod("p", {"path": value}, volumes=[{"name": "v", "emptyDir": {}}])
     container = pod["spec"]["containers"][0]
     field = {"fieldRef": {"fieldPath": "metadata.annotations['path']"}}
@@ -111,7 +109,7 @@ def test_a_deadline_may_be_set_and_lowered_while_a_pod_runs(world: Cluster) -> N
     assert (status(world, "p")["phase"], status(world, "p")["reason"]) == ("Failed", "DeadlineExceeded")
 
 
-def test_a_container_that_is_added_to_look_at_a_pod_runs_and_counts_for_nothing(world: Cluster) -> None:
+def test_an_ephemeral_container_runs_and_does_not_affect_the_pod(world: Cluster) -> None:
     world.create("pods", world.pod("p", {"batkube.io/duration": "60s"}, restart="Never"))
     world.run(5)
     added = [{"name": "brief", "image": "busybox", "command": ["sh", "-c", "sleep 3; exit 4"]}]
@@ -129,8 +127,8 @@ def test_a_container_that_is_added_to_look_at_a_pod_runs_and_counts_for_nothing(
 
 
 @pytest.mark.parametrize("restart", ["Always", "Never"])
-def test_another_image_starts_a_container_anew_whatever_the_restart_policy(world: Cluster, restart: str) -> None:
-    """Its time begins again with it, and the container beside it is left alone."""
+def test_a_new_image_restarts_a_container_under_any_restart_policy(world: Cluster, restart: str) -> None:
+    """The container restarts from the beginning; other containers of the pod are unaffected."""
     pod = world.pod("p", {"batkube.io/duration": "60s"}, restart=restart)
     (first,) = pod["spec"]["containers"]
     pod["spec"]["containers"] = [first, {**first, "name": "beside"}]
@@ -149,7 +147,7 @@ def test_another_image_starts_a_container_anew_whatever_the_restart_policy(world
     assert ("terminated" in beside["state"]) == (restart == "Never")
 
 
-def test_a_container_that_backs_off_is_started_at_once_with_another_image(world: Cluster) -> None:
+def test_a_container_in_back_off_restarts_at_once_with_a_new_image(world: Cluster) -> None:
     world.create("pods", world.pod("p", {"batkube.io/duration": "1s", "batkube.io/exit-code": "1"}))
     world.run(5)
     assert waiting(world, "p")["reason"] == "CrashLoopBackOff"

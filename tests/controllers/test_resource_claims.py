@@ -1,4 +1,4 @@
-"""Claims to devices are made for pods, reserved for them, and given back."""
+"""ResourceClaims are created for pods, reserved for them, and released."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BY_TEMPLATE, BY_NAME = {"resourceClaimTemplateName": "gpus"}, {"resourceClaimNam
 
 @pytest.fixture
 def idle() -> Cluster:
-    """A cluster whose pods nobody places."""
+    """A cluster without a scheduler."""
     return Cluster("2x4", scheduler=False)
 
 
@@ -54,7 +54,7 @@ def claims(world: Cluster) -> list[dict[str, Any]]:
 
 
 def allocate(world: Cluster, name: str, *consumers: dict[str, Any]) -> None:
-    """Do what kube-scheduler does once it has found devices for a claim."""
+    """Allocate a claim, as kube-scheduler does once it has found devices."""
     claim = world.get(CLAIM, f"default/{name}")
     made = {**claim, "metadata": {**claim["metadata"], "finalizers": [FINALIZER]}}
     claim = world.api.update(CLAIM, made, world.now)
@@ -68,7 +68,7 @@ def bind(world: Cluster, name: str, node: str = "node-0") -> None:
     world.api.create("pods", binding, world.now, subresource="binding")
 
 
-def test_a_claim_is_made_of_the_template_and_the_pod_is_told(idle: Cluster) -> None:
+def test_a_claim_is_created_from_the_template_and_recorded_in_the_pod(idle: Cluster) -> None:
     idle.create(TEMPLATE, template(labels={"l": "1"}, annotations={"a": "2"}))
     idle.create("pods", pod(idle))
     idle.run(1)
@@ -85,7 +85,7 @@ def test_a_claim_is_made_of_the_template_and_the_pod_is_told(idle: Cluster) -> N
     assert owner["status"]["resourceClaimStatuses"] == [{"name": "c", "resourceClaimName": metadata["name"]}]
 
 
-def test_a_template_that_comes_later_is_waited_for(idle: Cluster) -> None:
+def test_a_claim_is_created_once_its_template_exists(idle: Cluster) -> None:
     idle.create("pods", pod(idle))
     idle.run(1)
     assert not claims(idle)
@@ -97,7 +97,7 @@ def test_a_template_that_comes_later_is_waited_for(idle: Cluster) -> None:
     assert len(claims(idle)) == 1
 
 
-def test_a_claim_that_is_refused_is_tried_again(idle: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_rejected_claim_is_retried(idle: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     create = idle.api.create
 
     def refuse(storage: str, *arguments: Any, **more: Any) -> dict[str, Any]:  # noqa: ANN401
@@ -110,13 +110,13 @@ def test_a_claim_that_is_refused_is_tried_again(idle: Cluster, monkeypatch: pyte
     with monkeypatch.context() as patch:
         patch.setattr(idle.api, "create", refuse)
         idle.run(1)
-    told = "PodResourceClaim c: create ResourceClaim : exceeded quota: q"
-    assert told in idle.events("FailedResourceClaimCreation"), "the real one names what has no name yet"
+    message = "PodResourceClaim c: create ResourceClaim : exceeded quota: q"
+    assert message in idle.events("FailedResourceClaimCreation"), "the real one names what has no name yet"
     idle.run(2)
     assert len(claims(idle)) == 1
 
 
-def test_a_claim_that_somebody_deleted_or_whose_name_got_lost_is_made_good(idle: Cluster) -> None:
+def test_a_deleted_claim_or_a_lost_name_is_restored(idle: Cluster) -> None:
     idle.create(TEMPLATE, template())
     idle.create("pods", pod(idle))
     idle.run(1)
@@ -126,15 +126,15 @@ def test_a_claim_that_somebody_deleted_or_whose_name_got_lost_is_made_good(idle:
     (second,) = claims(idle)
     assert second["metadata"]["uid"] != first["metadata"]["uid"]
 
-    told = idle.get("pods", "default/a")
-    idle.api.update("pods", {**told, "status": {"phase": "Pending"}}, idle.now, subresource="status")
+    current = idle.get("pods", "default/a")
+    idle.api.update("pods", {**current, "status": {"phase": "Pending"}}, idle.now, subresource="status")
     idle.run(1)
     assert claims(idle) == [second]
     (status,) = idle.get("pods", "default/a")["status"]["resourceClaimStatuses"]
     assert status["resourceClaimName"] == second["metadata"]["name"]
 
 
-def test_devices_are_free_when_the_pod_has_ended_and_its_own_claim_goes(idle: Cluster) -> None:
+def test_a_finished_pod_releases_its_devices_and_its_claim_is_deleted(idle: Cluster) -> None:
     idle.create(TEMPLATE, template())
     idle.create("pods", pod(idle))
     idle.run(1)
@@ -151,7 +151,7 @@ def test_devices_are_free_when_the_pod_has_ended_and_its_own_claim_goes(idle: Cl
     assert not claims(idle)
 
 
-def test_a_shared_claim_keeps_its_devices_for_the_last_pod(idle: Cluster) -> None:
+def test_a_shared_claim_stays_allocated_until_its_last_pod_finishes(idle: Cluster) -> None:
     idle.create(CLAIM, shared())
     pods = [idle.get("pods", idle.create("pods", pod(idle, name, BY_NAME))) for name in ("a", "b")]
     allocate(idle, "shared", *pods)
@@ -168,7 +168,7 @@ def test_a_shared_claim_keeps_its_devices_for_the_last_pod(idle: Cluster) -> Non
     assert FINALIZER not in (claim["metadata"].get("finalizers") or ())
 
 
-def test_a_pod_that_was_placed_by_hand_is_given_a_claim_that_has_devices(idle: Cluster) -> None:
+def test_an_allocated_claim_is_reserved_for_a_pod_bound_by_hand(idle: Cluster) -> None:
     idle.create("pods", pod(idle, "a", BY_NAME, nodeName="node-0"))
     idle.run(1)
     idle.create(CLAIM, shared(allocation=DEVICES))
@@ -202,14 +202,14 @@ def test_no_more_pods_than_allowed_share_a_claim(idle: Cluster) -> None:
     assert claim["status"]["reservedFor"] == others
 
 
-def test_a_deleted_claim_goes_when_nobody_needs_it(idle: Cluster) -> None:
+def test_a_deleted_claim_is_removed_once_unused(idle: Cluster) -> None:
     idle.create(CLAIM, shared(allocation=DEVICES))
     idle.delete(CLAIM, "default/shared")
     idle.run(1)
     assert not claims(idle)
 
 
-def test_a_claim_of_another_controller_is_none_of_our_business(idle: Cluster) -> None:
+def test_a_claim_of_another_controller_is_ignored(idle: Cluster) -> None:
     other = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "default"}}
     owner = controller_reference(idle.get("configmaps", idle.create("configmaps", other)))
     made = shared()
@@ -229,7 +229,7 @@ def test_containers_that_start_without_their_devices_are_noted(claim: dict[str, 
     assert note["example"] == f"pod default/a, container app: claim {name}", "there, or still to be made"
 
 
-def test_long_names_are_cut_in_proportion(idle: Cluster) -> None:
+def test_long_names_are_shortened_in_proportion(idle: Cluster) -> None:
     idle.create(TEMPLATE, template())
     made = pod(idle, "p" * 60)
     made["spec"]["resourceClaims"] = [{"name": "c" * 20, **BY_TEMPLATE}]

@@ -1,4 +1,4 @@
-"""Roles that consist of others follow them."""
+"""Aggregated roles are updated when a selected role changes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def resources_of(world: Cluster, name: str) -> list[str]:
     return [resource for one in world.get(CLUSTER_ROLE, name)["rules"] for resource in one["resources"]]
 
 
-def test_a_role_gathers_the_rules_of_others_by_name_and_each_once(world: Cluster) -> None:
+def test_an_aggregated_role_contains_rules_ordered_by_role_without_duplicates(world: Cluster) -> None:
     world.create(CLUSTER_ROLE, role("all", gathers="part"))
     world.create(CLUSTER_ROLE, role("b", "pods", "nodes", part="yes"))
     world.create(CLUSTER_ROLE, role("a", "services", "pods", part="yes"))
@@ -39,7 +39,7 @@ def test_a_role_gathers_the_rules_of_others_by_name_and_each_once(world: Cluster
     assert resources_of(world, "all") == ["services", "pods", "nodes"]
 
 
-def test_a_role_follows_those_that_it_gathers_through_another(world: Cluster) -> None:
+def test_aggregation_is_transitive(world: Cluster) -> None:
     world.create(CLUSTER_ROLE, role("edit", gathers="edits"))
     world.create(CLUSTER_ROLE, role("view", gathers="views", edits="yes"))
     world.create(CLUSTER_ROLE, role("pods", "pods", views="yes"))

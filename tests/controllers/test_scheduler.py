@@ -1,4 +1,4 @@
-"""The scheduler of a served cluster: where pods go, and what is said when they go nowhere."""
+"""The scheduler of a served cluster: node selection, and the messages of unschedulable pods."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_pods_are_spread_over_the_nodes(world: Cluster) -> None:
     assert world.events("Scheduled")[0] == f"Successfully assigned default/p0 to {nodes[0]}"
 
 
-def test_a_pod_that_fits_nowhere_says_why_in_the_words_of_kube_scheduler(world: Cluster) -> None:
+def test_an_unschedulable_pod_has_kube_schedulers_message(world: Cluster) -> None:
     world.create("pods", world.pod("big", cpu="5"))
     world.run(1)
     assert why_not(world, "big") == (
@@ -68,7 +68,7 @@ def test_the_reasons_of_all_nodes_are_counted(world: Cluster) -> None:
     )
 
 
-def test_it_goes_as_soon_as_there_is_room(make_world: type[Cluster]) -> None:
+def test_a_pending_pod_is_bound_once_capacity_is_free(make_world: type[Cluster]) -> None:
     world = make_world("1x1,1Gi")
     world.create("pods", world.pod("a", {"batkube.io/duration": "30s"}, restart="Never"))
     world.create("pods", world.pod("b"))
@@ -78,7 +78,7 @@ def test_it_goes_as_soon_as_there_is_room(make_world: type[Cluster]) -> None:
     assert node_of(world, "b") == "node-0"
 
 
-def test_without_nodes_a_pod_waits_for_one(world: Cluster) -> None:
+def test_without_nodes_a_pod_stays_pending(world: Cluster) -> None:
     for name in list(world.store.all("nodes")):
         world.delete("nodes", name)
     world.create("pods", world.pod("a"))
@@ -106,7 +106,7 @@ def affinity(key: str, operator: str, *values: str) -> dict[str, Any]:
         ("Lt", ["2"], {"node-1"}),
     ],
 )
-def test_required_affinity_is_heeded(world: Cluster, operator: str, values: list[str], allowed: set[str]) -> None:
+def test_required_affinity_is_respected(world: Cluster, operator: str, values: list[str], allowed: set[str]) -> None:
     for number in range(1, 4):
         label(world, f"node-{number}", rack=str(number))
     for number in range(4):
@@ -124,14 +124,14 @@ def test_preferred_affinity_decides_among_nodes_that_fit(world: Cluster) -> None
     assert node_of(world, "a") == "node-3"
 
 
-def test_pods_of_another_scheduler_are_left_alone(world: Cluster) -> None:
+def test_pods_of_another_scheduler_are_ignored(world: Cluster) -> None:
     world.create("pods", world.pod("a", schedulerName="mine"))
     world.run(1)
     assert node_of(world, "a") is None
     assert not world.events("FailedScheduling")
 
 
-def test_without_our_scheduler_nobody_binds(make_world: type[Cluster]) -> None:
+def test_without_our_scheduler_no_pod_is_bound(make_world: type[Cluster]) -> None:
     world = make_world("2x2,1Gi", scheduler=False)
     world.create("pods", world.pod("a"))
     world.run(5)
@@ -172,7 +172,7 @@ def test_a_more_important_pod_preempts_the_least_important_ones(make_world: type
     assert world.events("Preempted") == [f"Preempted by pod {uid} on node node-0"]
 
 
-def test_room_made_for_one_pod_is_not_taken_by_another(make_world: type[Cluster]) -> None:
+def test_preempted_capacity_is_reserved_for_the_preemptor(make_world: type[Cluster]) -> None:
     world = make_world("1x2,4Gi")
     world.create("pods", world.pod("old", {"batkube.io/stop-time": "10s"}, cpu="2", priority=1))
     world.run(1)
@@ -185,7 +185,7 @@ def test_room_made_for_one_pod_is_not_taken_by_another(make_world: type[Cluster]
     assert node_of(world, "modest") is None
 
 
-def test_a_pod_that_must_not_preempt_does_not(make_world: type[Cluster]) -> None:
+def test_a_pod_with_preemption_policy_never_does_not_preempt(make_world: type[Cluster]) -> None:
     world = make_world("1x1,4Gi")
     world.create("pods", world.pod("old", priority=1))
     world.run(1)

@@ -1,4 +1,4 @@
-"""Any policy can be the scheduler of a served cluster, and heeds what it never heard of."""
+"""Every policy can schedule a served cluster, and respects constraints that it does not know itself."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def node_of(world: Cluster, name: str) -> str | None:
 
 
 @pytest.mark.parametrize("policy", [name for name, _ in policy_names()])
-def test_every_policy_runs_pods_to_their_end(policy: str) -> None:
+def test_every_policy_runs_pods_to_completion(policy: str) -> None:
     world = world_with(policy)
     for number in range(10):
         pod = world.pod(f"p{number}", {"batkube.io/duration": "30s", "batkube.io/walltime": "60s"}, restart="Never")
@@ -44,7 +44,7 @@ def test_the_policy_decides_where_pods_go() -> None:
     assert node_of(spread, "a") != node_of(spread, "b")
 
 
-def test_it_heeds_selectors_and_taints_all_the_same() -> None:
+def test_policies_respect_selectors_and_taints() -> None:
     world = world_with("first-fit")
     world.create("pods", world.pod("picky", nodeSelector={"kubernetes.io/hostname": "node-1"}))
     world.change("nodes", "node-0", taints=[{"key": "gpu", "effect": "NoSchedule"}])
@@ -53,19 +53,19 @@ def test_it_heeds_selectors_and_taints_all_the_same() -> None:
     assert node_of(world, "picky") == node_of(world, "plain") == "node-1"
 
 
-def test_pods_that_wait_say_why() -> None:
+def test_pending_pods_have_a_reason() -> None:
     world = world_with("fcfs", "1x2,4Gi")
     world.create("pods", world.pod("big", cpu="3"))
     world.create("pods", world.pod("small"))
     world.run(1)
-    told = {
+    messages = {
         name: world.get("pods", f"default/{name}")["status"]["conditions"][0]["message"] for name in ("big", "small")
     }
-    assert told["big"] == "0/1 nodes are available: 1 Insufficient cpu."
-    assert told["small"] == "the policy Fcfs has not started it yet"
+    assert messages["big"] == "0/1 nodes are available: 1 Insufficient cpu."
+    assert messages["small"] == "the policy Fcfs has not started it yet"
 
 
-def test_a_node_that_comes_is_used() -> None:
+def test_a_new_node_is_used() -> None:
     world = world_with("fcfs", "1x1,4Gi")
     for name in ("a", "b"):
         world.create("pods", world.pod(name))
@@ -76,7 +76,7 @@ def test_a_node_that_comes_is_used() -> None:
     assert node_of(world, "b") == "extra"
 
 
-def test_a_policy_that_evicts_gets_the_room_when_the_pod_is_gone() -> None:
+def test_an_evicting_policy_gets_the_capacity_once_the_pod_is_deleted() -> None:
     world = world_with("priority", "1x1,4Gi")
     world.create("pods", world.pod("low", {"batkube.io/stop-time": "5s"}, priority=1))
     world.run(1)

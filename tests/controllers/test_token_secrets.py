@@ -1,4 +1,4 @@
-"""Secrets with tokens of service accounts are filled in, and go with the account."""
+"""Service account token Secrets are filled in, and deleted with their account."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def secret(name: str = "key", **annotations: str) -> dict[str, Any]:
     }
 
 
-def test_it_is_given_a_token_the_authority_and_its_namespace(world: Cluster) -> None:
+def test_a_token_secret_gets_token_certificate_and_namespace(world: Cluster) -> None:
     world.create("serviceaccounts", ACCOUNT)
     world.create("secrets", secret())
     world.run(1)
@@ -31,7 +31,7 @@ def test_it_is_given_a_token_the_authority_and_its_namespace(world: Cluster) -> 
     assert filled["metadata"]["annotations"]["kubernetes.io/service-account.uid"] == uid
 
 
-def test_what_is_there_stays_but_for_the_authority(world: Cluster) -> None:
+def test_existing_data_stays_except_for_the_certificate(world: Cluster) -> None:
     world.create("serviceaccounts", ACCOUNT)
     own = base64.b64encode(b"own").decode()
     world.create("secrets", {**secret(), "data": {"token": own, "ca.crt": own, "other": own}})
@@ -41,7 +41,7 @@ def test_what_is_there_stays_but_for_the_authority(world: Cluster) -> None:
     assert base64.b64decode(data["ca.crt"]) == b"the authority"
 
 
-def test_it_goes_with_its_account(world: Cluster) -> None:
+def test_a_token_secret_is_deleted_with_its_account(world: Cluster) -> None:
     world.create("secrets", secret("too-early"))
     world.run(1)
     world.create("serviceaccounts", ACCOUNT)
@@ -56,7 +56,7 @@ def test_it_goes_with_its_account(world: Cluster) -> None:
     assert set(world.store.all("secrets")) == {"default/plain"}
 
 
-def test_its_account_mentions_it_no_more_when_it_is_gone(world: Cluster) -> None:
+def test_a_deleted_secret_is_removed_from_its_account(world: Cluster) -> None:
     world.create("serviceaccounts", {**ACCOUNT, "secrets": [{"name": "key"}, {"name": "other"}]})
     another = {**ACCOUNT, "metadata": {"name": "another", "namespace": "default"}, "secrets": [{"name": "key"}]}
     world.create("serviceaccounts", another)

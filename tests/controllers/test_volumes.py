@@ -1,4 +1,4 @@
-"""Claims get volumes, and neither goes while it is in use."""
+"""Claims are bound to volumes, and both are protected while in use."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def phases(world: Cluster) -> dict[str, str]:
     return {one["metadata"]["name"]: one["status"]["phase"] for one in world.store.all(VOLUME).values()}
 
 
-def test_a_claim_gets_the_smallest_volume_that_suits_it(world: Cluster) -> None:
+def test_a_claim_is_bound_to_the_smallest_matching_volume(world: Cluster) -> None:
     for name, size in (("large", "9Gi"), ("small", "1Gi"), ("middle", "3Gi")):
         world.create(VOLUME, volume(name, size))
     world.create(VOLUME, volume("other-class", "2Gi", storageClassName="slow"))
@@ -69,7 +69,7 @@ def test_a_claim_gets_the_smallest_volume_that_suits_it(world: Cluster) -> None:
     assert phases(world)["middle"] == "Bound"
 
 
-def test_a_claim_that_nothing_suits_says_so_and_is_bound_when_something_does(world: Cluster) -> None:
+def test_a_claim_without_a_matching_volume_is_reported_and_bound_later(world: Cluster) -> None:
     world.create(CLAIM, claim(size="2Gi"))
     world.run(1)
     assert world.get(CLAIM, "default/data")["status"]["phase"] == "Pending"
@@ -81,7 +81,7 @@ def test_a_claim_that_nothing_suits_says_so_and_is_bound_when_something_does(wor
     assert world.get(CLAIM, "default/data")["status"]["phase"] == "Bound"
 
 
-def test_a_volume_that_is_reserved_goes_to_nobody_else(world: Cluster) -> None:
+def test_a_reserved_volume_is_bound_to_no_other_claim(world: Cluster) -> None:
     world.create(VOLUME, volume("reserved", claimRef={"namespace": "default", "name": "mine"}))
     world.create(CLAIM, claim("other"))
     world.run(1)
@@ -93,14 +93,14 @@ def test_a_volume_that_is_reserved_goes_to_nobody_else(world: Cluster) -> None:
     assert world.get(VOLUME, "reserved")["spec"]["claimRef"]["uid"] == mine["metadata"]["uid"]
 
 
-def test_a_claim_that_names_an_unsuitable_volume_is_told_why(world: Cluster) -> None:
+def test_a_mismatch_with_a_named_volume_is_reported(world: Cluster) -> None:
     world.create(VOLUME, volume("tiny", "1Mi"))
     world.create(CLAIM, claim(volumeName="tiny"))
     world.run(1)
     assert world.events("VolumeMismatch") == ['Cannot bind to requested volume "tiny": requested PV is too small']
 
 
-def test_a_storage_class_makes_a_volume_that_goes_with_its_claim(world: Cluster) -> None:
+def test_a_provisioned_volume_is_deleted_with_its_claim(world: Cluster) -> None:
     world.create(CLASS, storage_class())
     world.create(CLAIM, claim(storageClassName="fast"))
     world.run(1)
@@ -116,7 +116,7 @@ def test_a_storage_class_makes_a_volume_that_goes_with_its_claim(world: Cluster)
 
 
 @pytest.mark.parametrize("provisioner", ["rancher.io/local-path", "disks.example.com"])
-def test_what_a_provisioner_makes_is_a_volume_that_the_api_takes(world: Cluster, provisioner: str) -> None:
+def test_a_provisioned_volume_is_valid(world: Cluster, provisioner: str) -> None:
     world.create(CLASS, storage_class(provisioner=provisioner))
     world.create(CLAIM, claim(storageClassName="fast"))
     world.run(1)
@@ -125,7 +125,7 @@ def test_what_a_provisioner_makes_is_a_volume_that_the_api_takes(world: Cluster,
     assert ("hostPath" in made["spec"]) == ("/" in provisioner)
 
 
-def test_a_claim_older_than_the_default_class_gets_it_then_unless_it_wants_none(world: Cluster) -> None:
+def test_an_older_claim_gets_the_default_class_unless_it_disables_it(world: Cluster) -> None:
     world.create(CLAIM, claim())
     world.create(CLAIM, claim("without", storageClassName=""))
     world.run(1)
@@ -138,7 +138,7 @@ def test_a_claim_older_than_the_default_class_gets_it_then_unless_it_wants_none(
     assert world.get(CLAIM, "default/without")["status"]["phase"] == "Pending"
 
 
-def test_a_volume_that_is_kept_outlives_its_claim(world: Cluster) -> None:
+def test_a_retained_volume_outlives_its_claim(world: Cluster) -> None:
     world.create(CLASS, storage_class(reclaimPolicy="Retain"))
     world.create(CLAIM, claim(storageClassName="fast"))
     world.run(1)
@@ -148,7 +148,9 @@ def test_a_volume_that_is_kept_outlives_its_claim(world: Cluster) -> None:
 
 
 @pytest.mark.parametrize("chosen_by", ["annotation", "pod"])
-def test_a_class_that_waits_makes_its_volume_when_a_node_was_chosen(world: Cluster, chosen_by: str) -> None:
+def test_with_wait_for_first_consumer_a_volume_is_provisioned_once_a_node_is_selected(
+    world: Cluster, chosen_by: str
+) -> None:
     world.create(CLASS, storage_class("WaitForFirstConsumer"))
     key = world.create(CLAIM, claim(storageClassName="fast"))
     world.run(1)
@@ -164,7 +166,7 @@ def test_a_class_that_waits_makes_its_volume_when_a_node_was_chosen(world: Clust
     assert world.get(CLAIM, key)["status"]["phase"] == "Bound"
 
 
-def test_a_waiting_claim_gets_a_volume_that_its_pods_node_reaches(world: Cluster) -> None:
+def test_a_waiting_claim_is_bound_to_a_volume_accessible_from_its_node(world: Cluster) -> None:
     world.create(CLASS, storage_class("WaitForFirstConsumer", provisioner="kubernetes.io/no-provisioner"))
     nodes = list(world.store.all("nodes"))
     for node in nodes:
@@ -177,7 +179,7 @@ def test_a_waiting_claim_gets_a_volume_that_its_pods_node_reaches(world: Cluster
     assert world.get(CLAIM, "default/data")["spec"]["volumeName"] == f"on-{nodes[2]}"
 
 
-def test_a_claim_stays_while_a_pod_uses_it(world: Cluster) -> None:
+def test_a_claim_is_protected_while_a_pod_uses_it(world: Cluster) -> None:
     world.create(VOLUME, volume("disk"))
     world.create(CLAIM, claim())
     world.create("pods", user(world))
@@ -191,7 +193,7 @@ def test_a_claim_stays_while_a_pod_uses_it(world: Cluster) -> None:
     assert phases(world) == {"disk": "Released"}
 
 
-def test_a_bound_volume_stays_until_its_claim_is_gone(world: Cluster) -> None:
+def test_a_bound_volume_is_protected_until_its_claim_is_deleted(world: Cluster) -> None:
     world.create(VOLUME, volume("disk"))
     world.create(CLAIM, claim())
     world.run(1)
@@ -203,7 +205,7 @@ def test_a_bound_volume_stays_until_its_claim_is_gone(world: Cluster) -> None:
     assert not world.store.all(VOLUME)
 
 
-def test_a_claim_whose_volume_is_gone_is_lost(world: Cluster) -> None:
+def test_a_claim_whose_volume_was_deleted_is_lost(world: Cluster) -> None:
     world.create(VOLUME, volume("disk"))
     world.create(CLAIM, claim())
     world.run(1)
@@ -213,7 +215,7 @@ def test_a_claim_whose_volume_is_gone_is_lost(world: Cluster) -> None:
     assert world.get(CLAIM, "default/data")["status"]["phase"] == "Lost"
 
 
-def test_a_volume_that_was_made_for_a_claim_grows_with_it(world: Cluster) -> None:
+def test_a_provisioned_volume_is_resized_with_its_claim(world: Cluster) -> None:
     world.create(CLASS, storage_class(allowVolumeExpansion=True))
     world.create(CLAIM, claim(storageClassName="fast"))
     world.create(VOLUME, volume("by-hand"))
@@ -235,7 +237,7 @@ def ephemeral(world: Cluster, name: str = "a") -> dict[str, Any]:
     return world.pod(name, volumes=[{"name": "scratch", "ephemeral": made}])
 
 
-def test_a_volume_that_lives_with_its_pod_has_a_claim_of_its_own(world: Cluster) -> None:
+def test_an_ephemeral_volume_has_a_claim_owned_by_its_pod(world: Cluster) -> None:
     world.create(VOLUME, volume("disk"))
     world.create("pods", ephemeral(world))
     world.run(1)
@@ -250,7 +252,7 @@ def test_a_volume_that_lives_with_its_pod_has_a_claim_of_its_own(world: Cluster)
     assert not world.store.all(CLAIM)
 
 
-def test_a_claim_of_a_living_pod_is_made_again(world: Cluster) -> None:
+def test_a_deleted_ephemeral_claim_is_recreated_for_its_pod(world: Cluster) -> None:
     world.create("pods", {**ephemeral(world), "status": {"phase": "Pending"}})
     world.run(1)
     before = world.get(CLAIM, "default/a-scratch")["metadata"]["uid"]
@@ -264,7 +266,7 @@ def without_finalizers(obj: dict[str, Any]) -> dict[str, Any]:
     return {**obj, "metadata": {key: value for key, value in obj["metadata"].items() if key != "finalizers"}}
 
 
-def test_a_claim_of_somebody_else_is_not_taken(world: Cluster) -> None:
+def test_a_claim_owned_by_another_object_is_not_used(world: Cluster) -> None:
     world.create(CLAIM, claim("a-scratch"))
     world.create("pods", ephemeral(world))
     world.run(1)

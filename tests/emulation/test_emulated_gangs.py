@@ -58,8 +58,8 @@ def test_a_job_of_three_is_a_group_and_three_pods_that_name_it(version: str) -> 
     assert (group["apiVersion"], group["kind"], group["spec"]["minMember"]) == (version, "PodGroup", 3)
     assert group["spec"].get("queue") == ("default" if dialect.has_queues else None)
     for pod in pods:
-        naming = pod["metadata"]["labels" if dialect.is_label else "annotations"]
-        assert naming[dialect.group_key] == group["metadata"]["name"]
+        naming = pod["metadata"]["labels" if dialect.label else "annotations"]
+        assert naming[dialect.label or dialect.annotation] == group["metadata"]["name"]
     assert len(pods) == 3
 
 
@@ -113,4 +113,4 @@ def test_kueue_must_be_there_for_its_jobs_and_groups_for_a_choice_of_them(cluste
 
     assert (queued.returncode, chosen.returncode) == (2, 2)
     assert "the cluster does not serve kueue.x-k8s.io/v1beta1" in queued.stderr
-    assert "means nothing with --kind pod" in chosen.stderr
+    assert "cannot be used with --kind pod" in chosen.stderr

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from batkube.emulation.client.watch_events import PodEvent, PodUpdate
 from batkube.emulation.job_tracker import JobTracker
 from batkube.emulation.output_files import OutputWriter, RunContext
@@ -71,6 +73,12 @@ def test_busy_nodes_are_counted_once_however_many_pods_they_have(tmp_path: Path)
 
     states = results.machine_states
     assert list(zip(states["time"], states["nb_computing"], strict=True)) == [(0, 0), (1, 1), (4, 2), (10, 1), (20, 0)]
+
+
+def test_utilisation_counts_pods_from_binding_to_end_also_those_that_have_none(tmp_path: Path) -> None:
+    results = recorded(tmp_path, *life(0, 1, 21), pod_at(11, 1, node="n2"), sizes=(1, 1))
+
+    assert results.schedule["mean_utilisation"] == pytest.approx((20 + 10) / (2 * 21), abs=1e-6)
 
 
 def test_a_pod_that_nobody_saw_running_started_when_it_was_bound_and_a_note_says_so_once(tmp_path: Path) -> None:

@@ -94,7 +94,7 @@ def test_a_controller_that_crashes_ends_the_run_with_its_last_lines(example: Pat
     ("fields", "problem"),
     [
         ({"definitions": ["nowhere"]}, "nowhere: cannot be read: No such file or directory"),
-        ({"definitions": ["cmd"]}, "cmd: has no definition of a kind"),
+        ({"definitions": ["cmd"]}, "cmd: contains no CustomResourceDefinition"),
         (
             {"objects": [{"apiVersion": "example.org/v2", "kind": "Team", "metadata": {"name": "a"}}]},
             'program \'teams\': Team a: is refused by the API: no matches for kind "Team" in version "example.org/v2"',

@@ -1,4 +1,4 @@
-"""Random shell scripts, of what scripts of pods are made of, and of what nobody here reads."""
+"""Random shell scripts, with supported and unsupported constructs."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ _FORMS: dict[str, list[str]] = {
         *("cat <<EOF\n<word>\nEOF\n<script>",),
     ],
 }
-#: What is left to choose from where a script is deep enough.
+#: The statements to choose from at the maximum nesting depth.
 _SHALLOW: dict[str, list[str]] = {
     "script": ["<command>"],
     "command": ["true", "false", "sleep <number>", "exit <number>", "<name>=<word>", "touch <path>"],
@@ -157,7 +157,7 @@ _SHALLOW: dict[str, list[str]] = {
 
 
 def random_script(seed: int) -> str:
-    """Return the script of a seed."""
+    """Return the random script of a seed."""
     chance = random.Random(seed)
 
     def made(form: str, depth: int) -> str:

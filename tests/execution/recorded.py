@@ -1,4 +1,4 @@
-"""Recorded runs of the real Batsim 4.2.1, played again: each job from its recorded start, on its recorded hosts."""
+"""Replays recorded runs of the real Batsim 4.2.1: each job starts at its recorded time on its recorded hosts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from batkube.workloads.model import RawProfile
 
 
 class RecordedRun:
-    """One run: its inputs, and its rows of jobs.csv."""
+    """One recorded run: its inputs, and its rows of jobs.csv."""
 
     def __init__(self, runs: Path, name: str) -> None:
         self.folder = runs / "runs" / name
@@ -36,7 +36,7 @@ class RecordedRun:
         self.jobs = self.rows("out_jobs.csv")
 
     def rows(self, name: str) -> list[dict[str, str]]:
-        """Return the rows of one of the files it wrote."""
+        """Return the rows of one of its output files."""
         return list(csv.DictReader((self.folder / name).read_text().splitlines()))
 
     def trace(self, profile: RawProfile) -> UsageTrace:
@@ -45,7 +45,7 @@ class RecordedRun:
 
 
 class Replay:
-    """The jobs of a recorded run on our platform, each begun when and where it was."""
+    """The jobs of a recorded run on our platform, each at its recorded time and hosts."""
 
     def __init__(self, run: RecordedRun, storages: Mapping[str, str] | None = None) -> None:
         self.run = run
@@ -65,7 +65,7 @@ class Replay:
         return [names[number] for number in members(parse_intervals(row["allocated_resources"]))]
 
     def play(self) -> None:
-        """Let everything happen."""
+        """Execute the whole run."""
         profiles = {job.name: job.profile for job in read_batsim(self.run.workload, "w0").jobs}
         for row in self.run.jobs:
             name, start = row["job_id"], Instant(seconds(row["starting_time"]))
@@ -88,8 +88,8 @@ class Replay:
             self.end(name, 0, now)
 
     def begin(self, name: str, row: Mapping[str, str], now: Instant) -> None:
-        """Hear that a job begins."""
+        """Handle the start of a job."""
 
     def end(self, name: str, code: int, now: Instant) -> None:
-        """Hear that a job ends."""
+        """Handle the end of a job."""
         self.ends[name] = now / 1e9, code

@@ -1,4 +1,4 @@
-"""What happens to jobs and their pods once a scheduler has decided, seen from the outputs."""
+"""The execution of jobs and their pods after scheduling, as seen in the outputs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def row(run: batkube.Run, name: str) -> pd.Series[float]:
     return jobs[jobs["job_id"] == name].iloc[0]
 
 
-def test_a_job_waits_for_its_machine_and_takes_its_time(simulate: Simulate) -> None:
+def test_a_job_waits_for_its_machine_and_runs_for_its_duration(simulate: Simulate) -> None:
     run = simulate([a_job("a"), a_job("b", subtime=3)], DELAY_10, platform="1x1")
 
     second = row(run, "b")
@@ -105,7 +105,7 @@ def test_delays_add_up_and_an_image_is_pulled_once_per_node(simulate: Simulate, 
     assert (second["starting_time"], second["finish_time"]) == (17, 27)
 
 
-def test_a_pod_waits_for_a_pull_of_its_image_that_is_under_way(simulate: Simulate, tmp_path: Path) -> None:
+def test_a_pod_waits_for_a_running_pull_of_its_image(simulate: Simulate, tmp_path: Path) -> None:
     latencies = tmp_path / "latencies.yaml"
     latencies.write_text("pull: 30\n")
     profiles = {"d10": {"type": "delay", "delay": 10, "cpu": 1}}
@@ -132,7 +132,7 @@ def test_a_gang_begins_when_its_last_pod_runs(simulate: Simulate, tmp_path: Path
     ("on_eviction", "state", "finish"),
     [("resubmit", "COMPLETED_SUCCESSFULLY", 24), ("fail", "COMPLETED_KILLED", 4)],
 )
-def test_a_preempted_job_starts_over_or_fails(simulate: Simulate, on_eviction: str, state: str, finish: float) -> None:
+def test_a_preempted_job_restarts_or_fails(simulate: Simulate, on_eviction: str, state: str, finish: float) -> None:
     jobs = [a_job("low"), a_job("high", subtime=4, priority=7)]
 
     run = simulate(jobs, DELAY_10, platform="1x1", scheduler="policy:priority", on_eviction=on_eviction)
@@ -153,7 +153,7 @@ def own_policy(folder: Path, body: str) -> str:
     return f"policy:{path}:Mine"
 
 
-def test_a_rejected_job_never_runs_and_is_told_apart(simulate: Simulate, tmp_path: Path) -> None:
+def test_a_rejected_job_never_runs_and_has_its_own_state(simulate: Simulate, tmp_path: Path) -> None:
     scheduler = own_policy(tmp_path, "for job in view.queue:\n    yield Reject(job, 'not today, nor tomorrow')")
 
     run = simulate([a_job("a", res=2)], DELAY_10, scheduler=scheduler)
@@ -165,7 +165,7 @@ def test_a_rejected_job_never_runs_and_is_told_apart(simulate: Simulate, tmp_pat
     assert job[["starting_time", "finish_time"]].isna().all()
 
 
-def test_a_policy_can_ask_to_be_woken(simulate: Simulate, tmp_path: Path) -> None:
+def test_a_policy_can_request_a_wake_up(simulate: Simulate, tmp_path: Path) -> None:
     body = """\
 if view.now == 0:
     yield WakeAt(7_000_000_000)
@@ -177,9 +177,7 @@ elif view.head:
     assert row(run, "a")["starting_time"] == 7
 
 
-def test_a_policy_that_over_allocates_is_refused_by_the_kubelet_and_reported(
-    simulate: Simulate, tmp_path: Path
-) -> None:
+def test_a_policy_that_overcommits_is_rejected_by_the_kubelet_and_reported(simulate: Simulate, tmp_path: Path) -> None:
     body = """\
 self.first = getattr(self, "first", None) or view.free.fit(view.head)
 for job in view.queue:
@@ -217,7 +215,8 @@ for job in view.queue:
         ("yield Start(view.head, (0,))", "not a placement"),
         ("yield WakeAt(view.now + 5e9)", "whole number of nanoseconds"),
         (
-            "from batkube.policies.machine_room import MachinePlacement\nyield Start(view.head, MachinePlacement(1 << 9))",
+            "from batkube.policies.machine_room import MachinePlacement\n"
+            "yield Start(view.head, MachinePlacement(1 << 9))",
             "exist",
         ),
         ("yield WakeAt(view.now)", "whole number of nanoseconds after the present"),
@@ -235,7 +234,7 @@ def test_a_policy_that_misbehaves_ends_the_run_with_its_place_and_keeps_the_outp
     assert (tmp_path / "out" / "jobs.csv").is_file()
 
 
-def test_a_policy_that_fails_to_begin_is_named(simulate: Simulate, tmp_path: Path) -> None:
+def test_a_policy_that_fails_to_start_is_named(simulate: Simulate, tmp_path: Path) -> None:
     path = tmp_path / "mine.py"
     path.write_text(
         "from batkube.policies import Policy\nclass Mine(Policy):\n"
@@ -247,7 +246,7 @@ def test_a_policy_that_fails_to_begin_is_named(simulate: Simulate, tmp_path: Pat
         simulate([a_job("a")], DELAY_10, scheduler=f"policy:{path}:Mine")
 
 
-def test_a_policy_that_polls_is_asked_once_an_instant_and_the_run_ends_with_the_last_job(
+def test_a_policy_that_polls_is_called_once_per_instant_and_the_run_ends_with_the_last_job(
     simulate: Simulate, tmp_path: Path
 ) -> None:
     body = """\
@@ -266,7 +265,7 @@ yield WakeAt(view.now + 5 * 10**9)"""
     assert run.schedule["makespan"] == 30
 
 
-def test_a_policy_that_polls_for_ever_without_starting_anything_is_stopped(
+def test_a_policy_that_polls_forever_without_starting_anything_is_stopped(
     simulate: Simulate, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("batkube.policies.runtime.policy_scheduler._IDLE_WAKES_MAX", 50)
@@ -275,7 +274,7 @@ def test_a_policy_that_polls_for_ever_without_starting_anything_is_stopped(
         simulate([a_job("a")], DELAY_10, scheduler=own_policy(tmp_path, "yield WakeAt(view.now + 1)"))
 
 
-def test_a_policy_sees_what_it_evicted_as_ended_and_is_asked_again(simulate: Simulate, tmp_path: Path) -> None:
+def test_a_policy_sees_evicted_jobs_as_ended_and_is_called_again(simulate: Simulate, tmp_path: Path) -> None:
     body = """\
 self.seen = [*getattr(self, "seen", []), *[job.name for job in view.ended]]
 if view.now == 4 * 10**9 and not self.seen:
@@ -299,7 +298,7 @@ def test_a_job_can_be_rejected_long_after_another(simulate: Simulate, tmp_path: 
     assert set(run.jobs["final_state"]) == {"REJECTED"}
 
 
-def test_a_sequence_ends_with_its_first_part_that_fails(simulate: Simulate) -> None:
+def test_a_sequence_ends_with_its_first_failing_part(simulate: Simulate) -> None:
     profiles = {
         **DELAY_10,
         "bad": {"type": "delay", "delay": 5, "ret": 1},
@@ -311,7 +310,7 @@ def test_a_sequence_ends_with_its_first_part_that_fails(simulate: Simulate) -> N
     assert (job["final_state"], job["execution_time"]) == ("COMPLETED_FAILED", 15)
 
 
-def test_a_machine_without_pod_slots_is_left_alone(simulate: Simulate, tmp_path: Path) -> None:
+def test_a_machine_without_pod_slots_is_not_used(simulate: Simulate, tmp_path: Path) -> None:
     nodes = tmp_path / "nodes.yaml"
     nodes.write_text(
         "{apiVersion: v1, kind: Node, metadata: {name: a}, status: {capacity: {cpu: '1', pods: '0'}}}\n---\n"
@@ -324,7 +323,7 @@ def test_a_machine_without_pod_slots_is_left_alone(simulate: Simulate, tmp_path:
     assert set(run.jobs["final_state"]) == {"COMPLETED_SUCCESSFULLY"}
 
 
-def test_thousands_of_ids_that_are_no_kubernetes_names_stay_apart(simulate: Simulate) -> None:
+def test_thousands_of_ids_that_are_not_kubernetes_names_stay_distinct(simulate: Simulate) -> None:
     jobs = [a_job(f"作业{number}", profile="d0") for number in range(8000)]
 
     run = simulate(jobs, {"d0": {"type": "delay", "delay": 0}}, platform="1x1")
@@ -332,14 +331,14 @@ def test_thousands_of_ids_that_are_no_kubernetes_names_stay_apart(simulate: Simu
     assert run.pods["pod"].nunique() == 8000
 
 
-def test_packing_jobs_that_ask_for_nothing_is_noted(simulate: Simulate, tmp_path: Path) -> None:
+def test_packing_jobs_without_requests_is_noted(simulate: Simulate, tmp_path: Path) -> None:
     simulate([a_job("a"), a_job("b")], DELAY_10, resources="requests")
 
     [note] = json.loads((tmp_path / "out" / "fidelity.json").read_text())
     assert (note["message"], note["count"]) == ("jobs ask for no cpu, so any number of them shares a node", 2)
 
 
-def test_the_journal_tells_a_job_s_story_in_order(simulate: Simulate, tmp_path: Path) -> None:
+def test_the_journal_has_the_events_of_a_job_in_order(simulate: Simulate, tmp_path: Path) -> None:
     simulate([a_job("a", subtime=2)], DELAY_10)
 
     lines = [json.loads(line) for line in (tmp_path / "out" / "journal.jsonl").read_text().splitlines()]
@@ -352,7 +351,7 @@ def test_the_journal_tells_a_job_s_story_in_order(simulate: Simulate, tmp_path: 
     ]
 
 
-def test_evicting_a_job_whose_end_is_on_its_way_frees_its_node_at_once_and_keeps_its_success(
+def test_evicting_a_job_whose_end_is_not_reported_yet_frees_its_node_at_once_and_keeps_its_success(
     simulate: Simulate, tmp_path: Path
 ) -> None:
     latencies = tmp_path / "latencies.yaml"
@@ -366,7 +365,7 @@ def test_evicting_a_job_whose_end_is_on_its_way_frees_its_node_at_once_and_keeps
     assert (high["final_state"], high["starting_time"]) == ("COMPLETED_SUCCESSFULLY", 15)
 
 
-def test_a_drawn_latency_beyond_all_time_ends_the_run_with_its_name(simulate: Simulate, tmp_path: Path) -> None:
+def test_a_drawn_latency_that_is_too_long_ends_the_run_with_its_name(simulate: Simulate, tmp_path: Path) -> None:
     latencies = tmp_path / "latencies.yaml"
     latencies.write_text("pull: choice:1e300\n")
 

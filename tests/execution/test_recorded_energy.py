@@ -1,4 +1,4 @@
-"""What machines and jobs use, beside the real Batsim: joules within 1e-6 relative of all its figures."""
+"""Energy of machines and jobs, compared with the real Batsim: all joules agree within 1e-6 relative."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from batkube.kernel.intervals import members, parse_intervals
 
 
 class MeteredReplay(Replay):
-    """A recorded run with meters on its machines, read as Batsim reads them, and switched as it switched them."""
+    """A recorded run with energy meters, which are read and switched as by Batsim."""
 
     def __init__(self, run: RecordedRun) -> None:
         super().__init__(run)
@@ -39,7 +39,7 @@ class MeteredReplay(Replay):
         if int(row["new_pstate"]) >= 0:
             for number in members(parse_intervals(row["machine_id"])):
                 self.meters.set_pstate(self.machines[number], int(row["new_pstate"]), now)
-            self.work.change(now)
+            self.work.request_settle(now)
         self.read("p", now)
 
     def begin(self, name: str, row: Mapping[str, str], now: Instant) -> None:
@@ -56,7 +56,7 @@ class MeteredReplay(Replay):
 @pytest.mark.parametrize(
     "name", ["energy_fcfs", "energy_pstate", "up_energy_load0", "up_energy_load100", "up_usage_trace"]
 )
-def test_energy_is_what_batsim_counts(shared_data: Path, name: str) -> None:
+def test_energy_is_that_of_batsim(shared_data: Path, name: str) -> None:
     run = RecordedRun(shared_data / "batsim-runs", name)
     replay = MeteredReplay(run)
 
@@ -69,7 +69,7 @@ def test_energy_is_what_batsim_counts(shared_data: Path, name: str) -> None:
         (row["event_type"], pytest.approx(float(row["wattmin"]))) for row in rows
     ]
     assert [at for at, *_ in replay.readings] == pytest.approx([float(row["time"]) for row in rows], abs=1e-4)
-    # Dates in files have six decimals: 1e-6 s of all machines' power is what a figure may be off by.
+    # Dates in files have six decimals, so a value may be off by 1e-6 s of all machines' power.
     slack = 1e-6 * replay.meters.total_joules(replay.now) / (replay.now / 1e9)
     joules = [joules for _, joules, *_ in replay.readings]
     assert joules == pytest.approx([float(row["energy"]) for row in rows], rel=1e-6, abs=2 * slack)

@@ -1,4 +1,4 @@
-"""What jobs of every profile type take, beside the real Batsim: ends within 1e-4 s, as dates of its files have 1e-6."""
+"""Run times of jobs of every profile type, compared with the real Batsim: ends agree within 1e-4 s."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ STORAGES = {"pfs": "nfs", "src": "nfs", "dst": "pfs"}
         ("spaced200_net", None),
     ],
 )
-def test_jobs_end_when_batsim_says(shared_data: Path, name: str, storages: Mapping[str, str] | None) -> None:
+def test_jobs_end_when_they_do_in_batsim(shared_data: Path, name: str, storages: Mapping[str, str] | None) -> None:
     run = RecordedRun(shared_data / "batsim-runs", name)
     replay = Replay(run, storages)
 

@@ -1,4 +1,4 @@
-"""Scripts of containers are followed as the shell itself follows them, or not at all."""
+"""Scripts of containers have the outcome of a real shell, or are reported as unsupported."""
 
 from __future__ import annotations
 
@@ -63,14 +63,14 @@ def ran(script: str, files: VolumeFiles | None = None, now: int = 0, **variables
         ("# nothing\nsleep 1 # a second", 1, 0),
     ],
 )
-def test_a_script_is_followed(script: str, length_s: int, code: int) -> None:
+def test_a_script_has_the_duration_and_exit_code_of_a_shell(script: str, length_s: int, code: int) -> None:
     assert ran(script, INDEX="3", NAME="a b") == ScriptOutcome(seconds(length_s), code)
 
 
 @pytest.mark.parametrize(
     "script", ["while true; do date; sleep 1; done", "tail -f /dev/null", "sleep inf", "sleep inf & wait"]
 )
-def test_a_script_without_end_is_known_for_one(script: str) -> None:
+def test_an_endless_script_is_recognised(script: str) -> None:
     assert ran(script).length is None
 
 
@@ -91,12 +91,12 @@ def test_a_script_without_end_is_known_for_one(script: str) -> None:
         "sleep soon",
     ],
 )
-def test_what_depends_on_what_nobody_knows_is_not_understood(script: str) -> None:
+def test_a_script_that_depends_on_an_unknown_value_is_unsupported(script: str) -> None:
     with pytest.raises(UnsupportedScript):
         ran(script, UNKNOWN=None)
 
 
-def test_a_program_that_nobody_knows_is_said_to_be_a_guess() -> None:
+def test_an_unknown_program_is_reported_as_a_guess() -> None:
     assert ran("wget http://x/data; sleep 30") == ScriptOutcome(seconds(30), 0, "wget")
 
 
@@ -110,7 +110,7 @@ def test_a_file_on_the_node_outlives_the_pod_that_wrote_it_and_one_of_the_pod_do
     assert ran(once.format("data"), files).exit_code == 42
 
 
-def test_a_file_is_there_only_once_it_was_written() -> None:
+def test_a_file_exists_only_after_it_was_written() -> None:
     files = VolumeFiles()
     ran("sleep 10; touch /data/late", files)
     assert ran("test -e /data/late", files, now=seconds(9)).exit_code == 1
@@ -126,10 +126,10 @@ def test_a_pods_fields_are_variables_of_its_script() -> None:
     assert plan_of(POD, container) == ContainerPlan(seconds(33), 3)
 
 
-def test_a_script_that_is_not_understood_does_what_is_usual_with_a_doubt() -> None:
+def test_an_unsupported_script_has_the_default_plan_marked_as_a_guess() -> None:
     plan = plan_of(POD, {"name": "c", "command": ["sh", "-c", "curl x || exit 1"]})
     assert (plan.length, plan.exit_code) == (seconds(10), 0)
-    assert plan.guess_reason == "what happens depends on how `curl` ends"
+    assert plan.guess_reason == "it depends on the unknown exit status of `curl`"
     assert not plan_of(POD, {"name": "c", "command": ["/server"]}).guess_reason
 
 
@@ -144,7 +144,7 @@ class Shell:
         sleep.chmod(0o755)
 
     def run(self, shell: str, script: str, variables: dict[str, str]) -> tuple[int, int] | None:
-        """Return with which code a script ends and for how long it sleeps; None if it goes on and on."""
+        """Return the exit code of a script and how long it sleeps; None if it does not end."""
         data = self._folder / "data"
         shutil.rmtree(data, ignore_errors=True)
         data.mkdir()
@@ -173,7 +173,7 @@ def shell(tmp_path: Path) -> Shell:
 
 
 @pytest.mark.parametrize("first", range(0, 400, 50))
-def test_scripts_go_as_in_real_shells_or_are_not_understood(shell: Shell, first: int) -> None:
+def test_random_scripts_have_the_outcome_of_real_shells_or_are_unsupported(shell: Shell, first: int) -> None:
     variables = {"X": "2", "Z": "a b"}
     understood = 0
     for script in map(random_script, range(first, first + 50)):
@@ -211,36 +211,36 @@ def test_scripts_go_as_in_real_shells_or_are_not_understood(shell: Shell, first:
         ("touch /data/none/b || exit 5", 0, 5),
     ],
 )
-def test_what_a_shell_does_apart_or_by_other_programs_is_followed(script: str, length_s: int, code: int) -> None:
+def test_subshells_and_programs_that_run_others_are_supported(script: str, length_s: int, code: int) -> None:
     assert ran(script, X="3") == ScriptOutcome(seconds(length_s), code)
 
 
 @pytest.mark.parametrize(
     ("script", "about"),
     [
-        ("for f in /data/*; do sleep 1; done", "for what a loop is done"),
+        ("for f in /data/*; do sleep 1; done", "values of a `for` loop are unknown"),
         ("for i in {1..5}; do sleep 1; done", "braces"),
         ("trap 'exit 3' EXIT; sleep 1", "trap"),
         ("set -u; sleep 1; echo $NONE", "set -u"),
         ("sleep 5 & kill $!; wait", "kill"),
         ("read X; sleep $X", "read"),
-        (". /env.sh; sleep 5", "not followed"),
+        (". /env.sh; sleep 5", "not supported"),
         ("sleep 5; exec nginx", "nginx"),
-        ("wget -O /data/x u; [ -f /data/x ] || exit 1; sleep 5", "nobody knows whether there is a file"),
+        ("wget -O /data/x u; [ -f /data/x ] || exit 1; sleep 5", "unknown whether the file /data/x exists"),
         ("sleep 5s10", "not a length"),
-        ('[ -n "$MYSQL_SERVICE_HOST" ] && exit 1', "nobody knows"),
+        ('[ -n "$MYSQL_SERVICE_HOST" ] && exit 1', "unknown value"),
         ("IFS=,; sleep 1", "IFS"),
         ("break", "outside of a loop"),
         ("./test && exit 1", "./test"),
         ("if true; then fi", "a command is missing"),
     ],
 )
-def test_what_shells_or_images_differ_in_is_not_understood(script: str, about: str) -> None:
+def test_constructs_in_which_shells_or_images_differ_are_unsupported(script: str, about: str) -> None:
     with pytest.raises(UnsupportedScript, match=re.escape(about)):
         ran(script)
 
 
-def test_no_script_takes_long_to_follow_or_grows() -> None:
+def test_no_script_takes_long_to_interpret_or_grows() -> None:
     for script in (
         "x=aa; while [ -n $x ]; do x=$x$x; done",
         "x=0; while [ $x -lt 99999999 ]; do x=$((x + 1)); done",
@@ -250,7 +250,7 @@ def test_no_script_takes_long_to_follow_or_grows() -> None:
             ran(script)
 
 
-def test_arguments_and_options_of_a_shell_are_heeded() -> None:
+def test_arguments_and_options_of_a_shell_are_applied() -> None:
     def plan(*command: str, **more: list[Any]) -> ContainerPlan:
         return plan_of(POD, {"name": "c", "command": list(command), **more})
 
@@ -259,10 +259,10 @@ def test_arguments_and_options_of_a_shell_are_heeded() -> None:
     assert plan("bash", "-e", "-o", "pipefail", "-c", "false; sleep 5") == ContainerPlan(seconds(0), 1)
     assert plan("exit", "3") == ContainerPlan(seconds(10), 0, has_default_length=True)  # no program has this name
     some = {"envFrom": [{"configMapRef": {"name": "m"}}]}
-    assert plan("sh", "-c", "sleep $LONG", **some).guess_reason == "nobody knows for how long it sleeps"
+    assert plan("sh", "-c", "sleep $LONG", **some).guess_reason == "the duration of `sleep` is unknown"
 
 
-def test_every_run_of_a_container_begins_with_its_image_as_it_was() -> None:
+def test_every_run_of_a_container_starts_with_a_fresh_image() -> None:
     files = VolumeFiles()
     assert ran("touch /tmp/x; [ -f /tmp/x ] && exit 3", files).exit_code == 3
     with pytest.raises(UnsupportedScript):
@@ -273,13 +273,13 @@ def test_every_run_of_a_container_begins_with_its_image_as_it_was() -> None:
     ("script", "own", "volumes"),
     [("cat /data/x", False, True), ("touch /tmp/x; cat /tmp/x", True, False), ("sleep 3; false", False, False)],
 )
-def test_it_is_known_which_files_a_script_has_asked_for(script: str, own: bool, volumes: bool) -> None:
+def test_reads_of_own_files_and_of_volumes_are_recorded(script: str, own: bool, volumes: bool) -> None:
     disk = ContainerFiles(VolumeFiles(), POD, {"name": "c", "volumeMounts": MOUNTS}, Instant(0))
     run_script(script, Environment({}), disk)
     assert (disk.has_read_own_files, disk.has_read_volumes) == (own, volumes)
 
 
-def test_a_run_that_is_broken_off_writes_nothing_more() -> None:
+def test_an_aborted_run_writes_nothing_more() -> None:
     files = VolumeFiles()
     disk = ContainerFiles(files, POD, {"name": "c", "volumeMounts": MOUNTS}, Instant(0))
     run_script("touch /data/x; sleep 10; touch /data/y; rm /data/x", Environment({}), disk)
@@ -287,7 +287,7 @@ def test_a_run_that_is_broken_off_writes_nothing_more() -> None:
     assert ran("test -e /data/x && test ! -e /data/y", files, now=seconds(20)).exit_code == 0
 
 
-def test_a_file_is_there_until_it_was_removed() -> None:
+def test_a_file_exists_until_it_is_removed() -> None:
     files = VolumeFiles()
     ran("touch /data/x; sleep 10; rm /data/x", files)
     assert ran("test -e /data/x", files, now=seconds(9)).exit_code == 0

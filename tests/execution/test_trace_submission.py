@@ -1,4 +1,4 @@
-"""Pods of a trace are pods: what is stored of them is what the API makes of the same manifest."""
+"""Pods of a trace are stored exactly as the API server stores the same manifest."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from batkube.simulation.preparation.job_forms import job_maker_of
 from batkube.workloads.model import Delay, Job, Requests
 
 PRIORITY_CLASSES = "priorityclasses.scheduling.k8s.io"
-#: What two pods of the same manifest differ in.
+#: The fields in which two pods of the same manifest differ.
 OWN = ("name", "uid", "creationTimestamp")
 
 AMOUNTS = {CPU: 1000, MEMORY: 1 << 30, "nvidia.com/gpu": 1, "ephemeral-storage": 1}
@@ -33,7 +33,7 @@ requests = st.dictionaries(st.sampled_from(sorted(AMOUNTS)), st.integers(1, 5000
 
 
 class Cluster:
-    """An API server as a run has it, and who submits jobs to it."""
+    """The API server of a run, with the creator of its jobs."""
 
     def __init__(self, model: ResourceModel = ResourceModel.REQUESTS) -> None:
         self.world = World(Streams(0))
@@ -68,12 +68,12 @@ def a_job(name: str = "7", size: int = 1, **more: Any) -> Job:  # noqa: ANN401 -
 
 
 def common(pod: KubeObject) -> KubeObject:
-    """Return what a pod has in common with others of its manifest."""
+    """Return the part of a pod that is common to all pods of its manifest."""
     return {**pod, "metadata": {name: value for name, value in pod["metadata"].items() if name not in OWN}}
 
 
 @given(requests, st.sampled_from(ResourceModel), st.sampled_from([0, 5, -3]), st.sampled_from(["", "x/y:1", "z"]))
-def test_what_is_stored_of_a_job_is_what_is_stored_of_its_manifest(
+def test_the_pods_of_a_job_are_stored_as_those_of_its_manifest(
     requests: Requests, model: ResourceModel, priority: int, image: str
 ) -> None:
     cluster = Cluster(model)
@@ -94,7 +94,7 @@ def test_what_is_stored_of_a_job_is_what_is_stored_of_its_manifest(
     assert len({pod["metadata"]["uid"] for pod in (*pods, posted)}) == 3
 
 
-def test_a_later_job_of_the_same_shape_has_its_own_time_labels_and_owner_of_fields() -> None:
+def test_a_later_job_of_the_same_shape_has_its_own_time_labels_and_managed_fields() -> None:
     cluster = Cluster()
     [first] = cluster.submit(a_job("1", requests=((CPU, 1000),)))
     [second] = cluster.submit(a_job("2", requests=((CPU, 1000),)), Instant(seconds(90)))
@@ -106,7 +106,7 @@ def test_a_later_job_of_the_same_shape_has_its_own_time_labels_and_owner_of_fiel
     assert second["spec"] is first["spec"], "what pods have in common is kept once"
 
 
-def test_admission_looks_again_once_one_of_its_objects_has_changed() -> None:
+def test_admission_runs_again_after_one_of_its_objects_has_changed() -> None:
     cluster = Cluster()
     [before] = cluster.submit(a_job("1"))
     limits = [{"type": "Container", "default": {"cpu": "2"}, "defaultRequest": {"cpu": "500m"}}]
@@ -138,7 +138,7 @@ def test_a_quota_is_charged_with_each_pod_and_a_job_beyond_it_leaves_nothing_beh
     assert cluster.world.executions.find("default/w0-2-0") is None
 
 
-def test_a_policy_of_the_users_judges_pods_of_a_trace() -> None:
+def test_an_admission_policy_applies_to_pods_of_a_trace() -> None:
     cluster = Cluster()
     rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}
     cluster.apply(
@@ -163,7 +163,7 @@ def test_a_policy_of_the_users_judges_pods_of_a_trace() -> None:
     assert list(cluster.world.store.all(POD)) == ["default/w0-1"]
 
 
-def test_a_job_whose_name_is_taken_is_refused_and_the_other_pod_stays() -> None:
+def test_a_job_whose_name_is_taken_is_rejected_and_the_other_pod_stays() -> None:
     cluster = Cluster()
     template = PodFactory(ResourceModel.REQUESTS).template_of(a_job())
     metadata = {"name": "w0-7-1", "namespace": "default"}
@@ -174,7 +174,7 @@ def test_a_job_whose_name_is_taken_is_refused_and_the_other_pod_stays() -> None:
     assert list(cluster.world.store.all(POD)) == ["default/w0-7-1"]
 
 
-def test_the_class_of_a_priority_is_there_before_its_pods() -> None:
+def test_the_priority_class_is_created_before_its_pods() -> None:
     cluster = Cluster()
     [pod] = cluster.submit(a_job(priority=7))
 

@@ -142,7 +142,7 @@ def test_an_interrupted_experiment_lets_its_runs_end_and_says_how_to_go_on(held:
 
     assert process.returncode == 130
     assert "6 of 12 runs are finished and kept in out" in err
-    assert "go on with: batkube experiment experiment.yaml --out out --jobs 2 --keep-finished" in err
+    assert "resume with: batkube experiment experiment.yaml --out out --jobs 2 --keep-finished" in err
     assert "Traceback" not in err
     assert len((held.out / "results.csv").read_text().splitlines()) == 7
     assert len(finished(held.out)) == 6
@@ -215,7 +215,7 @@ def test_a_dry_run_lists_the_runs_and_does_nothing(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["experiment.yaml"], "no output folder given\n  remedy: add --out DIR"),
+        (["experiment.yaml"], "the output folder is missing\n  remedy: add --out DIR"),
         (["missing.yaml", "--out", "out"], "missing.yaml: cannot be read: No such file or directory"),
         (["w.json", "--out", "out"], "w.json: nb_res: is not a word of an experiment"),
         (["experiment.yaml", "--out", "w.json"], "w.json: is a file, not a folder"),

@@ -163,7 +163,7 @@ def test_a_change_is_computed_only_where_it_is_felt(monkeypatch: pytest.MonkeyPa
         computed.append(len(tasks))
         return real(tasks)
 
-    monkeypatch.setattr(flows, "rates_of", counting)
+    monkeypatch.setattr(flows, "compute_rates", counting)
     flow = Flow()
     hosts = [FluidResource(str(number), 1.0) for number in range(1000)]
     for host in hosts[:500]:

@@ -126,6 +126,43 @@ def test_nesting_beyond_all_bounds_is_refused(text: bytes, content_type: str) ->
             assert send(direct, "POST", CONFIG_MAPS, text).status in (400, 422)
 
 
+def endless(*_: object) -> None:
+    raise RecursionError
+
+
+def test_what_cannot_be_done_with_an_object_that_is_nested_deeply_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Patch after patch may nest an object more deeply than a single body may be."""
+    direct = Direct()
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    spec = {"group": "x.io", "scope": "Namespaced", "names": {"plural": "deeps", "kind": "Deep"}, "versions": [version]}
+    kind = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "spec": spec}
+    direct.ask(
+        "POST", f"/apis/{kind['apiVersion']}/customresourcedefinitions", kind | {"metadata": {"name": "deeps.x.io"}}
+    )
+    nested = b'{"a":' * 150 + b"1" + b"}" * 150
+    body = b'{"apiVersion":"x.io/v1","kind":"Deep","metadata":{"name":"a"},"spec":' + nested + b"}"
+    path = "/apis/x.io/v1/namespaces/default/deeps"
+
+    assert send(direct, "POST", path, body).status == 201
+    monkeypatch.setattr("batkube.api.verbs.handlers.patching.Patcher.patch", endless)
+    answer = send(direct, "PATCH", f"{path}/a", b'[{"op":"add","path":"/spec/b","value":1}]', JSON_PATCH)
+
+    assert (answer.status, answer.body["message"]) == (400, "the request is nested too deeply")
+
+
+@pytest.mark.parametrize("place", ["before", "after"])
+def test_a_recursion_of_ours_is_no_fault_of_the_request(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    direct = Direct()
+    if place == "before":
+        monkeypatch.setattr("batkube.api.verbs.storage.registry.Registry.create", endless)
+    else:
+        direct.store.subscribe("configmaps", endless)
+
+    with pytest.raises(RecursionError):
+        send(direct, "POST", CONFIG_MAPS, b'{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}')
+
+
 def test_thousands_of_owners_are_compared_by_what_they_are() -> None:
     owners = [{"apiVersion": "v1", "kind": "Pod", "name": "a", "uid": str(number)} for number in range(20_000)]
     body = config_map("a")

@@ -368,4 +368,4 @@ def test_a_rule_that_names_billions_of_rights_is_refused_at_once(rule: KubeObjec
     answer = cluster.alice("POST", f"{ROOT}/clusterroles", role("ClusterRole", "vast", [rule]))
 
     assert answer.status == 403
-    assert "single rights, and at most" in answer.body["message"]
+    assert "single permissions; at most" in answer.body["message"]

@@ -139,7 +139,7 @@ def test_nothing_is_removed_behind_links(desk: Path) -> None:
     folder = answer_here(desk, *RUN, "--out", "disk", "--force")
 
     assert [one.returncode for one in (behind, file, folder)] == [2, 2, 2]
-    assert "is a link to disk, and nothing is removed behind a link" in behind.stderr
+    assert "is a link to disk, and nothing is removed through a link" in behind.stderr
     assert "jobs.csv" in file.stderr
     assert "no run wrote, so it is not removed: scheduler\n" in folder.stderr
     assert thesis.read_text() == THESIS
@@ -215,7 +215,7 @@ def test_an_experiment_removes_nothing_behind_links(desk: Path, place: str) -> N
 
     result = answer_here(desk, *EXPERIMENT, "--out", "out", "--force")
 
-    assert (result.returncode, "nothing is removed behind a link" in result.stderr) == (2, True)
+    assert (result.returncode, "nothing is removed through a link" in result.stderr) == (2, True)
     assert sorted(path for path in (desk / "disk").rglob("jobs.csv")) == before
 
 
@@ -314,4 +314,4 @@ def test_a_python_run_without_room_for_temporary_files_is_told_so(desk: Path) ->
         check=False,
     )
 
-    assert "InputError: $TMPDIR: there is no room for temporary files" in result.stderr
+    assert "InputError: $TMPDIR: temporary files cannot be written" in result.stderr

@@ -259,7 +259,7 @@ def test_a_single_answer_may_be_larger_than_all_that_is_kept() -> None:
 
 def test_a_user_with_too_many_streams_is_told_to_come_back_later() -> None:
     with serving() as server:
-        server.inside(lambda: setattr(server.api._server, "_audience", StreamLimits(limit=2)))
+        server.inside(lambda: setattr(server.api._server, "_stream_limits", StreamLimits(limit=2)))
         watches = [connected(server) for _ in range(2)]
         for watch in watches:
             watch.sendall(request(f"{PODS}?watch=true"))

@@ -40,7 +40,7 @@ def _outputs(run: batkube.Run) -> list[bytes | str]:
 
 def _turned_away(run: batkube.Run) -> int:
     notes = json.loads((run.path / "fidelity.json").read_text())
-    return sum(note["count"] for note in notes if "were turned away" in note["message"])
+    return sum(note["count"] for note in notes if "and were rejected" in note["message"])
 
 
 @pytest.fixture(scope="module")
@@ -110,4 +110,4 @@ def test_who_speaks_to_a_program_at_a_port_of_its_own_is_told_of(
         run = simulate(JOBS[:1], PROFILES, scheduler=wayward, scheduler_args={"way": "listens"})
 
     messages = [note["message"] for note in json.loads((run.path / "fidelity.json").read_text())]
-    assert any("spoke to a program, at a port of its own" in message for message in messages)
+    assert any("connected to a port of a program" in message for message in messages)

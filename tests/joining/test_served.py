@@ -97,11 +97,11 @@ def test_a_policy_schedules_on_a_cluster_as_it_does_in_a_run(cluster: Served) ->
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
-        (["kubeflux"], "no kubeconfig given"),
+        (["kubeflux"], "the kubeconfig is missing"),
         (["kubeflux", "--kubeconfig", "nowhere"], "there is no such file"),
         (["kubeflux", "--kubeconfig", "x", "--sync", "sometimes"], "one of none, own, rebuild, deltas"),
         (["kubeflux", "--kubeconfig", "x", "--match-policy", "tall"], "tall"),
-        (["scheduler", "--kubeconfig", "x"], "no policy given"),
+        (["scheduler", "--kubeconfig", "x"], "the policy is missing"),
         (["scheduler", "--policy", "esay", "--kubeconfig", "x"], "no such file"),
     ],
 )

@@ -11,19 +11,19 @@ from batkube.kernel.errors import Bug, RunFailed
 from batkube.kernel.instants import LATEST_NS, Instant
 
 
-def _keep_all(agenda: Agenda) -> list[int]:
+def _run_all(agenda: Agenda) -> list[int]:
     numbers = []
     while (appointment := agenda.pop_next()) is not None:
         numbers.append(appointment.number)
     return numbers
 
 
-def test_at_one_instant_work_ends_before_new_work_arrives_and_schedulers_look_last() -> None:
+def test_at_one_instant_jobs_end_before_others_arrive_and_schedulers_run_last() -> None:
     agenda = Agenda()
     for rank in (Rank.WAKE, Rank.SUBMIT, Rank.START, Rank.FINISH):
         agenda.book(Instant(5), rank, lambda now: None)
 
-    assert _keep_all(agenda) == [3, 2, 1, 0]
+    assert _run_all(agenda) == [3, 2, 1, 0]
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.sampled_from(Rank)), max_size=40))
@@ -34,10 +34,10 @@ def test_the_order_is_by_time_then_rank_then_booking(entries: list[tuple[int, Ra
 
     expected = sorted(range(len(entries)), key=lambda number: (*entries[number], number))
 
-    assert _keep_all(agenda) == expected
+    assert _run_all(agenda) == expected
 
 
-def test_a_cancelled_appointment_is_never_kept_and_never_counted() -> None:
+def test_a_cancelled_appointment_is_neither_executed_nor_counted() -> None:
     agenda = Agenda()
     first = agenda.book(Instant(1), Rank.FINISH, lambda now: None)
     agenda.book(Instant(2), Rank.FINISH, lambda now: None)
@@ -45,7 +45,7 @@ def test_a_cancelled_appointment_is_never_kept_and_never_counted() -> None:
     agenda.cancel(first)
 
     assert len(agenda) == 1
-    assert _keep_all(agenda) == [1]
+    assert _run_all(agenda) == [1]
 
 
 class _Pod:
@@ -53,7 +53,7 @@ class _Pod:
         pass
 
 
-def test_what_was_cancelled_does_not_stay_until_it_would_have_been_due() -> None:
+def test_cancelled_appointments_are_freed_before_they_are_due() -> None:
     agenda, pods = Agenda(), []
     for _ in range(1000):
         pod = _Pod()
@@ -63,11 +63,11 @@ def test_what_was_cancelled_does_not_stay_until_it_would_have_been_due() -> None
 
     assert sum(pod() is not None for pod in pods) < 100
     assert len(agenda) == 1
-    assert _keep_all(agenda) == [1000]
+    assert _run_all(agenda) == [1000]
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.sampled_from(Rank), st.booleans()), max_size=400))
-def test_cancelling_many_leaves_the_others_in_their_order(entries: list[tuple[int, Rank, bool]]) -> None:
+def test_cancelling_many_appointments_keeps_the_order_of_the_others(entries: list[tuple[int, Rank, bool]]) -> None:
     agenda = Agenda()
     for at, rank, _ in entries:
         agenda.book(Instant(at), rank, lambda now: None)
@@ -75,10 +75,10 @@ def test_cancelling_many_leaves_the_others_in_their_order(entries: list[tuple[in
         if entry[2]:
             agenda.cancel(number)
 
-    kept = [number for number, entry in enumerate(entries) if not entry[2]]
+    remaining = [number for number, entry in enumerate(entries) if not entry[2]]
 
-    assert len(agenda) == len(kept)
-    assert _keep_all(agenda) == sorted(kept, key=lambda number: (*entries[number][:2], number))
+    assert len(agenda) == len(remaining)
+    assert _run_all(agenda) == sorted(remaining, key=lambda number: (*entries[number][:2], number))
 
 
 def test_booking_in_the_past_is_a_bug() -> None:
@@ -90,7 +90,7 @@ def test_booking_in_the_past_is_a_bug() -> None:
         agenda.book(Instant(6), Rank.FINISH, lambda now: None)
 
 
-def test_a_run_fails_where_virtual_time_would_overflow() -> None:
+def test_a_run_fails_if_virtual_time_would_overflow() -> None:
     agenda = Agenda()
     agenda.book(Instant(LATEST_NS), Rank.FINISH, lambda now: None)
 
@@ -100,7 +100,7 @@ def test_a_run_fails_where_virtual_time_would_overflow() -> None:
     assert len(agenda) == 1
 
 
-def test_the_next_appointment_is_known_beforehand_and_cancelled_ones_do_not_count() -> None:
+def test_the_next_due_instant_ignores_cancelled_appointments() -> None:
     agenda = Agenda()
     assert agenda.due is None
     first = agenda.book(Instant(5), Rank.START, lambda now: None)
@@ -109,11 +109,11 @@ def test_the_next_appointment_is_known_beforehand_and_cancelled_ones_do_not_coun
     agenda.cancel(first)
     assert agenda.due == 7
     assert len(agenda) == 1
-    assert _keep_all(agenda) == [1]
+    assert _run_all(agenda) == [1]
     assert agenda.due is None
 
 
-def test_what_is_routine_is_kept_and_is_nothing_to_wait_for() -> None:
+def test_routine_appointments_are_executed_but_not_counted() -> None:
     agenda = Agenda()
     agenda.book(Instant(1), Rank.START, lambda now: None, is_routine=True)
     agenda.book(Instant(2), Rank.START, lambda now: None)

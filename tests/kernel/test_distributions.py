@@ -1,4 +1,4 @@
-"""Distributions: what a text or mapping means, and that draws follow it."""
+"""Distributions: parsing of texts and mappings, and the values drawn."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_a_number_is_a_constant(spec: object) -> None:
         ("lognormal:100,0.5", 100 * math.exp(0.125), 100 * math.exp(0.125) * math.sqrt(math.exp(0.25) - 1)),
     ],
 )
-def test_draws_have_the_mean_and_deviation_that_the_parameters_say(spec: str, mean: float, deviation: float) -> None:
+def test_draws_have_the_expected_mean_and_deviation(spec: str, mean: float, deviation: float) -> None:
     values = draws(spec)
 
     # 20,000 draws: the mean of the mean is off by less than four standard errors.
@@ -72,7 +72,7 @@ def test_a_mapping_names_parameters_or_lists_values() -> None:
     assert parse_distribution({"name": "choice", "values": [1, 2]}) == parse_distribution("choice:1,2")
 
 
-def test_a_distribution_passes_through_the_parser_unchanged() -> None:
+def test_parsing_a_distribution_returns_it_unchanged() -> None:
     distribution = parse_distribution("gamma:2,3")
 
     assert parse_distribution(distribution) is distribution
@@ -81,7 +81,7 @@ def test_a_distribution_passes_through_the_parser_unchanged() -> None:
 @pytest.mark.parametrize(
     ("spec", "part"),
     [
-        ("gauss:1,2", "there is no distribution 'gauss'"),
+        ("gauss:1,2", "'gauss' is not a distribution"),
         ("", "not a distribution"),
         ("uniform", "takes 2 parameters"),
         ("uniform:1", "takes 2 parameters"),
@@ -104,7 +104,7 @@ def test_a_distribution_passes_through_the_parser_unchanged() -> None:
         ({"name": "choice", "values": [1, True]}, "not a finite number"),
     ],
 )
-def test_nonsense_is_refused_with_a_reason(spec: object, part: str) -> None:
+def test_an_invalid_distribution_is_rejected_with_a_reason(spec: object, part: str) -> None:
     with pytest.raises(ValueError, match=part):
         parse_distribution(spec)  # type: ignore[arg-type]
 
@@ -119,7 +119,7 @@ positive = st.floats(min_value=1e-3, max_value=1e6)
         st.tuples(st.just("choice"), st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=9).map(tuple)),
     )
 )
-def test_a_description_reads_back_as_the_same_distribution(spec: tuple[str, tuple[float, ...]]) -> None:
+def test_a_description_round_trips(spec: tuple[str, tuple[float, ...]]) -> None:
     distribution = Distribution(*spec)
 
     assert parse_distribution(distribution.describe()) == distribution

@@ -1,4 +1,4 @@
-"""Whose fault an error is; what the machine has run out of is found in its chain, and nowhere else."""
+"""Classification of errors; a resource shortage is found only in the chain of causes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from batkube.kernel.errors import Bug, InputError, RunFailed
 
 
 def chained(cause: BaseException, *, hidden: bool = False) -> InputError:
-    """Return the error that somebody raised on meeting `cause`."""
+    """Return an error that was raised because of `cause`."""
     try:
         try:
             raise cause
@@ -33,36 +33,49 @@ def chained(cause: BaseException, *, hidden: bool = False) -> InputError:
         (MemoryError(), "ulimit -v"),
     ],
 )
-def test_a_shortage_is_told_instead_of_what_it_led_to(cause: BaseException, remedy: str) -> None:
-    told = expected_error(chained(cause))
+def test_a_shortage_is_reported_instead_of_the_error_it_caused(cause: BaseException, remedy: str) -> None:
+    reported = expected_error(chained(cause))
 
-    assert isinstance(told, InputError)
-    assert told.source == "the machine"
-    assert remedy in (told.remedy or "")
+    assert isinstance(reported, InputError)
+    assert reported.source == "the machine"
+    assert remedy in (reported.remedy or "")
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS])
-def test_what_a_foreseen_error_says_stays(number: int) -> None:
+def test_an_expected_error_is_reported_unchanged(number: int) -> None:
     foreseen = chained(OSError(number, "No space left on device"))
 
     assert expected_error(foreseen) is foreseen
 
 
-def test_a_lock_that_somebody_holds_is_no_shortage() -> None:
+def test_a_held_lock_is_not_a_shortage() -> None:
     foreseen = chained(BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable"), hidden=True)
 
     assert expected_error(foreseen) is foreseen
 
 
-def test_a_failed_run_is_told_as_it_is_whatever_led_to_it() -> None:
+def test_a_failed_run_is_reported_unchanged() -> None:
     failure = RunFailed("policy Mine: failed in mine.py:3")
     failure.__cause__ = MemoryError()
 
     assert expected_error(failure) is failure
 
 
-def test_what_nobody_foresaw_is_the_machine_s_the_input_s_or_a_bug() -> None:
+def test_an_unexpected_error_is_a_machine_error_an_input_error_or_a_bug() -> None:
     assert isinstance(expected_error(OSError(errno.EIO, "Input/output error")), RunFailed)
     assert isinstance(expected_error(RecursionError()), InputError)
     assert expected_error(ZeroDivisionError()) is None
+
+
+@pytest.mark.parametrize("error", [OSError("gone"), RecursionError(), OSError(errno.ENOENT, "No such file")])
+def test_what_a_running_cluster_raises_is_a_bug_unless_a_disk_is_the_cause(error: Exception) -> None:
+    full = OSError(errno.ENOSPC, "No space left on device")
+    for one in (error, full):
+        one.add_note("while an appointment was kept")
+
+    assert expected_error(error) is None
+    assert isinstance(expected_error(full), RunFailed)
+
+
+def test_a_bug_that_was_raised_as_one_is_a_bug() -> None:
     assert expected_error(Bug("an invariant")) is None

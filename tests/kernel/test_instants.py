@@ -36,7 +36,7 @@ def test_decimal_seconds_become_exact_nanoseconds(value: float | str | Decimal, 
 
 
 @pytest.mark.parametrize("value", ["abc", "", float("nan"), float("inf"), 1e30, 10**11, "1e400"])
-def test_what_is_no_time_of_a_run_is_refused(value: float | str) -> None:
+def test_a_value_that_is_not_a_time_is_rejected(value: float | str) -> None:
     with pytest.raises(ValueError, match=r"number|292 years"):
         seconds(value)
 
@@ -54,7 +54,7 @@ def test_what_is_no_time_of_a_run_is_refused(value: float | str) -> None:
         ("1.34.4", None),
     ],
 )
-def test_durations_are_read_as_people_write_them(text: str, expected_s: float | None) -> None:
+def test_durations_are_parsed_in_the_forms_people_use(text: str, expected_s: float | None) -> None:
     if expected_s is None:
         with pytest.raises(ValueError, match="not a duration"):
             duration(text)
@@ -63,7 +63,7 @@ def test_durations_are_read_as_people_write_them(text: str, expected_s: float | 
 
 
 @given(st.integers(min_value=-(10**15), max_value=10**15))
-def test_what_is_printed_is_within_half_a_microsecond_and_has_six_decimals(ns: int) -> None:
+def test_printed_seconds_are_rounded_to_six_decimals(ns: int) -> None:
     text = format_seconds(ns)
 
     assert len(text.partition(".")[2]) == 6
@@ -83,16 +83,16 @@ def test_kubernetes_timestamps_count_from_a_fixed_date() -> None:
 
 
 @given(st.integers(0, 10**15))
-def test_a_timestamp_of_microseconds_is_read_back(micros: int) -> None:
+def test_a_timestamp_in_microseconds_round_trips(micros: int) -> None:
     assert instant_of(rfc3339_micro(Instant(micros * 1000))) == micros * 1000
     assert instant_of(rfc3339(Instant(micros * 1000))) == micros // 10**6 * 10**9
 
 
-def test_a_timestamp_is_read_in_its_own_time_zone() -> None:
+def test_a_timestamp_is_parsed_in_its_own_time_zone() -> None:
     assert instant_of("2000-01-01T02:00:00+02:00") == 0
 
 
-def test_the_time_of_day_is_that_of_the_calendar() -> None:
+def test_the_wall_clock_instant_is_the_current_date() -> None:
     assert abs(wall_clock_instant() / 10**9 - (time.time() - 946684800)) < 5
 
 
@@ -100,5 +100,5 @@ def test_the_time_of_day_is_that_of_the_calendar() -> None:
     ("value_s", "text"),
     [(1.5, "1.5 s"), (2210, "36 min 50 s"), (3600, "1 h"), (32554, "9 h 2 min"), (29363626, "339 d 20 h")],
 )
-def test_lengths_are_said_as_people_say_them(value_s: float, text: str) -> None:
+def test_durations_are_formatted_for_people(value_s: float, text: str) -> None:
     assert human_duration(seconds(value_s)) == text

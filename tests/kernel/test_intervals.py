@@ -12,7 +12,7 @@ ids = st.sets(st.integers(0, 300))
 
 
 @given(ids)
-def test_text_and_set_are_two_forms_of_one_thing(numbers: set[int]) -> None:
+def test_a_set_round_trips_through_its_text(numbers: set[int]) -> None:
     mask = mask_of(numbers)
 
     assert parse_intervals(format_intervals(mask)) == mask
@@ -34,12 +34,12 @@ def test_the_lowest_ids_are_the_smallest_ones(numbers: set[int], data: st.DataOb
     assert list(members(lowest(mask_of(numbers), count))) == sorted(numbers)[:count]
 
 
-def test_batsim_s_own_forms_are_read() -> None:
+def test_batsims_forms_are_parsed() -> None:
     assert format_intervals(parse_intervals("1-2 1-3 5")) == "1-3 5"
     assert parse_intervals("") == 0
 
 
 @pytest.mark.parametrize("text", ["a", "3-1", "1-", "-2", "1--3"])
-def test_what_is_no_interval_is_refused(text: str) -> None:
+def test_an_invalid_interval_is_rejected(text: str) -> None:
     with pytest.raises(ValueError, match="not an interval"):
         parse_intervals(text)

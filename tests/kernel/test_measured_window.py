@@ -1,4 +1,4 @@
-"""Which part of a run counts."""
+"""The part of a run that metrics cover."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SECOND = 1_000_000_000
 SUBMITS = [number * SECOND for number in range(100, 200)]
 
 
-def test_without_trims_a_run_counts_from_its_first_submission_to_its_end() -> None:
+def test_without_trims_the_window_is_from_the_first_submission_to_the_end() -> None:
     window = window_of(SUBMITS, NO_TRIM, NO_TRIM)
 
     assert window == Window(Instant(100 * SECOND), None)
@@ -24,7 +24,7 @@ def test_without_trims_a_run_counts_from_its_first_submission_to_its_end() -> No
     ("warm_up", "cool_down", "first", "last"),
     [("10s", "20s", 110, 179), ("10jobs", "1 job", 110, 198), ("10%", "25.5 %", 110, 174), ("0s", "0", 100, 199)],
 )
-def test_trims_are_times_numbers_of_jobs_or_shares_of_them(warm_up: str, cool_down: str, first: int, last: int) -> None:
+def test_trims_are_durations_job_counts_or_shares(warm_up: str, cool_down: str, first: int, last: int) -> None:
     window = window_of(SUBMITS, parse_trim(warm_up), parse_trim(cool_down))
 
     measured = [submit // SECOND for submit in SUBMITS if window.contains(submit)]
@@ -33,20 +33,20 @@ def test_trims_are_times_numbers_of_jobs_or_shares_of_them(warm_up: str, cool_do
 
 
 @pytest.mark.parametrize(("warm_up", "cool_down"), [("100jobs", "0"), ("0", "101jobs"), ("60%", "60%"), ("1d", "0")])
-def test_trims_that_leave_no_job_leave_none(warm_up: str, cool_down: str) -> None:
+def test_trims_may_exclude_every_job(warm_up: str, cool_down: str) -> None:
     window = window_of(SUBMITS, parse_trim(warm_up), parse_trim(cool_down))
 
     assert not any(window.contains(submit) for submit in SUBMITS)
 
 
 @pytest.mark.parametrize("text", ["100%", "-1s", "ten", "5 %%", "", "3 job s"])
-def test_what_is_no_trim_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match=r"trim|nothing"):
+def test_an_invalid_trim_is_rejected(text: str) -> None:
+    with pytest.raises(ValueError, match=r"trim|whole run"):
         parse_trim(text)
 
 
 @given(st.lists(st.integers(0, 1000), min_size=1, max_size=40), st.integers(0, 60), st.integers(0, 60))
-def test_trims_by_jobs_leave_out_at_most_so_many(submits: list[int], before: int, after: int) -> None:
+def test_trims_by_job_count_exclude_at_most_that_many(submits: list[int], before: int, after: int) -> None:
     window = window_of(submits, parse_trim(f"{before}jobs"), parse_trim(f"{after}jobs"))
 
     left_out = [submit for submit in submits if not window.contains(submit)]

@@ -1,11 +1,11 @@
-"""Remembering what functions made of texts, without keeping long ones."""
+"""Memoization of functions of texts, except for long texts."""
 
 from __future__ import annotations
 
 from batkube.kernel.memo import memoized
 
 
-def test_a_result_is_made_once_and_forgotten_when_there_are_many() -> None:
+def test_a_result_is_cached_until_the_cache_is_full() -> None:
     made = []
 
     @memoized(2)
@@ -19,7 +19,7 @@ def test_a_result_is_made_once_and_forgotten_when_there_are_many() -> None:
     assert made == ["a", "bb", "ccc", "a"]
 
 
-def test_arguments_by_name_count_too() -> None:
+def test_calls_with_keyword_arguments_are_not_cached() -> None:
     @memoized(10)
     def length(text: str, more: int = 0) -> int:
         return len(text) + more
@@ -27,7 +27,7 @@ def test_arguments_by_name_count_too() -> None:
     assert [length("a"), length("a", more=1), length("a", more=2), length("a")] == [1, 2, 3, 1]
 
 
-def test_long_texts_are_not_kept() -> None:
+def test_long_texts_are_not_cached() -> None:
     made = []
 
     @memoized(10, longest=3)

@@ -79,7 +79,7 @@ def test_a_decimal_quantity_beyond_the_largest_suffix_is_printed_with_an_exponen
 
 
 @pytest.mark.parametrize(("number", "text"), [(2, "2"), (0.5, "500m"), (1e-7, "1e-7"), (1e22, "10e21"), (-3, "-3")])
-def test_a_number_is_read_at_its_decimal_text(number: float, text: str) -> None:
+def test_a_float_is_converted_through_its_decimal_text(number: float, text: str) -> None:
     assert parse_quantity(number) == parse_quantity(text)
 
 
@@ -104,19 +104,19 @@ def test_a_number_is_read_at_its_decimal_text(number: float, text: str) -> None:
         "9" * 999,
     ],
 )
-def test_a_text_outside_the_grammar_is_refused(value: str) -> None:
+def test_a_text_outside_the_grammar_is_rejected(value: str) -> None:
     with pytest.raises(ValueError, match=r"quantity|exponent"):
         parse_quantity(value)
 
 
 @pytest.mark.parametrize("exponent", ["999", "9999999999", "9" * 5000])
-def test_an_exponent_beyond_all_bounds_counts_as_the_largest_and_costs_nothing(exponent: str) -> None:
+def test_a_huge_exponent_is_clamped_quickly(exponent: str) -> None:
     assert parse_quantity(f"1e{exponent}") == parse_quantity("1e300")
     assert parse_quantity(f"1e-{exponent}") == parse_quantity("1n")
 
 
 @pytest.mark.parametrize("value", [True, None, [], {}, math.nan, math.inf])
-def test_what_is_no_number_is_refused(value: object) -> None:
+def test_a_value_that_is_not_a_number_is_rejected(value: object) -> None:
     with pytest.raises(ValueError, match="is not a quantity"):
         parse_quantity(value)  # type: ignore[arg-type]
 
@@ -130,14 +130,14 @@ def test_sums_and_differences_are_exact_and_keep_the_first_format() -> None:
     assert str(-parse_quantity("2Ki")) == "-2Ki"
 
 
-def test_quantities_are_compared_by_value_whatever_their_suffix() -> None:
+def test_quantities_are_compared_by_value_not_by_suffix() -> None:
     assert parse_quantity("1000m") == parse_quantity("1")
     assert hash(parse_quantity("1Ki")) == hash(parse_quantity("1024"))
     assert parse_quantity("1000Ki") < parse_quantity("1Mi") < parse_quantity("1.1M")
 
 
 def exact_value(text: str) -> Fraction:
-    """What the grammar says `text` means, computed another way."""
+    """Return the value of `text` according to the grammar, computed in another way."""
     suffix = max((s for s in SUFFIXES if text.endswith(s)), key=len)
     mantissa = text.removesuffix(suffix)
     return Fraction(mantissa.removesuffix(".")) * SUFFIXES[suffix]
@@ -146,7 +146,7 @@ def exact_value(text: str) -> Fraction:
 @given(texts())
 @example("1Ei")
 @example("-7.Ei")
-def test_reading_is_exact_but_for_rounding_away_from_zero_at_a_nano(text: str) -> None:
+def test_parsing_is_exact_down_to_nano_units_then_rounds_away_from_zero(text: str) -> None:
     exact = exact_value(text)
     if text.endswith("i"):
         exact = max(min(exact, Fraction(LARGEST_BINARY)), Fraction(-LARGEST_BINARY))
@@ -158,7 +158,7 @@ def test_reading_is_exact_but_for_rounding_away_from_zero_at_a_nano(text: str) -
 
 
 @given(texts())
-def test_what_is_printed_reads_back_as_the_same_quantity(text: str) -> None:
+def test_a_printed_quantity_round_trips(text: str) -> None:
     quantity = parse_quantity(text)
 
     assert parse_quantity(str(quantity)) == quantity
@@ -168,8 +168,8 @@ def test_what_is_printed_reads_back_as_the_same_quantity(text: str) -> None:
 def test_the_canonical_form_is_its_own_canonical_form(text: str) -> None:
     canonical = str(parse_quantity(text))
     if canonical.lstrip("-").isdecimal() and text.endswith("i"):
-        # A binary quantity that prints without suffix reads back as a decimal one (1.953125Ki: 2000, then 2k), in
-        # Kubernetes too; it is stable from there on.
+        # A binary quantity printed without suffix is parsed as a decimal one (1.953125Ki: 2000, then 2k), as in
+        # Kubernetes; after that it is stable.
         canonical = str(parse_quantity(canonical))
 
     assert str(parse_quantity(canonical)) == canonical
@@ -206,7 +206,7 @@ def test_amounts_are_millicores_or_whole_units_rounded_up(resource: str, value: 
 
 
 @pytest.mark.parametrize(("value", "problem"), [("-1", "negative"), ("1e30", "more than"), ("lots", "not a quantity")])
-def test_an_amount_that_no_node_can_have_is_refused(value: str, problem: str) -> None:
+def test_an_amount_that_is_negative_or_too_large_is_rejected(value: str, problem: str) -> None:
     with pytest.raises(ValueError, match=problem):
         parse_amount(MEMORY, value)
 
@@ -230,5 +230,5 @@ def test_an_amount_is_printed_in_its_usual_unit(resource: str, value: int, text:
 
 
 @given(st.sampled_from([CPU, MEMORY, PODS, GPU, "ephemeral-storage"]), st.integers(0, LARGEST_BINARY))
-def test_a_printed_amount_reads_back_as_the_same_amount(resource: str, value: int) -> None:
+def test_a_printed_amount_round_trips(resource: str, value: int) -> None:
     assert parse_amount(resource, format_amount(resource, value)) == value

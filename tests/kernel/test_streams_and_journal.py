@@ -36,7 +36,7 @@ def test_the_journal_is_one_json_object_a_line_and_its_digest_covers_every_byte(
     assert json.loads(lines[3]) == {"t": 3, "event": "submit", "job": "w0!3"}
 
 
-def test_equal_notes_are_counted_together_and_keep_their_first_example() -> None:
+def test_equal_notes_are_counted_together_with_their_first_example() -> None:
     notes = FidelityNotes()
     note = FidelityNote("scheduler", "bound twice", Severity.VIOLATION)
 

@@ -161,7 +161,8 @@ def test_a_manifest_that_is_not_json_is_refused(make_run: MakeRun) -> None:
 
 def test_neither_pandas_nor_matplotlib_is_imported_before_it_is_needed() -> None:
     program = (
-        "import sys, batkube.outputs.results, batkube.outputs.gantt.chart, batkube.cli.commands.gantt, batkube.cli.commands.compare;"
+        "import sys, batkube.outputs.results, batkube.outputs.gantt.chart, "
+        "batkube.cli.commands.gantt, batkube.cli.commands.compare;"
         "sys.exit('pandas' in sys.modules or 'matplotlib' in sys.modules)"
     )
 

@@ -1,4 +1,4 @@
-"""What is counted of a paced run: how late decisions come, and pods without room."""
+"""Statistics of a paced run: late decisions and over-allocations."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from batkube.pacing.decision_stats import DecisionStats
 
 
 class Cluster:
-    """A store with a tally, and what is done in it, in seconds."""
+    """A store with decision statistics; times are in seconds."""
 
     def __init__(self) -> None:
         self._journal_file = io.BytesIO()
@@ -30,7 +30,7 @@ class Cluster:
         self.store.create(POD, [Key(f"default/{name}")], [{"spec": {}, "status": {}}], _at(at))
 
     def bind(self, name: str, node: str, *, start: float, at: float) -> None:
-        """Bind in the cycle from `start` on."""
+        """Bind a pod at `at`, in the cycle that began at `start`."""
         key = Key(f"default/{name}")
         self.store.replace(POD, [key], [{"spec": {"nodeName": node}, "status": {}}], _at(at))
         self.tally.on_decision(_at(start), _at(at))
@@ -40,7 +40,7 @@ class Cluster:
 
     @property
     def late(self) -> dict[str, float]:
-        """By how many seconds decisions were late, by pod."""
+        """Lateness of decisions in seconds, by pod."""
         self.journal.flush()
         lines = [json.loads(line) for line in self._journal_file.getvalue().splitlines()]
         return {line["pod"]: line["by"] / 1e9 for line in lines if line["event"] == "late"}
@@ -59,7 +59,7 @@ def cluster() -> Cluster:
     return Cluster()
 
 
-def test_pods_wait_run_and_are_gone(cluster: Cluster) -> None:
+def test_pods_are_counted_as_pending_running_and_deleted(cluster: Cluster) -> None:
     tally = cluster.tally
     cluster.submit("a", 0)
     cluster.submit("b", 0)
@@ -71,7 +71,7 @@ def test_pods_wait_run_and_are_gone(cluster: Cluster) -> None:
     assert (tally.waiting_pods, tally.running_pods, tally.decisions) == (0, 0, 1)
 
 
-def test_a_decision_within_its_cycle_is_in_time(cluster: Cluster) -> None:
+def test_a_decision_within_its_cycle_is_on_time(cluster: Cluster) -> None:
     cluster.submit("a", 0)
     cluster.bind("a", "n", start=0, at=0.02)
 
@@ -99,7 +99,7 @@ def test_jumps_before_the_scheduler_was_last_idle_do_not_count(cluster: Cluster)
     assert cluster.late == {"a": 3.0}
 
 
-def test_a_decision_ends_what_it_was_late_for(cluster: Cluster) -> None:
+def test_a_decision_resets_the_lateness_of_the_next(cluster: Cluster) -> None:
     cluster.submit("a", 0)
     cluster.submit("b", 0)
     cluster.tally.on_time_jump(_for(3), at_work=True)
@@ -109,7 +109,7 @@ def test_a_decision_ends_what_it_was_late_for(cluster: Cluster) -> None:
     assert cluster.late == {"a": 3.0}
 
 
-def test_no_decision_is_late_by_more_than_since_its_pod_came(cluster: Cluster) -> None:
+def test_lateness_is_at_most_the_age_of_the_pod(cluster: Cluster) -> None:
     cluster.tally.on_time_jump(_for(100), at_work=True)
     cluster.submit("a", 99)
     cluster.submit("b", 100)
@@ -120,7 +120,7 @@ def test_no_decision_is_late_by_more_than_since_its_pod_came(cluster: Cluster) -
     assert cluster.late == {"a": 1.0}
 
 
-def test_no_decision_is_late_by_more_than_since_its_node_became_free(cluster: Cluster) -> None:
+def test_lateness_is_at_most_the_time_since_its_node_became_free(cluster: Cluster) -> None:
     cluster.submit("a", 0)
     cluster.submit("b", 0)
     cluster.bind("a", "n", start=0, at=0)
@@ -131,7 +131,7 @@ def test_no_decision_is_late_by_more_than_since_its_node_became_free(cluster: Cl
     assert cluster.late == {"b": 2.0}
 
 
-def test_unguarded_nodes_take_every_pod_and_count_those_without_room() -> None:
+def test_nodes_without_admission_accept_every_pod_and_count_over_allocations() -> None:
     world = World(Streams(0))
     nodes = OvercommittedAllocations(world)
     names = [Key("one"), Key("two")]

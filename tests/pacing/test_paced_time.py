@@ -21,7 +21,7 @@ from batkube.timing.time_rules import parse_time
 from conftest import Simulate
 
 PROFILES = {"ten": {"type": "delay", "delay": 10, "cpu": "1"}}
-#: Listens much longer than the plain scheduler takes to see a pod, on a busy machine too.
+#: A cycle much longer than the plain scheduler needs to see a pod, even on a busy machine.
 PATIENT = "paced:timeout=300ms,crash-timeout=1m"
 
 
@@ -35,7 +35,7 @@ def _notes(run: batkube.Run) -> dict[str, str]:
 
 @pytest.fixture
 def plain(tmp_path: Path) -> str:
-    """The path of a scheduler that does not know of virtual time."""
+    """The path of a scheduler that does not know virtual time."""
     source = Path(__file__).with_name("plain_scheduler.py").read_text()
     program = tmp_path / "plain"
     program.write_text(f"#!{sys.executable} -SEu\n{source}")
@@ -43,30 +43,30 @@ def plain(tmp_path: Path) -> str:
     return str(program)
 
 
-def test_a_plain_program_schedules_and_that_it_lives_on_another_clock_is_told(simulate: Simulate, plain: str) -> None:
+def test_a_plain_program_schedules_and_its_own_clock_is_noted(simulate: Simulate, plain: str) -> None:
     run = simulate(_jobs(0, 5, 1000), PROFILES, scheduler=plain, time=PATIENT)
 
     assert list(run.jobs["final_state"]) == ["COMPLETED_SUCCESSFULLY"] * 3
     assert list(run.jobs["execution_time"]) == [10.0] * 3
-    assert any("lives on the machine's clock" in message for message in _notes(run))
+    assert any("runs on the machine's clock" in message for message in _notes(run))
 
 
-def test_decisions_are_taken_one_a_cycle(simulate: Simulate, plain: str) -> None:
+def test_one_decision_is_handled_per_cycle(simulate: Simulate, plain: str) -> None:
     run = simulate(_jobs(0, 0, 0, 0), PROFILES, scheduler=plain, time=f"{PATIENT},base-step=300ms")
 
     starts = sorted(run.jobs["starting_time"])
-    # After a decision time jumps by twice the base step as long as jobs wait, and by nothing else here.
+    # After a decision, time jumps by twice the base step while jobs are pending.
     assert all(later - earlier > 0.599 for earlier, later in itertools.pairwise(starts))
     assert int(run.schedule["cycles"]) >= int(run.schedule["decisions"]) == 4
 
 
-def test_a_minimum_delay_lets_several_decisions_into_one_cycle(simulate: Simulate, plain: str) -> None:
+def test_a_minimum_delay_allows_several_decisions_per_cycle(simulate: Simulate, plain: str) -> None:
     run = simulate(_jobs(0, 0, 0), PROFILES, scheduler=plain, time=f"{PATIENT},min-delay=2s,base-step=100s")
 
     assert max(run.jobs["starting_time"]) < 2.1
 
 
-def test_a_decision_that_takes_longer_than_a_cycle_is_carried_out_after_a_jump(simulate: Simulate, plain: str) -> None:
+def test_a_decision_longer_than_a_cycle_is_executed_after_a_jump(simulate: Simulate, plain: str) -> None:
     run = simulate(
         _jobs(0, 100),
         PROFILES,
@@ -75,23 +75,23 @@ def test_a_decision_that_takes_longer_than_a_cycle_is_carried_out_after_a_jump(s
         time="paced:timeout=5ms,base-step=20s,max-step=1h",
     )
 
-    # The program thinks for a fifth of a second, in which dozens of cycles pass.
+    # The program takes a fifth of a second per decision, which spans dozens of cycles.
     second = run.jobs.set_index("job_id").loc["1"]
     assert second["starting_time"] > 100 + 40 + 80
 
 
-def test_idle_time_is_passed_over_in_a_few_cycles_unless_that_is_forbidden(simulate: Simulate, plain: str) -> None:
+def test_idle_time_is_skipped_in_a_few_cycles_unless_disabled(simulate: Simulate, plain: str) -> None:
     far = _jobs(0, 3600)
     fast = int(simulate(far, PROFILES, scheduler=plain, time=PATIENT).schedule["cycles"])
     steps = "paced:timeout=20ms,fast-forward=off,max-step=60s"
     slow = int(simulate(far, PROFILES, scheduler=plain, time=steps).schedule["cycles"])
 
-    # Of the simulated hour, fifty minutes or more are passed in steps of a minute.
+    # At least fifty minutes of the simulated hour are skipped in steps of a minute.
     assert slow > 50
     assert fast < 50
 
 
-def test_a_program_that_only_looks_on_counts_as_crashed(simulate: Simulate, plain: str, tmp_path: Path) -> None:
+def test_a_program_that_decides_nothing_counts_as_crashed(simulate: Simulate, plain: str, tmp_path: Path) -> None:
     with pytest.raises(RunFailed, match=r"made no decision for 0.5 s .*while 2 pods waited and none ran"):
         simulate(
             _jobs(0, 0), PROFILES, scheduler=plain, scheduler_args={"way": "looks on"}, time="paced:crash-timeout=500ms"
@@ -100,7 +100,7 @@ def test_a_program_that_only_looks_on_counts_as_crashed(simulate: Simulate, plai
     assert json.loads((tmp_path / "out" / "manifest.json").read_text())["result"] == "failed"
 
 
-def test_a_program_that_leaves_is_quoted_and_not_blamed_for_its_clock(simulate: Simulate, plain: str) -> None:
+def test_the_error_of_a_program_that_exits_quotes_its_log(simulate: Simulate, plain: str) -> None:
     with pytest.raises(RunFailed, match=r"(?s)ended with exit code 4;.*no pods, please") as failed:
         simulate(_jobs(0), PROFILES, scheduler=plain, scheduler_args={"way": "leaves"}, time="paced")
 
@@ -108,7 +108,7 @@ def test_a_program_that_leaves_is_quoted_and_not_blamed_for_its_clock(simulate: 
 
 
 @pytest.mark.parametrize("admission", ["off", "on"])
-def test_a_crowded_node_refuses_pods_only_if_asked_to(simulate: Simulate, wayward: str, admission: str) -> None:
+def test_a_full_node_rejects_pods_only_with_admission(simulate: Simulate, wayward: str, admission: str) -> None:
     run = simulate(
         _jobs(0, 0, 0),
         PROFILES,
@@ -124,7 +124,7 @@ def test_a_crowded_node_refuses_pods_only_if_asked_to(simulate: Simulate, waywar
 
 
 def test_an_attached_program_reads_the_paced_clock(simulate: Simulate, wayward: str) -> None:
-    """It looks for pods once a second: of its own clock, which goes faster than the real one."""
+    """The program polls once a second on its own clock, which is faster than the real one."""
     run = simulate(
         _jobs(0, 3600, 7200),
         PROFILES,
@@ -133,7 +133,7 @@ def test_an_attached_program_reads_the_paced_clock(simulate: Simulate, wayward: 
         time="paced:timeout=20ms,base-step=1s,max-step=60s",
     )
 
-    assert not any("lives on the machine's clock" in message for message in _notes(run))
+    assert not any("runs on the machine's clock" in message for message in _notes(run))
     waits = list(run.jobs["waiting_time"])
     assert all(wait > 0 for wait in waits)
     assert run.manifest["real"]["run_s"] < 7200
@@ -147,7 +147,7 @@ def test_kube_scheduler_runs_paced(simulate: Simulate, kube_scheduler: str) -> N
     assert int(run.schedule["over_allocations"]) == 0
 
 
-def test_real_time_multiplied_goes_as_fast_as_told(simulate: Simulate, plain: str) -> None:
+def test_real_time_runs_at_the_requested_speed(simulate: Simulate, plain: str) -> None:
     run = simulate(_jobs(0, 5), PROFILES, scheduler=plain, time="realtime:speed=20")
 
     assert list(run.jobs["final_state"]) == ["COMPLETED_SUCCESSFULLY"] * 2
@@ -157,8 +157,8 @@ def test_real_time_multiplied_goes_as_fast_as_told(simulate: Simulate, plain: st
 
 
 @pytest.mark.parametrize("time", [PATIENT, "realtime:speed=20"])
-def test_objects_are_made_at_their_times_whatever_the_clock_shows(plain: str, tmp_path: Path, time: str) -> None:
-    """By the rules of 2020 what is due next happens before the clock jumps there; in real time it happens late."""
+def test_objects_are_created_at_their_times_in_every_time_mode(plain: str, tmp_path: Path, time: str) -> None:
+    """By the rules of 2020 events happen before the clock jumps to their instant; in real time they happen late."""
     objects = tmp_path / "objects.yaml"
     pod = {"restartPolicy": "Never", "containers": [{"name": "c", "image": "a", "command": ["sleep", "1"]}]}
     manifests = [
@@ -189,7 +189,7 @@ def test_a_program_that_does_nothing_in_real_time_runs_out_of_patience(simulate:
         )
 
 
-def test_the_manifest_tells_the_rules_and_reads_back(simulate: Simulate, plain: str) -> None:
+def test_the_manifest_contains_the_rules_and_round_trips(simulate: Simulate, plain: str) -> None:
     run = simulate(_jobs(0), PROFILES, scheduler=plain, time=PATIENT)
 
     scenario = run.manifest["scenario"]
@@ -198,7 +198,7 @@ def test_the_manifest_tells_the_rules_and_reads_back(simulate: Simulate, plain: 
     assert scenario["deterministic"] is False
 
 
-def test_a_scenario_file_may_write_the_rules_as_a_mapping(tmp_path: Path) -> None:
+def test_a_scenario_file_accepts_the_rules_as_a_mapping(tmp_path: Path) -> None:
     path = tmp_path / "scenario.yaml"
     path.write_text(
         "{workload: w.json, platform: 4x1, scheduler: ./s, time: {mode: paced, max-step: 5s, fast-forward: off}}"
@@ -213,12 +213,12 @@ def test_a_scenario_file_may_write_the_rules_as_a_mapping(tmp_path: Path) -> Non
     ("options", "problem"),
     [
         ({"time": "paced:timeuot=1s"}, "'timeuot' is not a parameter of paced"),
-        ({"time": "slow"}, "'slow' is not possible"),
+        ({"time": "slow"}, "'slow' is not a time mode"),
         ({"time": "paced", "deterministic": True}, "no two runs are the same"),
         ({"time": "paced", "decision_cost": "measured"}, "decisions take what they take"),
         ({"time": "realtime", "scheduler": "policy:easy"}, "policy:easy needs none to decide"),
     ],
 )
-def test_what_does_not_go_together_is_refused(simulate: Simulate, options: dict[str, object], problem: str) -> None:
+def test_incompatible_options_are_rejected(simulate: Simulate, options: dict[str, object], problem: str) -> None:
     with pytest.raises(InputError, match=problem):
         simulate(_jobs(0), PROFILES, **{"scheduler": os.devnull, **options})  # type: ignore[arg-type]

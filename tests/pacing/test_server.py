@@ -1,4 +1,4 @@
-"""The server of a paced run: it answers at once, but for bindings, which wait until they are taken."""
+"""The server of a paced run answers requests at once, except for bindings, which are queued."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _serve(server: PacedServer, received: int) -> None:
         server.serve(0.1)
 
 
-def test_what_is_asked_is_answered_at_once(server: PacedServer) -> None:
+def test_a_request_is_answered_at_once(server: PacedServer) -> None:
     with _client(server) as client:
         client.sendall(GET)
         _serve(server, len(GET))
@@ -52,9 +52,7 @@ def test_what_is_asked_is_answered_at_once(server: PacedServer) -> None:
         assert client.recv(1000).endswith(b"ok")
 
 
-def test_bindings_are_answered_one_by_one_in_the_order_in_which_they_came(
-    server: PacedServer, paths: AskedPaths
-) -> None:
+def test_bindings_are_answered_one_at_a_time_in_order_of_arrival(server: PacedServer, paths: AskedPaths) -> None:
     with _client(server) as first, _client(server) as second:
         second.sendall(_bind("b"))
         _serve(server, len(_bind("b")))
@@ -70,7 +68,7 @@ def test_bindings_are_answered_one_by_one_in_the_order_in_which_they_came(
         assert first.recv(1000).endswith(b"ok")
 
 
-def test_others_are_answered_while_a_binding_waits(server: PacedServer) -> None:
+def test_other_requests_are_answered_while_a_binding_is_queued(server: PacedServer) -> None:
     with _client(server) as scheduler, _client(server) as informer:
         scheduler.sendall(_bind("a"))
         _serve(server, len(_bind("a")))
@@ -81,7 +79,7 @@ def test_others_are_answered_while_a_binding_waits(server: PacedServer) -> None:
         assert server.waiting_bindings == 1
 
 
-def test_a_binding_is_taken_when_all_of_it_has_come(server: PacedServer, paths: AskedPaths) -> None:
+def test_a_binding_is_queued_once_it_is_complete(server: PacedServer, paths: AskedPaths) -> None:
     request = _bind("a")
     head = request.index(b"\r\n\r\n") + 4
     with _client(server) as client:
@@ -98,7 +96,7 @@ def test_a_binding_is_taken_when_all_of_it_has_come(server: PacedServer, paths: 
         assert client.recv(1000).endswith(b"ok")
 
 
-def test_a_binding_of_someone_who_has_left_is_forgotten(server: PacedServer, paths: AskedPaths) -> None:
+def test_a_queued_binding_is_dropped_when_its_client_disconnects(server: PacedServer, paths: AskedPaths) -> None:
     with _client(server) as client:
         client.sendall(_bind("a"))
         _serve(server, len(_bind("a")))
@@ -109,7 +107,7 @@ def test_a_binding_of_someone_who_has_left_is_forgotten(server: PacedServer, pat
     assert paths.asked == []
 
 
-def test_an_answer_too_large_for_one_piece_arrives_whole(server: PacedServer, paths: AskedPaths) -> None:
+def test_a_large_response_arrives_completely(server: PacedServer, paths: AskedPaths) -> None:
     paths.body = b"x" * LARGE
     with _client(server) as client:
         client.sendall(GET)

@@ -1,4 +1,4 @@
-"""Watches as the 2020 prototype had them: a client that follows them sees a pod's past again."""
+"""Watches as in the 2020 prototype: a client that follows them sees past events of a pod again."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ UNFINISHED = "status.phase!=Succeeded,status.phase!=Failed"
 
 
 class _Reader:
-    """Follows the pods as client-go does: lists once, then watches from the last event's version, again and again."""
+    """Follows pods as client-go does: lists once, then watches repeatedly from the version of the last event."""
 
     def __init__(self, api: ReplayingApi, token: str, selector: str = UNFINISHED) -> None:
         self._api = api
@@ -30,7 +30,7 @@ class _Reader:
         self.version = int(json.loads(listed.body)["metadata"]["resourceVersion"])
 
     def watch(self) -> list[tuple[str, str, str | None]]:
-        """Return the events of one watch: type, pod and node."""
+        """Return type, pod and node of the events of one watch."""
         answer = self._ask({"watch": ["1"], "resourceVersion": [str(self.version)]})
         assert isinstance(answer, Response)  # a whole answer, which ends
         events = [json.loads(line) for line in answer.body.splitlines()]
@@ -46,7 +46,7 @@ class _Reader:
 
 
 class _Cluster:
-    """A store whose pods change as they do in a run."""
+    """A store whose pods change as in a run."""
 
     def __init__(self) -> None:
         world = World(Streams(0))
@@ -66,7 +66,7 @@ class _Cluster:
         self._change(name, spec={"nodeName": node})
 
     def patch(self, name: str) -> None:
-        """Say that the pod cannot be scheduled, as its scheduler does."""
+        """Report that the pod cannot be scheduled, as its scheduler does."""
         self._change(name, status={"conditions": [{"type": "PodScheduled", "status": "False"}]})
 
     def run(self, name: str) -> None:
@@ -93,7 +93,7 @@ def reader(cluster: _Cluster) -> _Reader:
     return _Reader(cluster.api, cluster.token)
 
 
-def test_a_watch_tells_what_there_is_to_tell_again_and_ends(cluster: _Cluster, reader: _Reader) -> None:
+def test_a_watch_replays_events_and_ends(cluster: _Cluster, reader: _Reader) -> None:
     assert reader.watch() == []
     cluster.submit("a")
 
@@ -115,11 +115,11 @@ def test_a_bound_pod_is_shown_unbound_again_after_the_patch_of_another(cluster: 
 
     cluster.bind("b", "n2")
     assert reader.watch() == [*past, *bound, ("MODIFIED", "b", "n2")]
-    # It goes on from the last binding now, so the past is over.
+    # It continues from the last binding, so nothing is replayed.
     assert reader.watch() == [("MODIFIED", "a", "n1"), ("MODIFIED", "b", "n2")]
 
 
-def test_that_a_pod_runs_is_not_told_and_that_it_ended_is(cluster: _Cluster, reader: _Reader) -> None:
+def test_a_watch_reports_that_a_pod_ended_but_not_that_it_runs(cluster: _Cluster, reader: _Reader) -> None:
     cluster.submit("a")
     cluster.bind("a", "n1")
     reader.watch()
@@ -132,7 +132,7 @@ def test_that_a_pod_runs_is_not_told_and_that_it_ended_is(cluster: _Cluster, rea
     assert reader.watch() == [("DELETED", "a", "n1")]
 
 
-def test_readers_go_on_from_where_they_are(cluster: _Cluster, reader: _Reader) -> None:
+def test_each_reader_continues_from_its_own_version(cluster: _Cluster, reader: _Reader) -> None:
     other = _Reader(cluster.api, cluster.token, selector="")
     cluster.submit("a")
     reader.watch()
@@ -144,7 +144,7 @@ def test_readers_go_on_from_where_they_are(cluster: _Cluster, reader: _Reader) -
     assert other.watch() == [("MODIFIED", "a", None), ("MODIFIED", "a", "n1")]
 
 
-def test_everything_else_is_answered_as_ever(cluster: _Cluster) -> None:
+def test_other_requests_are_passed_through(cluster: _Cluster) -> None:
     headers = {"authorization": f"Bearer {cluster.token}", "accept": "application/json"}
 
     answer = cluster.api.handle(Request("GET", "/api/v1/nodes", {}, headers))

@@ -174,7 +174,7 @@ def test_a_recording_goes_on_and_knows_what_happened_in_between_without_any_name
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
-        ([], "no kubeconfig given"),
+        ([], "option --kubeconfig is missing"),
         (["--kubeconfig", "x"], "no out given"),
         (["--kubeconfig", "nowhere", "-o", "t"], "there is no such file"),
         (["--kubeconfig", "x", "-o", "t", "--for", "soon"], "is not a duration"),

@@ -1,4 +1,4 @@
-"""A program on the virtual clock, driven by hand."""
+"""Go programs on the virtual clock, controlled by the tests."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Specimen:
         return True
 
     def finish(self, *, granted: bool) -> list[str]:
-        """Move the clock until the program ends; return the lines it printed."""
+        """Advance the clock until the program ends; return the lines it printed."""
         while self.wait_idle():
             if granted:
                 self.page.grant(2**62)
@@ -53,7 +53,7 @@ class Specimen:
         return self.output()
 
     def output(self) -> list[str]:
-        """Return the lines printed by a program that ends now."""
+        """Return the output of a program that has ended or is about to."""
         text, _ = self.process.communicate(timeout=_PATIENCE_S)
         assert self.process.returncode == 0, text
         return text.splitlines()
@@ -62,7 +62,7 @@ class Specimen:
 Start = Callable[..., AbstractContextManager[Specimen]]
 
 
-#: "" is the machine's. The others are downloaded and compiled with, which takes minutes.
+#: "" is the machine's version. The others are downloaded, and builds with them take minutes.
 GO_VERSIONS = ["", "1.24", "1.25", "1.26", "1.27"] if opt_in.WANTED else [""]
 
 
@@ -78,7 +78,7 @@ needs_go = pytest.mark.skipif(real_go() is None, reason="needs a Go toolchain")
 
 
 def kept_cache() -> Path:
-    """Return the user's cache, where toolchains and builds outlive a test run."""
+    """Return the user's cache, so that toolchains and builds are reused between test runs."""
     return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "batkube"
 
 
@@ -94,7 +94,7 @@ def specimen_binary(request: pytest.FixtureRequest) -> Path:
 def started(
     binary: Path, *arguments: str, deterministic: bool = True, seed: int = 1, port: int = 0
 ) -> Iterator[Specimen]:
-    """Start a program on the virtual clock, for as long as the context lasts; the run's server is at `port`."""
+    """Start a program on the virtual clock while the context lasts; the run's server is at `port`."""
     page = ClockPage(START_NS, deterministic=deterministic, seed=seed, port=port)
     process = subprocess.Popen(
         [str(binary), *arguments],

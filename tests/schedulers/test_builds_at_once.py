@@ -1,7 +1,8 @@
-"""Builds by several processes, and builds that are broken off: real processes, real Go."""
+"""Concurrent and interrupted builds, with real processes and a real Go."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -30,7 +31,7 @@ def module(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def launch(module: Path, tmp_path: Path) -> Iterator[Launch]:
-    """Starts `batkube schedulers build` on the module, as a leader of its own process group."""
+    """Starts `batkube schedulers build` on the module, as leader of its own process group."""
     go_cache = subprocess.run(
         [str(real_go()), "env", "GOCACHE"], capture_output=True, text=True, check=True
     ).stdout.strip()
@@ -52,14 +53,15 @@ def launch(module: Path, tmp_path: Path) -> Iterator[Launch]:
 
     yield start
     for process in started:
-        if process.poll() is None:
+        # A killed build leaves its compiler behind, in the same process group.
+        with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
 
 
 @pytest.fixture
 def stuck_go(tmp_path: Path) -> Path:
-    """The folder of a `go` that never comes to the end of a build, after writing half of a program."""
+    """The folder of a `go` that writes half of a program and never finishes."""
     folder = tmp_path / "stuck"
     folder.mkdir()
     os.mkfifo(folder / "is-building")
@@ -79,26 +81,24 @@ while :; do sleep 0.05; done
 
 
 def printed(process: subprocess.Popen[str]) -> str:
-    """Return what a build printed on standard output, once it has ended well."""
+    """Return the standard output of a build once it has succeeded."""
     stdout, stderr = process.communicate(timeout=120)
     assert process.returncode == 0, stderr
     return stdout.strip()
 
 
-def test_two_that_build_the_same_program_at_once_both_get_it(launch: Launch, tmp_path: Path) -> None:
+def test_two_concurrent_builds_of_a_program_both_succeed(launch: Launch, tmp_path: Path) -> None:
     first, second = launch(), launch()
 
     binary = printed(first)
 
     assert printed(second) == binary
     assert subprocess.run([binary], capture_output=True, text=True, check=True).stderr == "tiny\n"
-    (kept,) = cached_builds(tmp_path / "cache" / "batkube")
-    assert sorted(path.name for path in kept.folder.iterdir()) == [".overlay", "build.json", "tiny"]
+    (build,) = cached_builds(tmp_path / "cache" / "batkube")
+    assert sorted(path.name for path in build.folder.iterdir()) == [".overlay", "build.json", "tiny"]
 
 
-def test_a_build_that_was_killed_leaves_no_program_and_is_made_again(
-    launch: Launch, stuck_go: Path, tmp_path: Path
-) -> None:
+def test_a_killed_build_leaves_no_program_and_is_repeated(launch: Launch, stuck_go: Path, tmp_path: Path) -> None:
     killed = launch(first_on_path=stuck_go)
     assert (stuck_go / "is-building").read_text() == "yes\n"
     os.killpg(killed.pid, signal.SIGKILL)

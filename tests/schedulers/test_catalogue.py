@@ -24,7 +24,7 @@ def test_every_minor_version_of_kube_scheduler_since_1_19_is_known(minor: int) -
     assert any(version.startswith(f"1.{minor}.") for version in default_catalogue()["kube-scheduler"].versions)
 
 
-def test_a_version_between_the_known_ones_is_built_like_its_neighbour() -> None:
+def test_an_unlisted_patch_version_is_built_like_a_listed_one() -> None:
     assert find_recipe("kube-scheduler@1.36.0").go == "1.26"
     assert find_recipe("kube-scheduler@1.19.16").missing_modules == ("vbom.ml/util",)
     assert find_recipe("kube-scheduler@1.31.2").go == ""
@@ -37,7 +37,7 @@ def test_a_program_of_kubernetes_knows_its_version() -> None:
     assert variables["k8s.io/client-go/pkg/version.gitMinor"] == "33"
 
 
-def test_a_version_starts_with_what_differs_in_its_configuration() -> None:
+def test_a_version_has_its_own_configuration_fields() -> None:
     today, old = program_start("kube-scheduler"), program_start("kube-scheduler@1.19.0")
 
     assert today.configuration["apiVersion"] == "kubescheduler.config.k8s.io/v1"
@@ -52,7 +52,7 @@ def test_a_version_starts_with_what_differs_in_its_configuration() -> None:
     assert today.scheduler_name == "default-scheduler"
 
 
-def test_places_of_the_version_are_filled_and_those_of_a_run_stay_open(tmp_path: Path) -> None:
+def test_version_placeholders_are_filled_and_run_placeholders_stay(tmp_path: Path) -> None:
     file = tmp_path / "schedulers.yaml"
     file.write_text(
         "mine: {about: mine, module: m, default: 0.1.0, arguments: ['--is={version}', '--kubeconfig={kubeconfig}'],\n"
@@ -64,7 +64,7 @@ def test_places_of_the_version_are_filled_and_those_of_a_run_stay_open(tmp_path:
     assert start.configuration == {"api": "v0.1", "lists": [{"at": "0.1.0", "file": "{kubeconfig}"}, 1]}
 
 
-def test_a_file_of_the_users_adds_programs_and_replaces_ours(tmp_path: Path) -> None:
+def test_a_users_file_adds_and_replaces_programs(tmp_path: Path) -> None:
     file = tmp_path / "schedulers.yaml"
     file.write_text(
         "mine: {about: mine, module: example.com/mine, package: example.com/mine/cmd/x, default: 0.1.0, go-mod: copy}\n"
@@ -84,8 +84,8 @@ def test_a_file_of_the_users_adds_programs_and_replaces_ours(tmp_path: Path) -> 
         ("mine: {about: mine, module: m, default: 0.1.0, colour: red}", "unknown field `colour`"),
         ("mine: {about: mine, module: m, default: 0.1.0, go-mod: magic}", ": mine.go-mod: Invalid enum value 'magic'"),
         ("mine: {about: mine, module: m, default: 0.1.0, versions: {0.1.0: {needs: [v1]}}}", "matching regex"),
-        ("mine: {about: mine, command: [./x]}", ": mine.clock: a `command` has another `clock` than go"),
-        ("mine: {about: mine, module: m, default: 0.1.0, clock: preload}", "and only a `command` has"),
+        ("mine: {about: mine, command: [./x]}", ": mine.clock: a `command` needs a `clock` other than go"),
+        ("mine: {about: mine, module: m, default: 0.1.0, clock: preload}", "and only a `command` may"),
         ("mine: {about: mine, command: [./x], clock: sundial}", ": mine.clock: Invalid enum value 'sundial'"),
         (
             "mine: {about: mine, module: m, default: 0.1.0, pod-group: a/v1, pod-group-key: k, pod-group-label: k}",
@@ -99,21 +99,21 @@ def test_a_file_of_the_users_adds_programs_and_replaces_ours(tmp_path: Path) -> 
         ("mine: 1", ": mine: Expected `object`"),
     ],
 )
-def test_a_bad_file_is_refused_with_place_and_problem(tmp_path: Path, text: str, problem: str) -> None:
+def test_an_invalid_file_is_rejected_with_place_and_problem(tmp_path: Path, text: str, problem: str) -> None:
     file = tmp_path / "schedulers.yaml"
     file.write_text(text)
 
-    with pytest.raises(InputError) as told:
+    with pytest.raises(InputError) as raised:
         read_catalogue([file])
-    assert str(file) in str(told.value)
-    assert problem in str(told.value)
+    assert str(file) in str(raised.value)
+    assert problem in str(raised.value)
 
 
 @pytest.mark.parametrize(
     "title", ["slurm", "kube-scheduler@latest", "kube-scheduler@1.34", "@1.34.4", "kube-scheduler@", "kube-scheduler@v"]
 )
-def test_an_unknown_program_or_version_is_bad_input(title: str) -> None:
-    with pytest.raises(InputError, match=r"there is no such program|is no version of|has no version after the @"):
+def test_an_unknown_program_or_version_is_an_input_error(title: str) -> None:
+    with pytest.raises(InputError, match=r"there is no such program|is not a version of|has no version after the @"):
         find_recipe(title)
 
 

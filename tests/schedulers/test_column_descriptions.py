@@ -1,4 +1,4 @@
-"""What Kubernetes says of the columns of its tables: read from its source where that is, and kept."""
+"""Column descriptions are read from Kubernetes' source if it is available, and cached."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def put(modules: Path) -> Path:
-    """Write a source in the form that Kubernetes' own has; return the file that lists columns."""
+    """Write a source file in the format of Kubernetes'; return the file that lists columns."""
     files = {
         "kubernetes@v1.34.4/pkg/printers/internalversion/printers.go": PRINTERS,
         "apimachinery@v0.34.4/pkg/apis/meta/v1/types_swagger_doc_generated.go": (
@@ -62,7 +62,7 @@ def put(modules: Path) -> Path:
     return modules / "k8s.io" / next(iter(files))
 
 
-def test_words_are_read_from_the_source_and_kept(modules: Path, tmp_path: Path) -> None:
+def test_descriptions_are_read_from_the_source_and_cached(modules: Path, tmp_path: Path) -> None:
     file = put(modules)
     expected = {"events": WORDS, "events.events.k8s.io": WORDS, "pods": WORDS}
 
@@ -72,7 +72,7 @@ def test_words_are_read_from_the_source_and_kept(modules: Path, tmp_path: Path) 
     assert read_column_descriptions("v1.35.0", tmp_path / "cache") == {}, "of another version nothing is known"
 
 
-def test_columns_are_described_as_far_as_words_are_known() -> None:
+def test_columns_have_descriptions_if_the_source_has_them() -> None:
     table = KindTable.builtin()
     pods, roles = table.resource("", "v1", "pods"), table.resource("rbac.authorization.k8s.io", "v1", "roles")
     assert pods is not None

@@ -1,4 +1,4 @@
-"""`batkube schedulers` as its users see it."""
+"""The command `batkube schedulers`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from schedulers.conftest import real_go
 
 
 class Answer:
-    """What a command printed."""
+    """The output of a command."""
 
     def __init__(self, printed: tuple[str, str]) -> None:
         self.stdout, self.stderr = printed
@@ -30,10 +30,10 @@ Shell = Callable[..., Answer]
 
 @pytest.fixture
 def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Shell:
-    """Calls `batkube schedulers`, with folders of its own for cache and configuration."""
+    """Runs `batkube schedulers` with its own cache and configuration folders."""
     if real_go() is None:
         pytest.skip("needs a Go toolchain")
-    # Go keeps its own cache below XDG_CACHE_HOME as well, unless it is told.
+    # Go's own cache is below XDG_CACHE_HOME too, unless set otherwise.
     build_cache = subprocess.run(
         [str(real_go()), "env", "GOCACHE"], capture_output=True, text=True, check=True
     ).stdout.strip()
@@ -61,7 +61,7 @@ def module(tmp_path: Path) -> Path:
     return folder
 
 
-def test_the_list_shows_ours_and_the_users(shell: Shell, tmp_path: Path) -> None:
+def test_the_list_contains_our_programs_and_the_users(shell: Shell, tmp_path: Path) -> None:
     folder = tmp_path / "config" / "batkube"
     folder.mkdir(parents=True)
     (folder / "schedulers.yaml").write_text("mine: {about: packs, module: example.com/mine, default: 0.1.0}\n")
@@ -73,7 +73,7 @@ def test_the_list_shows_ours_and_the_users(shell: Shell, tmp_path: Path) -> None
     assert lines[-1] == f"0 built, 0 MB, in {tmp_path}/cache/batkube/programs"
 
 
-def test_the_list_tells_what_is_built_and_what_is_outdated(shell: Shell, module: Path, tmp_path: Path) -> None:
+def test_the_list_shows_built_and_outdated_programs(shell: Shell, module: Path, tmp_path: Path) -> None:
     binary = Path(shell("build", "--module", str(module)).stdout.strip())
     current = shell("list").stdout.splitlines()
     binary.parent.rename(binary.parent.parent / "of-an-older-overlay")
@@ -93,7 +93,7 @@ def binary_size(lines: list[str]) -> str:
     return lines[-1].removeprefix("1 outdated, ").partition(":")[0]
 
 
-def test_pruning_removes_what_is_outdated_and_nothing_else(shell: Shell, module: Path, tmp_path: Path) -> None:
+def test_pruning_removes_only_outdated_builds(shell: Shell, module: Path, tmp_path: Path) -> None:
     binary = Path(shell("build", "--module", str(module)).stdout.strip())
     programs = binary.parent.parent
     for name in ("broken-off", "being-built"):
@@ -105,7 +105,7 @@ def test_pruning_removes_what_is_outdated_and_nothing_else(shell: Shell, module:
 
     assert pruned.stdout == "freed 3 MB\n"
     assert pruned.stderr.splitlines() == [
-        "left being-built: somebody is building it",
+        "left being-built: a build is running",
         "removed broken-off",
     ]
     assert sorted(path.name for path in programs.iterdir() if path.is_dir()) == ["being-built", binary.parent.name]
@@ -117,9 +117,7 @@ def test_pruning_removes_what_is_outdated_and_nothing_else(shell: Shell, module:
     assert not binary.exists()
 
 
-def test_without_go_the_list_is_shown_all_the_same(
-    shell: Shell, module: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_the_list_works_without_go(shell: Shell, module: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     shell("build", "--module", str(module))
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(sysconfig, "get_path", lambda _name: str(tmp_path))
@@ -129,7 +127,7 @@ def test_without_go_the_list_is_shown_all_the_same(
     assert "there is no Go toolchain on this machine" in shell("prune", code=1).stderr
 
 
-def test_a_cache_that_cannot_be_written_is_told(shell: Shell, module: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unwritable_cache_is_reported(shell: Shell, module: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(module / "go.mod"))
 
     said = shell("build", "--module", str(module), code=2).stderr
@@ -137,7 +135,7 @@ def test_a_cache_that_cannot_be_written_is_told(shell: Shell, module: Path, monk
     assert said.endswith("cannot be written: Not a directory\n  remedy: set XDG_CACHE_HOME to a folder of yours\n")
 
 
-def test_a_go_in_which_something_has_moved_is_refused_by_file_and_version(
+def test_a_go_with_changed_sources_is_rejected_with_file_and_version(
     shell: Shell, module: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     doctored = doctored_copy(
@@ -153,7 +151,7 @@ def test_a_go_in_which_something_has_moved_is_refused_by_file_and_version(
 
 
 def doctored_copy(go: Toolchain, folder: Path, file: str, old: str, new: str) -> Path:
-    """Copy as much of a toolchain as the overlay is made from, with one word of it changed."""
+    """Copy the parts of a toolchain that the overlay needs, with one text changed."""
     for name in [edit.file for edit in EDITS]:
         (folder / "src" / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(go.root / "src" / name, folder / "src" / name)
@@ -167,7 +165,7 @@ def doctored_copy(go: Toolchain, folder: Path, file: str, old: str, new: str) ->
     return folder
 
 
-def test_a_folder_is_built_and_its_path_is_all_that_goes_to_standard_output(shell: Shell, module: Path) -> None:
+def test_building_a_folder_prints_only_its_path_to_standard_output(shell: Shell, module: Path) -> None:
     missing = shell("path", "--module", str(module), code=2)
     built = shell("build", "--module", str(module))
     found = shell("path", "--module", str(module))
@@ -193,14 +191,14 @@ def test_a_module_that_does_not_compile_is_shown_with_the_compilers_lines(shell:
     [
         (["build"], "needs either the name of a program or --module"),
         (["build", "etcd", "--module", "."], "needs either the name of a program or --module"),
-        (["build", "etcd", "--package", "./cmd/x"], "is for --module, not for a name"),
+        (["build", "etcd", "--package", "./cmd/x"], "requires --module"),
         (["build", "slurm"], "there is no such program"),
         (["build", "--module", "/nowhere"], "is not a folder with a go.mod"),
-        (["build", "kube-scheduler", "--go-version", "1.2"], "is no version of Go"),
+        (["build", "kube-scheduler", "--go-version", "1.2"], "is not a version of Go"),
         (["list", "--catalogue", "/nowhere.yaml"], "cannot be read"),
     ],
 )
-def test_bad_usage_is_one_message_with_a_remedy(shell: Shell, arguments: list[str], problem: str) -> None:
+def test_incorrect_usage_is_one_message_with_a_remedy(shell: Shell, arguments: list[str], problem: str) -> None:
     said = shell(*arguments, code=2).stderr
 
     assert problem in said

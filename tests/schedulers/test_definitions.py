@@ -1,4 +1,4 @@
-"""The definitions of a program's own kinds: read from its module, in today's form."""
+"""CustomResourceDefinitions of a program: read from its module, in the current version."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def module(folder: Path) -> Path:
     return folder
 
 
-def test_definitions_of_a_folder_are_read_in_the_order_of_its_files_and_nothing_else(tmp_path: Path) -> None:
+def test_only_definitions_of_a_folder_are_read_in_file_order(tmp_path: Path) -> None:
     definitions = read_definitions(module(tmp_path), ["crds"])
 
     assert [definition["metadata"]["name"] for definition in definitions] == [
@@ -61,7 +61,7 @@ def test_definitions_of_a_folder_are_read_in_the_order_of_its_files_and_nothing_
     assert decode_definitions(encode_definitions(definitions)) == definitions
 
 
-def test_a_definition_of_the_past_is_taken_by_todays_api_and_keeps_fields_that_its_schema_leaves_out(
+def test_a_v1beta1_definition_is_accepted_and_preserves_unknown_fields(
     tmp_path: Path,
 ) -> None:
     [definition] = read_definitions(module(tmp_path), ["crds/b.yaml"])
@@ -81,10 +81,10 @@ def test_a_definition_of_the_past_is_taken_by_todays_api_and_keeps_fields_that_i
     [
         ("nowhere", "nowhere: cannot be read: No such file or directory"),
         ("crds/readme.md", "crds/readme.md: line 2: is not YAML"),
-        ("empty", "empty: has no definition of a kind"),
+        ("empty", "empty: contains no CustomResourceDefinition"),
     ],
 )
-def test_a_place_without_definitions_is_refused(tmp_path: Path, place: str, problem: str) -> None:
+def test_a_path_without_definitions_is_rejected(tmp_path: Path, place: str, problem: str) -> None:
     folder = module(tmp_path)
     (folder / "empty").mkdir()
 

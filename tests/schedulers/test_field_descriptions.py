@@ -1,4 +1,4 @@
-"""What Kubernetes says of its types: read from its module where it is, and kept."""
+"""Field descriptions are read from Kubernetes' module if it is available, and cached."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def put(modules: Path, document: object) -> Path:
     return file
 
 
-def test_words_are_read_from_the_module_and_kept(modules: Path, tmp_path: Path) -> None:
+def test_descriptions_are_read_from_the_module_and_cached(modules: Path, tmp_path: Path) -> None:
     file = put(modules, {"definitions": {"io.k8s.api.core.v1.Pod": POD}})
 
     assert read_field_descriptions("v1.34.4", tmp_path / "cache") == WORDS
@@ -38,24 +38,24 @@ def test_words_are_read_from_the_module_and_kept(modules: Path, tmp_path: Path) 
     assert read_field_descriptions("v1.35.0", tmp_path / "cache") == {}, "of another version nothing is known"
 
 
-def test_without_the_module_nothing_is_said_and_nothing_is_kept(modules: Path, tmp_path: Path) -> None:
+def test_without_the_module_there_are_no_descriptions_and_no_cache_file(modules: Path, tmp_path: Path) -> None:
     assert read_field_descriptions("v1.34.4", tmp_path / "cache") == {}
     assert not (tmp_path / "cache").exists()
     put(modules, {"definitions": {"io.k8s.api.core.v1.Pod": POD}})
     assert read_field_descriptions("v1.34.4", tmp_path / "cache") == WORDS
 
 
-def test_a_spoilt_file_in_the_cache_is_read_anew(modules: Path, tmp_path: Path) -> None:
+def test_a_corrupt_cache_file_is_replaced(modules: Path, tmp_path: Path) -> None:
     put(modules, {"definitions": {"io.k8s.api.core.v1.Pod": POD}})
-    kept = tmp_path / "cache/descriptions/v1.34.4.json"
-    kept.parent.mkdir(parents=True)
-    kept.write_text('{"io.k8s')
+    cache_file = tmp_path / "cache/descriptions/v1.34.4.json"
+    cache_file.parent.mkdir(parents=True)
+    cache_file.write_text('{"io.k8s')
 
     assert read_field_descriptions("v1.34.4", tmp_path / "cache") == WORDS
-    assert json.loads(kept.read_text()) == WORDS
+    assert json.loads(cache_file.read_text()) == WORDS
 
 
-def test_a_cache_that_cannot_be_written_is_no_hindrance(modules: Path, tmp_path: Path) -> None:
+def test_an_unwritable_cache_is_ignored(modules: Path, tmp_path: Path) -> None:
     put(modules, {"definitions": {"io.k8s.api.core.v1.Pod": POD}})
     (tmp_path / "cache").write_text("no folder")
 

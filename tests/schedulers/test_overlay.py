@@ -1,4 +1,4 @@
-"""The overlay: made from the toolchain in use, or refused with a reason."""
+"""The overlay: generated from the toolchain, or rejected with a reason."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def go(tmp_path_factory: pytest.TempPathFactory) -> Toolchain:
 
 @pytest.fixture
 def invented(tmp_path: Path) -> Path:
-    """A Go installation that consists of the anchors and nothing else."""
+    """A Go installation that contains only the anchors of the edits."""
     (tmp_path / "VERSION").write_text("go1.26.3\ntime 2026-01-01T00:00:00Z\n")
     for edit in EDITS:
         path = tmp_path / "src" / edit.file
@@ -41,7 +41,7 @@ def invented(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_every_edit_and_every_file_of_ours_is_in_the_overlay(invented: Path) -> None:
+def test_the_overlay_contains_every_edit_and_every_added_file(invented: Path) -> None:
     files = overlay_files(invented)
 
     for edit in EDITS:
@@ -51,7 +51,7 @@ def test_every_edit_and_every_file_of_ours_is_in_the_overlay(invented: Path) -> 
         assert path.relative_to(own).as_posix() in files
 
 
-def test_maps_look_for_their_keys_in_order_wherever_they_do(invented: Path) -> None:
+def test_every_map_lookup_is_edited(invented: Path) -> None:
     files = overlay_files(invented)
 
     changed = {name: text for name, text in files.items() if MAP_ORDER.replacement in text}
@@ -61,7 +61,7 @@ def test_maps_look_for_their_keys_in_order_wherever_they_do(invented: Path) -> N
     }
 
 
-def test_maps_that_look_for_their_keys_in_another_way_are_refused(invented: Path) -> None:
+def test_a_go_with_another_map_lookup_is_rejected(invented: Path) -> None:
     for path in (invented / "src" / MAP_ORDER.file).iterdir():
         path.write_text("package maps\n")
 
@@ -70,7 +70,7 @@ def test_maps_that_look_for_their_keys_in_another_way_are_refused(invented: Path
 
 
 @pytest.mark.parametrize("copies", [0, 2])
-def test_an_anchor_that_is_not_there_once_is_named_with_file_and_version(invented: Path, copies: int) -> None:
+def test_an_anchor_that_does_not_occur_once_is_reported_with_file_and_version(invented: Path, copies: int) -> None:
     path = invented / "src" / "runtime/select.go"
     path.write_text(path.read_text() * copies)
 
@@ -78,7 +78,7 @@ def test_an_anchor_that_is_not_there_once_is_named_with_file_and_version(invente
         overlay_files(invented)
 
 
-def test_a_file_that_is_gone_is_named(invented: Path) -> None:
+def test_a_missing_file_is_reported(invented: Path) -> None:
     (invented / "src" / "runtime/select.go").unlink()
 
     with pytest.raises(RunFailed, match=r"go1\.26\.3: it has no runtime/select\.go"):
@@ -86,14 +86,14 @@ def test_a_file_that_is_gone_is_named(invented: Path) -> None:
 
 
 @pytest.mark.parametrize("version", ["go1.23.4", "go1.28.0", "devel"])
-def test_a_go_that_it_is_not_made_for_is_refused(invented: Path, version: str) -> None:
+def test_an_unsupported_go_version_is_rejected(invented: Path, version: str) -> None:
     (invented / "VERSION").write_text(f"{version}\n")
 
     with pytest.raises(RunFailed, match=f"not for {version}"):
         overlay_files(invented)
 
 
-def test_older_versions_find_raw_system_calls_where_they_were(invented: Path) -> None:
+def test_older_versions_use_the_old_path_of_raw_system_calls(invented: Path) -> None:
     older = overlay_files(invented)["runtime/virtual_network.go"]
     (invented / "src" / "internal/runtime/syscall/linux").mkdir(parents=True)
     newer = overlay_files(invented)["runtime/virtual_network.go"]
@@ -102,7 +102,7 @@ def test_older_versions_find_raw_system_calls_where_they_were(invented: Path) ->
     assert '\t"internal/runtime/syscall/linux"\n' in newer
 
 
-def test_what_is_written_is_what_go_build_reads(invented: Path, tmp_path: Path) -> None:
+def test_the_written_overlay_is_what_go_build_reads(invented: Path, tmp_path: Path) -> None:
     files = overlay_files(invented)
     listing = write_overlay(files, invented, tmp_path / "overlay")
 
@@ -119,10 +119,10 @@ def test_the_digest_changes_with_any_file(invented: Path) -> None:
     assert overlay_digest(files) != overlay_digest({**files, "runtime/select.go": "changed"})
 
 
-def test_an_installed_batkube_brings_its_go_files() -> None:
+def test_an_installed_batkube_contains_its_go_files() -> None:
     build = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["tool"]["hatch"]["build"]
 
-    # Where go_source_folder() looks first: beside the packages of Python.
+    # The first place that go_source_folder() checks: inside the Python package.
     assert build["targets"]["wheel"]["force-include"]["go/_std"] == "batkube/go/_std"
     assert (REPOSITORY / "go/_std" / "runtime").is_dir()
 
@@ -172,6 +172,6 @@ def test_the_overlay_compiles_and_links_for_both_architectures(
     )
 
     assert done.returncode == 0, done.stderr
-    # Where an ELF file says for which machine it is.
+    # The field of an ELF header with the machine type.
     machine = int.from_bytes((tmp_path / "talker").read_bytes()[18:20], "little")
     assert machine == {"amd64": 62, "arm64": 183}[architecture]

@@ -1,4 +1,4 @@
-"""Small Go programs on the virtual clock: what they see of time and chance, and what they tell."""
+"""Small Go programs on the virtual clock: time, randomness, and what they report to the coordinator."""
 
 from __future__ import annotations
 
@@ -71,9 +71,7 @@ def test_each_of_two_thousand_goroutines_wakes_at_its_instant(start: Start, dete
 
 @settings(max_examples=20, deadline=None)
 @given(naps=st.lists(st.integers(min_value=0, max_value=10**18), min_size=1, max_size=30), granted=st.booleans())
-def test_whoever_sleeps_wakes_when_the_nap_is_over_and_in_that_order(
-    specimen_binary: Path, naps: list[int], granted: bool
-) -> None:
+def test_sleepers_wake_in_the_order_of_their_deadlines(specimen_binary: Path, naps: list[int], granted: bool) -> None:
     with started(specimen_binary, "nap", *(f"{nap}ns" for nap in naps)) as specimen:
         lines = specimen.finish(granted=granted)
 
@@ -82,7 +80,7 @@ def test_whoever_sleeps_wakes_when_the_nap_is_over_and_in_that_order(
         assert specimen.page.jump_count == (len({*naps} - {0}) if granted else 0)
 
 
-def test_the_clock_stands_still_until_somebody_moves_it(start: Start) -> None:
+def test_the_clock_stands_still_until_it_is_advanced(start: Start) -> None:
     with start("sleep") as specimen:
         for _ in range(20):
             assert specimen.wait_idle()
@@ -102,7 +100,7 @@ def test_a_grant_ends_before_its_limit(start: Start) -> None:
         assert specimen.page.next_timer == START_NS + 4000 * HOUR_NS
 
 
-def test_a_program_without_timers_is_idle_and_says_so(start: Start) -> None:
+def test_a_program_without_timers_is_reported_as_idle(start: Start) -> None:
     with start("nothing") as specimen:
         assert specimen.wait_idle()
 
@@ -120,7 +118,7 @@ def test_maps_keyed_by_addresses_have_an_order_that_does_not_depend_on_the_addre
     assert inner == [inner[0]] * 4
 
 
-def test_chance_repeats_with_the_seed_and_differs_with_another(start: Start) -> None:
+def test_random_numbers_repeat_with_the_same_seed_only(start: Start) -> None:
     drawn = []
     for seed in (7, 7, 8):
         with start("chance", seed=seed) as specimen:
@@ -156,7 +154,7 @@ def port_of(listener: socket.socket) -> int:
     return int(listener.getsockname()[1])
 
 
-def test_a_program_that_writes_stops_moving_its_clock(start: Start, listener: socket.socket) -> None:
+def test_a_program_that_writes_stops_its_clock(start: Start, listener: socket.socket) -> None:
     with listener, start("send", address(listener), port=port_of(listener)) as specimen:
         specimen.wait_idle()
         connection, _ = listener.accept()
@@ -174,7 +172,7 @@ def test_a_program_that_writes_stops_moving_its_clock(start: Start, listener: so
         connection.close()
 
 
-def test_what_was_read_is_counted(start: Start, listener: socket.socket) -> None:
+def test_bytes_read_are_counted(start: Start, listener: socket.socket) -> None:
     with listener, start("converse", address(listener), port=port_of(listener)) as specimen:
         connections = [listener.accept()[0] for _ in range(8)]
         for connection in connections:
@@ -189,7 +187,7 @@ def test_what_was_read_is_counted(start: Start, listener: socket.socket) -> None
 
 
 @MODES
-def test_bytes_of_other_streams_are_counted_apart(start: Start, deterministic: bool) -> None:
+def test_bytes_of_other_connections_are_counted_separately(start: Start, deterministic: bool) -> None:
     with start("pump", deterministic=deterministic) as specimen:
         (total,) = specimen.output()
 
@@ -198,7 +196,7 @@ def test_bytes_of_other_streams_are_counted_apart(start: Start, deterministic: b
         assert specimen.page.bytes_written == specimen.page.bytes_read == specimen.page.connect_count == 0
 
 
-def test_a_piece_is_read_whole_however_its_segments_arrive(start: Start, listener: socket.socket) -> None:
+def test_a_piece_is_read_completely_however_it_is_segmented(start: Start, listener: socket.socket) -> None:
     chance = random.Random(1)
     pieces = [chance.randint(2, 1 << 15) for _ in range(60)]
     with listener, start("receive", address(listener), port=port_of(listener)) as specimen:
@@ -222,7 +220,7 @@ def test_a_piece_is_read_whole_however_its_segments_arrive(start: Start, listene
         assert specimen.output() == [*map(str, pieces), "EOF"]
 
 
-def test_what_the_server_takes_back_is_not_waited_for(start: Start, listener: socket.socket) -> None:
+def test_a_withdrawn_announcement_is_not_waited_for(start: Start, listener: socket.socket) -> None:
     with listener, start("receive", address(listener), port=port_of(listener)) as specimen:
         specimen.wait_idle()
         connection, (_, port) = listener.accept()
@@ -249,7 +247,7 @@ def test_the_order_of_connections_is_recorded_by_their_ports(start: Start, liste
             connection.close()
 
 
-def test_connections_are_begun_in_the_same_order_every_time(start: Start) -> None:
+def test_connections_are_opened_in_the_same_order_every_time(start: Start) -> None:
     orders = []
     for _ in range(3):
         with socket.create_server(("127.0.0.1", 0)) as listener, start("converse", address(listener)):
@@ -275,7 +273,7 @@ def test_eight_conversations_take_exactly_as_long_as_the_slowest_waits(
 
 
 def answer_everything(specimen: Specimen, listener: socket.socket) -> int:
-    """Answer each line at once, in real time; move the clock while nobody waits for an answer."""
+    """Answer each line at once, in real time; advance the clock while no request is pending."""
     answered = 0
     with selectors.DefaultSelector() as selector:
         selector.register(listener, selectors.EVENT_READ)
@@ -303,7 +301,7 @@ def answer_everything(specimen: Specimen, listener: socket.socket) -> int:
     return answered
 
 
-def test_garbage_is_collected_when_asked_and_only_then(start: Start) -> None:
+def test_garbage_is_collected_only_on_request(start: Start) -> None:
     with start("litter") as specimen:
         specimen.wait_idle()
         before = specimen.page.live_bytes
@@ -317,7 +315,7 @@ def test_garbage_is_collected_when_asked_and_only_then(start: Start) -> None:
         assert specimen.finish(granted=True) == ["collections 1"]
 
 
-def test_a_collection_moves_no_clock_and_loses_no_timer(start: Start) -> None:
+def test_a_collection_advances_no_clock_and_loses_no_timer(start: Start) -> None:
     with start("litter") as specimen:
         for second in range(4):
             specimen.wait_idle()
@@ -325,7 +323,7 @@ def test_a_collection_moves_no_clock_and_loses_no_timer(start: Start) -> None:
             specimen.wait_idle()
 
             assert specimen.page.now == START_NS + second * 10**9
-            # Not the runtime's, which would otherwise give freed memory back in steps.
+            # Not the runtime's timer, which would otherwise release freed memory in steps.
             assert specimen.page.next_timer == START_NS + (second + 1) * 10**9
             specimen.page.now = START_NS + (second + 1) * 10**9
         assert specimen.finish(granted=True) == ["collections 4"]
@@ -344,7 +342,7 @@ def test_a_program_that_is_busy_for_long_collects_at_the_same_turn_every_time(st
     assert len(turns.split()) in range(10, 16), "a gigabyte, in portions of 64 MiB that are looked at every 16"
 
 
-def test_with_many_threads_garbage_is_collected_as_ever(start: Start) -> None:
+def test_with_many_threads_garbage_is_collected_as_usual(start: Start) -> None:
     with start("litter", deterministic=False) as specimen:
         (line,) = specimen.finish(granted=True)
 
@@ -370,14 +368,14 @@ def test_without_a_page_the_same_binary_runs_on_real_time(specimen_binary: Path)
         subprocess.run([str(specimen_binary), "chance"], capture_output=True, text=True, check=True).stdout
         for _ in range(2)
     ]
-    with pytest.raises(subprocess.TimeoutExpired) as told:
+    with pytest.raises(subprocess.TimeoutExpired) as raised:
         subprocess.run([str(specimen_binary), "sleep"], capture_output=True, timeout=0.3, check=False)
 
     assert drawn[0] != drawn[1]
-    assert b"2000-01-01" not in (told.value.stdout or b"")
+    assert b"2000-01-01" not in (raised.value.stdout or b"")
 
 
-def test_a_wrong_page_is_refused(specimen_binary: Path, tmp_path: Path) -> None:
+def test_a_wrong_page_is_rejected(specimen_binary: Path, tmp_path: Path) -> None:
     page = tmp_path / "page"
     page.write_bytes(bytes(4096))
     for path in (page, tmp_path / "missing"):
@@ -389,7 +387,7 @@ def test_a_wrong_page_is_refused(specimen_binary: Path, tmp_path: Path) -> None:
         assert done.stderr.startswith(b"batkube: ")
 
 
-def test_a_page_without_its_eventfds_is_refused(specimen_binary: Path) -> None:
+def test_a_page_without_eventfds_is_rejected(specimen_binary: Path) -> None:
     page = ClockPage(START_NS, deterministic=True, seed=1)
     environment = {**page.environment, "BATKUBE_WAKE": "97"}
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""Garbage is collected when nobody waits."""
+"""Garbage is collected when no client waits."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class _Cycle:
 
 
 def _is_collected(changes: Callable[[int], int], ticks: int) -> bool:
-    """Say whether a cycle is gone after so many ticks; `changes` tells how much was done before the n-th."""
+    """Return whether a reference cycle is freed after some ticks; `changes` returns the change counter at each."""
 
     async def watch() -> bool:
         asked = 0
@@ -38,21 +38,21 @@ def _is_collected(changes: Callable[[int], int], ticks: int) -> bool:
         return asyncio.run(watch())
 
 
-def test_all_garbage_is_collected_once_nothing_changes_any_more() -> None:
+def test_garbage_is_collected_once_nothing_changes() -> None:
     assert not _is_collected(lambda tick: min(tick, 3), ticks=3)
     assert _is_collected(lambda tick: min(tick, 3), ticks=4)
 
 
-def test_where_nothing_ever_happens_there_is_nothing_to_collect() -> None:
+def test_without_any_change_nothing_is_collected() -> None:
     assert not _is_collected(lambda _: 0, ticks=50)
 
 
-def test_it_is_put_off_while_things_change_but_not_for_ever() -> None:
+def test_collection_is_postponed_while_changes_occur_but_not_for_ever() -> None:
     assert not _is_collected(lambda tick: tick, ticks=garbage_collector._MAX_TICKS - 1)
     assert _is_collected(lambda tick: tick, ticks=garbage_collector._MAX_TICKS)
 
 
-def test_the_collector_is_left_as_it_was_found() -> None:
+def test_the_collector_settings_are_restored() -> None:
     before = gc.get_threshold()
     _is_collected(lambda _: 0, ticks=1)
     assert (gc.get_threshold(), gc.get_freeze_count()) == (before, 0)

@@ -92,8 +92,38 @@ def test_a_program_has_a_folder_for_temporary_files_as_long_as_it_runs(tmp_path:
     run = batkube.run(workload=workload(tmp_path, 1), platform="1x1", scheduler=f"python:{program}")
 
     path = Path((run.path / "scheduler" / "log.txt").read_text().split()[0])
-    assert path.parent.name.startswith("batkube-")
+    assert path.parent.name == "temporary"
     assert not path.parent.exists()
+
+
+WHERE = """
+import os, subprocess, sys
+for name in ("HOME", "KUBECONFIG", "TMPDIR"):
+    print(os.environ[name])
+print(sys.argv[1])
+subprocess.run(["head", "-n1", os.environ["KUBECONFIG"]])  # which inherits no descriptors
+sys.exit("seen")
+"""
+
+
+@pytest.mark.parametrize("clock", ["python", "preload"])
+def test_a_program_knows_its_folders_by_the_same_paths_in_every_run(clock: str, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(WHERE)
+    command = "[./mine.py, '{folder}']" if clock == "python" else f"[{sys.executable}, ./mine.py, '{{folder}}']"
+    catalogue = tmp_path / "schedulers.yaml"
+    catalogue.write_text(f"mine: {{about: mine, scheduler-name: x, command: {command}, clock: {clock}}}")
+    texts = []
+    for out in (tmp_path / "one", tmp_path / "another" / "place"):
+        with pytest.raises(RunFailed, match="seen"):
+            batkube.run(workload=workload(tmp_path, 1), platform="1x1", scheduler="mine", catalogue=catalogue, out=out)
+        texts.append((out / "scheduler" / "log.txt").read_text().splitlines())
+
+    assert texts[0] == texts[1]
+    home, kubeconfig, temporary, folder, first_line, _ = texts[0]
+    assert kubeconfig == f"{home}/kubeconfig"
+    assert folder == home
+    assert Path(temporary).parent == Path(home).parent
+    assert first_line
 
 
 @pytest.mark.skipif(not (shutil.which("jq") and shutil.which("curl")), reason="needs bash, curl and jq")
@@ -108,7 +138,7 @@ def test_a_scheduler_in_bash_places_twenty_pods_and_the_same_way_each_time(tmp_p
 
 
 def test_a_program_on_the_machines_clock_is_refused_where_time_is_virtual(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="lives on the machine's clock"):
+    with pytest.raises(InputError, match="runs on the machine's clock"):
         batkube.run(workload=workload(tmp_path, 1), platform="1x1", scheduler="real:/bin/cat")
 
 
@@ -157,7 +187,7 @@ def test_a_program_that_believes_it_is_in_a_pod_finds_the_api(kind: str, tmp_pat
     try:
         run = batkube.run(workload=workload(tmp_path, 1, 1), platform="1x1", scheduler="mine", catalogue=file)
     except InputError as refusal:
-        if "file systems of its own" not in str(refusal):
+        if "its own mount namespace" not in str(refusal):
             raise
         pytest.skip("needs mount namespaces, which this machine does not allow")
 
@@ -183,7 +213,7 @@ def test_a_program_finds_folders_at_the_places_where_its_container_would_have_th
                 workload=workload(tmp_path, 1), platform="1x1", scheduler="mine", catalogue=file, out=tmp_path / "out"
             )
     except InputError as refusal:
-        if "file systems of its own" not in str(refusal):
+        if "its own mount namespace" not in str(refusal):
             raise
         pytest.skip("needs mount namespaces, which this machine does not allow")
     assert not Path("/etc/mine").exists()
@@ -199,7 +229,7 @@ def test_a_port_that_a_program_expects_and_somebody_has_is_told(tmp_path: Path) 
         port = taken.getsockname()[1]
         entry = f"{{about: mine, scheduler-name: x, command: [/bin/cat], clock: preload, proxy-port: {port}}}"
         (tmp_path / "mine.yaml").write_text(f"mine: {entry}")
-        with pytest.raises(InputError, match=rf"expects the API at port {port}, which is taken"):
+        with pytest.raises(InputError, match=rf"expects the API at port {port}, which is in use"):
             batkube.run(
                 workload=workload(tmp_path, 1), platform="1x1", scheduler="mine", catalogue=tmp_path / "mine.yaml"
             )

@@ -58,7 +58,7 @@ def test_a_policy_that_does_not_hear_of_an_end_believes_in_a_phantom(
         is_end_of_1 = batch.type is not ADDED and "default/w0-1" in batch.keys
         return False if is_end_of_1 else hear(self, batch)
 
-    monkeypatch.setattr(PolicyScheduler, "_hear_of_courses", deaf_to_one_end)
+    monkeypatch.setattr(PolicyScheduler, "_handle_execution_pods", deaf_to_one_end)
     profiles = {"short": {"type": "delay", "delay": 100}, "long": {"type": "delay", "delay": 300}}
     jobs = [
         {"id": "1", "subtime": 0, "res": 1, "profile": "short"},
@@ -81,7 +81,7 @@ def test_a_policy_that_does_not_hear_of_an_end_believes_in_a_phantom(
         "pod": "default/w0-1",
         "since": 100_010_000_000,
     }
-    assert "what a scheduler believed of the cluster was not so" in (out / "fidelity.json").read_text()
+    assert "the cache of a scheduler differed from the cluster" in (out / "fidelity.json").read_text()
 
 
 def test_kubeflux_tells_the_run_where_its_picture_is_wrong(tmp_path: Path) -> None:

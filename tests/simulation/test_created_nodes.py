@@ -150,17 +150,96 @@ def test_a_node_that_is_created_ready_takes_pods_at_once(
     assert run.jobs.loc[1, "starting_time"] == pytest.approx(10, abs=0.1)
 
 
+def test_a_half_started_job_waits_for_a_node_that_a_program_may_create(
+    simulate: Simulate, kube_scheduler: str, tmp_path: Path
+) -> None:
+    pytest.importorskip("kubernetes")
+    attached = _autoscaler(tmp_path, ("late", {"cpu": "1", "memory": "8Gi", "pods": "9"}, 1000, None))
+
+    run = simulate([_job("a", 0, 10, size=2)], PROFILES, platform="1x1", scheduler=kube_scheduler, attach=attached)
+
+    assert list(run.jobs["starting_time"].round()) == [1000]
+    (note,) = [note for note in run.notes if note["subject"] == "deadlock"]
+    assert "unless a program adds nodes" in note["message"]
+    assert run.schedule["nb_jobs_deadlocked"] == 0
+
+
+#: A scheduler that creates a node of two cpus for each pod, and binds it there.
+AUTOSCALING_SCHEDULER = """
+import time
+from kubernetes import client, config
+
+config.load_kube_config()
+core = client.CoreV1Api()
+while True:
+    for pod in core.list_namespaced_pod("default", field_selector="spec.nodeName=").items:
+        node = {"kind": "Node", "metadata": {"name": "own"}, "status": {"capacity": {"cpu": "2", "memory": "8Gi"}}}
+        core.create_node(node)
+        target = client.V1ObjectReference(api_version="v1", kind="Node", name="own")
+        binding = client.V1Binding(metadata=client.V1ObjectMeta(name=pod.metadata.name), target=target)
+        core.create_namespaced_binding("default", binding, _preload_content=False)
+    time.sleep(5)
+"""
+
+
+@pytest.mark.parametrize("way", ["python", "own entry"])
+def test_a_scheduler_that_creates_nodes_itself_may_have_jobs_larger_than_the_platform(
+    simulate: Simulate, tmp_path: Path, way: str
+) -> None:
+    """The node names no number of pods, so its kubelet reports the usual one."""
+    pytest.importorskip("kubernetes")
+    (tmp_path / "mine.py").write_text(AUTOSCALING_SCHEDULER)
+    catalogue = tmp_path / "schedulers.yaml"
+    catalogue.write_text("mine: {about: mine, scheduler-name: default-scheduler, command: [./mine.py], clock: python}")
+    how = {"python": {"scheduler": f"python:{tmp_path / 'mine.py'}"}, "own entry": {"scheduler": "mine"}}[way]
+
+    run = simulate([_job("large", 5, 10, cpu=2)], PROFILES, platform="1x1", catalogue=catalogue, **how)
+
+    assert list(run.jobs["final_state"]) == ["COMPLETED_SUCCESSFULLY"]
+    assert run.manifest["platform"]["machines"][1]["capacity"] == {"cpu": 2000, "memory": 8 << 30, "pods": 110}
+
+
+@pytest.mark.parametrize("condition", ["False", "Unknown"])
+def test_a_node_that_is_created_not_ready_becomes_ready_through_its_kubelet(
+    simulate: Simulate, kube_scheduler: str, tmp_path: Path, condition: str
+) -> None:
+    pytest.importorskip("kubernetes")
+    attached = _autoscaler(tmp_path, ("ready", {"cpu": "1", "memory": "1Gi"}, 10, None))
+    program = tmp_path / "autoscaler.py"
+    program.write_text(program.read_text().replace('"status": "True"', f'"status": "{condition}"'))
+    jobs = [_job("a", 0, 50), _job("b", 5, 20)]
+
+    run = simulate(jobs, PROFILES, platform="1x1", scheduler=kube_scheduler, attach=attached)
+
+    assert list(run.pods.set_index("job_id").loc[["a", "b"], "node"]) == ["node-0", "ready"]
+    assert run.jobs.loc[1, "starting_time"] == pytest.approx(10, abs=0.1)
+
+
 def test_a_job_larger_than_the_platform_is_refused_unless_a_program_may_add_nodes(
     simulate: Simulate, kube_scheduler: str, tmp_path: Path
 ) -> None:
     pytest.importorskip("kubernetes")
     jobs = [_job("a", 0, 10), _job("large", 5, 10, cpu=2)]
-    with pytest.raises(InputError, match="can never run: it asks for a pod with cpu 2"):
+    with pytest.raises(InputError, match="can never run: it requests a pod with cpu 2"):
         simulate(jobs, PROFILES, platform="1x1", scheduler=kube_scheduler)
 
     with pytest.raises(RunFailed, match="left 1 of 2 jobs without an outcome: w0!large"):
         simulate(jobs, PROFILES, platform="1x1", scheduler=kube_scheduler, attach=_autoscaler(tmp_path), patience="10m")
 
     (note,) = [note for note in batkube.Results(tmp_path / "out").notes if note["subject"] == "workload"]
-    assert "no attached program created nodes" in note["message"]
+    assert "no program created nodes" in note["message"]
     assert (note["example"], note["count"]) == ("job w0!large", 1)
+
+
+def test_a_program_given_by_its_path_may_add_nodes(simulate: Simulate, wayward: str) -> None:
+    jobs = [_job("a", 0, 10), _job("large", 5, 10, cpu=2)]
+
+    with pytest.raises(RunFailed, match="left 2 of 2 jobs without an outcome"):
+        simulate(jobs, PROFILES, platform="1x1", scheduler=wayward, scheduler_args={"way": "idles"}, patience="1m")
+
+
+def test_programs_of_our_catalogue_add_no_nodes(simulate: Simulate, kube_scheduler: str) -> None:
+    """Given by its name, or by the path at which it was built."""
+    for scheduler in ("kube-scheduler@1.34.4", kube_scheduler):
+        with pytest.raises(InputError, match="can never run: it asks for a pod with cpu 2"):
+            simulate([_job("large", 5, 10, cpu=2)], PROFILES, platform="1x1", scheduler=scheduler)

@@ -49,6 +49,18 @@ while True:
     time.sleep(1)
 """
 )
+#: Writes a status that says neither that a JobSet is at work nor that it has ended, makes its Job five seconds later,
+#: and counts the Jobs in the status of a queue.
+QUEUED_JOB_SETS = JOB_SETS.replace(
+    "        if name not in jobs:\n",
+    "        if 'status' not in one:\n"
+    "            ask(f'{SETS}/{name}', {'status': {'restarts': 0}}, 'PATCH')\n"
+    "            time.sleep(5)\n"
+    "        if name not in jobs:\n"
+    "            active = [{'type': 'Active', 'status': 'True'}]\n"
+    "            queue = {'conditions': active, 'admitted': len(jobs) + 1}\n"
+    "            ask(SETS.replace('jobsets', 'localqueues') + '/queue', {'status': queue}, 'PATCH')\n",
+)
 PLACEHOLDERS = (
     CLIENT
     + """
@@ -65,12 +77,15 @@ time.sleep(10**6)
 PANIC = CLIENT + "time.sleep(80)\nsys.exit('panic: nil map')\n"
 
 
-def definition() -> Fields:
-    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+def definition(kind: str = "JobSet", scope: str = "Namespaced", *, has_status: bool = True) -> Fields:
+    schema: Fields = {"type": "object", "properties": {"spec": {"type": "object"}}}
+    schema["properties"]["spec"]["x-kubernetes-preserve-unknown-fields"] = True
+    if has_status:
+        schema["properties"]["status"] = schema["properties"]["spec"]
     version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
-    names = {"plural": "jobsets", "singular": "jobset", "kind": "JobSet"}
-    spec = {"group": "example.org", "scope": "Namespaced", "names": names, "versions": [version]}
-    metadata = {"name": "jobsets.example.org"}
+    names = {"plural": f"{kind.lower()}s", "singular": kind.lower(), "kind": kind}
+    spec = {"group": "example.org", "scope": scope, "names": names, "versions": [version]}
+    metadata = {"name": f"{names['plural']}.example.org"}
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
@@ -103,6 +118,19 @@ def test_a_run_ends_when_its_custom_objects_say_that_they_have_ended(kube_schedu
     assert sorted(done.jobs["job_id"]) == ["early", "late"]
     assert set(done.jobs["final_state"]) == {"COMPLETED_SUCCESSFULLY"}
     assert 400 <= done.manifest["end_s"] < 410
+
+
+def test_queues_and_other_configuration_do_not_keep_a_run_from_ending(kube_scheduler: str, tmp_path: Path) -> None:
+    """Kueue's ClusterQueues are cluster-scoped, its LocalQueues report what is in them for ever."""
+    kinds = [("ClusterQueue", "Cluster", True), ("LocalQueue", "Namespaced", True), ("Runtime", "Namespaced", False)]
+    definitions = [definition(kind, scope, has_status=has_status) for kind, scope, has_status in kinds]
+    others = [{"apiVersion": "example.org/v1", "kind": kind, "metadata": {"name": "queue"}} for kind, _, _ in kinds]
+
+    done = run(kube_scheduler, tmp_path, QUEUED_JOB_SETS, definition(), *definitions, *others, job_set("a", "5m"))
+
+    assert done.jobs["final_state"].tolist() == ["COMPLETED_SUCCESSFULLY"]
+    # The queue is known to have nothing to do when its status has not changed for a minute; the Job takes longer.
+    assert 405 <= done.manifest["end_s"] < 415
 
 
 def test_pods_that_are_deleted_before_their_end_are_told_as_deleted(kube_scheduler: str, tmp_path: Path) -> None:

@@ -64,6 +64,6 @@ def test_two_runs_are_the_same_to_the_byte(tmp_path: Path, kube_scheduler: str) 
 
 def test_a_policy_knows_nothing_of_devices_which_is_noted(tmp_path: Path) -> None:
     run = batkube.run(workload=OBJECTS, platform="3x16,128Gi", scheduler="policy:fcfs", out=tmp_path / "out")
-    assert "claims devices that no scheduler has chosen" in notes(run)
+    assert "claims devices that are not allocated" in notes(run)
     assert not (run.path / "devices.csv").exists()
     assert run.devices.empty

@@ -258,10 +258,10 @@ def _check_no_machine_is_shared(results: Run) -> None:
 
 WRONG = {
     '[{"at": -1, "fail": "node-0"}]': "at: is -1, which is negative",
-    '[{"at": 1, "fail": "nobody"}]': "names the node 'nobody', which is not there",
-    '[{"at": 1, "explode": "node-0"}]': "does nothing that is known (explode)",
+    '[{"at": 1, "fail": "nobody"}]': "names node 'nobody', which does not exist",
+    '[{"at": 1, "explode": "node-0"}]': "has no known action (its keys: explode)",
     '[{"at": 1, "return": "node-0"}]': "repairs 'node-0', which has not failed",
-    '[{"between": "gauss:1", "fail": "node-0"}]': "there is no distribution 'gauss'",
+    '[{"between": "gauss:1", "fail": "node-0"}]': "'gauss' is not a distribution",
     '[{"at": 1, "scale": "Starship/web", "to": 3}]': "names a Starship, which the API does not serve",
     '[{"at": 1, "apply": {"apiVersion": "v7", "kind": "Starship", "metadata": {"name": "x"}}}]': "no matches for kind",
     '[{"at": 1, "apply": {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "X Y"}, "spec": {}}}]': "refused",
@@ -289,7 +289,7 @@ def test_bad_events_are_one_message_exit_code_two_and_leave_nothing_behind(
 
 
 def test_events_may_stand_in_the_scenario_with_their_place_in_messages(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"events\[0\]\.fail: names the node 'nobody'"):
+    with pytest.raises(InputError, match=r"events\[0\]\.fail: names node 'nobody'"):
         run(tmp_path, [{"at": 1, "fail": "nobody"}], (0, 1, 10))
 
 

@@ -207,8 +207,8 @@ def test_what_nothing_in_the_run_acts_on_is_noted(simulate: Simulate) -> None:
     notes = json.loads((run.path / "fidelity.json").read_text())
     assert {note["example"]: note["message"] for note in notes} == {
         "Widget default/w": "objects of custom kinds do nothing: no program of the run knows them",
-        "Ingress door": "what says who may reach pods was stored and has no effect: traffic is not modelled",
-        "ValidatingWebhookConfiguration hook": "a webhook was stored and not called",
+        "Ingress door": "an Ingress or NetworkPolicy was stored but has no effect: network traffic is not modelled",
+        "ValidatingWebhookConfiguration hook": "a webhook configuration was stored, but webhooks are not called",
     }
 
 
@@ -310,7 +310,9 @@ def test_rules_that_match_no_container_of_the_workload_are_refused(tmp_path: Pat
     workload, rules = tmp_path / "w.yaml", tmp_path / "rules.yaml"
     workload.write_text(yaml.safe_dump(job("short", "", backoffLimit=1)))
     rules.write_text("- {image: other, duration: 5}")
-    with pytest.raises(InputError, match=r"(?s)rules.yaml.*no rule matches any container.*images there are: i"):
+    with pytest.raises(
+        InputError, match=r"(?s)rules.yaml.*no rule matches any container.*the workload's images are: i"
+    ):
         run(workload=workload, platform="1x1", rules=rules, out=tmp_path / "out")
     assert not (tmp_path / "out").exists()
 

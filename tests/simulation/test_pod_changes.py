@@ -53,7 +53,7 @@ def counts(monkeypatch: pytest.MonkeyPatch) -> Counts:
 
     monkeypatch.setattr(Store, "_commit", counted_commit)
     monkeypatch.setattr(ApiServer, "handle", counted_handle)
-    monkeypatch.setattr(watches, "event_of", counted_event)
+    monkeypatch.setattr(watches, "event_for", counted_event)
     return counts
 
 

@@ -145,11 +145,11 @@ def test_runs_are_compared_and_show_themselves(simulate: Simulate, tmp_path: Pat
     assert fcfs.gantt()._repr_png_().startswith(b"\x89PNG")  # type: ignore[attr-defined]
 
 
-def test_a_comparison_takes_two_runs_or_more(simulate: Simulate) -> None:
+def test_a_comparison_needs_at_least_two_runs(simulate: Simulate) -> None:
     run = simulate(JOBS, PROFILES)
-    with pytest.raises(batkube.InputError, match="two runs or more"):
+    with pytest.raises(batkube.InputError, match="needs at least two runs"):
         batkube.compare(run)
-    with pytest.raises(batkube.InputError, match="is none of the 2 runs"):
+    with pytest.raises(batkube.InputError, match="is not the index of one of the 2 runs"):
         batkube.compare(run, run, baseline=2)
 
 

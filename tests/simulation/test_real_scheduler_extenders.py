@@ -7,10 +7,12 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from batkube import InputError, RunFailed
 from conftest import Simulate
@@ -67,14 +69,42 @@ class _Answering(http.server.BaseHTTPRequestHandler):
         pass
 
 
-@pytest.fixture
-def extender() -> Iterator[Extender]:
-    with Extender() as server:
+COST = "extender.example/cost"
+
+
+class CheapestNode(Extender):
+    """Gets whole nodes, as one does that keeps none itself; refuses those without a cost, and prefers low ones."""
+
+    def filter(self, question: dict[str, Any]) -> dict[str, Any]:
+        costs = {node["metadata"]["name"]: _cost(node) for node in question["Nodes"]["items"]}
+        fit = [node for node in question["Nodes"]["items"] if _cost(node) is not None]
+        return {"Nodes": {"items": fit}, "FailedNodes": {name: "no cost" for name, cost in costs.items() if not cost}}
+
+    def prioritize(self, question: dict[str, Any]) -> list[dict[str, Any]]:
+        nodes = question["Nodes"]["items"]
+        return [{"Host": node["metadata"]["name"], "Score": 10 - (_cost(node) or 10)} for node in nodes]
+
+
+def _cost(node: dict[str, Any]) -> int | None:
+    text = node["metadata"].get("annotations", {}).get(COST)
+    return None if text is None else int(text)
+
+
+@contextmanager
+def answering(server: Extender) -> Iterator[None]:
+    with server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
-        yield server
+        yield
         server.shutdown()
         thread.join()
+
+
+@pytest.fixture
+def extender() -> Iterator[Extender]:
+    server = Extender()
+    with answering(server):
+        yield server
 
 
 Configure = Callable[[str], Path]
@@ -119,6 +149,50 @@ def test_time_stands_still_while_an_extender_thinks(
     assert json.loads((runs[0].path / "fidelity.json").read_text()) == []
 
 
+def test_an_extender_decides_by_the_annotations_of_nodes(
+    simulate: Simulate, kube_scheduler: str, configure: Configure, tmp_path: Path
+) -> None:
+    """kube-scheduler itself would choose by room: first `unknown`, then `dear`."""
+    nodes = [("dear", "4", "9"), ("cheap", "1", "2"), ("middle", "1", "5"), ("unknown", "8", None)]
+    manifests = [
+        {
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": {"name": name, "annotations": {} if cost is None else {COST: cost}},
+            "status": {"allocatable": {"cpu": cpu, "memory": "8Gi"}},
+        }
+        for name, cpu, cost in nodes
+    ]
+    platform = tmp_path / "nodes.yaml"
+    platform.write_text(yaml.safe_dump_all(manifests))
+    # Three at once, and one when all nodes are free again.
+    jobs = [{**job, "subtime": at} for job, at in zip(_jobs(4), (0, 0, 0, 600), strict=True)]
+    server = CheapestNode()
+    with answering(server):
+        configuration = configure(
+            f"extenders: [{{urlPrefix: '{server.url}', filterVerb: filter, prioritizeVerb: prioritize, weight: 100}}]\n"
+        )
+        runs = [
+            simulate(
+                jobs,
+                PROFILES,
+                platform=platform,
+                scheduler=kube_scheduler,
+                scheduler_config=configuration,
+                out=tmp_path / name,
+            )
+            for name in "ab"
+        ]
+
+    placed = runs[0].pods.sort_values(["scheduled", "pod"])
+    assert sorted(placed["node"][:3]) == ["cheap", "dear", "middle"]
+    assert placed["node"].iloc[3] == "cheap"
+    assert list(runs[0].jobs["waiting_time"]) == [0] * 4
+    assert {"filter", "prioritize"} == set(server.asked)
+    assert runs[0].manifest["digest"] == runs[1].manifest["digest"]
+    assert runs[0].notes == []
+
+
 def test_an_extender_that_is_not_there_fails_the_attempt_unless_it_may_be_ignored(
     simulate: Simulate, kube_scheduler: str, configure: Configure
 ) -> None:
@@ -144,7 +218,7 @@ def test_who_is_asked_directly_is_a_fidelity_note(
     )
     run = simulate(_jobs(1), PROFILES, scheduler=kube_scheduler, scheduler_config=configuration)
     (note,) = json.loads((run.path / "fidelity.json").read_text())
-    assert "connected to others than the run's server" in note["message"]
+    assert "connected to other servers than the run's" in note["message"]
     assert note["example"] == kube_scheduler
 
 

@@ -141,3 +141,20 @@ def _script(folder: Path, text: str) -> str:
     path.write_text(f"#!/bin/sh\n{text}\n")
     path.chmod(path.stat().st_mode | stat.S_IXUSR)
     return str(path)
+
+
+def test_bytes_that_a_program_writes_without_counting_them_make_the_run_uncertain(
+    simulate: Simulate, wayward: str
+) -> None:
+    run = simulate(_jobs(1), PROFILES, scheduler=wayward, scheduler_args={"way": "copies"})
+
+    assert "binding gave 201" in (run.path / "scheduler" / "log.txt").read_text()
+    assert [note for note in _notes(run) if "uncounted bytes" in note]
+
+
+def test_a_program_that_misbehaves_in_virtual_time_alone_leaves_the_run_certain(
+    simulate: Simulate, wayward: str
+) -> None:
+    run = simulate(_jobs(1), PROFILES, scheduler=wayward, scheduler_args={"way": "twice"})
+
+    assert not [note for note in _notes(run) if "uncounted bytes" in note]

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 from tests import opt_in, published
+from tests.simulation.test_any_language import IN_A_POD
 
 from batkube.timing.pages.clock_page import ClockPage
 
@@ -76,7 +77,7 @@ def many_pods(folder: Path, scheduler: str) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("condition", ["pinned", "cuts", "pauses", "slow-program", "wake-ups"])
+@pytest.mark.parametrize("condition", ["pinned", "cuts", "pauses", "slow-server", "slow-program", "wake-ups"])
 def test_kube_scheduler_gives_the_same_bytes_in_every_condition(
     kube_scheduler: str, tmp_path: Path, condition: str
 ) -> None:
@@ -126,6 +127,23 @@ def test_programs_in_other_languages_give_the_same_bytes_when_pieces_are_cut(
     program: Callable[[Path], list[str]], tmp_path: Path
 ) -> None:
     options = program(tmp_path)
+
+    assert outputs("cuts", options, tmp_path / "one") == outputs("undisturbed", options, tmp_path / "two")
+
+
+@pytest.mark.parametrize("kind", ["preload", "python"])
+def test_programs_that_speak_tls_give_the_same_bytes_when_pieces_are_cut(kind: str, tmp_path: Path) -> None:
+    """Such a program finds the API as in a pod, by https; in Python with the module `ssl`, else by OpenSSL alone."""
+    if kind == "python" and subprocess.run(["unshare", "--mount", "--map-root-user", "true"], check=False).returncode:
+        pytest.skip("needs mount namespaces, which this machine does not allow")
+    (tmp_path / "mine.py").write_text(IN_A_POD)
+    command = f"[{sys.executable}, ./mine.py]" if kind == "preload" else "[./mine.py]"
+    catalogue = tmp_path / "schedulers.yaml"
+    catalogue.write_text(
+        f"mine: {{about: mine, scheduler-name: default-scheduler, command: {command}, clock: {kind}, in-cluster: true}}"
+    )
+    options = [*many_pods(tmp_path, "mine")[:2], "--platform", "1x60", "--scheduler", "mine"]
+    options += ["--catalogue", str(catalogue)]
 
     assert outputs("cuts", options, tmp_path / "one") == outputs("undisturbed", options, tmp_path / "two")
 

@@ -83,7 +83,7 @@ def test_a_study_that_was_moved_whole_is_repeated_from_anywhere(home: Path, tmp_
     result = answer_here(elsewhere, "rerun", str(moved / "out"), "--out", "again")
 
     assert result.returncode == 0, result.stderr
-    assert result.stdout.startswith(f"the same: digest {manifest_of(moved / 'out')['digest']}, and to the byte ")
+    assert result.stdout.startswith(f"identical: digest {manifest_of(moved / 'out')['digest']}, and byte for byte ")
     for name in ("jobs.csv", "schedule.csv", "pods.csv", "machine_states.csv", "journal.jsonl", "fidelity.json"):
         assert name in result.stdout
         assert (elsewhere / "again" / name).read_bytes() == (moved / "out" / name).read_bytes()
@@ -147,8 +147,8 @@ def test_a_file_that_was_changed_after_the_run_is_not_called_the_same(home: Path
     result = answer_here(home, "rerun", "out")
 
     assert result.returncode == 1
-    assert result.stdout.startswith("differs, though the digest is the same: ")
-    assert "  jobs.csv is not what the run wrote: it was changed since, first in line 2\n    was: " in result.stdout
+    assert result.stdout.startswith("differs, but the digest is the same: ")
+    assert "  jobs.csv was modified after the run, first in line 2\n    was: " in result.stdout
     assert "IMPROVED" in result.stdout
     assert "pods.csv differs" not in result.stdout
 
@@ -183,7 +183,7 @@ def test_what_is_no_run_is_refused(home: Path, change: Any, problem: str) -> Non
     ("options", "problem"),
     [
         (("--out", "out", "--force"), "--out out: is the run itself"),
-        (("--pack",), "--pack: means nothing without --out"),
+        (("--pack",), "--pack: requires --out"),
         (("--outputs", "jobs.csv"), "outputs: 'jobs' is no file to choose"),
     ],
 )

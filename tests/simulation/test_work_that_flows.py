@@ -94,7 +94,7 @@ def test_a_walltime_ends_work_that_flows_and_an_eviction_does(simulate: Simulate
 @pytest.mark.parametrize(
     ("profile", "where", "problem"),
     [
-        ("smpi", "xml", "SMPI trace, for which a real Batsim is needed"),
+        ("smpi", "xml", "SMPI trace, which needs a real Batsim"),
         ("recv", "xml", "only schedulers of Batsim's protocol send any"),
         ("talk", "4x1", "gives no speed for machine"),
     ],
@@ -195,7 +195,7 @@ def test_a_sleeping_machine_is_asleep_whatever_happens_to_its_node(simulate: Sim
 
 
 def test_energy_without_watts_and_switches_without_energy_are_refused(simulate: Simulate, tmp_path: Path) -> None:
-    with pytest.raises(batkube.InputError, match="nothing is said of its power"):
+    with pytest.raises(batkube.InputError, match="has no power values"):
         simulate([job("a", "wait")], PROFILES, platform=platform(tmp_path), energy=True)
     with pytest.raises(batkube.InputError, match="does not say what its machines draw"):
         simulate([job("a", "wait")], PROFILES, energy=True)

@@ -1,4 +1,4 @@
-"""A page and the program's view of it, without a program."""
+"""Fixtures: a clock page and the program's view of it, without a program."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def program(page: ClockPage) -> Iterator[OtherSide]:
 
 @pytest.fixture
 def session() -> Iterator[SessionPage]:
-    """The clock of programs in any language."""
+    """Return the clock page of a session, for programs in any language."""
     page = SessionPage(946_684_800 * 10**9, deterministic=True, seed=77, port=1)
     yield page
     page.close()

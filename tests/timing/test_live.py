@@ -1,4 +1,4 @@
-"""Virtual time that follows the real one, and what happens when something goes wrong in it."""
+"""Virtual time that follows real time, and errors of its appointments."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ def live(speed: float = 1.0) -> tuple[LiveTime, Agenda, Clock]:
     return LiveTime(world, Loop(world), START, speed), world.agenda, world.clock
 
 
-def test_the_clock_begins_at_the_start_and_runs_at_the_speed_asked_for() -> None:
+def test_the_clock_begins_at_the_start_and_runs_at_the_given_speed() -> None:
     time, _, _ = live(speed=1_000_000)
     first = time.now()
     second = time.now()
     assert START <= first < second
 
 
-def test_what_is_due_has_happened_before_anybody_sees_the_present() -> None:
+def test_due_appointments_are_executed_before_the_current_instant_is_returned() -> None:
     time, agenda, clock = live(speed=1_000_000)
     happened: list[Instant] = []
     for wait in (3, 1, 2):
@@ -39,7 +39,7 @@ def test_what_is_due_has_happened_before_anybody_sees_the_present() -> None:
     assert now == clock.now >= START + 3
 
 
-def test_what_follows_from_what_is_due_happens_too() -> None:
+def test_appointments_booked_by_due_appointments_are_executed_too() -> None:
     time, agenda, _ = live(speed=1_000_000)
     happened: list[str] = []
 
@@ -52,7 +52,7 @@ def test_what_follows_from_what_is_due_happens_too() -> None:
     assert happened == ["first", "second"]
 
 
-def test_a_present_asked_for_while_things_happen_is_theirs() -> None:
+def test_the_current_instant_within_an_appointment_is_that_of_the_appointment() -> None:
     time, agenda, _ = live(speed=1_000_000)
     seen: list[Instant] = []
     agenda.book(Instant(START + 5), Rank.START, lambda now: seen.append(time.now()))
@@ -60,7 +60,7 @@ def test_a_present_asked_for_while_things_happen_is_theirs() -> None:
     assert seen == [START + 5]
 
 
-def test_when_too_much_is_due_time_falls_behind_and_nothing_is_skipped() -> None:
+def test_when_too_much_is_due_time_falls_behind_and_no_appointment_is_skipped() -> None:
     time, agenda, clock = live(speed=1e9)
     count = 0
 
@@ -82,17 +82,17 @@ def broken(now: Instant) -> None:
     raise ValueError("broken")
 
 
-def test_what_an_appointment_raises_is_raised_with_its_story() -> None:
+def test_an_error_of_an_appointment_is_raised_with_a_note() -> None:
     time, agenda, _ = live(speed=1_000_000)
     agenda.book(START, Rank.START, broken)
 
     with pytest.raises(ValueError, match="broken") as caught:
         time.now()
 
-    assert caught.value.__notes__ == ["while an appointment was kept: broken at 1000.000000 s (rank START)"]
+    assert caught.value.__notes__ == ["while an appointment was executed: broken at 1000.000000 s (rank START)"]
 
 
-def test_where_bugs_are_reported_the_other_appointments_are_kept() -> None:
+def test_with_a_bug_listener_the_other_appointments_are_executed() -> None:
     world, reported, kept = World(Streams(0)), list[Exception](), list[Instant]()
     time = LiveTime(world, Loop(world), START, 1_000_000, on_bug=reported.append)
     world.agenda.book(START, Rank.START, broken)
@@ -104,7 +104,7 @@ def test_where_bugs_are_reported_the_other_appointments_are_kept() -> None:
     assert [str(error) for error in reported] == ["broken"]
 
 
-def test_what_would_come_after_the_longest_run_does_not_fail_a_cluster_without_an_end() -> None:
+def test_an_appointment_beyond_the_longest_run_does_not_fail_a_served_cluster() -> None:
     time, agenda, _ = live()
 
     agenda.book(Instant(LATEST_NS + 1), Rank.START, broken)
@@ -113,7 +113,7 @@ def test_what_would_come_after_the_longest_run_does_not_fail_a_cluster_without_a
     assert agenda.due == LATEST_NS
 
 
-def test_in_an_event_loop_time_passes_by_itself_and_a_sooner_booking_wakes_it_sooner() -> None:
+def test_in_an_event_loop_time_advances_by_timers_and_an_earlier_booking_wakes_it_earlier() -> None:
     time, agenda, _ = live(speed=100)
 
     async def scenario() -> list[str]:

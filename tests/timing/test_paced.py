@@ -1,4 +1,4 @@
-"""The 2020 rules, as arithmetic: when a cycle is over, and how far time jumps then."""
+"""The rules of the 2020 prototype: when a cycle ends, and how far time jumps then."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _pace(pacing: Pacing = PUBLISHED, *, decided: bool = True) -> Pace:
 
 
 def _steps(pace: Pace, count: int) -> list[float]:
-    """Return the lengths of the next jumps, in seconds, while jobs wait and nothing is decided."""
+    """Return the lengths of the next jumps, in seconds, while jobs are pending and no decision is made."""
     now, steps = Instant(0), []
     for _ in range(count):
         call = pace.jump_limit(now, jobs_wait=True)
@@ -58,7 +58,7 @@ def test_the_defaults_are_the_published_ones() -> None:
     )
 
 
-def test_a_cycle_is_left_with_the_first_decision() -> None:
+def test_a_cycle_ends_with_the_first_decision() -> None:
     assert _pace().is_over(Duration(0), decided=True)
 
 
@@ -68,7 +68,7 @@ def test_a_cycle_without_a_decision_lasts_longer_than_the_timeout() -> None:
 
 
 @given(PACINGS, LENGTHS, st.booleans())
-def test_no_cycle_is_shorter_than_the_minimum_delay_and_none_goes_on_beyond_both(
+def test_every_cycle_lasts_at_least_the_minimum_delay_and_ends_after_both_times(
     pacing: Pacing, elapsed: Duration, decided: bool
 ) -> None:
     over = Pace(pacing).is_over(elapsed, decided)
@@ -86,7 +86,7 @@ def test_steps_double_up_to_the_largest() -> None:
     assert _steps(_pace(), 9) == [0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 20, 20]
 
 
-def test_a_decision_makes_steps_small_again() -> None:
+def test_a_decision_resets_the_step() -> None:
     pace = _pace()
     _steps(pace, 5)
     pace.record_decision()
@@ -97,26 +97,26 @@ def test_the_largest_step_bounds_the_first_one_too() -> None:
     assert _steps(_pace(replace(PUBLISHED, max_step=seconds("0.01"))), 2) == [0.01, 0.01]
 
 
-def test_time_may_jump_without_limit_only_while_no_job_waits_and_if_it_may() -> None:
+def test_time_jumps_without_limit_only_while_no_job_is_pending_and_if_allowed() -> None:
     assert _pace().jump_limit(Instant(0), jobs_wait=False) is None
     assert _pace().jump_limit(Instant(0), jobs_wait=True) is not None
     assert _pace(replace(PUBLISHED, fast_forward=False)).jump_limit(Instant(0), jobs_wait=False) is not None
     assert _pace(decided=False).jump_limit(Instant(0), jobs_wait=False) is not None
 
 
-def test_what_was_asked_for_earlier_comes_first_and_is_not_forgotten() -> None:
+def test_an_earlier_requested_cycle_comes_first() -> None:
     pace = _pace()
     early = pace.jump_limit(Instant(0), jobs_wait=True)
     assert early == seconds("0.2")
 
-    # An event has come before; the new step would lead beyond what was asked for.
+    # An event came first; the new step would lead beyond the requested cycle.
     assert pace.jump_limit(Instant(seconds("0.1")), jobs_wait=True) == early
     pace.record_start(early)
     assert pace.jump_limit(early, jobs_wait=False) is None
 
 
 @given(PACINGS, st.lists(st.tuples(LENGTHS, st.booleans(), st.booleans()), max_size=30))
-def test_time_never_jumps_back_nor_further_than_the_largest_step_while_jobs_wait(
+def test_time_never_jumps_back_nor_further_than_the_largest_step_while_jobs_are_pending(
     pacing: Pacing, cycles: list[tuple[Duration, bool, bool]]
 ) -> None:
     pace, now = Pace(pacing), Instant(0)
@@ -134,7 +134,7 @@ def test_time_never_jumps_back_nor_further_than_the_largest_step_while_jobs_wait
 
 
 @given(st.integers(min_value=0, max_value=2**62))
-def test_a_millisecond_begins_when_everything_in_it_has_happened(ns: int) -> None:
+def test_times_are_rounded_up_to_milliseconds(ns: int) -> None:
     whole = round_up_to_millisecond(ns)
     assert whole % MILLISECOND == 0
     assert 0 <= whole - ns < MILLISECOND

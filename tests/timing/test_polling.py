@@ -1,4 +1,4 @@
-"""The server of a run: it reads and writes only when it is told to."""
+"""The server of a run: it reads and writes only when it is called."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _collect(server: PolledServer, size: int) -> None:
         server.read_ready(wait_s=1.0)
 
 
-def test_what_was_read_is_answered_only_when_told_in_the_order_of_connections(
+def test_requests_are_answered_only_on_call_in_the_order_of_connections(
     server: PolledServer, paths: AskedPaths
 ) -> None:
     with (
@@ -70,7 +70,7 @@ def test_decisions_are_the_writes_about_one_pod(server: PolledServer) -> None:
         assert server.pending_pod_writes == 0
 
 
-def test_a_connection_that_ended_is_answered_first_and_then_dropped(server: PolledServer, paths: AskedPaths) -> None:
+def test_a_closed_connection_is_answered_before_it_is_dropped(server: PolledServer, paths: AskedPaths) -> None:
     with socket.create_connection(("127.0.0.1", server.listener.port)) as client:
         client.sendall(GET)
         client.shutdown(socket.SHUT_WR)
@@ -82,7 +82,7 @@ def test_a_connection_that_ended_is_answered_first_and_then_dropped(server: Poll
     assert not server.send_next()
 
 
-def test_a_long_answer_goes_out_in_pieces_before_the_next_connection_has_its_turn(
+def test_a_long_answer_is_sent_in_pieces_before_the_answers_of_other_connections(
     server: PolledServer, paths: AskedPaths
 ) -> None:
     body = paths.body = bytes(2 * MAX_PIECE_BYTES)
@@ -112,7 +112,7 @@ def _all_of(client: socket.socket, size: int) -> bytes:
 
 
 class RecordedPage:
-    """What a program would share with the server: the order of its connections, and what is announced to it."""
+    """The program's side: the order of its connections, and the writes announced to it."""
 
     def __init__(self) -> None:
         self.bytes_read = 0
@@ -200,7 +200,7 @@ def test_a_connection_that_is_not_read_gets_no_more_than_fits_into_its_window(
         assert server.overflows == 0
 
 
-def test_what_comes_is_read_at_once_but_not_answered(server: PolledServer, paths: AskedPaths) -> None:
+def test_requests_are_read_at_once_but_not_answered(server: PolledServer, paths: AskedPaths) -> None:
     with socket.create_connection(("127.0.0.1", server.listener.port)) as client:
         client.sendall(GET)
         _collect(server, len(GET))
@@ -208,7 +208,7 @@ def test_what_comes_is_read_at_once_but_not_answered(server: PolledServer, paths
         assert paths.asked == []
 
 
-def test_a_connection_that_the_server_ends_is_dropped_when_everything_is_sent(server: PolledServer) -> None:
+def test_a_connection_that_the_server_closes_is_dropped_when_everything_is_sent(server: PolledServer) -> None:
     with socket.create_connection(("127.0.0.1", server.listener.port)) as client:
         client.sendall(b"this is not HTTP\r\n\r\n")
         _collect(server, 20)

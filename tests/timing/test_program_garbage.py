@@ -1,4 +1,4 @@
-"""A program collects its garbage at moments that its work alone decides."""
+"""A program's garbage collections depend on its work only."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def collections(page: ClockPage, program: OtherSide, noise: int) -> list[int]:
     return moments
 
 
-def test_some_kilobytes_more_or_less_in_use_change_no_moment(page: ClockPage, program: OtherSide) -> None:
+def test_some_kilobytes_more_or_less_do_not_change_the_collections(page: ClockPage, program: OtherSide) -> None:
     moments = collections(page, program, noise=0)
     program[HEAP] = program[LIVE] = 0
 
@@ -44,7 +44,7 @@ def test_some_kilobytes_more_or_less_in_use_change_no_moment(page: ClockPage, pr
         (512 * MEBI, 40 * MEBI, True),
     ],
 )
-def test_what_takes_longer_to_collect_is_collected_less_often(
+def test_a_large_heap_is_collected_less_often(
     page: ClockPage, program: OtherSide, left: int, traffic: int, is_due: bool
 ) -> None:
     program[HEAP], program[READ] = left, traffic
@@ -52,7 +52,7 @@ def test_what_takes_longer_to_collect_is_collected_less_often(
     assert GarbageCollection(page).is_due() is is_due
 
 
-def test_a_program_that_says_nothing_collects_once_it_has_left_very_much(page: ClockPage, program: OtherSide) -> None:
+def test_a_silent_program_collects_once_it_has_left_much_garbage(page: ClockPage, program: OtherSide) -> None:
     garbage = GarbageCollection(page)
     program[LIVE] = 2048 * MEBI - 1
     assert not garbage.is_due()
@@ -61,7 +61,7 @@ def test_a_program_that_says_nothing_collects_once_it_has_left_very_much(page: C
     assert garbage.is_due()
 
 
-def test_a_program_that_makes_much_garbage_of_little_is_not_let_grow(page: ClockPage, program: OtherSide) -> None:
+def test_a_program_with_much_garbage_per_byte_collects_before_it_grows(page: ClockPage, program: OtherSide) -> None:
     garbage = GarbageCollection(page)
     program[LIVE] = 1024 * MEBI
     program[READ] = MEBI - 1
@@ -84,7 +84,9 @@ def beats(page: ClockPage, program: OtherSide, rate: int, minutes: int, noise: i
     return moments
 
 
-def test_a_program_that_leaves_garbage_by_time_alone_finds_a_rhythm(page: ClockPage, program: OtherSide) -> None:
+def test_a_program_with_a_constant_garbage_rate_collects_at_a_constant_interval(
+    page: ClockPage, program: OtherSide
+) -> None:
     moments = beats(page, program, rate=7 * MEBI, minutes=600)
 
     assert moments[0] * 7 <= 3 * 180, "less than three times what is worth a collection"
@@ -92,7 +94,7 @@ def test_a_program_that_leaves_garbage_by_time_alone_finds_a_rhythm(page: ClockP
     assert beats(page, program, rate=7 * MEBI, minutes=600, noise=20_000) == moments
 
 
-def test_the_rhythm_quickens_when_a_beat_leaves_too_much(page: ClockPage, program: OtherSide) -> None:
+def test_the_interval_is_halved_when_it_leaves_too_much_garbage(page: ClockPage, program: OtherSide) -> None:
     quiet = beats(page, program, rate=MEBI, minutes=2_000)
     assert 60 <= quiet[1] - quiet[0] <= 540
 
@@ -103,5 +105,5 @@ def test_the_rhythm_quickens_when_a_beat_leaves_too_much(page: ClockPage, progra
     assert garbage.is_due()
 
 
-def test_a_program_that_leaves_little_is_let_be(page: ClockPage, program: OtherSide) -> None:
+def test_a_program_that_leaves_little_garbage_does_not_collect(page: ClockPage, program: OtherSide) -> None:
     assert not beats(page, program, rate=1_000, minutes=100_000)

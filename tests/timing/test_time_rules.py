@@ -1,4 +1,4 @@
-"""Time modes as they are written on the command line and in scenario files."""
+"""Time modes on the command line and in scenario files."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ from batkube.timing.time_rules import EXACT, InvalidTimeRules, TimeMode, TimeRul
         ("realtime:speed=2.5", TimeRules(TimeMode.REALTIME, speed=2.5)),
     ],
 )
-def test_a_text_and_a_mapping_say_the_same(given: object, rules: TimeRules) -> None:
+def test_a_text_and_a_mapping_are_equivalent(given: object, rules: TimeRules) -> None:
     assert parse_time(given) == rules
 
 
 @pytest.mark.parametrize("text", ["exact", "realtime:speed=7", "paced:timeout=1ms,min-delay=2ms,crash-timeout=1m"])
-def test_rules_are_read_again_as_they_are_described(text: str) -> None:
+def test_described_rules_parse_to_the_same_rules(text: str) -> None:
     rules = parse_time(text)
 
     assert parse_time(rules.describe()) == rules
@@ -47,8 +47,8 @@ def test_rules_are_read_again_as_they_are_described(text: str) -> None:
 @pytest.mark.parametrize(
     ("given", "problem"),
     [
-        ("fast", "'fast' is not possible"),
-        ("", "'' is not possible"),
+        ("fast", "'fast' is not a time mode"),
+        ("", "'' is not a time mode"),
         ({}, "has no mode"),
         ("exact:timeout=1s", "'timeout' is not a parameter of exact"),
         ("paced:speed=2", "'speed' is not a parameter of paced"),
@@ -62,14 +62,14 @@ def test_rules_are_read_again_as_they_are_described(text: str) -> None:
         ("realtime:speed=x", "'x' is not a number"),
     ],
 )
-def test_what_is_not_understood_is_refused_with_a_remedy(given: object, problem: str) -> None:
+def test_invalid_rules_are_rejected_with_a_remedy(given: object, problem: str) -> None:
     with pytest.raises(InvalidTimeRules, match=problem) as caught:
         parse_time(given)
 
     assert caught.value.remedy
 
 
-def test_only_the_prototypes_nodes_take_every_pod() -> None:
+def test_only_the_prototypes_nodes_admit_every_pod() -> None:
     assert EXACT.enforces_admission
     assert parse_time("realtime").enforces_admission
     assert parse_time("paced:admission=on").enforces_admission

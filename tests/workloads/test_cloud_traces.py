@@ -141,7 +141,7 @@ def test_instances_run_as_long_as_they_did_and_ask_for_what_their_task_does(tmp_
 def test_instances_without_their_tasks_are_refused(tmp_path: Path) -> None:
     path = written(tmp_path, INSTANCES_2018, "batch_instance.csv")
 
-    with pytest.raises(InputError, match=r"no batch_task\.csv beside it"):
+    with pytest.raises(InputError, match=r"no batch_task\.csv in its folder"):
         read_workload(path)
 
 
@@ -223,24 +223,28 @@ def test_a_trace_runs_on_machines_as_large_as_its_largest(tmp_path: Path, name: 
     [
         ("alibaba", "a,b\n", "has 2 columns; batch_task"),
         ("alibaba", TASKS_2018 + "M1,2,j_1,1,Gone,100,160,100,0.5\n", "line 6: status 'Gone' is not one of"),
-        ("alibaba", TASKS_2018 + "x\n", "line 6: has 1 columns, and the first line has 9"),
+        ("alibaba", TASKS_2018 + "x\n", "line 6: has 1 columns, but the first line has 9"),
         (
             "alibaba",
             TASKS_2018.replace(",100,160,", ",1oo,160,"),
-            "line 1: the start is '1oo', which is no whole number",
+            "line 1: the start is '1oo', which is not a whole number",
         ),
-        ("alibaba", TASKS_2018.replace("17.17", "much"), "line 3: memory is 'much', which is no amount"),
-        ("alibaba", "task_z,1,j_4,1,Waiting,0,0,100,0.5\n", "holds no task that began and ended .1 were left out"),
-        ("google", TASK_EVENTS + "1,2\n", "line 15: has 2 columns, and task_events has 13"),
+        (
+            "alibaba",
+            TASKS_2018.replace("17.17", "much"),
+            "line 3: memory is 'much', which is not a non-negative number",
+        ),
+        ("alibaba", "task_z,1,j_4,1,Waiting,0,0,100,0.5\n", "contains no task that started and ended .1 were left out"),
+        ("google", TASK_EVENTS + "1,2\n", "line 15: has 2 columns, but task_events has 13"),
         (
             "google",
             TASK_EVENTS.replace(",77,1,", ",77,12,"),
-            "line 2: the type of the event is 12, which is none of 0 to 8",
+            "line 2: the event type is 12, which is not between 0 and 8",
         ),
-        ("google", TASK_EVENTS.replace("0.25", "-1"), "task 5.0: cpu is '-1', which is no amount"),
+        ("google", TASK_EVENTS.replace("0.25", "-1"), "task 5.0: cpu is '-1', which is not a non-negative number"),
         ("google", "{nonsense\n", "line 1: is not JSON"),
-        ("google", event_2019(1, "BEGIN", 1, 1), "line 1: the type of the event is 'BEGIN'"),
-        ("google", '{"type": 0}\n', "line 1: collection_id is '', which is no whole number"),
+        ("google", event_2019(1, "BEGIN", 1, 1), "line 1: the event type is 'BEGIN'"),
+        ("google", '{"type": 0}\n', "line 1: collection_id is '', which is not a whole number"),
     ],
 )
 def test_what_is_wrong_is_told_with_its_place(tmp_path: Path, format: str, text: str, message: str) -> None:

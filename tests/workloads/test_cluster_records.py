@@ -183,9 +183,9 @@ def test_an_audit_log_tells_the_lives_of_pods(tmp_path: Path) -> None:
         ('{"apiVersion": "v1", "items": [{"kind": "Pod"}], "kind": "List"}', "items[0].metadata"),
         (
             '{"apiVersion": "v1", "items": [{"kind": "Pod", "metadata": {"name": "x"}, "spec": {}}]}',
-            "does not say when",
+            "is missing or not a time",
         ),
-        ('{"apiVersion": "v1", "items": []}', "holds no pod that began and ended"),
+        ('{"apiVersion": "v1", "items": []}', "contains no pod that started and ended"),
         ('{"apiVersion": "v1", "items": {}}', "it has no `items`"),
         ('{"apiVersion": "v1", "items": [', "is not JSON"),
     ],
@@ -201,9 +201,9 @@ def test_a_list_that_cannot_be_used_is_told(content: str, problem: str, tmp_path
 
 def test_an_audit_log_that_cannot_be_used_is_told_with_its_line(tmp_path: Path) -> None:
     for events, problem in (
-        ([audit("list", "", 0)], "tells of no pod that was created"),
-        ([audit("create", "x", 0, level="Metadata")], "holds no pod that began and ended (1 were left out)"),
-        ([audit("list", "", 0), {"kind": "Pod", "apiVersion": "v1"}], "line 2: is no event of audit.k8s.io"),
+        ([audit("list", "", 0)], "contains no creation of a pod"),
+        ([audit("create", "x", 0, level="Metadata")], "contains no pod that started and ended (1 were left out)"),
+        ([audit("list", "", 0), {"kind": "Pod", "apiVersion": "v1"}], "line 2: is not an Event of audit.k8s.io"),
         ([audit("create", "a", 1), {**audit("create", "b", 2), "stageTimestamp": "soon"}], "'soon', which is no time"),
     ):
         with pytest.raises(InputError) as error:

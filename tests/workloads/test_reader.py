@@ -40,7 +40,7 @@ def test_a_file_of_unknown_format_is_refused_with_the_formats_there_are(tmp_path
 def test_an_unknown_format_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text(BATSIM)
 
-    with pytest.raises(InputError, match="no workload format 'xml'"):
+    with pytest.raises(InputError, match="'xml' is not a workload format"):
         read_workload(tmp_path / "a.json", format="xml")
 
 
@@ -87,7 +87,7 @@ def test_an_empty_file_is_called_empty(tmp_path: Path, name: str) -> None:
 def test_the_output_of_a_run_is_told_from_a_workload(tmp_path: Path, header: str) -> None:
     (tmp_path / "jobs.csv").write_text(f"{header}\n1,2,3,4\n")
 
-    with pytest.raises(InputError, match="this is a run's output, not a workload"):
+    with pytest.raises(InputError, match="is the output of a run and not a workload"):
         read_workload(tmp_path / "jobs.csv")
 
 

@@ -89,8 +89,8 @@ def test_a_text_that_cannot_be_told_from_its_neighbours_is_refused(tmp_path: Pat
     with pytest.raises(InputError) as error:
         read_workload(tmp_path / "all.txt")
 
-    assert "line 4: does not have the 109 fields of the header" in str(error.value)
-    assert "leave out AdminComment, Comment, " in str(error.value)
+    assert "line 4: has 110 fields, but the header has 109" in str(error.value)
+    assert "list without AdminComment, Comment, " in str(error.value)
 
 
 def test_memory_that_was_rounded_to_nothing_is_refused(tmp_path: Path) -> None:
@@ -98,14 +98,14 @@ def test_memory_that_was_rounded_to_nothing_is_refused(tmp_path: Path) -> None:
     text = (RECORDED / "documented.txt").read_text(encoding="utf-8").replace("mem=500M", "mem=0.00T")
     (tmp_path / "jobs.txt").write_text(text, encoding="utf-8")
 
-    with pytest.raises(InputError, match=r"mem is '0.00T': it was rounded to nothing\n  remedy: run sacct without"):
+    with pytest.raises(InputError, match=r"mem is '0.00T', an amount rounded to 0\n  remedy: run sacct without"):
         read_workload(tmp_path / "jobs.txt")
 
 
 def test_the_json_of_sacct_is_told_for_what_it_is(tmp_path: Path) -> None:
     (tmp_path / "jobs.json").write_text('{\n  "meta": {\n    "plugin": {\n      "type": "openapi\\/dbv0.0.38"}}}')
 
-    with pytest.raises(InputError, match=r"is what sacct --json writes.*\n  remedy: write it with: sacct -a -X -P"):
+    with pytest.raises(InputError, match=r"is output of sacct --json.*\n  remedy: write it with: sacct -a -X -P"):
         read_workload(tmp_path / "jobs.json")
 
 

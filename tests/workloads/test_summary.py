@@ -103,7 +103,7 @@ def test_requests_are_shown_per_resource(delays_at: MakeWorkload) -> None:
     assert rows["cpu per pod (cores)"]["mean"] == "1.5"
     assert rows["memory per pod"]["max"] == "4 GiB"
     assert rows["nvidia.com/gpu per pod"]["min"] == "2"
-    assert dict(summary_rows(summary))["asking for memory"] == "2 jobs"
+    assert dict(summary_rows(summary))["requesting memory"] == "2 jobs"
 
 
 def test_the_numbers_of_a_real_trace(shared_data: Path) -> None:

@@ -74,8 +74,8 @@ def test_jobs_are_chosen_by_how_they_ended(tmp_path: Path) -> None:
 
     assert kept.stdout == "wrote 3 jobs to o.json\n"
     assert "has another status and is left out (once)" in kept.stderr
-    assert (none.returncode, "holds no job that can run" in none.stderr) == (2, True)
-    assert (other.returncode, "tell how jobs ended" in other.stderr) == (2, True)
+    assert (none.returncode, "contains no job that can run" in none.stderr) == (2, True)
+    assert (other.returncode, "has no job statuses" in other.stderr) == (2, True)
 
 
 def test_all_profiles_that_cannot_run_are_named_as_batsim_does(tmp_path: Path) -> None:
@@ -131,8 +131,8 @@ def test_walltimes_are_raised_above_what_takes_them_whole(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        (("--cannot-run", "drop"), "--cannot-run: means nothing without --for"),
-        (("--for", "4x1"), "--for: means nothing without --cannot-run"),
+        (("--cannot-run", "drop"), "--cannot-run: requires --for"),
+        (("--for", "4x1"), "--for: requires --cannot-run"),
         (("--for", "4x1", "--cannot-run", "sometimes"), "--cannot-run: 'sometimes' is not a duration"),
         (("--for", "none.xml", "--cannot-run", "drop"), "none.xml"),
     ],
@@ -150,5 +150,5 @@ def test_parts_of_seconds_in_a_written_trace_are_said_in_the_file_too(tmp_path: 
     parts = answer_here(tmp_path, "workload", "convert", "w.json", "-o", "parts.swf", "--compress", "3")
 
     assert (whole.stderr, "parts of seconds" in (tmp_path / "whole.swf").read_text()) == ("", False)
-    assert "SWF has whole seconds" in parts.stderr
+    assert "SWF times are whole seconds" in parts.stderr
     assert "; Note: times have parts of seconds" in (tmp_path / "parts.swf").read_text()

@@ -134,7 +134,9 @@ def test_convert_scales_walltimes(trace: Path, tmp_path: Path) -> None:
 def test_walltimes_that_kill_their_jobs_are_warned_of(trace: Path, tmp_path: Path, factor: str, warns: bool) -> None:
     result = batkube_workload("convert", trace, "-o", tmp_path / "o.json", f"--walltime-from-runtime={factor}")
 
-    assert ("warning: --walltime-from-runtime: a job that needs its whole walltime is killed" in result.stderr) == warns
+    assert (
+        "warning: --walltime-from-runtime: a job whose run time equals its walltime is killed" in result.stderr
+    ) == warns
 
 
 def test_a_generated_workload_has_no_offered_load(tmp_path: Path) -> None:
@@ -148,7 +150,7 @@ def test_a_generated_workload_has_no_offered_load(tmp_path: Path) -> None:
 def test_convert_says_what_the_output_cannot_hold(trace: Path, tmp_path: Path) -> None:
     result = batkube_workload("convert", trace, "-o", tmp_path / "o.swf", "--cpu-norm=4")
 
-    assert "o.swf: SWF has no requests per pod: a job's are lost (4 times)" in result.stderr
+    assert "o.swf: SWF cannot express requests per pod: a job's are lost (4 times)" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -160,10 +162,10 @@ def test_convert_says_what_the_output_cannot_hold(trace: Path, tmp_path: Path) -
         (["--rate=0"], "must be larger than 0"),
         (["--rate=nan"], "not a number"),
         (["--cpu-norm=x"], "--cpu-norm: 'x' is not a quantity"),
-        (["--cpu-max=1"], "--cpu-max: means nothing without --cpu-norm"),
-        (["--period=2h"], "--period: means nothing without --utilisation"),
-        (["--variation=0.1"], "--variation: means nothing without --utilisation"),
-        (["--pick=2"], "--pick: means nothing without --utilisation"),
+        (["--cpu-max=1"], "--cpu-max: requires --cpu-norm"),
+        (["--period=2h"], "--period: requires --utilisation"),
+        (["--variation=0.1"], "--variation: requires --utilisation"),
+        (["--pick=2"], "--pick: requires --utilisation"),
         (["--utilisation=80"], "--utilisation: is 80; utilisation is between 0 and 1; did you mean 0.8?"),
         (["--utilisation=-0.5"], "between 0 and 1"),
         (["--utilisation=nan"], "between 0 and 1"),
@@ -171,8 +173,8 @@ def test_convert_says_what_the_output_cannot_hold(trace: Path, tmp_path: Path) -
         (["--no-walltime", "--walltime-factor=2"], "only one of"),
         (["--from=1h"], "no job is submitted in the time window"),
         (["--utilisation=0.5", "--period=1d"], "has 0 periods of 1 d"),
-        (["--format=xml"], "no workload format 'xml'"),
-        (["--output-format=openb"], "no format that can be written"),
+        (["--format=xml"], "'xml' is not a workload format"),
+        (["--output-format=openb"], "no extension of a writable format"),
     ],
 )
 def test_a_misused_option_is_refused_and_nothing_is_written(
@@ -233,21 +235,21 @@ def test_poisson_takes_a_mean_interval_for_a_rate(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "part"),
     [
-        (["storm"], "kinds: burst, spaced, poisson, lublin"),
+        (["storm"], "generators: burst, spaced, poisson, lublin"),
         (["poisson"], "one of --rate and --interval"),
         (["poisson", "--rate=1", "--interval=1"], "one of --rate and --interval"),
         (["poisson", "--rate=0"], "arrival rate"),
         (["poisson", "--interval=0"], "longer than 0"),
-        (["burst", "--interval=5"], "--interval: means nothing for burst"),
-        (["lublin", "--cpu=1"], "--cpu: means nothing for lublin"),
-        (["spaced", "--by-type"], "--by-type: means nothing for spaced"),
+        (["burst", "--interval=5"], "--interval: is not an option of burst"),
+        (["lublin", "--cpu=1"], "--cpu: is not an option of lublin"),
+        (["spaced", "--by-type"], "--by-type: is not an option of spaced"),
         (["burst", "--run-time=long"], "--run-time: 'long' is not a distribution"),
         (["burst", "--memory=much"], "--memory: 'much' is not a quantity"),
-        (["burst", "--run-time=-5"], "--run-time: -5 is too little"),
-        (["burst", "--run-time=choice:5,-1"], "--run-time: -1 is too little"),
-        (["burst", "--size=0"], "--size: 0 is too little"),
-        (["burst", "--cpu=-1"], "--cpu: -1 is too little"),
-        (["burst", "--walltime=0"], "--walltime: 0 is too little"),
+        (["burst", "--run-time=-5"], "--run-time: -5 is too small"),
+        (["burst", "--run-time=choice:5,-1"], "--run-time: -1 is too small"),
+        (["burst", "--size=0"], "--size: 0 is too small"),
+        (["burst", "--cpu=-1"], "--cpu: -1 is too small"),
+        (["burst", "--walltime=0"], "--walltime: 0 is too small"),
     ],
 )
 def test_a_misused_generator_is_refused(tmp_path: Path, arguments: list[str], part: str) -> None:
@@ -289,7 +291,7 @@ def test_jobs_are_kept_by_size_user_and_queue(
 
 
 def test_a_filter_that_keeps_nothing_is_an_error(trace: Path, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no job has such a size, user, queue and partition"):
+    with pytest.raises(InputError, match="no job matches the size, user, queue and partition"):
         batkube_workload("convert", trace, "-o", tmp_path / "x.json", "--user", "nobody")
 
 
@@ -302,7 +304,7 @@ def test_sizes_are_clipped_and_walltimes_raised_and_both_are_told(trace: Path, t
     jobs = {job.name: job for job in read_workload(out).jobs}
     assert [jobs[name].size for name in "1234"] == [3, 3, 2, 1]
     assert [jobs[name].walltime for name in "1234"] == [seconds(51), seconds(50), seconds(600), None]
-    assert "got that much (2 times)" in result.output
+    assert "was reduced to it (2 times)" in result.output
     assert "was raised above it (once)" in result.output
     assert "here it is killed" not in result.output
 
@@ -313,4 +315,4 @@ def test_swf_with_parts_of_seconds_says_so(trace: Path, tmp_path: Path) -> None:
 
     assert "whole seconds" not in whole.output
     # Of 100, 102.5, 105 and 107.5 s two are whole, and so are their walltimes; a run time of 12.5 s is not.
-    assert "SWF has whole seconds: a job's times have more digits, which some readers refuse (3 times)" in parts.output
+    assert "SWF times are whole seconds: a job's have decimals, which some readers reject (3 times)" in parts.output

@@ -214,9 +214,9 @@ def test_swf_numbers_what_is_not_a_number_and_says_what_it_loses(delays_at: Make
     for remark in ("Note: user 1 is ann", "Queue: 1 batch", "Queue: 2 debug", "Partition: 1 gpu nodes"):
         assert f"; {remark}\n" in text
     assert [(note.message.split(":")[0], count) for note, count in losses] == [
-        ("SWF has no requests per pod", 2),
-        ("SWF has no priorities", 2),
-        ("SWF has no schedulers", 2),
+        ("SWF cannot express requests per pod", 2),
+        ("SWF cannot express priorities", 2),
+        ("SWF cannot express schedulers", 2),
     ]
 
 
@@ -262,7 +262,7 @@ def test_a_profile_without_run_time_fits_batsim_json_only(tmp_path: Path, name: 
     profile = ParallelHomogeneous(name="flops", cpu_flops=1e9, com_bytes=0)
     job = Job(workload="w0", name="1", submit=Instant(0), size=1, profile=profile)
 
-    with pytest.raises(InputError, match="has no run time of its own") as caught:
+    with pytest.raises(InputError, match="has no fixed run time") as caught:
         write_workload(Workload(name="w0", source="made", jobs=[job]), tmp_path / name)
 
     assert caught.value.at == "job 1"
@@ -273,7 +273,7 @@ def test_an_existing_file_is_replaced_only_by_force(delays_at: MakeWorkload, tmp
     path = tmp_path / "w.json"
     path.write_text("precious")
 
-    with pytest.raises(InputError, match="exists already"):
+    with pytest.raises(InputError, match="already exists"):
         write_workload(delays_at((0, 1, 1)), path)
     assert path.read_text() == "precious"
 
@@ -295,7 +295,7 @@ def test_a_failure_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "part"),
-    [("w.csv", "no format that can be written"), ("w", "no format"), ("no/such/w.json", "cannot be written")],
+    [("w.csv", "no extension of a writable format"), ("w", "no extension"), ("no/such/w.json", "cannot be written")],
 )
 def test_an_impossible_output_is_refused(delays_at: MakeWorkload, tmp_path: Path, name: str, part: str) -> None:
     with pytest.raises(InputError, match=part):

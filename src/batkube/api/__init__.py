@@ -1,1 +1,1 @@
-"""The Kubernetes API over HTTP: what kubectl, client-go and every other client see of the cluster."""
+"""The Kubernetes API server: serves the simulated cluster to kubectl, client-go and other clients over HTTP."""

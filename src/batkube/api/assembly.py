@@ -1,4 +1,4 @@
-"""The server put together: the only module that knows all its parts."""
+"""Assemble the API server: the only module that imports all of its parts."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ from batkube.kernel.streams import Streams
 
 
 class DescriptionSources(NamedTuple):
-    """Where Kubernetes' own words come from, for types and for the columns of tables; asked when first needed."""
+    """Loaders of Kubernetes' documentation texts for types and table columns; called when a text is first needed."""
 
     types: Describe = lambda _: {}
     columns: Describe = lambda _: {}
@@ -70,7 +70,7 @@ _NO_DESCRIPTIONS = DescriptionSources()
 
 
 class Api:
-    """A whole API server over one store: for clients outside (`handle`) and inside the process (`client`)."""
+    """A complete API server over one store, for clients over HTTP (`handle`) and within the process (`client`)."""
 
     def __init__(
         self,
@@ -81,39 +81,46 @@ class Api:
         users: dict[str, User],
         *,
         bare: bool = False,
-        use: PodUsage | None = None,
+        usage: PodUsage | None = None,
         specials: dict[str, SpecialHandler] | None = None,
         notes: FidelityNotes | None = None,
         more_versions: Sequence[str] = (),
-        words: DescriptionSources = _NO_DESCRIPTIONS,
-        ask: CallWebhook | None = None,
-        breaking: tuple[SuspensionControl, RunInBackground] | None = None,
+        descriptions: DescriptionSources = _NO_DESCRIPTIONS,
+        call_webhook: CallWebhook | None = None,
+        interruption: tuple[SuspensionControl, RunInBackground] | None = None,
         on_bug: OnBug | None = None,
     ) -> None:
-        """`bare`: as the real server alone, without service accounts for pods.
+        """Build all parts of the server.
 
-        `use` tells what pods use; without it there are no metrics. `more_versions` are served as well: some of the past
-        (`policy/v1beta1`), some that are off by default. `words` finds the words that clients may ask for. `ask`
-        calls webhooks; without it they are stored only. With `breaking`, components that may be broken off do not hold
-        up others meanwhile. For `on_bug` see `ApiServer`.
+        * `bare`: Behave like kube-apiserver without kube-controller-manager: pods get no service account, and roles are
+          not aggregated.
+        * `usage`: Reports the resource usage of pods. Without it, metrics.k8s.io is not served.
+        * `more_versions`: Group versions to serve in addition: removed ones such as `policy/v1beta1`, and versions that
+          are off by default.
+        * `descriptions`: Supplies the texts of OpenAPI schemas and table columns.
+        * `call_webhook`: Calls a webhook. Without it, webhook configurations are stored but never called.
+        * `interruption`: Lets components suspend a write while a webhook is called, so that others are not blocked.
+        * `on_bug`: See `ApiServer`.
         """
         self._store = store
-        self._kind_table = table = _new_kind_table(use is not None, more_versions)
+        self._kind_table = table = _new_kind_table(usage is not None, more_versions)
         authorizer = Authorizer(store, aggregates=not bare)
         notes = FidelityNotes() if notes is None else notes
-        ruling = store, ExpressionCache(notes), ServedVersionConverter(lambda: self._served_kinds)
-        outside = _webhook_components(*ruling, notes, ask)
-        self._webhook_calls = outside.calls
-        self._interruption = None if breaking is None else (breaking[0], InterruptedWrites(breaking[1], now))
-        policies = ValidatingPolicies(*ruling), MutatingPolicies(*ruling)
-        accounts = None if bare else streams.named("api service accounts")
-        admission = AdmissionChain(store, accounts, *policies, outside.webhooks)
+        policy_parts = store, ExpressionCache(notes), ServedVersionConverter(lambda: self._served_kinds)
+        webhook_parts = _webhook_components(*policy_parts, notes, call_webhook)
+        self._webhook_calls = webhook_parts.calls
+        self._interruption = (
+            None if interruption is None else (interruption[0], InterruptedWrites(interruption[1], now))
+        )
+        policies = ValidatingPolicies(*policy_parts), MutatingPolicies(*policy_parts)
+        account_rng = None if bare else streams.named("api service accounts")
+        admission = AdmissionChain(store, account_rng, *policies, webhook_parts.webhooks)
         admitting = WriteAdmission(store, admission, authorizer)
-        note_unmodelled_kinds(store, notes, webhooks=ask is not None)
-        custom = CustomKinds(table, store, notes, outside.conversion_webhooks)
+        note_unmodelled_kinds(store, notes, webhooks=call_webhook is not None)
+        custom = CustomKinds(table, store, notes, webhook_parts.conversion_webhooks)
         parts = (store, admitting, PolicyParameterAuthorizer(store, table, authorizer))
         behaviours = BuiltInBehaviour(*parts), DefinitionBehaviour(*parts), CustomBehaviour(custom, admitting.admit)
-        self._served_kinds = served = ServedKinds(table, custom, *behaviours, words.columns)
+        self._served_kinds = served = ServedKinds(table, custom, *behaviours, descriptions.columns)
         self._registry = Registry(
             store, served.behaviour, served, admitting.validate, streams.named("api identities"), self._webhook_calls
         )
@@ -125,38 +132,23 @@ class Api:
         self._tokens = tokens = ServiceAccountTokens(store, streams.named("api tokens"), now)
         authenticator, bodies = Authenticator(users, tokens), BodyDecoder(served)
         self.watches, counters = WatchHub(store, timers, now), RequestCounters()
-        self._non_resource_paths = _non_resource_paths(table, custom, counters, self._gauges, words)
-        special = SpecialHandlers(
-            served,
-            bodies,
-            ReviewEvaluator(authenticator, authorizer),
-            TokenRequestHandler(store, tokens),
-            self._registry,
-        )
+        self._non_resource_paths = _non_resource_paths(table, custom, counters, self._gauges, descriptions)
+        reviews, token_requests = ReviewEvaluator(authenticator, authorizer), TokenRequestHandler(store, tokens)
+        special = SpecialHandlers(served, bodies, reviews, token_requests, self._registry).handlers()
+        metrics = {} if usage is None else MetricsApi(store, usage).handlers()
+        patcher, subresources = Patcher(served, self._registry, bodies), {**special, **metrics, **(specials or {})}
         objects = ObjectRequestHandler(
-            served,
-            self._registry,
-            self._deleter,
-            bodies,
-            Patcher(served, self._registry, bodies),
-            self.watches,
-            {**special.handlers(), **({} if use is None else MetricsApi(store, use).handlers()), **(specials or {})},
+            served, self._registry, self._deleter, bodies, patcher, self.watches, subresources
         )
         status = table.definition_of("meta.k8s.io", "v1", "Status")
-        self._server = ApiServer(
-            authenticator,
-            authorizer,
-            objects,
-            self._non_resource_paths,
-            counters,
-            now,
-            lifecycle.reconcile,
-            status,
-            on_bug,
-        )
+        paths, reconcile = self._non_resource_paths, lifecycle.reconcile
+        self._server = ApiServer(authenticator, authorizer, objects, paths, counters, now, reconcile, status, on_bug)
 
     def handle(self, request: Request) -> Response | Stream:
-        """Answer one request; one that waits for somebody outside is to be handled again later (`PendingWebhookCalls`)."""
+        """Answer one request.
+
+        Raises PendingWebhookCalls if a webhook has to be called first; then call it and handle the request again.
+        """
         if self._webhook_calls is None:
             return self._server.handle(request)
         self._webhook_calls.begin_request(request.webhook_responses)
@@ -166,11 +158,11 @@ class Api:
             self._webhook_calls.end_request()
 
     def too_large(self) -> Response:
-        """Answer a request whose body is larger than is taken."""
+        """Return the answer (413) to a request whose body exceeds the size limit."""
         return self._server.too_large()
 
     def client(self, component: str) -> InProcessClient:
-        """Return the API for a component within the process."""
+        """Return an in-process client for a component such as a controller."""
         parts = (
             self._served_kinds,
             self._registry,
@@ -182,21 +174,22 @@ class Api:
         return InProcessClient(component, *parts)
 
     def manifest_client(self, token: str, manager: str = "kubectl") -> ManifestClient:
-        """Return the API for somebody who has manifests to apply, and this token."""
+        """Return a client that applies manifests with the permissions of `token`."""
         return ManifestClient(self.handle, self._kind_table, token, manager)
 
     def long_lived_token(self, account: KubeObject, secret: KubeObject, now: Instant) -> str:
-        """Return a token of a service account that holds as long as the Secret that it is for."""
+        """Return a service account token that is valid as long as its Secret exists."""
         return self._tokens.issue(account, {"secret": secret}, [AUDIENCE], None, now)
 
     def set_address(self, address: str) -> None:
-        """Tell where clients reach the server (`host:port`)."""
+        """Set the address (`host:port`) that discovery reports to clients."""
         self._non_resource_paths.address = address
 
     def bootstrap(self, now: Instant, port: int, address: str = "") -> None:
-        """Create what every cluster has from the start. Clients cannot know an older version than what follows.
+        """Create the objects that every cluster starts with, then compact the store.
 
-        `address` is where the cluster's pods would find the server.
+        Clients therefore cannot watch from a resourceVersion before the end of the bootstrap. `address` and `port` are
+        published as the endpoint of the `kubernetes` service.
         """
         client = self.client("kube-apiserver")
         for value in [*bootstrap_objects(port, address), *bootstrap_policy()]:
@@ -222,7 +215,7 @@ class Api:
 
 
 class _WebhookComponents(NamedTuple):
-    """What asks programs of others: all of it, or nothing."""
+    """The parts that call webhooks; all are None if the server does not call any."""
 
     calls: WebhookCalls | None = None
     webhooks: AdmissionWebhooks | None = None
@@ -241,24 +234,24 @@ def _webhook_components(
     expressions: ExpressionCache,
     versions: ServedVersionConverter,
     notes: FidelityNotes,
-    ask: CallWebhook | None,
+    call_webhook: CallWebhook | None,
 ) -> _WebhookComponents:
-    if ask is None:
+    if call_webhook is None:
         return _WebhookComponents()
-    inquiries, clients = WebhookCalls(ask, lambda: store.version), WebhookRequestBuilder(store, notes)
-    webhooks = AdmissionWebhooks(store, inquiries, expressions, clients, versions)
-    return _WebhookComponents(inquiries, webhooks, ConversionWebhooks(inquiries, clients))
+    calls, clients = WebhookCalls(call_webhook, lambda: store.version), WebhookRequestBuilder(store, notes)
+    webhooks = AdmissionWebhooks(store, calls, expressions, clients, versions)
+    return _WebhookComponents(calls, webhooks, ConversionWebhooks(calls, clients))
 
 
 def _non_resource_paths(
-    table: KindTable, custom: CustomKinds, counters: RequestCounters, gauges: Gauges, words: DescriptionSources
+    table: KindTable, custom: CustomKinds, counters: RequestCounters, gauges: Gauges, descriptions: DescriptionSources
 ) -> NonResourcePaths:
-    """Return what answers requests for other things than objects."""
+    """Return the handler of paths that are not about objects."""
     return NonResourcePaths(
-        table, OpenApi(table, custom.openapi_schema, words.types), counters, gauges, _discovery_verbs(custom)
+        table, OpenApi(table, custom.openapi_schema, descriptions.types), counters, gauges, _discovery_verbs(custom)
     )
 
 
 def _discovery_verbs(custom: CustomKinds) -> Verbs:
-    """Return what discovery tells of the verbs of a resource."""
+    """Return a function that yields the verbs that discovery lists for a resource."""
     return lambda resource: custom.discovery_verbs(resource) if resource.custom else resource.verbs

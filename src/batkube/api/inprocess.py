@@ -1,6 +1,7 @@
 """The API for components within the process: the `Client` of controllers, kubelets and schedulers.
 
-Their writes go the way of everybody's, without the bytes: defaults, admission, strategies, validation, ownership.
+Writes take the same path as HTTP requests (defaults, admission, strategies, validation, field ownership), without
+serialization.
 """
 
 from __future__ import annotations
@@ -33,13 +34,13 @@ _MASTERS = ("system:masters",)
 
 
 def _deep_copy(value: KubeObject) -> KubeObject:
-    """Return a deep copy, which the pipeline may edit."""
+    """Return a deep copy, which the write path may edit."""
     copy: KubeObject = msgspec.json.decode(msgspec.json.encode(value))
     return copy
 
 
 class InProcessClient:
-    """The API server for one component, whose name becomes the manager of the fields it writes."""
+    """An API client for one component; the component's name becomes the manager of the fields it writes."""
 
     def __init__(
         self,
@@ -47,24 +48,29 @@ class InProcessClient:
         served: ServedKinds,
         registry: Registry,
         deleter: Deleter,
-        copies: BulkCreator,
-        inquiries: WebhookCalls | None = None,
-        breaking: tuple[SuspensionControl, InterruptedWrites] | None = None,
+        bulk_creator: BulkCreator,
+        calls: WebhookCalls | None = None,
+        interruption: tuple[SuspensionControl, InterruptedWrites] | None = None,
     ) -> None:
-        """`inquiries` is None where nobody outside is asked, `breaking` where nobody is broken off for it."""
+        """Create the client.
+
+        * `calls`: None if the server calls no webhooks.
+        * `interruption`: None if a write that needs a webhook blocks instead of being suspended.
+        """
         self._user = User(f"system:{component}", "", _MASTERS, is_master=True)
         self._options = WriteOptions(False, component, "Ignore", None)
         self._served_kinds = served
         self._registry = registry
         self._deleter = deleter
-        self._bulk_creator = copies
-        self._webhook_calls = inquiries
-        self._interruption = breaking
-        #: Kinds by their name in the store, as far as they were needed; custom ones come and go.
+        self._bulk_creator = bulk_creator
+        self._webhook_calls = calls
+        self._interruption = interruption
+        #: Built-in resources by storage name, filled on use. Custom resources are not cached, since they can be
+        #: deleted.
         self._built_in_resources: dict[str, Resource] = {}
 
     def create(self, storage: str, obj: KubeObject, now: Instant, *, subresource: str = "") -> KubeObject:
-        """Create an object, or post it to a sub-resource of the object it names."""
+        """Create an object, or post it to a subresource of the object it names."""
         with self._component_request("create", storage, obj, subresource):
             write = self._new_write(storage, obj, now, subresource)
             if subresource == "binding":
@@ -79,17 +85,18 @@ class InProcessClient:
     def create_copies(
         self, storage: str, template: KubeObject, keys: Sequence[Key], uids: Sequence[str], now: Instant
     ) -> None:
-        """Create an object like `template` for each of `keys`, all of one namespace, with these uids."""
+        """Create a copy of `template` for each of `keys`, which are all in one namespace, with these uids."""
         first = {"metadata": {"namespace": namespace_of(keys[0]), "name": name_of(keys[0])}}
         with self._component_request("create", storage, first):
             self._bulk_creator.create(self._new_write(storage, first, now, ""), template, keys, uids)
 
     def update(self, storage: str, obj: KubeObject, now: Instant, *, subresource: str = "") -> KubeObject:
-        """Put `obj` in the place of what is there, whatever its version."""
+        """Replace the stored object by `obj`, whatever its resourceVersion."""
         value = _deep_copy(obj)
         with self._component_request("update", storage, obj, subresource):
             write = self._new_write(storage, obj, now, subresource)
-            # Nobody else acts meanwhile, so the present version is the one that was read; some kinds insist on one.
+            # Requests are handled one at a time, so the current version is the one that was read. Some kinds require
+            # one.
             value["metadata"]["resourceVersion"] = str(self._registry.store.version_of(storage, write.key) or "")
             self._registry.update(write, lambda _: value, upsert=False)
         return self._registry.store.get(storage, write.key) or value
@@ -104,7 +111,7 @@ class InProcessClient:
         grace_s: int | None = None,
         uid: str | None = None,
     ) -> None:
-        """Delete the object at `key`; only if it is the one with this `uid`, when one is given."""
+        """Delete the object at `key`. If `uid` is given, delete it only if its uid matches."""
         namespace, _, name = key.rpartition("/")
         options = DeleteOptions(grace_s, uid, None, propagation)
         with self._component_request("delete", storage, {"metadata": {"name": key}}):
@@ -114,12 +121,12 @@ class InProcessClient:
 
     @contextlib.contextmanager
     def _component_request(self, verb: str, storage: str, obj: KubeObject, subresource: str = "") -> Iterator[None]:
-        """Write on the component's own account; a failure is told as a refusal."""
+        """Run a write on the component's behalf; raise its `Failure` as an `ApiError`."""
         try:
             if self._webhook_calls is None:
                 yield
             elif self._interruption is None or not self._interruption[0].is_allowed:
-                with self._webhook_calls.outside_request():
+                with self._webhook_calls.component_request():
                     yield
             else:
                 meta = obj["metadata"]
@@ -133,19 +140,19 @@ class InProcessClient:
     @staticmethod
     @contextlib.contextmanager
     def _interruptible(
-        inquiries: WebhookCalls, broken_off: InterruptedWrites, place: Hashable, content: bytes
+        calls: WebhookCalls, interrupted: InterruptedWrites, place: Hashable, content: bytes
     ) -> Iterator[None]:
-        """Break off a write for which somebody outside has to be asked; it finds the answer when it is made again."""
-        answers = broken_off.responses_for(place, content)
+        """Suspend the write if a webhook has to be called; the retried write finds the webhook's response."""
+        responses = interrupted.responses_for(place, content)
         try:
-            with inquiries.outside_request(answers):
+            with calls.component_request(responses):
                 yield
-        except PendingWebhookCalls as outside:
-            raise broken_off.start_calls(place, outside.calls) from None
+        except PendingWebhookCalls as pending:
+            raise interrupted.start_calls(place, pending.calls) from None
         except Failure:
-            broken_off.forget(place)
+            interrupted.forget(place)
             raise
-        broken_off.forget(place)
+        interrupted.forget(place)
 
     def _new_write(self, storage: str, obj: KubeObject, now: Instant, subresource: str) -> Write:
         resource, meta = self._resource_stored_as(storage), obj["metadata"]
@@ -161,13 +168,13 @@ class InProcessClient:
         )
 
     def _resource_stored_as(self, storage: str) -> Resource:
-        known = self._built_in_resources.get(storage)
-        if known is not None:
-            return known
+        cached = self._built_in_resources.get(storage)
+        if cached is not None:
+            return cached
         resource = self._served_kinds.stored_as(storage)
         if resource is None:
-            # A custom kind whose definition is gone; what there was of it goes with it.
-            raise ApiError(404, "NotFound", f"nothing is stored as {storage}")
+            # The CustomResourceDefinition was deleted, and its objects with it.
+            raise ApiError(404, "NotFound", f"no resource is stored as {storage}")
         if not resource.custom:
             self._built_in_resources[storage] = resource
         return resource
@@ -175,5 +182,5 @@ class InProcessClient:
     def _live_object(self, storage: str, key: Key) -> KubeObject:
         value = self._registry.store.get(storage, key)
         if value is None:
-            raise Bug(f"a new object of {storage} is gone: {key}")
+            raise Bug(f"the object that was just created in {storage} does not exist: {key}")
         return value

@@ -1,8 +1,9 @@
-"""Applies, scales and deletes objects within the process, as `kubectl apply --server-side --force-conflicts` and its
-like do from outside.
+"""Apply, scale and delete objects within the process, as `kubectl apply --server-side --force-conflicts`,
+`kubectl scale` and `kubectl delete` do.
 
-What is not there is created, what is there becomes as the manifest says: fields it no longer has go, fields that others
-own stay (Kubernetes documentation, "Server-Side Apply"). Fields that no kind has are refused, as kubectl refuses them.
+Apply creates a missing object. It updates an existing one to match the manifest: fields that the manifest no longer
+sets are removed, fields of other managers stay (Kubernetes documentation, "Server-Side Apply"). Unknown fields are
+rejected, as kubectl does by default (`fieldValidation=Strict`).
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ RequestHandler = Callable[[Request], Response | Stream]
 
 
 class ManifestClient:
-    """The API for somebody who has manifests, and the token of somebody who may do anything."""
+    """A client that sends manifests with a token that may do everything."""
 
     def __init__(self, handle: RequestHandler, table: KindTable, token: str, manager: str = "kubectl") -> None:
-        """`manager` is who owns the fields that are written."""
+        """`manager` becomes the owner of the fields that are written."""
         self._handle = handle
         self._kind_table = table
         self._headers = {"authorization": f"Bearer {token}", "accept": JSON}
@@ -40,7 +41,7 @@ class ManifestClient:
         return resource
 
     def apply(self, fields: KubeObject) -> tuple[Resource, Key]:
-        """Apply a manifest, and return what it became; raises Refused."""
+        """Apply a manifest and return the resource and key of the object; raises ApiError."""
         resource, metadata = self._resource_of(fields), fields["metadata"]
         namespace = (metadata.get("namespace") or NAMESPACE) if resource.namespaced else ""
         path = _collection_path(resource, namespace)
@@ -48,40 +49,41 @@ class ManifestClient:
             request = self._request("PATCH", f"{path}/{metadata['name']}", APPLY_PATCH, fields)
             request.query |= {"force": ["true"]}
         else:
-            # A name that the server makes up is a new one each time: there is nothing to compare with.
+            # With `generateName`, each apply creates a new object, which server-side apply does not support.
             request = self._request("POST", path, JSON, fields)
         name = _response_body(self._handle(request))["metadata"]["name"]
         return resource, Key(f"{namespace}/{name}" if namespace else name)
 
     def delete(self, fields: KubeObject) -> tuple[Resource, Key]:
-        """Delete the object that a manifest names, and return which that is; raises Refused."""
+        """Delete the object that a manifest names and return its resource and key; raises ApiError."""
         resource = self._resource_of(fields) if "apiVersion" in fields else self.find_resource(str(fields["kind"]))
         return self._send("DELETE", resource, fields["metadata"], "", {"propagationPolicy": "Background"})
 
     def scale(self, kind: str, namespace: str, name: str, replicas: int) -> tuple[Resource, Key]:
-        """Give an object another number of replicas; raises Refused."""
+        """Set the number of replicas of an object; raises ApiError."""
         metadata = {"namespace": namespace, "name": name}
         return self._send("PATCH", self.find_resource(kind), metadata, "/scale", {"spec": {"replicas": replicas}})
 
     def get_scale(self, reference: KubeObject, namespace: str) -> KubeObject:
-        """Return the Scale of the object that a reference names; raises Refused."""
+        """Return the Scale of the referenced object; raises ApiError."""
         return _response_body(self._handle(self._request("GET", self._scale_path(reference, namespace), JSON, {})))
 
     def update_scale(self, reference: KubeObject, namespace: str, scale: KubeObject) -> None:
-        """Give an object the replicas of a Scale; raises Refused."""
+        """Write the Scale of the referenced object; raises ApiError."""
         _response_body(self._handle(self._request("PUT", self._scale_path(reference, namespace), JSON, scale)))
 
     def _scale_path(self, reference: KubeObject, namespace: str) -> str:
         (group, version), kind = _split_api_version(reference.get("apiVersion", "")), reference["kind"]
-        # A version that is not served counts for nothing (Kubernetes: RESTMapper.RESTMappings of a group and kind).
-        alike = (one for one in self._kind_table.resources() if (one.group, one.kind) == (group, kind))
-        resource = self._kind_table.of_kind(group, version, kind) or next(alike, None)
+        # A version that is not served is ignored: any version of the kind will do.
+        # Kubernetes: pkg/controller/podautoscaler/horizontal.go, which calls RESTMapper.RESTMappings with a GroupKind.
+        candidates = (each for each in self._kind_table.resources() if (each.group, each.kind) == (group, kind))
+        resource = self._kind_table.of_kind(group, version, kind) or next(candidates, None)
         if resource is None:
             raise ApiError(404, "NotFound", f'no matches for kind "{kind}" in group "{group}"')
         return f"{_collection_path(resource, namespace)}/{reference['name']}/scale"
 
     def find_resource(self, kind: str) -> Resource:
-        """Return what people mean by a kind without a version, `Deployment` or `deployments`; raises Refused."""
+        """Return the resource named without a version, as `Deployment` or `deployments`; raises ApiError."""
         for resource in self._kind_table.resources():
             if kind.lower() in (resource.kind.lower(), resource.plural):
                 return resource
@@ -103,22 +105,22 @@ class ManifestClient:
         try:
             body = msgspec.json.encode(fields)
         except (OverflowError, TypeError, UnicodeEncodeError, msgspec.EncodeError) as problem:
-            raise ApiError(400, "BadRequest", f"it cannot be written as JSON: {problem}") from problem
+            raise ApiError(400, "BadRequest", f"the manifest cannot be encoded as JSON: {problem}") from problem
         return Request(method, path, dict(self._query), headers, body)
 
 
 def _collection_path(resource: Resource, namespace: str) -> str:
-    """Return the path of a kind's objects."""
+    """Return the URL path of a collection."""
     group = f"/apis/{resource.group}" if resource.group else "/api"
     return f"{group}/{resource.version}/{f'namespaces/{namespace}/' if namespace else ''}{resource.plural}"
 
 
-def _response_body(answer: Response | Stream) -> dict[str, Any]:
-    """Return what the server answers to a write; raises Refused."""
-    assert isinstance(answer, Response), "a write is answered at once"
-    body: dict[str, Any] = msgspec.json.decode(answer.body)
-    if answer.status >= 300:
-        raise ApiError(answer.status, body.get("reason", ""), body.get("message", ""))
+def _response_body(response: Response | Stream) -> dict[str, Any]:
+    """Return the decoded body of a response; raises ApiError for an error status."""
+    assert isinstance(response, Response), "only a watch is answered with a stream"
+    body: dict[str, Any] = msgspec.json.decode(response.body)
+    if response.status >= 300:
+        raise ApiError(response.status, body.get("reason", ""), body.get("message", ""))
     return body
 
 

@@ -1,7 +1,7 @@
-"""The API server without its sockets: a request goes in, an answer comes out.
+"""The API server without sockets: maps a Request to a Response.
 
-Who asks is found first, then what is asked for, then whether that is allowed; only then is the path looked at more
-closely. So failures come in the order of the real server.
+A request is parsed, authenticated, authorized and only then checked in detail, so that failures come in the order of
+kube-apiserver (Kubernetes: apiserver/pkg/server/config.go, DefaultBuildHandlerChain).
 """
 
 from __future__ import annotations
@@ -24,14 +24,15 @@ from batkube.api.requests.webhooks.calls import PendingWebhookCalls
 from batkube.api.verbs.handlers.objects import PATH_NOT_FOUND, ObjectRequestHandler
 from batkube.api.verbs.kinds.object_encoding import encode
 from batkube.cluster.schemas import Schema
+from batkube.kernel.errors import has_story
 from batkube.kernel.instants import Instant
 
 OnBug = Callable[[Exception], None]
-"""Called with an unexpected error, after which the caller goes on."""
+"""Called with an unexpected exception; the server then continues."""
 
 
 class ApiServer:
-    """Answers requests (the Handler of `http`)."""
+    """Handles requests: authentication, authorization, dispatch and error responses."""
 
     def __init__(
         self,
@@ -45,24 +46,28 @@ class ApiServer:
         status: Schema,
         on_bug: OnBug | None = None,
     ) -> None:
-        """`on_bug` is called when a request fails for a reason that is not the client's; without it, handle raises."""
+        """Create the server.
+
+        * `settle`: Applies immediate effects of a write, such as serving a kind that was just defined.
+        * `status`: The schema of `Status`, needed to encode protobuf.
+        * `on_bug`: Called when a request fails because of a bug of ours; without it, `handle` raises the exception.
+        """
         self._authenticator = authenticator
         self._authorizer = authorizer
         self._object_handler = objects
         self._non_resource_paths = paths
         self._counters = counters
         self._now = now
-        #: Does what follows from a write at once, such as serving a kind that was just defined.
         self._apply_write_effects = settle
-        #: The schema of Status, which protobuf needs.
         self._status_schema = status
         self._on_bug = on_bug
         self._stream_limits = StreamLimits()
 
     def handle(self, request: Request) -> Response | Stream:
-        """Answer one request; whatever is in it, there is an answer.
+        """Answer one request, however malformed it is.
 
-        May raise Laborious if it is in haste, and Outside. A bug of ours is raised, or reported and answered with 500.
+        Raises NeedsWorkerThread if the request takes long and `may_defer`, and PendingWebhookCalls if webhooks have to
+        be called first. A bug of ours is raised, or reported to `on_bug` and answered with 500.
         """
         route = parse_route(request)
         try:
@@ -74,10 +79,8 @@ class ApiServer:
         except MissingImpersonatedUser as problem:
             text = f'Internal Server Error: "{request.path}": {problem}\n'
             answer = Response(500, text.encode(), TEXT)
-        except RecursionError:
-            answer = self._failure_response(statuses.bad_request("the request is nested too deeply"), request)
         except Exception as problem:
-            problem.add_note(f"while a request was answered: {request.method} {request.path}")
+            problem.add_note(f"while handling the request: {request.method} {request.path}")
             if self._on_bug is None:
                 raise
             self._on_bug(problem)
@@ -88,7 +91,7 @@ class ApiServer:
         return answer
 
     def too_large(self) -> Response:
-        """Answer a request whose body is larger than is taken."""
+        """Return the answer (413) to a request whose body exceeds the size limit."""
         failure = Failure(413, "RequestEntityTooLarge", "Request entity too large: limit is 3145728")
         return Response(413, encode(failure.status(), JSON))
 
@@ -98,7 +101,12 @@ class ApiServer:
         if not user.is_master:
             self._authorizer.require(user, _authorization_attributes(route, request))
         if route.is_resource and not route.path.startswith("//") and self._object_handler.serves_group(route.group):
-            answer = self._object_handler.handle(request, route, user, now)
+            try:
+                answer = self._object_handler.handle(request, route, user, now)
+            except RecursionError as error:
+                if has_story(error) or not self._object_handler.is_nested_deeply(request, route):
+                    raise
+                raise statuses.bad_request("the request is nested too deeply") from None
             self._apply_write_effects(now)
             return answer if isinstance(answer, Response) else self._stream_limits.admit(answer, user.name)
         return self._non_resource_paths.handle(request, route) or PATH_NOT_FOUND
@@ -115,7 +123,8 @@ class ApiServer:
 def _authorization_attributes(route: Route, request: Request) -> Attributes:
     if not route.is_resource:
         return Attributes(route.verb, path=route.path)
-    # A namespace is within itself, so that a role in it can allow to read it.
+    # A namespace object counts as being in itself, so that a Role in it can grant access to it.
+    # Kubernetes: apiserver/pkg/endpoints/request/requestinfo.go, NewRequestInfo.
     namespace = route.name if route.resource == "namespaces" and not route.namespaced else route.namespace
     name = selected_name(request) if route.uses_field_selector else route.name
     return Attributes(route.verb, route.group, route.version, route.resource, route.subresource, namespace, name)

@@ -1,7 +1,7 @@
-"""The sub-commands of `batkube`.
+"""The subcommands of `batkube`.
 
-Only the one that is asked for is imported: what the others need takes longer to load than a small run takes to run, and
-is held in memory for nothing. Who names none, or one that does not exist, sees the list of them, for which none is.
+Only the module of the requested command is imported. Importing all of them takes longer than a small run, and more
+memory. The list of commands, for help or after a misspelt command, needs no import.
 """
 
 from __future__ import annotations
@@ -14,39 +14,39 @@ import typer
 
 from batkube.cli.process.log import LogLevel, configure_logging
 
-#: What each does, as it says itself, in the order in which help lists them; each is a function of its name.
+#: The help summary of each command, in the order of the list. Each command is a function of the same name.
 _COMMANDS = {
     "run": "Run a workload on a simulated cluster.",
     "rerun": "Run a run again, and say what differs.",
     "serve": "Serve the Kubernetes API of a simulated cluster.",
-    "batsim": "Simulate as Batsim 4 does, for schedulers of its protocol.",
+    "batsim": "Simulate like Batsim 4, for schedulers that use its protocol.",
     "emulate": "Play a workload on a real cluster, in real time.",
-    "record": "Watch a live cluster and write what replays it.",
-    "kubeflux": "Schedule pods by matching them on a graph, until ended.",
-    "scheduler": "Schedule pods as a policy of ours decides, until ended.",
+    "record": "Record a live cluster, to replay it in a simulation.",
+    "kubeflux": "Schedule the pods of a live cluster with KubeFlux.",
+    "scheduler": "Schedule the pods of a live cluster with a policy.",
     "policies": "List the in-process policies.",
-    "gantt": "Draw who ran where and when.",
-    "chart": "Draw what goes on in runs over time.",
+    "gantt": "Draw a Gantt chart of a run.",
+    "chart": "Draw machine states, free resources or the queue over time.",
     "compare": "Compare runs of one workload, metric by metric.",
     "calibrate": "Fit latencies to recorded runs.",
-    "report": "Tell a run or an experiment in one HTML file.",
-    "doctor": "Check what this machine offers, and say what is missing.",
+    "report": "Write a report of a run or an experiment as one HTML file.",
+    "doctor": "Check the requirements of Batkube on this machine.",
     "cite": "Write the methods paragraph of runs, and how to cite.",
-    "experiment": "Run every scenario of a grid, and gather the results.",
-    "completion": "Print what a shell needs to complete `batkube`.",
+    "experiment": "Run every scenario of a grid, and collect the results.",
+    "completion": "Print a completion script for a shell.",
 }
-#: Each is an `app` with commands of its own.
+#: Command groups; each module has an `app`.
 _GROUPS = {
-    "workload": "Look at, convert and generate workloads.",
-    "graph": "Ask a resource graph for room, and look at it.",
-    "schedulers": "Build real schedulers, for virtual time.",
+    "workload": "Summarise, convert and generate workloads.",
+    "graph": "Query and draw a resource graph.",
+    "schedulers": "Build real schedulers for virtual time.",
 }
-#: The modules of commands that have not one of their own.
+#: The modules of commands without a module of their own.
 _SHARED_MODULES = {"kubeflux": "live_schedulers", "scheduler": "live_schedulers"}
 
 
 def help_only_app() -> typer.Typer:
-    """Return the command line for who names no command, or none that there is: all are listed, and none is there."""
+    """Return a command line that lists all commands for help, and implements none of them."""
     app = _empty_app()
     for command, summary in (_COMMANDS | _GROUPS).items():
         app.command(command, help=summary)(lambda: None)
@@ -54,7 +54,7 @@ def help_only_app() -> typer.Typer:
 
 
 def build_app(name: str = "") -> typer.Typer:
-    """Return the command line with the command `name`, or with all; the `help_only_app` if there is no such command."""
+    """Return the command line with the command `name`, or with all; `help_only_app` if there is no such command."""
     if name and name not in _COMMANDS and name not in _GROUPS:
         return help_only_app()
     app = _empty_app()
@@ -99,13 +99,13 @@ def _global_options(
     ] = False,
     verbose: Annotated[
         int,
-        typer.Option("--verbose", "-v", count=True, show_default=False, help="Say more of what is done; -vv for all."),
+        typer.Option("--verbose", "-v", count=True, show_default=False, help="Log more: info, or debug with -vv."),
     ] = 0,
     log_level: Annotated[
-        LogLevel | None, typer.Option("--log-level", help="How much to say: error, warning, info or debug.")
+        LogLevel | None, typer.Option("--log-level", help="Log level: error, warning, info or debug.")
     ] = None,
-    traceback: Annotated[  # heeded in `answering`, where errors are told
-        bool, typer.Option("--traceback", help="With an error, also show where in the program it arose.")
+    traceback: Annotated[  # `invocation` handles it
+        bool, typer.Option("--traceback", help="Also print the Python traceback of an error.")
     ] = False,
 ) -> None:
     """Simulate Kubernetes clusters to study schedulers."""

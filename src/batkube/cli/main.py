@@ -1,6 +1,6 @@
 """The command `batkube`.
 
-Next to nothing is imported before `main` is entered, since Ctrl-C may come from the first moment on.
+Almost everything is imported inside `main`, so that Ctrl-C during the imports prints no traceback.
 """
 
 from __future__ import annotations

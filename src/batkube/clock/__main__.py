@@ -1,6 +1,6 @@
 """Runs a script, or a module after `-m`, on the run's clock: `python .../batkube/clock my_scheduler.py`.
 
-The interpreter may be one that knows of no Batkube: the package is loaded from the folder that this file is in.
+Batkube need not be installed for this interpreter: the package is loaded from the folder of this file.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def _load(folder: str) -> None:
 
 
 def main() -> None:
-    """Do as the interpreter does with its own command line."""
+    """Run the script or module on the command line, as the interpreter would."""
     del sys.path[0]
     _load(os.path.dirname(os.path.abspath(__file__)))
     del sys.argv[0]

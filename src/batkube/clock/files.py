@@ -1,8 +1,8 @@
-"""Waiting for files and sockets, and counting what crosses the connections between the program and the run.
+"""Virtual waits for files and sockets, and traffic counters of the connections between the program and the run.
 
-The kernel may deliver a piece that the run's server sends as several segments. The server announces each piece on the
-page before it sends it, and whatever waits for a connection or reads from one waits until the whole piece has arrived,
-so that the program cannot act upon a part of it.
+The kernel may deliver one response of the run's server in several segments. The server announces the length of each
+piece on the page before it sends it. A wait for a connection, and a read from one, block until the whole piece has
+arrived, so that the program cannot act on a part of it.
 """
 
 from __future__ import annotations
@@ -18,34 +18,33 @@ from typing import Any
 
 from .program_clock import CONNECTS, FOREIGN_CONNECTS, RECEIVED, SENT, WROTE, ProgramClock
 
-#: How many arguments of a reading method come before its flags.
+#: Position of the flags argument in each method that reads.
 _FLAGS_POSITION = {"recv": 1, "recv_into": 2, "recvfrom": 1, "recvmsg": 2}
 _INTERNET = (socket.AF_INET, socket.AF_INET6)
 #: linux/tcp.h, struct tcp_info: the state of the connection is its first byte, tcpi_bytes_received begins at byte 128.
 _BYTES_RECEIVED = slice(128, 136)
-#: TCP_CLOSE. The states above it have seen the end of the stream, or are closing.
+#: TCP_CLOSE. In this state and the higher ones the stream has ended or is closing.
 _TCP_CLOSE = 7
-#: Room for what the run's server sends in one piece (api/connections/polled/server.py). Linux gives so much to every
-#: program:
-#: it is the smallest default of net.core.rmem_max.
+#: Size of the largest piece that the run's server sends at once (api/connections/polled/server.py): the smallest
+#: default of net.core.rmem_max, which Linux grants to every program.
 _RECEIVE_BUFFER = 212_992
 
 
 class Connections:
-    """The program's connections."""
+    """The connections of this process."""
 
     def __init__(self, clock: ProgramClock) -> None:
         self._clock = clock
         self._page = clock.page
-        #: Those to the run: the local port of each, by its file, and the other way round. A socket that its program
-        #: forgets is closed.
+        #: Connections to the run: the local port by file descriptor, and the socket by local port. The references are
+        #: weak, so that a socket that the program drops is closed.
         self._ports_by_file: dict[int, int] = {}
         self._sockets_by_port: weakref.WeakValueDictionary[int, socket.socket] = weakref.WeakValueDictionary()
 
     def wait_for_arrival(self) -> None:
-        """Wait, in real time, until the piece that the server has announced has arrived."""
+        """Wait, in real time, until the announced piece has arrived."""
         while not self._has_arrived(*self._page.announced_arrival):
-            os.sched_yield()  # a thread that slept would be taken for idle (timing/pages/thread_states.py)
+            os.sched_yield()  # a sleeping thread would count as idle (timing/pages/thread_states.py)
 
     def _has_arrived(self, port: int, total: int) -> bool:
         sock = self._sockets_by_port.get(port)
@@ -54,46 +53,46 @@ class Connections:
         try:
             info = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _BYTES_RECEIVED.stop)
         except OSError:
-            return True  # it was closed
+            return True  # the socket is closed
         return info[0] >= _TCP_CLOSE or int.from_bytes(info[_BYTES_RECEIVED], sys.byteorder) >= total
 
     def wait_for_file(self, file: int, events: int, seconds: float) -> bool:
-        """Wait until something can be done with a file, at most so long; return whether it can."""
-        bell = os.eventfd(0, os.EFD_CLOEXEC)
+        """Wait until the file is ready for `events` or `seconds` have passed; return whether it is ready."""
+        timeout = os.eventfd(0, os.EFD_CLOEXEC)
         try:
             poll = select.poll()
-            poll.register(bell, select.POLLIN)
+            poll.register(timeout, select.POLLIN)
             poll.register(file, events)
-            with self._clock.timer(seconds, lambda: os.eventfd_write(bell, 1)):
-                return any(ready != bell for ready, _ in poll.poll())
+            with self._clock.timer(seconds, lambda: os.eventfd_write(timeout, 1)):
+                return any(ready != timeout for ready, _ in poll.poll())
         finally:
-            os.close(bell)
+            os.close(timeout)
 
     def wrap_transfer(self, name: str, events: int, place: int) -> Callable[..., Any]:
-        """Return a method of sockets that reads or writes, within the socket's timeout."""
+        """Return a socket method that reads or writes within the socket's timeout."""
         real = getattr(socket.socket, name)
 
         def method(sock: socket.socket, *arguments: Any, **options: Any) -> Any:
             file = sock.fileno()
-            is_to_run = file in self._ports_by_file
-            if is_to_run and place == SENT:
+            is_run_connection = file in self._ports_by_file
+            if is_run_connection and place == SENT:
                 self._page.increment(WROTE)
             seconds = sock.gettimeout()
             if seconds and not self.wait_for_file(file, events, seconds):
                 raise TimeoutError("timed out")
-            if is_to_run and place == RECEIVED:
+            if is_run_connection and place == RECEIVED:
                 if seconds is None and not _flags(name, arguments, options) & socket.MSG_DONTWAIT:
-                    _wait_until_readable(file)
+                    _await(file, select.POLLIN)
                 self.wait_for_arrival()
             result = real(sock, *arguments, **options)
-            if is_to_run and not (place == RECEIVED and _flags(name, arguments, options) & socket.MSG_PEEK):
+            if is_run_connection and not (place == RECEIVED and _flags(name, arguments, options) & socket.MSG_PEEK):
                 self._page.increment(place, _bytes_moved(result, arguments))
             return result
 
         return method
 
     def wrap_connect(self, name: str) -> Callable[..., Any]:
-        """Return a method of sockets that begins a connection."""
+        """Return a socket method that opens a connection."""
         real = getattr(socket.socket, name)
 
         def method(sock: socket.socket, address: Any) -> Any:
@@ -117,8 +116,25 @@ class Connections:
             self._page.record_connection(port)
             self._ports_by_file[sock.fileno()], self._sockets_by_port[port] = port, sock
 
+    def adopt(self, sock: socket.socket) -> bool:
+        """Return whether a socket is connected to the run; one made of another's file is counted from now on."""
+        if sock.fileno() in self._ports_by_file:
+            return True
+        try:
+            is_to_run: bool = sock.getpeername()[:2] == ("127.0.0.1", self._page.port)
+        except OSError:
+            return False
+        if is_to_run:
+            port = sock.getsockname()[1]
+            self._ports_by_file[sock.fileno()], self._sockets_by_port[port] = port, sock
+        return is_to_run
+
+    def await_writable(self, sock: socket.socket) -> None:
+        """Wait, in real time, until the kernel takes more of what the program writes."""
+        _await(sock.fileno(), select.POLLOUT)
+
     def wrap_close(self, name: str) -> Callable[..., Any]:
-        """Return a method of sockets that ends a connection, or its own side of one."""
+        """Return a socket method that closes a connection or one direction of it."""
         real = getattr(socket.socket, name)
 
         def method(sock: socket.socket, *arguments: Any) -> Any:
@@ -132,34 +148,33 @@ class Connections:
 
 
 def _flags(name: str, arguments: tuple[Any, ...], options: dict[str, Any]) -> int:
-    """Return the flags that a method of sockets was called with (its last argument)."""
-    place = _FLAGS_POSITION[name]
-    flags = options.get("flags", arguments[place] if len(arguments) > place else 0)
+    """Return the flags passed to a socket method (its last argument)."""
+    position = _FLAGS_POSITION[name]
+    flags = options.get("flags", arguments[position] if len(arguments) > position else 0)
     return int(flags)
 
 
-def _wait_until_readable(file: int) -> None:
+def _await(file: int, events: int) -> None:
     poll = select.poll()
-    poll.register(file, select.POLLIN)
+    poll.register(file, events)
     poll.poll()
 
 
 def _bytes_moved(result: Any, arguments: tuple[Any, ...]) -> int:
-    """Return how many bytes a call moved: what it says, or what it returns, or all that it was arguments."""
+    """Return how many bytes a call moved: its result, the size of the data it returned, or the size of its argument."""
     if isinstance(result, int):
         return result
     moved = arguments[0] if result is None else result[0] if isinstance(result, tuple) else result
     return memoryview(moved).nbytes
 
 
-def virtual_files(clock: ProgramClock) -> dict[tuple[object, str], object]:
-    """Return what comes into the place of Python's own. asyncio waits for everything in a selector."""
-    traffic = Connections(clock)
+def virtual_files(traffic: Connections) -> dict[tuple[object, str], object]:
+    """Return the replacements for Python's sockets and selector; asyncio waits only in its selector."""
     real_select = selectors.EpollSelector.select
 
     def select_until(self: selectors.EpollSelector, timeout: float | None = None) -> Any:
         if timeout is None:
-            _wait_until_readable(self.fileno())
+            _await(self.fileno(), select.POLLIN)
         elif timeout > 0:
             traffic.wait_for_file(self.fileno(), select.POLLIN, timeout)
         traffic.wait_for_arrival()

@@ -1,4 +1,4 @@
-"""Waiting for other threads."""
+"""Locks and timed waits on them in virtual time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .program_clock import ProgramClock
 
 
 class _Waiter:
-    """Who waits for a lock: he has one of his own, which is opened when his wait is over."""
+    """A thread that waits for a lock. Its own real lock is released when the wait is over."""
 
     def __init__(self) -> None:
         self.released: LockType = allocate_lock()
@@ -19,9 +19,9 @@ class _Waiter:
 
 
 class VirtualLock:
-    """A lock that can be waited for until a moment of virtual time."""
+    """Replacement for `threading.Lock` whose timeouts are in virtual time."""
 
-    #: Of the process; set when the clock is installed.
+    #: The clock of the process; set by `virtual_locks`.
     clock: ProgramClock
 
     def __init__(self) -> None:
@@ -30,7 +30,7 @@ class VirtualLock:
         self._queue: deque[_Waiter] = deque()
 
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
-        """Take the lock; return whether that was possible, at once or in time."""
+        """Acquire the lock; return whether it was acquired, at once or before the timeout."""
         with self._mutex:
             if not self._is_held:
                 self._is_held = True
@@ -53,7 +53,7 @@ class VirtualLock:
                 waiter.released.release()
 
     def release(self) -> None:
-        """Let the next one have it."""
+        """Release the lock: hand it to the first waiter, if any."""
         with self._mutex:
             if not self._is_held:
                 raise RuntimeError("release unlocked lock")
@@ -65,11 +65,11 @@ class VirtualLock:
                 self._is_held = False
 
     def locked(self) -> bool:
-        """Return whether somebody has it."""
+        """Return whether the lock is held."""
         return self._is_held
 
     def _at_fork_reinit(self) -> None:
-        """Belong to nobody, in a child (threading calls it)."""
+        """Reset the lock in a forked child (called by threading)."""
         VirtualLock.__init__(self)
 
     def __enter__(self) -> bool:
@@ -80,6 +80,6 @@ class VirtualLock:
 
 
 def virtual_locks(clock: ProgramClock) -> dict[tuple[object, str], object]:
-    """Return what comes into the place of Python's own; conditions, events and queues are made of locks."""
+    """Return the replacements for Python's locks; conditions, events and queues are built on them."""
     VirtualLock.clock = clock
     return {(threading, "Lock"): VirtualLock, (threading, "_allocate_lock"): VirtualLock}

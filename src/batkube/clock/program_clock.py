@@ -1,4 +1,4 @@
-"""The page that is shared with the coordinator, and the thread that ends waits when the coordinator rings."""
+"""The page of memory shared with the coordinator, and the thread that ends timed waits."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from _thread import allocate_lock, start_new_thread
 from collections.abc import Callable, Iterator
 
 _MAGIC = 0x344B4256
-#: The numbers, then two bytes for each of the latest connections to the run: its local port.
+#: The page has numbers of eight bytes, then the local ports of the latest connections, two bytes each.
 _NUMBERS, _RECORDED = 65536, 1 << 14
 _SIZE = _NUMBERS + 2 * _RECORDED
-#: Places on the page, in numbers of eight bytes (docs/reference/schedulers.md); the first ones are for counting.
+#: Indexes of numbers on the page (docs/reference/schedulers.md); the first ones are counters.
 WROTE, CONNECTS, SENT, RECEIVED, FOREIGN_CONNECTS = 11, 15, 16, 17, 23
 _NOW, _FLAGS, _SEED, _PID, _EPOCH, _PORT, _TOKEN, _MODULE_SLOTS = 1, 4, 5, 19, 20, 24, 27, 28
 _ARRIVING, _OPENED = 30, 31
-#: What is announced: a local port and how many bytes the server will have sent to it, with a number between them.
+#: An announcement packs the local port and the total number of bytes sent to it into one number.
 _PORT_SHIFT, _TOTAL_MASK = 48, 2**40 - 1
 _TABLE, _FIRST_WAIT, _LAST_WAIT = 512, 3584, 3840
 _DETERMINISTIC = 1
 _NEVER = 2**63 - 1
-#: How long to wait for a bell before looking whether the coordinator is still there.
+#: How long to wait for a wake-up before checking whether the coordinator still runs.
 _LIVENESS_CHECK_MS = 10_000
 SECOND = 10**9
 
 
 class SharedPage:
-    """What is shared with the coordinator."""
+    """The page of memory shared with the coordinator."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -47,43 +47,43 @@ class SharedPage:
 
     @property
     def now(self) -> int:
-        """The time in nanoseconds of Unix."""
+        """The current time in Unix nanoseconds."""
         return self._numbers[_NOW]
 
     @property
     def monotonic(self) -> int:
-        """The time of monotonic clocks."""
+        """The current time of the monotonic clock, in nanoseconds."""
         return self._numbers[_NOW] - self._numbers[_EPOCH]
 
     @property
     def seed(self) -> int | None:
-        """What everything that is drawn by lot is to follow from; None if it need not."""
+        """The seed of all random numbers of the program; None if the run is not deterministic."""
         return self._numbers[_SEED] if self._numbers[_FLAGS] & _DETERMINISTIC else None
 
     @property
     def port(self) -> int:
-        """Where the run's API is, on the loopback."""
+        """The port of the run's API server on the loopback interface."""
         return self._numbers[_PORT]
 
     def increment(self, place: int, number: int = 1) -> None:
-        """Count something."""
+        """Add to a counter."""
         with self._mutex:
             self._numbers[place] += number
 
     def record_connection(self, port: int) -> None:
-        """Record the local port of a connection to the run: the server numbers connections in this order."""
+        """Record the local port of a connection to the run, because the server numbers connections in this order."""
         with self._mutex:
             self._ports[self._numbers[_OPENED] % _RECORDED] = port
             self._numbers[_OPENED] += 1
 
     @property
     def announced_arrival(self) -> tuple[int, int]:
-        """The local port of the connection on which the server sends, and how many bytes it will have sent then."""
+        """The local port and the total number of bytes of the announced piece."""
         value = self._numbers[_ARRIVING] % 2**64
         return value >> _PORT_SHIFT, value & _TOTAL_MASK
 
     def allocate_wait(self) -> int:
-        """Return the number of a wait for the calling thread; other processes take theirs at the same time."""
+        """Allocate a wait slot for the calling thread. The file lock excludes other processes of the program."""
         fcntl.lockf(self._file, fcntl.LOCK_EX)
         try:
             for number in range(_FIRST_WAIT, _LAST_WAIT):
@@ -94,43 +94,43 @@ class SharedPage:
                     return number
         finally:
             fcntl.lockf(self._file, fcntl.LOCK_UN)
-        raise RuntimeError("more processes than the page has room for")
+        raise RuntimeError("the program has more processes with timers than the page has slots")
 
     def set_wakeup(self, number: int, moment: int) -> None:
-        """Have the bell of a wait rung at a moment."""
+        """Set the instant at which the coordinator wakes a wait slot."""
         self._numbers[_TABLE + 2 * number + 1] = moment
 
-    def wait_for_wakeup(self, bell: socket.socket) -> None:
-        """Wait for a bell; end, if nobody is left to ring it."""
+    def wait_for_wakeup(self, wakeups: socket.socket) -> None:
+        """Wait for a wake-up; exit if the coordinator no longer runs."""
         poll = select.poll()
-        poll.register(bell, select.POLLIN)
+        poll.register(wakeups, select.POLLIN)
         while not poll.poll(_LIVENESS_CHECK_MS):
             if not os.path.exists(self._path):
                 os._exit(1)
-        bell.recv(8)
+        wakeups.recv(8)
 
     def wakeup_socket(self, number: int) -> socket.socket:
-        """Return the bell of a wait."""
-        bell = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-        bell.bind(f"\0batkube-{self._numbers[_TOKEN]:x}-{number}")
-        return bell
+        """Return the socket on which the coordinator wakes a wait slot."""
+        wakeups = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        wakeups.bind(f"\0batkube-{self._numbers[_TOKEN]:x}-{number}")
+        return wakeups
 
 
 class WaitTimer:
-    """Ends waits whose time has come."""
+    """Ends timed waits at their deadlines."""
 
     def __init__(self, page: SharedPage) -> None:
         self._page = page
         self._mutex = allocate_lock()
-        #: Moment and what ends it, by a number of its own.
+        #: Deadline and callback of each wait.
         self._waits: dict[int, tuple[int, Callable[[], object]]] = {}
         self._last = 0
-        #: The wait on the page that stands for the next of them; None as long as there is no thread.
+        #: The slot on the page with the earliest deadline; None until the thread has started.
         self._slot: int | None = None
 
     @contextlib.contextmanager
     def timer(self, moment: int, end: Callable[[], object]) -> Iterator[None]:
-        """Have `end` called at a moment, in another thread, unless the wait is over before."""
+        """Call `end` in another thread at `moment`, unless the block ends first."""
         with self._mutex:
             if self._slot is None:
                 self._start_thread()
@@ -145,25 +145,25 @@ class WaitTimer:
                 self._publish_next_wakeup()
 
     def _publish_next_wakeup(self) -> None:
-        assert self._slot is not None, "the keeper has not begun"
+        assert self._slot is not None, "the timer thread has not started"
         self._page.set_wakeup(self._slot, min((moment for moment, _ in self._waits.values()), default=_NEVER))
 
     def _start_thread(self) -> None:
-        is_there = allocate_lock()
-        is_there.acquire()
-        start_new_thread(self._run, (is_there.release,))
-        is_there.acquire()
+        has_started = allocate_lock()
+        has_started.acquire()
+        start_new_thread(self._run, (has_started.release,))
+        has_started.acquire()
 
-    def _run(self, is_there: Callable[[], None]) -> None:
-        place = self._page.allocate_wait()
-        bell = self._page.wakeup_socket(place)
-        self._slot = place
-        is_there()
+    def _run(self, has_started: Callable[[], None]) -> None:
+        slot = self._page.allocate_wait()
+        wakeups = self._page.wakeup_socket(slot)
+        self._slot = slot
+        has_started()
         while True:
-            self._page.wait_for_wakeup(bell)
+            self._page.wait_for_wakeup(wakeups)
             with self._mutex:
-                # Whoever is woken can be seen to be awake before the page says that nobody has to be.
-                for number in [one for one, (moment, _) in self._waits.items() if moment <= self._page.now]:
+                # Run the callbacks before publishing: the woken threads must be awake when the page shows no deadline.
+                for number in [wait for wait, (moment, _) in self._waits.items() if moment <= self._page.now]:
                     self._waits.pop(number)[1]()
                 self._publish_next_wakeup()
 
@@ -176,12 +176,12 @@ class ProgramClock:
         self._timer = WaitTimer(page)
 
     def after_fork(self) -> None:
-        """Begin anew in a child, where there is no keeper."""
+        """Start without a timer thread in a forked child."""
         self._timer = WaitTimer(self.page)
 
     def timer(self, seconds: float, end: Callable[[], object]) -> contextlib.AbstractContextManager[None]:
-        """Have `end` called after so many seconds, in another thread, unless the wait is over before.
+        """Call `end` in another thread after `seconds`, unless the block ends first.
 
-        What lasts at all lasts a nanosecond, however small a number it was.
+        A positive timeout lasts at least one nanosecond.
         """
         return self._timer.timer(min(self.page.now + max(1, round(seconds * SECOND)), _NEVER - 1), end)

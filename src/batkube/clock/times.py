@@ -1,4 +1,4 @@
-"""What time it is, and sleeping."""
+"""Reading the time and sleeping, in virtual time."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _sleep, _localtime = time.sleep, time.localtime
 
 
 class _InstanceCheckOfBase(type):
-    """To a program it is all the same whether a date was made by Python's class or by the one in its place."""
+    """Makes isinstance and issubclass treat the replaced date classes and Python's own alike."""
 
-    def __instancecheck__(cls, one: object) -> bool:
-        return isinstance(one, cls.__mro__[1])
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, cls.__mro__[1])
 
-    def __subclasscheck__(cls, one: type) -> bool:
-        return issubclass(one, cls.__mro__[1])
+    def __subclasscheck__(cls, subclass: type) -> bool:
+        return issubclass(subclass, cls.__mro__[1])
 
 
 def virtual_times(clock: ProgramClock) -> dict[tuple[object, str], object]:
-    """Return what comes into the place of Python's own, by module and name."""
+    """Return the replacements for Python's functions, by module and name."""
     page = clock.page
 
     def sleep(seconds: float, /) -> None:
@@ -49,18 +49,22 @@ def virtual_times(clock: ProgramClock) -> dict[tuple[object, str], object]:
         functions |= {name: lambda: page.monotonic / SECOND, f"{name}_ns": monotonic_ns}
     for name in ("gmtime", "localtime", "ctime"):
         functions[name] = _defaulting_to_now(getattr(time, name), 0, lambda: page.now / SECOND)
-    for name, place in (("asctime", 0), ("strftime", 1)):
-        functions[name] = _defaulting_to_now(getattr(time, name), place, lambda: _localtime(page.now / SECOND))
-    dates: dict[tuple[object, str], object] = {(datetime, name): one for name, one in _virtual_dates(clock).items()}
+    for name, position in (("asctime", 0), ("strftime", 1)):
+        functions[name] = _defaulting_to_now(getattr(time, name), position, lambda: _localtime(page.now / SECOND))
+    dates: dict[tuple[object, str], object] = {
+        (datetime, name): replacement for name, replacement in _virtual_dates(clock).items()
+    }
     return {**{(time, name): function for name, function in functions.items()}, **dates}
 
 
-def _defaulting_to_now(function: Callable[..., Any], place: int, present: Callable[[], object]) -> Callable[..., Any]:
-    """Return a function that means the present when the argument at `place` is left out."""
+def _defaulting_to_now(
+    function: Callable[..., Any], position: int, present: Callable[[], object]
+) -> Callable[..., Any]:
+    """Return a function whose argument at `position` defaults to the current virtual time."""
 
     def virtual(*arguments: Any) -> Any:
-        is_left_out = arguments[place : place + 1] in ((), (None,))
-        return function(*arguments[:place], present()) if is_left_out else function(*arguments)
+        is_missing = arguments[position : position + 1] in ((), (None,))
+        return function(*arguments[:position], present()) if is_missing else function(*arguments)
 
     return virtual
 

@@ -1,1 +1,1 @@
-"""The live Kubernetes side: the store of objects and the crossing between jobs and pods, machines and nodes."""
+"""The simulated cluster's state: the store of objects, the mapping of jobs to pods and of machines to nodes."""

@@ -1,8 +1,7 @@
-"""How the parts of a cluster write: the API as controllers, kubelets and schedulers inside the process see it.
+"""The API client of in-process components: controllers, kubelets and schedulers write through it.
 
-What they make goes the same way as what kubectl makes, so that defaults, admission, quota, generation and finalizers
-apply to it as on a real cluster. They read from the store itself and are the only ones running while they act, so
-there are no conflicts to retry.
+Their requests take the same path as kubectl's, so defaults, admission, quota, generation and finalizers apply to them
+as on a real cluster. Components read the store directly. Only one of them runs at a time, so no update can conflict.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ _NOT_FOUND = 404
 
 
 class ApiError(Exception):
-    """The server did not do what was asked, for the reason and with the code that its Status gives."""
+    """The API server rejected a request; code, reason and message are those of its Status."""
 
     def __init__(self, code: int, reason: str, message: str) -> None:
         super().__init__(message)
@@ -29,7 +28,7 @@ class ApiError(Exception):
 
 @contextlib.contextmanager
 def ignore_not_found() -> Iterator[None]:
-    """Pass over that what is written to, or deleted, is not there any more."""
+    """Ignore NotFound: the object was deleted meanwhile."""
     try:
         yield
     except ApiError as refusal:
@@ -39,7 +38,7 @@ def ignore_not_found() -> Iterator[None]:
 
 @contextlib.contextmanager
 def prefix_errors(attempt: str) -> Iterator[None]:
-    """Let a refusal begin with what was attempted, as the errors of real controllers do."""
+    """Prefix the message of an ApiError with `attempt`, as real controllers wrap their errors."""
     try:
         yield
     except ApiError as refusal:
@@ -47,17 +46,17 @@ def prefix_errors(attempt: str) -> Iterator[None]:
 
 
 class Client(Protocol):
-    """The API server, for one component.
+    """The API server as one component sees it.
 
-    `storage` is the name of a kind in the store: `pods`, `jobs.batch`. Objects handed over are not edited and may share
-    parts with stored ones; objects returned are those in the store. Every method may raise `ApiError`.
+    `storage` is the name of a kind in the store: `pods`, `jobs.batch`. The client does not edit the objects it is
+    given; they may share parts with stored objects. It returns the stored objects. Every method may raise `ApiError`.
     """
 
     def create(self, storage: str, obj: KubeObject, now: Instant, *, subresource: str = "") -> KubeObject:
-        """Create an object, or post it to a sub-resource of the object it names (`binding`, `eviction`)."""
+        """Create an object, or post it to a subresource of the object it names (`binding`, `eviction`)."""
 
     def update(self, storage: str, obj: KubeObject, now: Instant, *, subresource: str = "") -> KubeObject:
-        """Put `obj` in the place of what is there, whatever its version; `subresource` is `status`, `finalize`, …."""
+        """Replace the stored object by `obj`, whatever its version; `subresource` is `status`, `finalize`, …."""
 
     def delete(
         self,
@@ -69,16 +68,16 @@ class Client(Protocol):
         grace_s: int | None = None,
         uid: str | None = None,
     ) -> None:
-        """Delete the object at `key`; only if it is the one with this `uid`, when one is given."""
+        """Delete the object at `key`; with a `uid`, only if it has that uid."""
 
 
 class BulkClient(Client, Protocol):
-    """A client that creates many objects like one another at little more than the cost of one."""
+    """A client that creates many copies of an object at little more than the cost of one."""
 
     def create_copies(
         self, storage: str, template: KubeObject, keys: Sequence[Key], uids: Sequence[str], now: Instant
     ) -> None:
-        """Create an object like `template` for each of `keys`, all of one namespace, with these uids.
+        """Create a copy of `template` for each of `keys`, all in one namespace, with these uids.
 
-        If one of them is refused, those before it are there.
+        If the server rejects one of them, the copies before it have been created.
         """

@@ -1,8 +1,8 @@
-"""Decisions: what a scheduler's write means, whoever the scheduler is.
+"""Decisions: the meaning of a scheduler's write, for policies and for attached programs alike.
 
-A policy decides about jobs, in the words of `policies.interface`; a program writes to the API. Both come down to the
-four decisions about pods below. The change in the store carries its decision (`Batch.decision`), so that nobody has to
-guess it from the difference between two objects, and `DecisionLog` writes the one line of the journal that tells it.
+A policy decides about jobs (`policies.interface`); a program writes to the API. Both result in one of the four
+decisions about pods below. The change in the store carries its decision (`Batch.decision`), so subscribers need not
+infer it from the difference between two objects. `DecisionLog` writes one line of the journal per decision.
 """
 
 from __future__ import annotations
@@ -21,34 +21,34 @@ from batkube.kernel.intervals import format_intervals, mask_of
 
 
 class Decision(msgspec.Struct, frozen=True):
-    """What a scheduler decided: about pods, as below, or about jobs, as policies do."""
+    """A scheduler's decision, about pods (the classes below) or about jobs (those of policies)."""
 
 
 class Binding(Decision, frozen=True):
-    """Pods go to nodes: index i of both lists is one pod."""
+    """Bind pods to nodes: index i of both lists is one pod."""
 
     keys: Sequence[Key]
     nodes: Sequence[str]
-    #: What a scheduler writes on the pods besides.
+    #: Annotations that the scheduler adds to the pods.
     annotations: Mapping[str, str] = {}
 
 
 class Eviction(Decision, frozen=True):
-    """Pods that have a node are stopped: at once, or within their grace period."""
+    """Stop bound pods: at once, or within their grace period."""
 
     keys: Sequence[Key]
     reason: str = ""
 
 
 class Rejection(Decision, frozen=True):
-    """Pods that wait are never to run."""
+    """Mark pending pods as failed: they will never run."""
 
     keys: Sequence[Key]
     reason: str
 
 
 class Nomination(Decision, frozen=True):
-    """Room is being made for a pod on a node."""
+    """Nominate a node for a pod, where room is being made by preemption (`status.nominatedNodeName`)."""
 
     keys: Sequence[Key]
     node: str
@@ -58,7 +58,7 @@ _POD_DECISIONS = (Binding, Eviction, Rejection, Nomination)
 
 
 def bind(store: Store, binding: Binding, now: Instant, author: object = None, *, in_full: bool) -> None:
-    """Give pods their nodes; `in_full` with the condition that says so, which nobody reads where nobody watches."""
+    """Bind pods to their nodes; `in_full` also sets the PodScheduled condition, which only API clients read."""
     pods = store.objects(POD, binding.keys)
     bound = [{**pod, "spec": {**pod["spec"], "nodeName": node}} for pod, node in zip(pods, binding.nodes, strict=True)]
     if in_full:
@@ -68,7 +68,10 @@ def bind(store: Store, binding: Binding, now: Instant, author: object = None, *,
 
 
 def _set_scheduled(pod: KubeObject, annotations: Mapping[str, str], now: Instant) -> None:
-    """Have a new pod say that it is bound (Kubernetes: pkg/registry/core/pod/storage, setPodNodeAndMetadata)."""
+    """Add the PodScheduled condition and `annotations` to a pod that is being bound.
+
+    Kubernetes: pkg/registry/core/pod/storage/storage.go, setPodNodeAndMetadata.
+    """
     metadata, status = pod["metadata"], pod.get("status", {})
     if annotations:
         pod["metadata"] = {**metadata, "annotations": {**metadata.get("annotations", {}), **annotations}}
@@ -80,22 +83,22 @@ def _set_scheduled(pod: KubeObject, annotations: Mapping[str, str], now: Instant
 
 
 def evict(store: Store, eviction: Eviction, now: Instant, author: object = None) -> None:
-    """Stop pods at once, as Batsim kills jobs; the API lets them end within their grace period instead."""
+    """Delete pods at once, as Batsim kills jobs. An eviction through the API has a grace period instead."""
     store.delete(POD, eviction.keys, now, author, eviction)
 
 
 def reject(store: Store, rejection: Rejection, now: Instant, author: object = None) -> None:
-    """Let pods fail before they ran."""
+    """Mark pods as failed before they ran."""
     store.set_status(POD, rejection.keys, scheduler_rejection_status(rejection.reason), now, author, rejection)
 
 
 def scheduler_rejection_status(reason: str) -> KubeObject:
-    """Return the status of a pod that a scheduler refuses to run at all."""
+    """Return the status of a pod that a scheduler has rejected for good."""
     return {"phase": "Failed", "reason": REJECTED_BY_SCHEDULER, "message": reason}
 
 
 def decision_of(kind: str, key: Key, before: KubeObject, after: KubeObject) -> Decision | None:
-    """Return what it means that the API puts `after` in the place of `before`; None if that decides nothing."""
+    """Return the decision that replacing `before` by `after` through the API expresses; None if it is not one."""
     if kind != POD:
         return None
     old, new = before.get("status", {}), after.get("status", {})
@@ -111,9 +114,9 @@ def decision_of(kind: str, key: Key, before: KubeObject, after: KubeObject) -> D
 
 
 class DecisionLog:
-    """Writes each decision into the journal, in the words of jobs where pods belong to one.
+    """Writes each decision into the journal, by job for the pods of workload jobs.
 
-    It must hear of pods before those who act on decisions do, so that the journal tells a decision before what follows.
+    It must subscribe before the components that act on decisions: the journal has a decision before its consequences.
     """
 
     def __init__(self, world: World) -> None:
@@ -126,37 +129,37 @@ class DecisionLog:
         decision = batch.decision
         if decision is None or not isinstance(decision, _POD_DECISIONS):
             return
-        for whose, positions in self._subjects(decision.keys):
+        for subject, positions in self._subjects(decision.keys):
             match decision:
                 case Binding():
                     is_whole = len(positions) == len(decision.nodes)
                     nodes = decision.nodes if is_whole else [decision.nodes[position] for position in positions]
-                    self._journal.append(now, "bind", **whose, **self._placement(whose, nodes))
+                    self._journal.append(now, "bind", **subject, **self._placement(subject, nodes))
                 case Eviction():
-                    why = {"reason": decision.reason} if decision.reason else {}
-                    self._journal.append(now, "evict", **whose, **why)
+                    fields = {"reason": decision.reason} if decision.reason else {}
+                    self._journal.append(now, "evict", **subject, **fields)
                 case Rejection():
-                    self._journal.append(now, "reject", **whose, reason=decision.reason)
+                    self._journal.append(now, "reject", **subject, reason=decision.reason)
                 case Nomination():
-                    self._journal.append(now, "nominate", **whose, node=decision.node)
+                    self._journal.append(now, "nominate", **subject, node=decision.node)
 
     def _subjects(self, keys: Sequence[Key]) -> Iterator[tuple[dict[str, str], Sequence[int]]]:
-        """Yield whom a decision about the pods `keys` concerns, and where their pods stand in the list.
+        """Yield the journal fields that name each job or pod concerned, with the positions of its pods in `keys`.
 
-        That is a job, with the ranks of its pods if they are not all; or a pod of no job.
+        A job is named with the ranks of its pods, unless all of them are concerned.
         """
-        known = 0
-        for course, positions, ranks in self._executions.group_by_execution(keys):
-            known += len(positions)
-            which = {} if len(ranks) == len(course.keys) else {"pods": format_intervals(mask_of(ranks))}
-            yield {"job": course.job.key, **which}, positions
-        if known < len(keys):
+        grouped = 0
+        for execution, positions, ranks in self._executions.group_by_execution(keys):
+            grouped += len(positions)
+            ranks_field = {} if len(ranks) == len(execution.keys) else {"pods": format_intervals(mask_of(ranks))}
+            yield {"job": execution.job.key, **ranks_field}, positions
+        if grouped < len(keys):
             for position, key in enumerate(keys):
                 if self._executions.find(key) is None:
                     yield {"pod": key}, [position]
 
-    def _placement(self, whose: Mapping[str, str], nodes: Sequence[str]) -> dict[str, str]:
-        if "pod" in whose:
+    def _placement(self, subject: Mapping[str, str], nodes: Sequence[str]) -> dict[str, str]:
+        if "pod" in subject:
             return {"node": nodes[0]}
-        known = [number for number in map(self._machine_ids.get, nodes) if number is not None]
-        return {"machines": format_intervals(mask_of(known))}
+        machine_ids = [number for number in map(self._machine_ids.get, nodes) if number is not None]
+        return {"machines": format_intervals(mask_of(machine_ids))}

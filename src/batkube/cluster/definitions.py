@@ -1,4 +1,4 @@
-"""Schemas out of the derived table: one compact line per Go struct becomes a `Schema` when somebody asks for it.
+"""Schemas of built-in kinds: one compact line per Go struct in `kinds.json` becomes a `Schema` on first use.
 
 A field is written `[type, protobuf number, markers]`. Types have this grammar, close to Go's own:
 
@@ -6,7 +6,7 @@ A field is written `[type, protobuf number, markers]`. Types have this grammar, 
     v1.Phase=string   a type with a name    any=io.k8s.X     free-form JSON with a Go type of its own
     io.k8s.X          another definition    string, int32, bool, quantity, time, …   a value
 
-A definition may contain itself (JSONSchemaProps does), so a schema is entered in the memo before its fields are read.
+A definition may contain itself (JSONSchemaProps does), so a schema is cached before its fields are read.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 from batkube.cluster.schemas import Field, Schema, Shape
 
-#: The types that hold a value, with what they are called in Go's error messages.
+#: The scalar types, with their names in Go's error messages.
 _VALUE_TYPES = {
     "string": (Shape.STRING, "string"),
     "int32": (Shape.INTEGER, "int32"),
@@ -34,22 +34,22 @@ _WIRE_TYPES = {Shape.INTEGER: "varint", Shape.BOOLEAN: "varint", Shape.NUMBER: "
 _ZEROS = {Shape.STRING: "", Shape.INTEGER: 0, Shape.NUMBER: 0, Shape.BOOLEAN: False}
 _NO_MARKERS: dict[str, Any] = {}
 _EXTENSIONS = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
-#: JSON that is either something else or a schema of a CustomResourceDefinition: the elements of such free-form values.
+#: Free-form JSON types whose elements may be schemas of a CustomResourceDefinition.
 _MAY_HOLD_SCHEMAS = tuple(_EXTENSIONS + "JSONSchemaPropsOr" + other for other in ("Array", "Bool", "StringArray"))
 
 
 def go_name(definition: str) -> str:
-    """Return how Go prints a type: `io.k8s.api.core.v1.Pod` is `v1.Pod`."""
+    """Return a type's name as Go prints it: `io.k8s.api.core.v1.Pod` is `v1.Pod`."""
     return ".".join(definition.rsplit(".", 2)[1:])
 
 
 class Definitions:
-    """The structs of the table, read on demand."""
+    """The structs of the table, parsed on demand."""
 
     def __init__(self, raw: dict[str, Any]) -> None:
         #: The compact lines by OpenAPI name.
         self._raw = raw
-        #: Every schema read so far: of definitions by their name, of plain types by their expression.
+        #: Every schema parsed so far: definitions by name, other types by their expression.
         self._schemas: dict[str, Schema] = {}
 
     def names(self) -> list[str]:
@@ -57,7 +57,7 @@ class Definitions:
         return list(self._raw)
 
     def schema(self, name: str) -> Schema:
-        """Return the schema of a definition; raises KeyError when there is none."""
+        """Return the schema of a definition; raise KeyError if there is none."""
         return self._schemas.get(name) or self._read_struct(name)
 
     def _read_struct(self, name: str) -> Schema:
@@ -89,7 +89,7 @@ class Definitions:
         )
 
     def _type_with_markers(self, expression: str, markers: dict[str, Any]) -> Schema:
-        """Return the schema of a type, with what the markers of its field add to it."""
+        """Return the schema of a type, extended by the markers of its field (enum values, list type, …)."""
         schema = self._type(expression)
         if "enum" in markers:
             if schema.items is not None:
@@ -120,13 +120,13 @@ class Definitions:
             return Schema(Shape.MAP, go=f"map[{key.partition('=')[0]}]{items.go}", items=items)
         name, _, meaning = expression.partition("=")
         if name == "any":
-            held = self._type(_EXTENSIONS + "JSONSchemaProps") if meaning in _MAY_HOLD_SCHEMAS else None
-            return Schema(Shape.ANY, go=go_name(meaning), name=meaning, items=held)
+            items_schema = self._type(_EXTENSIONS + "JSONSchemaProps") if meaning in _MAY_HOLD_SCHEMAS else None
+            return Schema(Shape.ANY, go=go_name(meaning), name=meaning, items=items_schema)
         return _copy_with(self._type(meaning), go=name)
 
 
 def _implied_default(schema: Schema, pointer: bool, markers: dict[str, Any]) -> Any:  # noqa: ANN401 - any JSON
-    """Return Go's zero value for what Go always writes (Kubernetes: kube-openapi, generators)."""
+    """Return Go's zero value as the default of a field without `omitempty` (kube-openapi: pkg/generators)."""
     return _ZEROS.get(schema.shape) if markers.get("always") and not pointer else None
 
 
@@ -136,7 +136,7 @@ def _wire_type(schema: Schema) -> str:
 
 
 def _merge_options(markers: dict[str, Any]) -> dict[str, Any]:
-    """Return how a list or map of these markers merges, as arguments of a Schema."""
+    """Return the merge strategy that the markers give a list or map, as arguments of a Schema."""
     merging: dict[str, Any] = {}
     if "list" in markers:
         merging = {"list_type": markers["list"], "list_keys": tuple(markers.get("keys", ()))}
@@ -147,6 +147,6 @@ def _merge_options(markers: dict[str, Any]) -> dict[str, Any]:
 
 
 def _copy_with(schema: Schema, **changes: Any) -> Schema:  # noqa: ANN401 - any attribute of a Schema
-    """Return a copy that differs in `changes`; a struct's copy shares its fields, which may yet be filled."""
+    """Return a copy with `changes`. A struct shares its fields, which may not be complete yet."""
     values = {name: getattr(schema, name) for name in Schema.__struct_fields__}
     return Schema(**{**values, "decoder": None, **changes})

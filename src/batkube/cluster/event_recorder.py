@@ -1,8 +1,8 @@
-"""Events: what components tell people of an object, as `kubectl describe` and `kubectl events` show it.
+"""Records Events about objects, as `kubectl describe` and `kubectl events` show them.
 
-An event that repeats is counted instead of written again. Most components use the first form of events (core/v1, with
-`count` and two timestamps; client-go: tools/record), the scheduler the newer one (events.k8s.io, with `eventTime`, an
-action and a `series`; client-go: tools/events). Both are the same objects in the store.
+A repeated event increments a count instead of creating an object. Most components use core/v1 Events (with `count` and
+two timestamps; client-go: tools/record), kube-scheduler those of events.k8s.io (with `eventTime`, an action and a
+`series`; client-go: tools/events). The store has one object for both views.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ EVENT = "events"
 
 EventType = Literal["Normal", "Warning"]
 
-#: How many events a component remembers in order to count their repetition (client-go: maxLruCacheEntries).
+#: How many events a component caches to count repetitions (client-go: tools/record, maxLruCacheEntries).
 _MAX_CACHED = 4096
-#: A repetition later than this is a new event: the real server forgets events after an hour (--event-ttl).
+#: A repetition after this time is a new event: kube-apiserver deletes events after an hour (--event-ttl).
 TTL: Duration = seconds(3600)
 
 
 class EventNote(NamedTuple):
-    """What an event tells of an object."""
+    """The content of an event, without the object that it is about."""
 
     type: EventType
     reason: str
     message: str
-    #: What the component was about to do; only the newer form has it.
+    #: The action that the component took or tried; only events.k8s.io has it.
     action: str = ""
-    #: The part of the object that it is about, `spec.containers{main}`.
+    #: The part of the object that the event is about, such as `spec.containers{main}`.
     field_path: str = ""
-    #: The node that tells it, if not the component's own host.
+    #: The node that reports the event, if not the component's own host.
     host: str = ""
 
 
@@ -46,7 +46,7 @@ class EventRecorder:
     def __init__(
         self, world: World, client: Client, component: str, *, host: str = "", as_series: bool = False
     ) -> None:
-        """With `as_series` in the newer form. Where nobody reads events, none are written."""
+        """`as_series` selects the form of events.k8s.io. A world without event readers gets no events."""
         self._store = world.store
         self._client = client
         self._component = component
@@ -54,11 +54,11 @@ class EventRecorder:
         self._as_series = as_series
         self._has_event_readers = world.has_event_readers
         self._suspension = world.suspension
-        #: The keys of the latest events by what makes them equal, least recent first.
+        #: The keys of recent events by identity (object, type, reason, message, …), least recently used first.
         self._event_keys: OrderedDict[tuple[str, ...], Key] = OrderedDict()
-        #: And what makes them equal by their keys, for them to be forgotten when they are gone.
+        #: The identities by key, to drop the entry of an event that is deleted.
         self._identities: dict[Key, tuple[str, ...]] = {}
-        #: The nanosecond in the name of the latest event; names only go up.
+        #: The nanosecond in the name of the latest event; it only increases.
         self._latest_number = 0
         if world.has_event_readers:
             world.store.subscribe(EVENT, self._on_events_changed)
@@ -69,17 +69,17 @@ class EventRecorder:
                 self._event_keys.pop(self._identities.pop(key, ()), None)
 
     def record(self, about: KubeObject, storage: str, note: EventNote, now: Instant) -> None:
-        """Tell of `about`, an object of kind `storage`. An event that the server refuses is lost, as for real."""
+        """Record an event about an object of kind `storage`. A rejected event is lost, as in client-go."""
         if not self._has_event_readers:
             return
         identity = (about["metadata"]["uid"], *note)
         key = self._event_keys.get(identity)
-        known = None if key is None else self._store.get(EVENT, key)
+        previous = None if key is None else self._store.get(EVENT, key)
         try:
-            # Whoever tells an event has done what it tells of, and would not tell it again.
+            # Never suspend here: the caller has acted already and would not record the event a second time.
             with self._suspension.allow(False):
-                if known is not None:
-                    self._client.update(EVENT, self._with_repetition(known, now), now)
+                if previous is not None:
+                    self._client.update(EVENT, self._with_repetition(previous, now), now)
                     self._event_keys.move_to_end(identity)
                     return
                 event = self._client.create(EVENT, self._new_event(about, storage, note, now), now)
@@ -149,7 +149,10 @@ class EventRecorder:
         }
 
     def _unused_name(self, namespace: str, name: str, now: Instant) -> str:
-        """Return a name as client-go gives, the object's and the time; the next nanosecond when it is taken."""
+        """Return `NAME.TIME`, with the time in hexadecimal nanoseconds, increased until the name is not taken.
+
+        client-go: tools/record/event.go, makeEvent.
+        """
         number = max(now - UNIX_START, self._latest_number + 1)
         while self._store.get(EVENT, Key(f"{namespace}/{name}.{number:x}")) is not None:
             number += 1

@@ -1,8 +1,8 @@
-"""The kinds that a cluster knows: names, scope, verbs and schema of each, built-in or custom.
+"""The API resources of a cluster: names, scope, verbs and schema of every kind, built-in or custom.
 
-A `Resource` is what a path names (`/apis/apps/v1/…/deployments`): one kind in one version. Objects are stored once per
-`storage` name, whatever version they are asked for in. The `KindTable` holds them all; its built-in part is read from
-`kinds.json`, which `scripts/derive_kinds` derives from Kubernetes itself, and CustomResourceDefinitions add to it.
+A `Resource` is one kind in one version, as a path names it (`/apis/apps/v1/…/deployments`). Objects are stored once
+under the `storage` name and are served in every version. The `KindTable` holds all resources: the built-in ones come
+from `kinds.json`, which `scripts/derive_kinds` derives from Kubernetes itself; CustomResourceDefinitions add theirs.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from batkube.cluster.definitions import Definitions
 from batkube.cluster.schemas import Schema
 from batkube.kernel.errors import Bug, InputError
 
-#: Kinds that two groups serve and that are stored once (Kubernetes: events.k8s.io is another view of core events).
+#: Storage names of kinds that two groups serve (events.k8s.io is another view of core events) or that are not stored.
 _SHARED_STORAGE = {"events.events.k8s.io": "events", "pods.metrics.k8s.io": "", "nodes.metrics.k8s.io": ""}
-#: Served by an aggregated server where there is one; its registration puts it behind all other groups.
+#: Served by metrics-server, an aggregated API server; its APIService comes after all other groups in discovery.
 METRICS_GROUP = "metrics.k8s.io"
 _VERSION = re.compile(r"v([1-9][0-9]*)(?:(alpha|beta)([1-9][0-9]*))?")
 _STABILITY = {"alpha": 0, "beta": 1, None: 2}
 
 
 class SubResource(msgspec.Struct, frozen=True):
-    """Something below an object, such as `status` or `scale`."""
+    """A subresource, such as `status` or `scale`."""
 
     name: str
-    #: The kind of what is sent and answered, with its group and version where they differ from the resource's.
+    #: The kind of the request and response body; group and version are set where they differ from the resource's.
     kind: str
     verbs: tuple[str, ...]
     group: str = ""
@@ -40,7 +40,7 @@ class SubResource(msgspec.Struct, frozen=True):
 
 
 class Resource(msgspec.Struct, eq=False):
-    """One kind of object in one version, as discovery tells it."""
+    """One kind of object in one version, as discovery describes it."""
 
     group: str
     version: str
@@ -53,11 +53,11 @@ class Resource(msgspec.Struct, eq=False):
     short_names: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
     subresources: dict[str, SubResource] = {}
-    #: Whether a CustomResourceDefinition made it.
+    #: Whether a CustomResourceDefinition defines it.
     custom: bool = False
-    #: Of a custom one: the JSON paths by which its fields may be selected, such as `.spec.color`.
+    #: Custom resources: the JSON paths that field selectors may use, such as `.spec.color`.
     selectable_fields: tuple[str, ...] = ()
-    #: The kind of a list of them; a custom one may be called anything.
+    #: The kind of a list of them; a CustomResourceDefinition may give it any name.
     list_kind: str = ""
     #: `v1`, `apps/v1`.
     api_version: str = ""
@@ -67,11 +67,11 @@ class Resource(msgspec.Struct, eq=False):
     group_resource: str = ""
     #: The kind as validation errors name it: `Pod`, `Deployment.apps`.
     qualified_kind: str = ""
-    #: Of a version of the past or one that a better one is beside (`KindTable.serve`): the same in today's version.
+    #: For a removed or non-preferred version (`KindTable.serve`): the same resource in the preferred version.
     current: Resource | None = None
 
     def __post_init__(self) -> None:
-        """Compose the names that every request needs, once."""
+        """Compute the names that every request needs, once."""
         suffix = f".{self.group}" if self.group else ""
         self.api_version = f"{self.group}/{self.version}" if self.group else self.version
         self.group_resource = self.plural + suffix
@@ -88,14 +88,14 @@ class Group(msgspec.Struct, frozen=True):
 
     @property
     def preferred(self) -> str:
-        """The version that clients should take."""
+        """The version that clients should use."""
         return self.versions[0]
 
 
 def version_rank(version: str) -> tuple[int, int, int, str]:
-    """Sort key of versions, best first: stable before beta before alpha, newer before older, the rest by name.
+    """Return a sort key of versions: stable before beta before alpha, newer before older, the rest by name.
 
-    Kubernetes: apimachinery/pkg/version, CompareKubeAwareVersionStrings.
+    Kubernetes: apimachinery/pkg/version/helpers.go, CompareKubeAwareVersionStrings.
     """
     match = _VERSION.fullmatch(version)
     if match is None:
@@ -105,13 +105,13 @@ def version_rank(version: str) -> tuple[int, int, int, str]:
 
 
 class KindTable:
-    """Every resource that is served, and every definition they consist of."""
+    """All resources that are served, and the definitions of their types."""
 
     def __init__(self, raw: dict[str, Any], *, metrics: bool = False) -> None:
         self._definitions = Definitions(raw["definitions"])
-        #: The definition of each kind by `group/version/Kind`, lists, options and sub-resources included.
+        #: The definition of each kind by `group/version/Kind`, including lists, options and subresources.
         self._kinds: dict[str, str] = dict(raw["kinds"])
-        #: All kinds with a Go type by `group/version`, versions that are not served included.
+        #: All kinds with a Go type by `group/version`, including versions that are not served.
         self._registered: dict[str, list[str]] = raw["registered"]
         #: The version of Kubernetes that the table was derived from.
         self.kubernetes_version: str = raw["kubernetes"]
@@ -119,11 +119,11 @@ class KindTable:
         self._groups: dict[str, list[str]] = raw["groups"]
         #: Resources that are off by default, by group and version.
         self._optional: dict[tuple[str, str], list[_RawResource]] = {}
-        #: Counts additions and removals, so that what is computed from the table can be kept until it changes.
+        #: Incremented by each addition and removal, so that callers can cache what they compute from the table.
         self.revision = 0
         self._by_path: dict[tuple[str, str, str], Resource] = {}
         self._by_kind: dict[tuple[str, str, str], Resource] = {}
-        #: How many resources of each group there are.
+        #: The number of resources served per group.
         self._served: Counter[str] = Counter()
         for entry in msgspec.convert(raw["resources"], list[_RawResource]):
             if entry.version not in self._groups[entry.group]:
@@ -133,7 +133,7 @@ class KindTable:
 
     @classmethod
     def builtin(cls, *, metrics: bool = False) -> KindTable:
-        """Return a table of the built-in kinds of Kubernetes, with or without those of a metrics server."""
+        """Return a table of the built-in kinds of Kubernetes, with or without those of metrics-server."""
         return cls(_builtin_table(), metrics=metrics)
 
     def _resource(self, entry: _RawResource) -> Resource:
@@ -156,15 +156,15 @@ class KindTable:
         return self._definitions.schema(name)
 
     def definition_of(self, group: str, version: str, kind: str) -> Schema:
-        """Return the schema of any built-in kind; group `meta.k8s.io` has DeleteOptions, Status and the like."""
+        """Return the schema of any built-in kind; group `meta.k8s.io` has DeleteOptions, Status and others."""
         return self._definitions.schema(self._kinds[f"{group}/{version}/{kind}"])
 
     def has_kind(self, group: str, version: str, kind: str) -> bool:
-        """Return whether the real server has a Go type for such a kind, or a definition of it, served or not."""
+        """Return whether kube-apiserver has a Go type for the kind, or a definition of it, served or not."""
         return (group, version, kind) in self._by_kind or kind in self._registered.get(f"{group}/{version}", ())
 
     def kinds_by_definition(self) -> dict[str, list[tuple[str, str, str]]]:
-        """Return which kinds (group, version, kind) each built-in definition stands for."""
+        """Return the kinds (group, version, kind) of each built-in definition."""
         kinds: dict[str, list[tuple[str, str, str]]] = {}
         for path, name in self._kinds.items():
             group, version, kind = path.split("/")
@@ -172,7 +172,7 @@ class KindTable:
         return kinds
 
     def add(self, resource: Resource) -> None:
-        """Serve `resource` from now on; in the place of one with the same path, if there is one."""
+        """Serve `resource` from now on, replacing one with the same path."""
         path = (resource.group, resource.version, resource.plural)
         if path in self._by_path:
             self.remove(self._by_path[path])
@@ -183,39 +183,40 @@ class KindTable:
 
     @property
     def optional_versions(self) -> list[str]:
-        """The versions that are off by default and can be asked for, the best first: `example.com/v1beta1`."""
-        ranked = sorted(self._optional, key=lambda each: (each[0], version_rank(each[1])))
+        """The versions that are off by default and can be enabled, such as `example.com/v1beta1`, best first."""
+        ranked = sorted(self._optional, key=lambda entry: (entry[0], version_rank(entry[1])))
         return [f"{group}/{version}" for group, version in ranked]
 
     def serve(self, group: str, version: str) -> None:
-        """Serve a version that is not served by default: one that is off, or else one of the past (`revive`).
+        """Serve a version that is off by default, or one that Kubernetes has removed (`serve_removed`).
 
-        Objects are stored in the best of the versions that are off; the fields of all are the same.
+        Objects are stored in the preferred version. All versions have the same fields.
         """
         if (group, version) not in self._optional:
             self.serve_removed(group, version)
             return
-        better = next(each for each in self.groups() if each.name == group).versions
+        served = next(entry for entry in self.groups() if entry.name == group).versions
         for entry in self._optional[group, version]:
-            today = next((one for each in better if (one := self.of_kind(group, each, entry.kind))), None)
-            self.add(msgspec.structs.replace(self._resource(entry), today=today))
+            resources = (self.of_kind(group, other, entry.kind) for other in served)
+            current = next((resource for resource in resources if resource is not None), None)
+            self.add(msgspec.structs.replace(self._resource(entry), current=current))
 
     def serve_removed(self, group: str, version: str) -> None:
-        """Serve a version that Kubernetes has given up, for programs of that time: today's fields under its name."""
-        match = next((each for each in self.groups() if each.name == group), None)
+        """Serve a version that Kubernetes has removed, for old programs: the current fields under the old name."""
+        match = next((entry for entry in self.groups() if entry.name == group), None)
         if match is None:
             remedy = "correct `needs` in the catalogue"
             raise InputError(f"{group}/{version}", problem="Kubernetes has no such group", remedy=remedy)
         if version in match.versions:
             return
-        today = [each for each in self.resources() if (each.group, each.version) == (group, match.preferred)]
-        for resource in today:
+        preferred = [entry for entry in self.resources() if (entry.group, entry.version) == (group, match.preferred)]
+        for resource in preferred:
             for kind in (resource.kind, resource.list_kind):
                 self._kinds[f"{group}/{version}/{kind}"] = self._kinds[f"{resource.api_version}/{kind}"]
-            self.add(msgspec.structs.replace(resource, version=version, today=resource))
+            self.add(msgspec.structs.replace(resource, version=version, current=resource))
 
     def remove(self, resource: Resource) -> None:
-        """Serve `resource` no more."""
+        """Stop serving `resource`."""
         if self._by_path.pop((resource.group, resource.version, resource.plural), None) is not resource:
             raise Bug(f"removed {resource.group_resource} {resource.version}, which was not in the table")
         self._by_kind.pop((resource.group, resource.version, resource.kind), None)
@@ -230,13 +231,18 @@ class KindTable:
         versions = {group.name: group.versions for group in self.groups()}
         return sorted(
             self._by_path.values(),
-            key=lambda each: (ranks[each.group], versions[each.group].index(each.version), each.plural),
+            key=lambda resource: (
+                ranks[resource.group],
+                versions[resource.group].index(resource.version),
+                resource.plural,
+            ),
         )
 
     def groups(self) -> list[Group]:
         """Return the groups in the order of discovery: built-in, custom by name, metrics last.
 
-        Kubernetes: the priorities of APIServices (controlplane/apiserver/aggregator.go, crdregistration_controller.go).
+        Kubernetes: the priorities of APIServices in pkg/controlplane/apiserver/aggregator.go and
+        pkg/controlplane/controller/crdregistration/crdregistration_controller.go.
         """
         served: dict[str, list[str]] = {}
         for group, version, _ in self._by_path:
@@ -248,27 +254,27 @@ class KindTable:
         order = {name: (name == METRICS_GROUP, number) for number, name in enumerate([*builtin, *sorted(customs)])}
         return [
             Group(name, tuple(self._sort_versions(name, served[name])))
-            for name in sorted(served, key=lambda each: order[each])
+            for name in sorted(served, key=lambda name: order[name])
         ]
 
     def _sort_versions(self, group: str, versions: list[str]) -> list[str]:
         """Return the versions of a group, the preferred one first."""
         builtin = [version for version in self._groups.get(group, []) if version in versions]
-        return builtin + sorted((each for each in versions if each not in builtin), key=version_rank)
+        return builtin + sorted((version for version in versions if version not in builtin), key=version_rank)
 
 
 def validate_versions(texts: Sequence[str], source: str | Path, at: str = "") -> tuple[str, ...]:
-    """Return versions that somebody wants served beside the usual ones. Raises InputError for one that cannot be."""
-    known = KindTable.builtin().optional_versions if texts else []
+    """Return API versions to enable, sorted and without duplicates. Raise InputError for one that is not optional."""
+    optional = KindTable.builtin().optional_versions if texts else []
     for text in texts:
-        if text not in known:
-            problem = f"{text!r} is no version that is off by default"
-            raise InputError(source, at=at, problem=problem, remedy=f"one of {', '.join(known)}")
-    return tuple(sorted(dict.fromkeys(texts), key=known.index))
+        if text not in optional:
+            problem = f"{text!r} is not an API version that is off by default"
+            raise InputError(source, at=at, problem=problem, remedy=f"one of {', '.join(optional)}")
+    return tuple(sorted(dict.fromkeys(texts), key=optional.index))
 
 
 class _RawResource(msgspec.Struct):
-    """A resource as the table writes it: without the schema, which its kind leads to."""
+    """A resource as `kinds.json` has it: without the schema, which is looked up by its kind."""
 
     group: str
     version: str
@@ -288,6 +294,6 @@ class _RawResource(msgspec.Struct):
 
 @functools.cache
 def _builtin_table() -> dict[str, Any]:
-    """Return the derived table; read once per process."""
+    """Return the content of `kinds.json`, read once per process."""
     raw: dict[str, Any] = msgspec.json.decode(Path(__file__).with_name("kinds.json").read_bytes())
     return raw

@@ -1,4 +1,4 @@
-"""Kubeconfigs: the file that tells a client where the API server is, whom to trust, and who the client is."""
+"""Kubeconfigs: the address of the API server, its certificate authority, and the client's credentials."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import yaml
 
 
 def kubeconfig(cluster: Mapping[str, str], user: str, credentials: Mapping[str, str], name: str = "batkube") -> str:
-    """Return the file with one context, of this `name`: the server and its authority, the user and what shows that."""
+    """Return a kubeconfig with one context called `name`."""
     content = {
         "apiVersion": "v1",
         "kind": "Config",

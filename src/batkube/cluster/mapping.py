@@ -1,10 +1,10 @@
-"""The one crossing between Batsim's words and Kubernetes' words: job ↔ pods, machine ↔ node.
+"""Maps Batsim's concepts to Kubernetes objects: jobs to pods, machines to nodes. No other module does.
 
-A job of size n is a gang of n pods, `w0-7` alone or `w0-7-0` … `w0-7-3`. Names are made valid where the trace's ids are
-not (RFC 1123 subdomains; Kubernetes documentation, "Object Names and IDs"); labels carry the workload and the job.
+A job of size n is a gang of n pods, named `w0-7` or `w0-7-0` … `w0-7-3`. Job ids that are not valid names are changed
+to valid ones (RFC 1123 subdomains; Kubernetes documentation, "Object Names and IDs"). Labels carry workload and job.
 
-The whole-machine model is expressed in Kubernetes' own terms: every node offers one `batkube.io/machine`, and every pod
-asks for one, so that any scheduler that respects extended resources gives it a machine alone.
+The whole-machine model uses an extended resource: every node offers one `batkube.io/machine` and every pod requests
+one. Any scheduler that supports extended resources then gives each pod a machine of its own.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ NAMESPACE = "default"
 LABEL_WORKLOAD = "batkube.io/workload"
 LABEL_JOB = "batkube.io/job"
 ANNOTATION_SIZE = "batkube.io/size"
-#: On nodes whose clock does not run at the speed of ours: how fast it does.
+#: Node annotation of a served cluster whose clock does not run at real speed: the speed.
 ANNOTATION_SPEED = "batkube.io/speed"
-#: On a node: what its machine is asked to be, as far as power goes; awake unless it says otherwise.
+#: Node annotation: the requested power state of its machine. Without it the machine is to be on.
 POWER_ANNOTATION, POWER_ON, POWER_OFF = "batkube.io/power", "on", "off"
 DEFAULT_SCHEDULER = "default-scheduler"
-#: Names that mean "whichever scheduler there is": none, the 2020 experiments', Kubernetes' own.
+#: Scheduler names that stand for the run's scheduler: none, that of the 2020 experiments, Kubernetes' default.
 ANY_SCHEDULER = ("", "default", DEFAULT_SCHEDULER)
 DEFAULT_IMAGE = "batkube.io/simulated"
 
@@ -44,9 +44,9 @@ _RANK_SUFFIX = re.compile(r"-[0-9]+$")
 #: A pod's name is at most 253 characters; leave room for a rank and a fingerprint.
 _NAME_LENGTH = 200
 
-#: The reason in the status of a pod whose job a scheduler refuses to run at all.
+#: The status reason of a pod whose job a scheduler has rejected.
 REJECTED_BY_SCHEDULER = "RejectedByScheduler"
-#: And of a pod whose node failed or is gone (pkg/util/node: NodeUnreachablePodReason).
+#: The status reason of a pod whose node failed or was deleted (Kubernetes: pkg/util/node, NodeUnreachablePodReason).
 NODE_LOST = "NodeLost"
 
 
@@ -58,7 +58,7 @@ class ResourceModel(enum.StrEnum):
 
 
 def kube_name(text: str) -> str:
-    """Return `text` as a valid Kubernetes name; texts that had to be altered get a fingerprint to stay distinct."""
+    """Return `text` as a valid Kubernetes name; a changed text gets a fingerprint, so that names stay distinct."""
     if _VALID_NAME.fullmatch(text) and len(text) <= _NAME_LENGTH:
         return text
     name = _INVALID_IN_NAME.sub("-", text.lower())
@@ -67,20 +67,20 @@ def kube_name(text: str) -> str:
 
 
 def _fingerprint(text: str) -> str:
-    """Return 64 bits of a hash: among a million texts two agree with a chance of one in 40 million."""
+    """Return 64 bits of a hash: the probability of a collision among a million texts is one in 40 million."""
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def _uid(text: str) -> str:
-    """Return a version-4 UUID that belongs to `text`."""
+    """Return a version-4 UUID derived from `text`."""
     digest = hashlib.sha256(text.encode()).hexdigest()
     return f"{digest[:8]}-{digest[8:12]}-4{digest[13:16]}-8{digest[17:20]}-{digest[20:32]}"
 
 
 def pod_base_name(job: Job) -> str:
-    """Return the name of `job`'s only pod, to which the pods of a gang add their rank.
+    """Return the name of a job's only pod; the pods of a gang append their rank to it.
 
-    A job id that itself ends like a rank is told apart, so that job `7` of two pods never meets job `7-0`.
+    A job id that ends like a rank gets a fingerprint, so that a pod of job `7` cannot have the name of job `7-0`.
     """
     name = kube_name(f"{job.workload}-{job.name}")
     if _RANK_SUFFIX.search(job.name):
@@ -96,13 +96,13 @@ def as_label_value(text: str) -> str:
 
 
 def job_pod_requests(job: Job, model: ResourceModel) -> Requests:
-    """Return what each pod of `job` takes from its node, the pod slot itself included."""
-    own = (*job.requests, (MACHINE, 1)) if model is ResourceModel.MACHINES else job.requests
-    return (*own, (PODS, 1))
+    """Return the resources that each pod of `job` takes from its node, including its slot in `pods`."""
+    requests = (*job.requests, (MACHINE, 1)) if model is ResourceModel.MACHINES else job.requests
+    return (*requests, (PODS, 1))
 
 
 def node_capacity(machine: Machine, model: ResourceModel) -> dict[str, int]:
-    """Return what the node of `machine` offers."""
+    """Return the capacity of the node of `machine`."""
     extra = {MACHINE: 1} if model is ResourceModel.MACHINES else {}
     return {**machine.capacity, **extra}
 
@@ -113,7 +113,7 @@ def node_names_of(machines: Iterable[Machine]) -> list[str]:
 
 
 def node_of(machine: Machine, model: ResourceModel, now: Instant) -> tuple[Key, KubeObject]:
-    """Return the Node that stands for `machine`, ready at `now`."""
+    """Return the Node of `machine`, ready at `now`."""
     name = kube_name(machine.name)
     amounts = {resource: format_amount(resource, amount) for resource, amount in node_capacity(machine, model).items()}
     labels = {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux", **machine.labels}
@@ -133,9 +133,9 @@ def node_of(machine: Machine, model: ResourceModel, now: Instant) -> tuple[Key, 
     if "capacity" in status or "allocatable" in status:
         allocatable = status.get("allocatable") or status["capacity"]
         capacity = status.get("capacity") or allocatable
-        # The machine may have more than its manifest says: the default number of pods, itself as a whole.
-        more = {name: text for name, text in amounts.items() if name not in capacity and name not in allocatable}
-        capacity, allocatable = {**capacity, **more}, {**allocatable, **more}
+        # Add the resources that the manifest does not mention: the default number of pods, the machine itself.
+        missing = {name: text for name, text in amounts.items() if name not in capacity and name not in allocatable}
+        capacity, allocatable = {**capacity, **missing}, {**allocatable, **missing}
     node: KubeObject = {
         "apiVersion": "v1",
         "kind": "Node",
@@ -153,10 +153,10 @@ def node_of(machine: Machine, model: ResourceModel, now: Instant) -> tuple[Key, 
 
 
 class PodFactory:
-    """Describes the pods of jobs. What the pods of a job, or of equal jobs, have in common is one shared object."""
+    """Creates the pods of jobs. Pods of a job, and of jobs with equal requests, share one spec object."""
 
     def __init__(self, model: ResourceModel, numbers: Iterator[int] | None = None) -> None:
-        """Factories of one cluster share their `numbers`, of which uids are made."""
+        """`numbers` are the source of uids; factories of one cluster share it."""
         self._model = model
         self._numbers = itertools.count() if numbers is None else numbers
         self._specs: dict[tuple[Requests, str, int, str], KubeObject] = {}
@@ -164,13 +164,13 @@ class PodFactory:
     def identities_of(self, job: Job) -> tuple[list[Key], list[str]]:
         """Return the keys and the uids of the pods of `job`'s gang, in order of rank.
 
-        Some schedulers order pods that were created at one instant by uid: the numbers keep the order of submission.
+        Uids increase in order of submission, since some schedulers order pods created at one instant by uid.
         """
         base = pod_base_name(job)
         names = [base] if job.size == 1 else [f"{base}-{rank}" for rank in range(job.size)]
-        # The names first: whatever is drawn beyond them would be a number lost.
+        # `names` comes first in `zip`: in the other order one number more would be drawn, and lost.
         uids = [f"00000000-0000-4000-8000-{number:012x}" for _, number in zip(names, self._numbers, strict=False)]
-        # Not `Key(…)`, which is a call for each.
+        # A cast instead of `Key(…)`, which would be a function call per pod.
         return cast(list[Key], [f"{NAMESPACE}/{name}" for name in names]), uids
 
     def template_of(self, job: Job) -> KubeObject:
@@ -187,7 +187,7 @@ class PodFactory:
         return {ANNOTATION_SIZE: str(job.size)}
 
     def spec_of(self, job: Job) -> KubeObject:
-        """Return the spec that the pods of `job`, and of jobs like it, share."""
+        """Return the spec of the pods of `job`. Jobs with equal requests, scheduler, priority and image share it."""
         shape = (job.requests, job.scheduler, job.priority, job.image)
         spec = self._specs.get(shape)
         if spec is None:
@@ -207,6 +207,7 @@ class PodFactory:
             for resource, amount in job_pod_requests(job, self._model)
             if resource != PODS
         }
-        # The limit of an extended resource must equal its request (Kubernetes: validateContainerResourceRequirements).
+        # The limit of an extended resource must equal its request.
+        # Kubernetes: pkg/apis/core/validation/validation.go, ValidateContainerResourceRequirements.
         limits = {resource: amount for resource, amount in requests.items() if "/" in resource}
         return {name: amounts for name, amounts in (("requests", requests), ("limits", limits)) if amounts}

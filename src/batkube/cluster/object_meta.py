@@ -1,7 +1,4 @@
-"""What objects say of themselves and of each other: keys, owners, conditions.
-
-Small questions that controllers, kubelets and schedulers all ask of the metadata and status of any object.
-"""
+"""Accessors of the metadata and status of any object: keys, owner references, labels, annotations, conditions."""
 
 from __future__ import annotations
 
@@ -21,7 +18,7 @@ def key_of(obj: KubeObject) -> Key:
 
 
 def namespace_of(key: Key) -> str:
-    """Return the namespace of the object at `key`, or "" when it has none."""
+    """Return the namespace of the object at `key`, or "" for a cluster-scoped object."""
     return key.rpartition("/")[0]
 
 
@@ -40,13 +37,13 @@ def controller_of(obj: KubeObject) -> KubeObject | None:
 
 
 def is_controlled_by(obj: KubeObject, owner: KubeObject) -> bool:
-    """Return whether `owner`, and no other of its name, is the controller of `obj` (metav1.IsControlledBy)."""
+    """Return whether `owner`, compared by uid, is the controller of `obj` (metav1.IsControlledBy)."""
     reference = controller_of(obj)
     return reference is not None and bool(reference["uid"] == owner["metadata"]["uid"])
 
 
 def controller_reference(owner: KubeObject) -> KubeObject:
-    """Return the reference that makes `owner` the controller of what carries it (metav1.NewControllerRef)."""
+    """Return a controller reference to `owner` (metav1.NewControllerRef)."""
     metadata = owner["metadata"]
     return {
         "apiVersion": owner["apiVersion"],
@@ -71,23 +68,23 @@ def annotations_of(obj: KubeObject) -> dict[str, str]:
 
 
 def int_annotation(obj: KubeObject, annotation: str) -> int | None:
-    """Return the whole number that an annotation of the object tells, None if it tells none."""
+    """Return the value of an annotation as a whole number, or None if it is missing or not one."""
     return parse_digits(annotations_of(obj).get(annotation, ""))
 
 
 def parse_digits(text: str) -> int | None:
-    """Return the number that a text of digits is, None for any other text."""
+    """Return the number written in decimal digits, or None for any other text."""
     return int(text) if text.isascii() and text.isdigit() else None
 
 
 def without_finalizer(obj: KubeObject, finalizer: str) -> KubeObject:
-    """Return `obj` as it is once a finalizer has done its work."""
-    left = [one for one in obj["metadata"].get("finalizers", ()) if one != finalizer]
-    return with_metadata(obj, finalizers=left or None)
+    """Return `obj` without a finalizer."""
+    remaining = [name for name in obj["metadata"].get("finalizers", ()) if name != finalizer]
+    return with_metadata(obj, finalizers=remaining or None)
 
 
 def is_being_deleted(obj: KubeObject) -> bool:
-    """Return whether the object waits for its finalizers or its grace period."""
+    """Return whether the object has a deletion timestamp: it waits for its finalizers or its grace period."""
     return "deletionTimestamp" in obj["metadata"]
 
 
@@ -101,13 +98,16 @@ def condition_of(obj: KubeObject, kind: str) -> Condition | None:
 
 
 def has_condition(obj: KubeObject, kind: str) -> bool:
-    """Return whether a condition of this type is true of the object."""
+    """Return whether the object has a condition of this type with status True."""
     condition = condition_of(obj, kind)
     return condition is not None and condition["status"] == "True"
 
 
 def new_condition(kind: str, status: str, reason: str, message: str, now: Instant, second_time: str = "") -> Condition:
-    """Return a condition that begins now; `second_time` names the other time that conditions of some kinds have."""
+    """Return a condition with transition time `now`.
+
+    `second_time` names a second timestamp that some kinds have (`lastUpdateTime`, `lastProbeTime`).
+    """
     at = rfc3339(now)
     return {
         "type": kind,
@@ -120,25 +120,25 @@ def new_condition(kind: str, status: str, reason: str, message: str, now: Instan
 
 
 def with_condition(conditions: list[Condition], new: Condition, now: Instant) -> list[Condition]:
-    """Return `conditions` with `new` in the place of the one of its type, or at the end.
+    """Return `conditions` with `new` replacing the condition of its type, or appended.
 
-    The time of the last transition stays while the status does (Kubernetes: podutil.UpdatePodCondition).
+    The transition time is kept while the status is unchanged (Kubernetes: pkg/api/v1/pod/util.go, UpdatePodCondition).
     """
-    old = next((one for one in conditions if one["type"] == new["type"]), None)
+    old = next((condition for condition in conditions if condition["type"] == new["type"]), None)
     since = old.get("lastTransitionTime") if old is not None and old["status"] == new["status"] else None
-    made = {**new, "lastTransitionTime": since or rfc3339(now)}
+    updated = {**new, "lastTransitionTime": since or rfc3339(now)}
     if old is None:
-        return [*conditions, made]
-    return [made if one is old else one for one in conditions]
+        return [*conditions, updated]
+    return [updated if condition is old else condition for condition in conditions]
 
 
 def status_with_condition(obj: KubeObject, condition: Condition, now: Instant) -> KubeObject:
-    """Return the object's status with this condition in it."""
+    """Return the object's status with `condition` set."""
     status = obj.get("status", {})
     return {**status, "conditions": with_condition(status.get("conditions") or [], condition, now)}
 
 
 def with_metadata(obj: KubeObject, **fields: Any) -> KubeObject:  # noqa: ANN401 - any JSON
-    """Return `obj` with these fields of its metadata, leaving out those that are None."""
+    """Return `obj` with these metadata fields set; a field of None is removed."""
     metadata = {**obj["metadata"], **fields}
     return {**obj, "metadata": {name: value for name, value in metadata.items() if value is not None}}

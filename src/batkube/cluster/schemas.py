@@ -1,8 +1,7 @@
-"""The shape of Kubernetes objects: what fields there are, of what type, and how lists and maps merge.
+"""Schemas of Kubernetes objects: fields, their types, and how lists and maps merge.
 
-One description serves everything that must know an object's shape: strict decoding, strategic merge patches, field
-ownership (server-side apply), protobuf and OpenAPI. Built-in kinds get theirs from the derived table (`cluster.kinds`),
-custom resources from the schema of their definition.
+Strict decoding, strategic merge patches, server-side apply, protobuf and OpenAPI all use these schemas. Those of
+built-in kinds come from `kinds.json` (`cluster.kinds`), those of custom resources from their definitions.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ import msgspec
 
 
 class Shape(enum.Enum):
-    """What kind of JSON value a schema stands for, as fine as Kubernetes' own types need it."""
+    """The type of a JSON value, as far as Kubernetes distinguishes types."""
 
     STRING = "string"
     INTEGER = "integer"
@@ -33,7 +32,7 @@ class Shape(enum.Enum):
     MICRO_TIME = "micro-time"
     #: metav1.Duration: Go's notation, such as "1m30s".
     DURATION = "duration"
-    #: Any JSON at all (runtime.RawExtension, apiextensions JSON, FieldsV1).
+    #: Any JSON (runtime.RawExtension, apiextensions JSON, FieldsV1).
     ANY = "any"
     STRUCT = "struct"
     LIST = "list"
@@ -41,30 +40,30 @@ class Shape(enum.Enum):
 
 
 class Schema(msgspec.Struct, eq=False):
-    """The shape of one JSON value."""
+    """The schema of one JSON value."""
 
     shape: Shape
-    #: The Go type, as error messages of the real server name it: `v1.PodSpec`, `int32`, `[]v1.Container`.
+    #: The Go type, as kube-apiserver's error messages name it: `v1.PodSpec`, `int32`, `[]v1.Container`.
     go: str = ""
-    #: Of a struct: the name of its OpenAPI definition, such as `io.k8s.api.core.v1.PodSpec`; "" for a custom one.
+    #: Structs: the name of the OpenAPI definition, such as `io.k8s.api.core.v1.PodSpec`; "" in a custom resource.
     name: str = ""
-    #: Of a struct: its fields by JSON name, in the order of the Go type.
+    #: Structs: the fields by JSON name, in the order of the Go type.
     fields: dict[str, Field] = {}
-    #: Of a list or a map: its elements.
+    #: Lists and maps: the schema of an element.
     items: Schema | None = None
-    #: Of a list: `atomic` (the default of Kubernetes), `set` or `map` (x-kubernetes-list-type).
+    #: Lists: `atomic` (Kubernetes' default), `set` or `map` (x-kubernetes-list-type).
     list_type: str = "atomic"
-    #: Of a list of type `map`: the fields that identify an element.
+    #: Lists of type `map`: the fields that identify an element (x-kubernetes-list-map-keys).
     list_keys: tuple[str, ...] = ()
-    #: Of a struct or map: it has one owner as a whole (x-kubernetes-map-type: atomic).
+    #: Structs and maps: server-side apply gives the whole value one owner (x-kubernetes-map-type: atomic).
     atomic: bool = False
-    #: Of a string: the values allowed, if Kubernetes lists them.
+    #: Strings: the allowed values, if Kubernetes lists them.
     enum: tuple[str, ...] = ()
-    #: Of a custom struct: fields not named here are kept (x-kubernetes-preserve-unknown-fields).
+    #: Structs of custom resources: unknown fields are kept (x-kubernetes-preserve-unknown-fields).
     keeps_unknown: bool = False
-    #: What `cluster.decoding` compiles of this schema on first use.
+    #: The decoder compiled from this schema on first use.
     decoder: Callable[[Any, Any], Any] | None = None
-    #: What `api.wire` compiles of it: how it is read from protobuf, and written.
+    #: The protobuf reader and writer compiled from this schema on first use.
     from_wire: Any = None
     to_wire: Any = None
 
@@ -81,15 +80,15 @@ class Field(msgspec.Struct, eq=False):
     omit_zero: bool = False
     #: The Go field is a pointer, so that zero and absent differ.
     pointer: bool = False
-    #: The default that the OpenAPI document (a `+default` marker) gives; used for list keys in server-side apply.
+    #: The default in the OpenAPI document (a `+default` marker); server-side apply uses it for list keys.
     default: Any = None
-    #: How a strategic merge patch treats it: some of `merge`, `replace`, `retainKeys`.
+    #: The strategies of a strategic merge patch: some of `merge`, `replace`, `retainKeys`.
     patch_strategy: tuple[str, ...] = ()
-    #: By which field of the elements a strategic merge patch merges the list.
+    #: The field by which a strategic merge patch matches list elements.
     patch_merge_key: str = ""
-    #: The number and wire type (`bytes`, `encode_varint`, `fixed64`, …) of the field in protobuf; 0 if it has none.
+    #: The number and wire type (`bytes`, `varint`, `fixed64`, …) of the field in protobuf; 0 if it has none.
     number: int = 0
     wire: str = ""
-    #: Go embeds the struct of this field: in JSON the field belongs to the outer struct, in protobuf it lies within
-    #: messages with these numbers, the outermost first.
+    #: Fields of an embedded Go struct: in JSON they belong to the outer struct, in protobuf they are nested in messages
+    #: with these field numbers, outermost first.
     within: tuple[int, ...] = ()

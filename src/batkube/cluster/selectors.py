@@ -1,8 +1,8 @@
-"""Label selectors: which objects a client, a controller or a disruption budget means.
+"""Label selectors, parsed from either of their two notations.
 
-There are two notations for the same thing: a text in a query (`app in (a,b),!tier`) and the LabelSelector of an object
-(`matchLabels`, `matchExpressions`). Both become a `LabelSelector`: requirements that must all hold. A text that cannot
-be understood is refused in the words of the real server (Kubernetes: apimachinery/pkg/labels/selector.go).
+A query has a text (`app in (a,b),!tier`), an object a LabelSelector (`matchLabels`, `matchExpressions`). Both become a
+`LabelSelector`, a list of requirements that must all hold. A text that does not parse is rejected with kube-apiserver's
+message (Kubernetes: apimachinery/pkg/labels/selector.go).
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from batkube.kernel.text.numbers import parse_int
 
 
 class SelectorError(ValueError):
-    """The text or object is no selector; the message is what the real server answers."""
+    """The text or object is not a valid selector; the message is kube-apiserver's."""
 
 
 class Operator(enum.Enum):
-    """How a requirement relates a label to its values; the value is its name in texts and messages."""
+    """The operator of a requirement; the value is its name in selector texts and messages."""
 
     IN = "in"
     NOT_IN = "notin"
@@ -38,7 +38,7 @@ class Operator(enum.Enum):
 
 
 def _integer(text: str) -> int | None:
-    """Read an int64 as Go's strconv.ParseInt does, or return None."""
+    """Return the int64 that Go's strconv.ParseInt would read, or None."""
     if not _is_integer(text):
         return None
     number = parse_int(text)
@@ -53,9 +53,9 @@ def _compare_integers(value: str | None, bound: str, greater: bool) -> bool:
     return number is not None and limit is not None and (number > limit if greater else number < limit)
 
 
-#: So many values are searched one by one faster than by their hashes.
+#: Up to this many values a tuple is searched faster than a set.
 _FEW_VALUES = 8
-#: Whether a label's value (None: the object has no such label) fits the values of a requirement.
+#: Tests whether a label's value (None: the object does not have the label) satisfies a requirement.
 _FITS: dict[Operator, Callable[[str | None, Any], bool]] = {
     Operator.IN: lambda value, values: value in values,
     Operator.EQUALS: lambda value, values: value in values,
@@ -77,7 +77,7 @@ class Requirement(msgspec.Struct, frozen=True):
     values: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """Write it as the real server does in `status.selector` of a scale."""
+        """Return the text that kube-apiserver writes into `status.selector` of a Scale."""
         match self.operator:
             case Operator.EXISTS:
                 return self.key
@@ -92,21 +92,21 @@ class Requirement(msgspec.Struct, frozen=True):
 
 
 def _as_collection(values: tuple[str, ...]) -> Collection[str]:
-    """Return the values in a form that is fast to search, however many there are."""
+    """Return the values as a collection that is fast to search at their number."""
     return frozenset(values) if len(values) > _FEW_VALUES else values
 
 
 class LabelSelector:
-    """Requirements that must all hold; without any it selects everything."""
+    """Requirements that must all hold; an empty selector selects everything."""
 
     __slots__ = ("_tests", "requirements")
 
     def __init__(self, requirements: Iterable[Requirement] = ()) -> None:
         self.requirements = tuple(sorted(requirements, key=lambda requirement: requirement.key))
-        self._tests = [(one.key, _FITS[one.operator], _as_collection(one.values)) for one in self.requirements]
+        self._tests = [(item.key, _FITS[item.operator], _as_collection(item.values)) for item in self.requirements]
 
     def __bool__(self) -> bool:
-        """Whether it restricts anything."""
+        """Return whether the selector has any requirement."""
         return bool(self.requirements)
 
     def __str__(self) -> str:
@@ -122,7 +122,7 @@ class LabelSelector:
 
 
 class _Nothing(LabelSelector):
-    """Selects no object: what a LabelSelector that is not there stands for."""
+    """Selects no object, as a missing LabelSelector does."""
 
     def matches(self, labels: Mapping[str, str] | None) -> bool:
         return False
@@ -141,7 +141,7 @@ _OBJECT_OPERATORS = {
 
 
 def selector_of(value: Mapping[str, Any] | None) -> LabelSelector:
-    """Return the selector that a LabelSelector object stands for; None selects nothing, an empty one everything."""
+    """Return the selector of a LabelSelector object; None selects nothing, an empty object everything."""
     if value is None:
         return NOTHING
     requirements = [
@@ -156,12 +156,12 @@ def selector_of(value: Mapping[str, Any] | None) -> LabelSelector:
 
 
 def parse_labels(text: str) -> LabelSelector:
-    """Return the selector that the text of a query stands for; raises SelectorError."""
+    """Parse the selector of a query, such as `app in (a,b),!tier`; raise SelectorError."""
     return LabelSelector(_SelectorParser(text).requirements()) if text else EVERYTHING
 
 
 def _requirement(key: str, operator: Operator, values: tuple[str, ...]) -> Requirement:
-    """Return a requirement, once it is sure to be one (Kubernetes: labels.NewRequirement)."""
+    """Validate and return a requirement (Kubernetes: labels.NewRequirement)."""
     problems = [f"key: Invalid value: {go_quote(key)}: {'; '.join(bad)}"] if (bad := qualified_name(key)) else []
     if operator in (Operator.IN, Operator.NOT_IN) and not values:
         problems.append("values: Invalid value: []: for 'in', 'notin' operators, values set can't be empty")
@@ -190,13 +190,13 @@ _BINARY_OPERATORS = {
     "<": Operator.LESS_THAN,
 }
 _EXPECTED_OPERATORS = ", ".join(operator.value for operator in _BINARY_OPERATORS.values())
-#: A symbol or a word; a NUL ends a word, and where a word should begin it ends the text, as in Go's lexer.
+#: A symbol or a word. As in Go's lexer, NUL ends a word, and at the start of a word it ends the text.
 _tokens = re.compile(r"[ \t\r\n]*(==|!=|[=!(),><]|(?P<word>[^ \t\r\n=!(),><\0]+)\0?|\0)").match
 _END = ""
 
 
 class _SelectorParser:
-    """Reads the tokens of a selector from left to right; messages as in labels/selector.go."""
+    """Parses the tokens of a selector from left to right, with the messages of labels/selector.go."""
 
     def __init__(self, text: str) -> None:
         self._tokens: list[tuple[str, bool]] = []
@@ -208,7 +208,7 @@ class _SelectorParser:
         self._tokens.append((_END, False))
 
     def requirements(self) -> list[Requirement]:
-        """Return every requirement of the text."""
+        """Parse all requirements of the text."""
         result: list[Requirement] = []
         while True:
             token, is_word = self._peek()
@@ -278,7 +278,7 @@ class _SelectorParser:
         return tuple(sorted(values))
 
     def _parse_value_list(self) -> dict[str, None]:
-        """Read values up to the closing parenthesis; nothing between two commas is an empty value."""
+        """Parse values up to the closing parenthesis; two commas in a row enclose an empty value."""
         values: dict[str, None] = {}
         while True:
             token, is_word = self._next()

@@ -1,12 +1,12 @@
-"""The store: every Kubernetes object there is, and how it changes.
+"""The store of all Kubernetes objects, with versions, a history of changes and subscriptions; the role of etcd.
 
-Objects are plain JSON-like dictionaries, replaced and never edited in place, so that anyone may keep one. Change has
-one door, `_commit`, and comes in batches of one kind and one type: what happens together is seen together, and a batch
-of a hundred pods costs little more than one. Each change has a version of its own; the newest batches are kept as
-history, from which a client that knows an older version can catch up.
+Objects are JSON-like dictionaries. They are replaced, never edited in place, so any caller may keep one. All writes go
+through `_commit`, in batches of one kind and one change type: subscribers see changes that happen together as one
+batch, and a batch of a hundred pods costs little more than one pod. Each change has its own version. The newest
+batches are kept as history, so that a watch can resume from an older version.
 
-As in etcd, an object's version is not part of the stored object: it belongs to the store, and is put into
-`metadata.resourceVersion` where an object leaves it (Kubernetes: apiserver/pkg/storage/etcd3, "mod revision").
+As in etcd, an object's version is not part of the stored object. The API server writes it into
+`metadata.resourceVersion` when it sends the object (Kubernetes: apiserver/pkg/storage/etcd3, "mod revision").
 """
 
 from __future__ import annotations
@@ -30,12 +30,14 @@ KubeObject = dict[str, Any]
 """A Kubernetes object as its JSON; never edited once it is in the store."""
 
 Key = NewType("Key", str)
-"""The identity of an object within its kind: `namespace/name`, or `name` when it has no namespace (as the keys of
-client-go's caches: MetaNamespaceKeyFunc)."""
+"""The identity of an object within its kind: `namespace/name`, or `name` for a cluster-scoped object.
+
+client-go: tools/cache/store.go, MetaNamespaceKeyFunc.
+"""
 
 
 class ChangeType(enum.StrEnum):
-    """How an object changed; the words of a Kubernetes watch event."""
+    """The type of a change, as in a Kubernetes watch event."""
 
     ADDED = "ADDED"
     MODIFIED = "MODIFIED"
@@ -53,7 +55,7 @@ class Change(NamedTuple):
     key: Key
     #: The object after the change; for a deletion, as it last was.
     object: KubeObject
-    #: The object before a modification or deletion, for watches that choose by labels or fields.
+    #: The object before a modification or deletion, for watches with a label or field selector.
     previous: KubeObject | None = None
 
 
@@ -63,30 +65,30 @@ _VALUE: Callable[[Entry], KubeObject] = operator.itemgetter(0)
 
 
 class Batch(msgspec.Struct, frozen=True):
-    """Changes of one type to objects of one kind that happened together; index i of every list is one change."""
+    """Changes of one type to objects of one kind, committed together; index i of every list is one change."""
 
     kind: str
     type: ChangeType
-    #: The versions of the first and the last change; those between follow without a gap.
+    #: The versions of the first and the last change; versions are consecutive.
     first_version: int
     last_version: int
     keys: Sequence[Key]
     #: The objects after the change; for a deletion, as they last were.
     objects: Sequence[KubeObject]
-    #: What was there before a modification or deletion; empty for an addition.
+    #: The entries before a modification or deletion; empty for an addition.
     previous: Sequence[Entry] = ()
-    #: What the change means, where a scheduler made it: a Decision (`cluster.decisions`).
+    #: The Decision that the change carries out, if a scheduler made it (`cluster.decisions`).
     decision: object = None
-    #: The status that all of them were given, where that is the change.
+    #: The status that all objects share, if the change set it (`Store.set_status`).
     status: KubeObject | None = None
 
     def at(self, positions: Sequence[int]) -> Sequence[KubeObject]:
-        """Return the objects that stand at these places: the very list when they are all."""
+        """Return the objects at these positions; `objects` itself if these are all."""
         objects = self.objects
         return objects if len(positions) == len(objects) else [objects[position] for position in positions]
 
     def changes(self) -> Iterator[Change]:
-        """Yield the changes one by one."""
+        """Yield the changes of the batch."""
         before = [entry[0] for entry in self.previous] or itertools.repeat(None)
         for number, (key, value, old) in enumerate(zip(self.keys, self.objects, before, strict=False)):
             yield Change(self.first_version + number, self.type, key, value, old)
@@ -96,31 +98,33 @@ Listener = Callable[[Batch, Instant], None]
 
 
 class Compacted(Exception):
-    """The version asked for is older than the history kept; the client must list again (HTTP 410 Gone)."""
+    """The requested version is older than the history; the client must list again (HTTP 410 Gone)."""
 
 
 class Store:
     """All live objects and their recent history."""
 
-    def __init__(self, history_limit: int = 1000, history_bytes: int | None = None, *, weighed_one_in: int = 1) -> None:
-        """The history is forgotten beyond `history_limit` changes, or where what it alone keeps exceeds a size.
+    def __init__(
+        self, history_limit: int = 1000, history_bytes: int | None = None, *, sampling_interval: int = 1
+    ) -> None:
+        """Keep the latest `history_limit` changes, fewer if their previous objects exceed `history_bytes`.
 
-        Where nobody reads it, the limit is 0, and none is kept. See `_sampled_size` for `weighed_one_in`.
+        A limit of 0 disables the history. For `sampling_interval` see `_sampled_size`.
         """
         #: Every live object with the version of its latest change, by kind and key, oldest first.
         self._live: dict[str, dict[Key, Entry]] = {}
-        #: The newest batches; together at least `history_limit` changes, once there were so many.
+        #: The newest batches; together at least `history_limit` changes, once that many were made.
         self._history: deque[Batch] = deque()
         self._history_limit = history_limit
-        #: About how much memory each batch of the history keeps that the live objects do not, and all of them.
+        #: Estimated bytes of previous objects that each batch of the history keeps alive, and their sum.
         self._history_sizes: deque[int] = deque()
         self._history_size = 0
         self._history_bytes = history_bytes
-        self._sampling_interval = weighed_one_in
-        #: How many batches are taken before the next one is weighed.
+        self._sampling_interval = sampling_interval
+        #: The number of batches before the next one that is measured.
         self._unsampled = 0
         self._listeners: dict[str, list[tuple[object, Listener]]] = {}
-        #: Those who hear of every kind, after the others.
+        #: Listeners to all kinds, called after the others.
         self._listeners_to_all: list[tuple[object, Listener]] = []
         self._committing = False
         #: Strictly increasing; equals the version of the newest change.
@@ -143,30 +147,30 @@ class Store:
         return self._live.get(kind, {}).get(key)
 
     def entries(self, kind: str) -> dict[Key, Entry]:
-        """Return every live object of `kind` with its version by key, oldest first; not to be changed or kept."""
+        """Return every live object of `kind` with its version, by key, oldest first. Do not edit or keep the result."""
         return self._live.get(kind, {})
 
     def entries_at(self, kind: str, version: int) -> dict[Key, Entry]:
-        """Return the objects of `kind` as they were at `version`; raises Compacted when the history is too short.
+        """Return the objects of `kind` as they were at `version`; raise Compacted if the history is too short.
 
-        Later changes are taken back one by one, so it is cheap for the recent past, which is all that clients ask for
-        (the pages of a long list).
+        Later changes are undone one by one. That is cheap for recent versions, and clients request no others: they
+        read the pages of a long list.
         """
         if version < self.oldest_version:
             raise self._compacted(version)
-        then = dict(self._live.get(kind, {}))
+        entries = dict(self._live.get(kind, {}))
         for batch in reversed(self._history):
             if batch.last_version <= version:
                 break
             if batch.kind != kind:
                 continue
-            late = range(max(version + 1 - batch.first_version, 0), len(batch.keys))
-            for number in late:
+            later_changes = range(max(version + 1 - batch.first_version, 0), len(batch.keys))
+            for number in later_changes:
                 if batch.type is ADDED:
-                    then.pop(batch.keys[number], None)
+                    entries.pop(batch.keys[number], None)
                 else:
-                    then[batch.keys[number]] = batch.previous[number]
-        return then
+                    entries[batch.keys[number]] = batch.previous[number]
+        return entries
 
     def objects(self, kind: str, keys: Sequence[Key]) -> list[KubeObject]:
         """Return the live objects at `keys`, all of which must exist."""
@@ -180,7 +184,7 @@ class Store:
             raise Bug(f"there is no {kind} {missing}") from missing
 
     def existing(self, kind: str, keys: Sequence[Key]) -> Sequence[Key]:
-        """Return those of `keys` that are live: the very same sequence when all are."""
+        """Return those of `keys` that are live; `keys` itself if all are."""
         live = self._live.get(kind, {})
         return keys if all(map(live.__contains__, keys)) else [key for key in keys if key in live]
 
@@ -196,7 +200,7 @@ class Store:
                 yield key, obj
 
     def batches_since(self, version: int) -> list[Batch]:
-        """Return every batch with a change after `version`, oldest first; Compacted when the history is too short."""
+        """Return every batch with a change after `version`, oldest first; raise Compacted if that is too old."""
         if version < self.oldest_version:
             raise self._compacted(version)
         missed = list(itertools.takewhile(lambda batch: batch.last_version > version, reversed(self._history)))
@@ -205,11 +209,11 @@ class Store:
 
     @property
     def oldest_version(self) -> int:
-        """The oldest version from which the history can still be told."""
+        """The oldest version from which a watch can still start."""
         return self._history[0].first_version - 1 if self._history else self.version
 
     def compact(self, version: int | None = None) -> None:
-        """Forget the history up to `version`, or all: whoever knows an older one must list again."""
+        """Drop the history up to `version`, or all of it: clients with an older version must list again."""
         until = self.version if version is None else version
         while self._history and self._history[0].last_version <= until:
             self._drop_oldest()
@@ -219,7 +223,7 @@ class Store:
         self._history_size -= self._history_sizes.popleft()
 
     def _append_history(self, batch: Batch) -> None:
-        """Add `batch` to the history, and forget what is too old or too much."""
+        """Add `batch` to the history, and drop the oldest batches beyond its limits."""
         size = self._sampled_size(batch) if batch.previous and self._history_bytes is not None else 0
         self._history.append(batch)
         self._history_sizes.append(size)
@@ -231,31 +235,31 @@ class Store:
             self._drop_oldest()
 
     def _sampled_size(self, batch: Batch) -> int:
-        """Return about how much memory a batch keeps, or nothing while another one stands for it.
+        """Estimate the bytes of previous objects that a batch keeps alive; 0 for a batch that is not sampled.
 
-        To weigh an object takes a tenth of what a write takes. So one batch in so many is weighed, drawn by lot for
-        nobody to know where large objects would be overlooked, and counts so many times.
+        Measuring an object takes a tenth of the time of a write. So one batch in `sampling_interval` is measured and
+        counts that many times. It is chosen at random, so that no client can hide large objects between samples.
         """
         if self._unsampled:
             self._unsampled -= 1
             return 0
         self._unsampled = secrets.randbelow(2 * self._sampling_interval - 1)
-        # Their texts are about as large as the objects, and found quickly.
+        # The JSON text is about as large as the object and fast to produce.
         return self._sampling_interval * sum(len(_encode(value)) for value, _ in batch.previous)
 
     def _compacted(self, version: int) -> Compacted:
         return Compacted(f"version {version} is too old; the oldest kept is {self.oldest_version}")
 
     def subscribe(self, kind: str, listener: Listener, author: object = None) -> None:
-        """Call `listener(batch, now)` after every change to objects of `kind` that `author` did not make itself.
+        """Call `listener(batch, now)` after every change to objects of `kind`, except changes made by `author`.
 
-        Listeners are called in the order they came. They must not write: they book an appointment instead, so that
-        every listener sees every change in the order it happened.
+        Listeners are called in order of subscription. They must not write to the store. They book an appointment
+        instead, so that every listener sees all changes in order.
         """
         self._listeners.setdefault(kind, []).append((author, listener))
 
     def subscribe_all(self, listener: Listener) -> None:
-        """Call `listener(batch, now)` after every change to objects of any kind, also of kinds yet to come."""
+        """Call `listener(batch, now)` after every change to objects of any kind, including kinds added later."""
         self._listeners_to_all.append((None, listener))
 
     # Writing
@@ -279,7 +283,7 @@ class Store:
         author: object = None,
         decision: object = None,
     ) -> None:
-        """Put `objects` in the place of live ones."""
+        """Replace live objects by `objects`."""
         self._commit(MODIFIED, kind, keys, objects, self._entries_of(kind, keys), now, author, decision)
 
     def set_status(
@@ -291,7 +295,7 @@ class Store:
         author: object = None,
         decision: object = None,
     ) -> None:
-        """Give live objects a new `status`, which they share, and leave the rest of them, as the sub-resource does."""
+        """Set the status of live objects, which share it, and keep their other fields, as subresource `status` does."""
         previous = self._entries_of(kind, keys)
         changed = [{**value, "status": status} for value, _ in previous]
         self._commit(MODIFIED, kind, keys, changed, previous, now, author, decision, status)
@@ -315,9 +319,9 @@ class Store:
         decision: object = None,
         status: KubeObject | None = None,
     ) -> None:
-        """Take a batch into the live objects and the history, and tell the listeners: the one door."""
+        """Apply a batch to the live objects, add it to the history and notify the listeners. All writes end here."""
         if self._committing:
-            raise Bug(f"a listener wrote {kind} objects while a change was being told")
+            raise Bug(f"a listener wrote {kind} objects while listeners were being notified of a change")
         if not keys:
             return
         first, live = self.version + 1, self._live.setdefault(kind, {})
@@ -334,12 +338,12 @@ class Store:
             self._append_history(batch)
         self._committing = True
         try:
-            for listens, listener in itertools.chain(self._listeners.get(kind, ()), self._listeners_to_all):
-                if listens is None or listens is not author:
+            for subscriber, listener in itertools.chain(self._listeners.get(kind, ()), self._listeners_to_all):
+                if subscriber is None or subscriber is not author:
                     listener(batch, now)
         except Exception as error:
-            more = f" and {len(keys) - 1:,} more" if len(keys) > 1 else ""
-            error.add_note(f"while listeners were notified: {kind} {keys[0]}{more} {change}, version {first}")
+            others = f" and {len(keys) - 1:,} more" if len(keys) > 1 else ""
+            error.add_note(f"while listeners were notified: {kind} {keys[0]}{others} {change}, version {first}")
             raise
         finally:
             self._committing = False

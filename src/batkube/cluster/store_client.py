@@ -1,7 +1,7 @@
-"""The API's client where there is no API: what it asks for is done in the store itself.
+"""A client that writes to the store directly, for runs without an API server.
 
-In a run without an outside program nobody could see defaults, admission or finalizers, so nodes and pods are written as
-they are.
+Without an attached program, defaults, admission and finalizers have no observable effect. So nodes and pods are stored
+as they are given.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _PENDING: KubeObject = {"phase": "Pending"}
 
 
 class StoreClient:
-    """Writes to the store what the server would (`cluster.client.Client`)."""
+    """Implements `cluster.client.Client` on the store."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -33,7 +33,7 @@ class StoreClient:
     def create_copies(
         self, storage: str, template: KubeObject, keys: Sequence[Key], uids: Sequence[str], now: Instant
     ) -> None:
-        """Add pods as their template is; they share it."""
+        """Add pods that share the parts of their template."""
         metadata = {**template["metadata"], "namespace": namespace_of(keys[0]), "creationTimestamp": rfc3339(now)}
         pods: list[KubeObject] = [
             {**template, "metadata": {**metadata, "name": name_of(key), "uid": uid}, "status": _PENDING}
@@ -42,7 +42,7 @@ class StoreClient:
         self._store.create(storage, keys, pods, now)
 
     def update(self, storage: str, obj: KubeObject, now: Instant, *, subresource: str = "") -> KubeObject:
-        """Put `obj` in the place of what is there."""
+        """Replace the stored object by `obj`."""
         self._store.replace(storage, [key_of(obj)], [obj], now)
         return obj
 
@@ -56,7 +56,7 @@ class StoreClient:
         grace_s: int | None = None,
         uid: str | None = None,
     ) -> None:
-        """Delete an object; a pod that is bound has its grace period, and its kubelet ends it."""
+        """Delete an object. A bound pod is marked as being deleted; its kubelet stops it within its grace period."""
         obj = self._store.get(storage, key)
         if obj is None:
             return
@@ -65,5 +65,5 @@ class StoreClient:
             return
         grace = obj["spec"].get("terminationGracePeriodSeconds", _DEFAULT_GRACE_S) if grace_s is None else grace_s
         deadline = rfc3339(after(now, bounded_seconds(grace)))
-        marked = with_metadata(obj, deletionTimestamp=deadline, deletionGracePeriodSeconds=grace)
-        self._store.replace(storage, [key], [marked], now)
+        deleted_pod = with_metadata(obj, deletionTimestamp=deadline, deletionGracePeriodSeconds=grace)
+        self._store.replace(storage, [key], [deleted_pod], now)

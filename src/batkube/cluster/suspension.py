@@ -1,7 +1,8 @@
-"""Waiting for somebody outside in the middle of an action, without holding up everybody else.
+"""Suspends an action that needs a webhook's answer, without blocking the other components.
 
-A write may need the answer of a webhook. Who acts by looking at what there is, and can look again, is broken off
-(`Suspended`) and told when the answer has come; then the same write finds it. Everybody else waits, and all with them.
+A reconcile loop can be interrupted in the middle of a write and run again: the write raises `Suspended`, and the loop
+is resumed when the answer has come. The repeated write then finds the answer. An action that cannot be repeated blocks
+until the answer comes, and the simulation with it.
 """
 
 from __future__ import annotations
@@ -12,28 +13,28 @@ from collections.abc import Callable, Iterator
 from batkube.kernel.instants import Instant
 
 Resume = Callable[[Instant], None]
-"""Begins an action anew."""
+"""Runs a suspended action again, from its beginning."""
 
 
 class Suspended(Exception):
-    """An action is broken off: it needs an answer from outside. What it has written so far stays."""
+    """The current action is interrupted: it needs a webhook's answer. Its earlier writes are not undone."""
 
-    def __init__(self, until: Callable[[Resume], None]) -> None:
-        """`until` has somebody called when the answer is there."""
-        super().__init__("waits for an answer from outside")
-        self.when_answered = until
+    def __init__(self, when_answered: Callable[[Resume], None]) -> None:
+        """`when_answered` registers a callback for the arrival of the answer."""
+        super().__init__("waits for the answer of a webhook")
+        self.when_answered = when_answered
 
 
 class SuspensionControl:
-    """Whether whoever acts now may be broken off."""
+    """Whether the current action may be suspended."""
 
     def __init__(self) -> None:
         self.is_allowed = False
 
     @contextlib.contextmanager
-    def allow(self, are_allowed: bool) -> Iterator[None]:
-        """Let an action be broken off, or not."""
-        before, self.is_allowed = self.is_allowed, are_allowed
+    def allow(self, is_allowed: bool) -> Iterator[None]:
+        """Allow or forbid suspension within the context."""
+        before, self.is_allowed = self.is_allowed, is_allowed
         try:
             yield
         finally:

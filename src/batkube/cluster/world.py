@@ -1,8 +1,8 @@
-"""The world: the live parts that everybody in one run or one served cluster shares.
+"""The world: the parts of a simulated cluster that all its components share, as one value.
 
-Kubelets, controllers, policies and the API server know nothing of each other. They meet in the store, book what follows
-on the agenda, and draw, record and note in the same streams, journal and notes. So a component takes the world, and
-besides it only what is its own.
+Kubelets, controllers, policies and the API server do not call each other. They communicate through the store, schedule
+future actions on the agenda, and share random streams, journal and fidelity notes. So the constructor of a component
+takes the world, and otherwise only its own collaborators.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ from batkube.kernel.streams import Streams
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """What there is, what is due, what time it is, and what is told of it."""
+    """The shared state of one run or one served cluster."""
 
     streams: Streams
     journal: Journal = field(default_factory=Journal)
     store: Store = field(default_factory=Store)
     agenda: Agenda = field(default_factory=Agenda)
-    #: Moved by the loop alone; everybody else is handed `now`.
+    #: Advanced by the loop only. Components get the time as the argument `now`.
     clock: Clock = field(default_factory=Clock)
     notes: FidelityNotes = field(default_factory=FidelityNotes)
-    #: Whether anybody reads the events that components tell of objects; in a run nobody does.
+    #: Whether any client can read Event objects. If not, components record none.
     has_event_readers: bool = True
-    #: Whether whoever acts now may be broken off while somebody outside is asked.
+    #: Whether the current action may be suspended while a webhook is called.
     suspension: SuspensionControl = field(default_factory=SuspensionControl)
-    #: What the pods of one job do together.
+    #: The job executions, by pod.
     executions: JobExecutions = field(default_factory=JobExecutions)
-    #: Which nodes are alive.
+    #: Which nodes send heartbeats.
     heartbeats: Heartbeats = field(init=False)
-    #: Which machine is behind each node.
+    #: The machine of each node.
     machines: MachineRegistry = field(init=False)
 
     def __post_init__(self) -> None:

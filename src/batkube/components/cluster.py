@@ -1,7 +1,7 @@
-"""Puts the living parts of a cluster on a world: whoever looks after its nodes, controllers, kubelets, a scheduler.
+"""Starts the components of a cluster on a world: node registration, controllers, kubelets, a scheduler.
 
-`run` and `serve` both do it here. The parts hear of each other only through the store and write only through the API,
-so any of them can be left out: an attached program takes the place of one of ours by ours not being there.
+Both `run` and `serve` use it. Components communicate only through the store and write only through the API, so each is
+optional. An attached program replaces one of ours: ours is not started then.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ if TYPE_CHECKING:
     from batkube.execution.nodes.registration import NodeRegistrar
 
 ClientFor = Callable[[str], Client]
-"""Gives the API to a component, by its name."""
+"""Returns the API client of a component, given its name."""
 
 
 @dataclass(frozen=True, slots=True)
 class KubeletOptions:
-    """What the kubelets of a cluster go by."""
+    """The options and collaborators of a cluster's kubelets."""
 
-    #: What nodes have left, if somebody else looks at it, too.
+    #: The resource accounts of nodes, if other components share them.
     allocations: NodeAllocations | None = None
-    #: Who knows the courses, where there are any.
+    #: Runs the work of workload jobs, if there are any.
     driver: ExecutionDriver | None = None
-    #: None where nothing takes time that is not work.
+    #: The latencies of pods; None for no latency.
     delays: Delays | None = None
-    #: What containers do.
+    #: The behaviour of containers.
     rules: ContainerRules | None = None
     on_busy: BusyListener = lambda count, now: None
 
@@ -58,29 +58,30 @@ def start_cluster(
     watches_nodes: bool = True,
     node_resources: Mapping[str, str] | None = None,
 ) -> NodeRegistrar | None:
-    """Start everything but nodes and schedulers, and return who speaks for the nodes.
+    """Start all components except the scheduler, and return the registrar that registers nodes.
 
-    `client_for` is None in a run where nobody needs the API: there all pods have part in courses. Without `controllers`
-    those are another's business, or there are no objects that need any. Without `has_lifecycle` no controller watches
-    over nodes; without `watches_nodes` it is another who notices that one is silent. `node_resources` are added to what
-    nodes offer that clients create.
+    * `client_for` is None in a run without an API server; all pods then belong to workload jobs.
+    * `controllers` is None if an attached program runs the controllers, or if no object needs any.
+    * Without `has_lifecycle`, no controller monitors the nodes.
+    * Without `watches_nodes`, an attached program detects silent nodes, by their leases.
+    * `node_resources` are added to the resources of nodes that clients create.
     """
-    agents = None
+    registrar = None
     if client_for is not None:
-        agents = _node_registrar(world, client_for("kubelet"), node_resources, has_lifecycle=has_lifecycle)
+        registrar = _node_registrar(world, client_for("kubelet"), node_resources, has_lifecycle=has_lifecycle)
         if has_lifecycle:
             _start_node_lifecycle(world, client_for, notices_silence=watches_nodes)
     if client_for is not None and controllers is not None:
-        # Imported only where they are needed: loading them takes as long as a small run does.
+        # Imported on demand: loading the controllers takes as long as a small run.
         from batkube.components.controllers import start_controllers
 
         start_controllers(world, client_for("kube-controller-manager"), controllers)
-    # Before those who act on decisions, so that the journal tells a decision before what follows from it.
+    # The log subscribes before the components that act on decisions, so that it records a decision before its effects.
     DecisionLog(world)
     containers = None if client_for is None else _container_runtime(world, client_for("kubelet"), kubelets.rules)
-    accounts = kubelets.allocations or NodeAllocations(world.store)
-    Kubelets(world, accounts, kubelets.driver, containers, kubelets.delays, kubelets.on_busy)
-    return agents
+    allocations = kubelets.allocations or NodeAllocations(world.store)
+    Kubelets(world, allocations, kubelets.driver, containers, kubelets.delays, kubelets.on_busy)
+    return registrar
 
 
 def _node_registrar(
@@ -105,16 +106,16 @@ def _start_node_lifecycle(world: World, client_for: ClientFor, *, notices_silenc
 
 
 def _container_runtime(world: World, kubelet: Client, rules: ContainerRules | None) -> ContainerRuntime:
-    """Return what runs the pods that have no part in a course."""
+    """Return the container runtime, which runs pods outside workload jobs."""
     from batkube.execution.containers.runtime import ContainerRuntime
 
     return ContainerRuntime(world, kubelet, EventRecorder(world, kubelet, "kubelet"), rules)
 
 
 def start_scheduler(world: World, client: Client | None, choice: PolicyChoice | None) -> PolicyScheduler | None:
-    """Let a policy bind pods; without one, what is like kube-scheduler does. Without `client` only pods of courses.
+    """Start a scheduler: the given policy, or without a `choice` the default scheduler, which resembles kube-scheduler.
 
-    Returns who asks the policy, if there is one.
+    Without `client`, it schedules only pods of workload jobs. Return the component that calls the policy, if any.
     """
     events = None
     if client is not None:
@@ -122,7 +123,7 @@ def start_scheduler(world: World, client: Client | None, choice: PolicyChoice | 
     if choice is not None:
         return PolicyScheduler(world, choice, client, events)
     if client is not None and events is not None:
-        # Imported only here: it brings numpy, which takes longer to load than everything else.
+        # Imported on demand: it needs numpy, which takes longer to load than everything else.
         from batkube.policies.pod_scheduling.default_scheduler import DefaultScheduler
 
         DefaultScheduler(world, client, events)
@@ -132,15 +133,16 @@ def start_scheduler(world: World, client: Client | None, choice: PolicyChoice | 
 def register_nodes(
     platform: Platform,
     client: Client,
-    agents: NodeRegistrar,
+    registrar: NodeRegistrar,
     now: Instant,
     annotations: Mapping[str, str] | None = None,
 ) -> None:
-    """Let the kubelet of every machine register its node, which tells clients what `annotations` say."""
+    """Register the node of every machine, as its kubelet does, with additional `annotations`."""
     for machine in platform.machines:
         _, node = node_of(machine, ResourceModel.REQUESTS, now)
-        # Its kubelet says itself that it is ready.
-        node["status"]["conditions"] = [one for one in node["status"]["conditions"] if one["type"] != "Ready"]
+        # The registrar adds the Ready condition.
+        conditions = node["status"]["conditions"]
+        node["status"]["conditions"] = [condition for condition in conditions if condition["type"] != "Ready"]
         if annotations:
             node["metadata"]["annotations"] = {**node["metadata"].get("annotations", {}), **annotations}
-        client.create(NODE, agents.registered_node(node, now), now)
+        client.create(NODE, registrar.registered_node(node, now), now)

@@ -1,4 +1,4 @@
-"""Our controllers, all of them: what Kubernetes has within cmd/kube-controller-manager."""
+"""Starts all our controllers (Kubernetes: cmd/kube-controller-manager/app/controllermanager.go)."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ from batkube.controllers.volumes.protection import ClaimProtectionController, Vo
 
 @dataclass(frozen=True, slots=True)
 class ControllerContext:
-    """What the controllers need to know of the server they work for."""
+    """The parts of the API server that controllers use."""
 
     usage_of: UsageOf
-    #: What pods use, and how the size of anything is read and changed.
+    #: The usage of pods, and the client for subresource `scale`.
     pod_usage: PodUsage
     scales: ScaleClient
     lasting_token: LongLivedTokenIssuer
@@ -60,7 +60,7 @@ class ControllerContext:
 
 
 def start_controllers(world: World, client: Client, context: ControllerContext) -> None:
-    """Let our controllers work on `world`."""
+    """Start all our controllers on `world`."""
 
     def events(component: str) -> EventRecorder:
         return EventRecorder(world, client, component)

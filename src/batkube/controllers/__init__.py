@@ -1,6 +1,6 @@
-"""What a cluster's controllers do: Jobs, ReplicaSets, Deployments, garbage collection, and their like.
+"""The controllers of the cluster: Jobs, ReplicaSets, Deployments, garbage collection and others.
 
-Each controller watches the store and, a moment after something it cares about changed, looks at the whole object again
-and does what is missing ("level-triggered"; Kubernetes: kube-controller-manager). They write through a
-`cluster.client.Client`, as any other user of the API.
+Each controller subscribes to changes in the store. A moment after a change it reconciles the whole object
+("level-triggered"; Kubernetes: kube-controller-manager). Controllers write through a `cluster.client.Client`, like any
+other client of the API.
 """

@@ -1,7 +1,7 @@
-"""PodDisruptionBudgets: how many of the pods they protect may be evicted now.
+"""PodDisruptionBudgets: how many of the protected pods may be evicted.
 
-Kubernetes: pkg/controller/disruption. The eviction sub-resource reads the number and counts it down; this controller
-sets it from what is there.
+Kubernetes: pkg/controller/disruption. The eviction subresource checks and decrements the number; this controller
+recalculates it from the pods.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from batkube.controllers.framework.int_or_percent import scaled_value
 from batkube.kernel.instants import Duration, Instant, instant_of, seconds
 
 BUDGET, POD = "poddisruptionbudgets.policy", "pods"
-#: How long an eviction may take to show before it no longer counts.
+#: After this time an evicted pod that still exists counts as healthy again (Kubernetes: DeletionTimeout).
 _DELETION_TIMEOUT: Duration = seconds(120)
-#: The kinds that have a size, by the kind in an owner reference.
+#: Kinds with a scale, by the kind in an owner reference.
 _SCALABLE_KINDS = {
     "ReplicaSet": "replicasets.apps",
     "StatefulSet": "statefulsets.apps",
@@ -32,7 +32,7 @@ _SCALABLE_KINDS = {
 
 
 class DisruptionController(Controller):
-    """Keeps the status of every budget."""
+    """Updates the status of PodDisruptionBudgets."""
 
     storage = BUDGET
 
@@ -49,7 +49,7 @@ class DisruptionController(Controller):
                     self.queue.add(key, now)
 
     def reconcile(self, key: Key, budget: KubeObject, now: Instant) -> None:
-        """Count the pods of a budget, and how many of them may go."""
+        """Count the selected pods, and how many of them may be disrupted."""
         pods = [pod for _, pod in self.store.in_namespace(POD, namespace_of(key)) if _selects(budget, pod)]
         if not pods:
             self.record_event(budget, "Normal", "NoPods", "No matching pods found", now)
@@ -64,7 +64,10 @@ class DisruptionController(Controller):
             self.queue.add_after(key, now, _DELETION_TIMEOUT)
 
     def _disrupted_pods(self, budget: KubeObject, pods: Sequence[KubeObject], now: Instant) -> dict[str, str]:
-        """Return the evicted pods that are about to go, with when they were evicted."""
+        """Return the evicted pods that will soon be deleted, and when each was evicted.
+
+        Kubernetes: buildDisruptedPodMap.
+        """
         evicted: dict[str, str] = budget.get("status", {}).get("disruptedPods") or {}
         present = {pod["metadata"]["name"] for pod in pods if not is_being_deleted(pod)}
         return {
@@ -72,19 +75,19 @@ class DisruptionController(Controller):
         }
 
     def _expected_and_desired(self, budget: KubeObject, pods: Sequence[KubeObject]) -> tuple[int, int]:
-        """Return how many pods there should be, and how many of them must be healthy."""
+        """Return how many pods are expected, and how many of them must be healthy (Kubernetes: getExpectedPodCount)."""
         spec = budget["spec"]
-        least = spec.get("minAvailable")
+        min_available = spec.get("minAvailable")
         if "maxUnavailable" in spec:
             count = self._expected_scale(pods)
             return count, max(0, count - scaled_value(spec["maxUnavailable"], count, round_up=True))
-        if isinstance(least, str):
+        if isinstance(min_available, str):
             count = self._expected_scale(pods)
-            return count, scaled_value(least, count, round_up=True)
-        return len(pods), least or 0
+            return count, scaled_value(min_available, count, round_up=True)
+        return len(pods), min_available or 0
 
     def _expected_scale(self, pods: Sequence[KubeObject]) -> int:
-        """Return how many pods the controllers of `pods` are asked to have, together."""
+        """Return the total of `replicas` of the controllers that own `pods`."""
         sizes: dict[str, int] = {}
         for pod in pods:
             reference = controller_of(pod)
@@ -92,11 +95,11 @@ class DisruptionController(Controller):
             while owner:
                 sizes[owner["metadata"]["uid"]] = owner["spec"].get("replicas", 1)
                 reference = controller_of(owner)
-                above = reference and self._owner(reference, pod["metadata"]["namespace"])
-                if not above:
+                parent = reference and self._owner(reference, pod["metadata"]["namespace"])
+                if not parent:
                     break
                 del sizes[owner["metadata"]["uid"]]
-                owner = above
+                owner = parent
         return sum(sizes.values())
 
     def _owner(self, reference: KubeObject, namespace: str) -> KubeObject | None:

@@ -1,9 +1,9 @@
-"""Claims to devices: made for pods that ask for them by template, reserved for those that run, and given back.
+"""ResourceClaims: created from templates, reserved for pods that run, and released afterwards.
 
-Which devices a claim gets, a scheduler decides (kube-scheduler: the plugin DynamicResources). The rest is done here
-(Kubernetes: pkg/controller/resourceclaim), without three habits of the real controller. It makes the claim of a pod
-that has ended once more, and deletes it at once. It reserves a shared claim that has devices for pods that have ended,
-takes that back, and begins again. And for an hour it does not notice that somebody deleted what it made.
+The scheduler allocates devices to a claim (kube-scheduler: the plugin DynamicResources). The controllers here do the
+rest (Kubernetes: pkg/controller/resourceclaim), without three quirks of the real one. It creates the claim of a
+finished pod once more and deletes it at once. It reserves an allocated shared claim for finished pods, takes that back,
+and starts over. And for an hour it does not notice that a claim it has created was deleted.
 """
 
 from __future__ import annotations
@@ -29,31 +29,31 @@ from batkube.controllers.framework.pod_control import POD
 from batkube.kernel.instants import Instant
 
 _TEMPLATE = "resourceclaimtemplates.resource.k8s.io"
-#: On a claim that has devices; kube-scheduler puts it there.
+#: Set by kube-scheduler on allocated claims.
 _FINALIZER = "resource.kubernetes.io/delete-protection"
-#: Says for which of a pod's entries a claim was made.
+#: The entry of `resourceClaims` in the pod that a claim was created for.
 _POD_CLAIM_NAME = "resource.kubernetes.io/pod-claim-name"
-#: So many pods can share a claim (Kubernetes: ResourceClaimReservedForMaxSize).
+#: Maximum number of pods that share a claim (Kubernetes: ResourceClaimReservedForMaxSize).
 _MAX_CONSUMERS = 256
 _PODS = "pods"
-#: What a random name adds five characters and a hyphen to.
+#: Maximum length of a name prefix, before five random characters are added.
 _PREFIX_LENGTH = 57
 
 
 class ResourceClaimController(Controller):
-    """Makes what pods ask for by template, and reserves claims for pods that no scheduler of claims has placed."""
+    """Creates claims from templates, and reserves claims for pods that were bound without kube-scheduler's plugin."""
 
     storage = POD
 
     def __init__(self, world: World, client: Client, events: EventRecorder, claims: OwnerIndex) -> None:
-        #: The pods that name a claim; which ones a pod names never changes.
+        #: The pods that name each claim in `resourceClaimName`, which is immutable.
         self._sharers: dict[Key, dict[Key, None]] = {}
         super().__init__(world, client, events)
         self._claims = claims
         claims.subscribe(self._on_claim_changed)
 
     def on_objects_changed(self, batch: Batch, now: Instant) -> None:
-        """Take note of who names which claim, and queue pods."""
+        """Index pods by the claims they name, and queue them."""
         if batch.type in (ADDED, DELETED):
             for key, pod in zip(batch.keys, batch.objects, strict=True):
                 for entry in pod["spec"].get("resourceClaims") or ():
@@ -63,9 +63,9 @@ class ResourceClaimController(Controller):
                         )
         super().on_objects_changed(batch, now)
 
-    def _update_sharers(self, claim: Key, pod: Key, is_there: bool) -> None:
+    def _update_sharers(self, claim: Key, pod: Key, is_added: bool) -> None:
         sharers = self._sharers.setdefault(claim, {})
-        if is_there:
+        if is_added:
             sharers[pod] = None
         else:
             sharers.pop(pod, None)
@@ -73,11 +73,11 @@ class ResourceClaimController(Controller):
             del self._sharers[claim]
 
     def should_reconcile(self, obj: KubeObject) -> bool:
-        """Return whether the pod asks for devices and is to run."""
+        """Return whether the pod uses claims and is not finished."""
         return bool(obj["spec"].get("resourceClaims")) and is_active(obj)
 
     def _on_claim_changed(self, controller: KubeObject | None, change: Change, now: Instant) -> None:
-        """Look at the pod that a claim was made for, or at those that share one which has devices by now."""
+        """Queue the pod that owns the claim; once the claim is allocated, queue all bound pods that share it."""
         if controller is not None:
             self.queue.add(Key(f"{namespace_of(change.key)}/{controller['name']}"), now)
         if change.type is not DELETED and _can_be_reserved(change.object):
@@ -86,20 +86,20 @@ class ResourceClaimController(Controller):
                     self.queue.add(key, now)
 
     def reconcile(self, key: Key, obj: KubeObject, now: Instant) -> None:
-        """Make the claims that are missing, tell the pod their names, and reserve what it has."""
+        """Create missing claims, record their names in the pod's status, and reserve the claims of a bound pod."""
         if not self.should_reconcile(obj):
             return
-        made = {}
+        created = {}
         for entry in obj["spec"]["resourceClaims"]:
             if "resourceClaimTemplateName" in entry and not self._has_claim(obj, entry["name"]):
                 try:
-                    made[entry["name"]] = self._get_or_create_claim(obj, entry, now)["metadata"]["name"]
-                except ApiError as refusal:
-                    message = f"PodResourceClaim {entry['name']}: {refusal.message}"
+                    created[entry["name"]] = self._get_or_create_claim(obj, entry, now)["metadata"]["name"]
+                except ApiError as error:
+                    message = f"PodResourceClaim {entry['name']}: {error.message}"
                     self.record_event(obj, "Warning", "FailedResourceClaimCreation", message, now)
                     raise
-        if made:
-            obj = self.write_status(obj, _with_claim_names(obj, made), now)
+        if created:
+            obj = self.write_status(obj, _with_claim_names(obj, created), now)
         if node_of_pod(obj):
             self._reserve(obj, now)
 
@@ -112,7 +112,10 @@ class ResourceClaimController(Controller):
         return self.store.get(DEVICE_CLAIM, Key(f"{pod['metadata']['namespace']}/{name}"))
 
     def _get_or_create_claim(self, pod: KubeObject, entry: KubeObject, now: Instant) -> KubeObject:
-        """Return the claim that was made for an entry, or make it; somebody may have erased its name from the pod."""
+        """Return the claim of an entry; create it if it does not exist. The pod's status may have lost its name.
+
+        Kubernetes: ensureClaim and handleClaim.
+        """
         metadata, name = pod["metadata"], entry["name"]
         for claim in self._claims.owned_by(metadata["uid"]):
             if annotations_of(claim).get(_POD_CLAIM_NAME) == name:
@@ -122,15 +125,15 @@ class ResourceClaimController(Controller):
         if template is None:
             problem = f'resourceclaimtemplate.resource.k8s.io "{template_name}" not found'
             raise ApiError(404, "NotFound", f'resource claim template "{template_name}": {problem}')
-        wanted = template["spec"].get("metadata") or {}
-        made = {
+        template_metadata = template["spec"].get("metadata") or {}
+        metadata_of_claim = {
             "generateName": _name_prefix(metadata["name"], name),
             "namespace": metadata["namespace"],
-            **({"labels": wanted["labels"]} if wanted.get("labels") else {}),
-            "annotations": {**(wanted.get("annotations") or {}), _POD_CLAIM_NAME: name},
+            **({"labels": template_metadata["labels"]} if template_metadata.get("labels") else {}),
+            "annotations": {**(template_metadata.get("annotations") or {}), _POD_CLAIM_NAME: name},
             "ownerReferences": [controller_reference(pod)],
         }
-        claim = {"apiVersion": template["apiVersion"], "kind": "ResourceClaim", "metadata": made}
+        claim = {"apiVersion": template["apiVersion"], "kind": "ResourceClaim", "metadata": metadata_of_claim}
         with prefix_errors("create ResourceClaim "):
             return self.client.create(DEVICE_CLAIM, {**claim, "spec": template["spec"]["spec"]}, now)
 
@@ -141,13 +144,13 @@ class ResourceClaimController(Controller):
             if claim is not None and _can_be_reserved(claim):
                 status = claim["status"]
                 consumers = status.get("reservedFor") or []
-                if all(one["uid"] != consumer["uid"] for one in consumers):
+                if all(other["uid"] != consumer["uid"] for other in consumers):
                     reserved = {**status, "reservedFor": [*consumers, consumer]}
                     self.client.update(DEVICE_CLAIM, {**claim, "status": reserved}, now, subresource="status")
 
 
 class ClaimReservationController(Controller):
-    """Takes devices from pods that need them no more, and deletes what was made for such a pod."""
+    """Removes reservations of finished pods, and deletes claims that were created for them."""
 
     storage = DEVICE_CLAIM
 
@@ -156,18 +159,20 @@ class ClaimReservationController(Controller):
         world.store.subscribe(POD, self._on_pods_changed)
 
     def _on_pods_changed(self, batch: Batch, now: Instant) -> None:
-        """Look at the claims of pods that went, or will not run any more."""
+        """Queue the claims of deleted and finished pods."""
         for key, pod in zip(batch.keys, batch.objects, strict=True):
             if pod["spec"].get("resourceClaims") and (batch.type is DELETED or _is_pod_done(pod)):
                 for name in claims_of(pod):
                     self.queue.add(Key(f"{namespace_of(key)}/{name}"), now)
 
     def reconcile(self, key: Key, obj: KubeObject, now: Instant) -> None:
-        """See who still needs the claim; the last one to go leaves its devices to others."""
-        before = obj.get("status", {}).get("reservedFor") or []
-        consumers = [one for one in before if one["resource"] != _PODS or self._is_needed_by(key, one)]
+        """Remove reservations that are no longer needed; without any, the claim is deallocated."""
+        reserved = obj.get("status", {}).get("reservedFor") or []
+        consumers = [
+            consumer for consumer in reserved if consumer["resource"] != _PODS or self._is_needed_by(key, consumer)
+        ]
         has_finalizer = _FINALIZER in (obj["metadata"].get("finalizers") or ())
-        if len(consumers) < len(before) or (has_finalizer and is_being_deleted(obj) and not consumers):
+        if len(consumers) < len(reserved) or (has_finalizer and is_being_deleted(obj) and not consumers):
             status = {**obj.get("status", {}), "reservedFor": consumers}
             if has_finalizer and not consumers:
                 status["allocation"] = None
@@ -179,14 +184,14 @@ class ClaimReservationController(Controller):
                 self.client.delete(DEVICE_CLAIM, key, now)
 
     def _is_unneeded(self, key: Key, claim: KubeObject) -> bool:
-        """Return whether the pod that a claim was made for will not run; one that is gone takes its claims along."""
+        """Return whether the claim's owner is a finished pod. A deleted pod's claims are garbage-collected."""
         owner = controller_of(claim)
         if owner is None or owner["kind"] != "Pod":
             return False
         return self._pod(key, owner) is not None and not self._is_needed_by(key, owner)
 
     def _is_needed_by(self, claim: Key, reference: KubeObject) -> bool:
-        """Return whether a pod that somebody refers to is there, the same one, and may run."""
+        """Return whether the referenced pod still exists, with the same uid, and is not finished."""
         pod = self._pod(claim, reference)
         return pod is not None and pod["metadata"]["uid"] == reference["uid"] and not _is_pod_done(pod)
 
@@ -194,14 +199,14 @@ class ClaimReservationController(Controller):
         return self.store.get(POD, Key(f"{namespace_of(claim)}/{reference['name']}"))
 
 
-def _with_claim_names(pod: KubeObject, made: dict[str, str]) -> KubeObject:
-    names = {**generated_claims(pod), **made}
+def _with_claim_names(pod: KubeObject, created: dict[str, str]) -> KubeObject:
+    names = {**generated_claims(pod), **created}
     entries = [{"name": entry, **({"resourceClaimName": name} if name else {})} for entry, name in names.items()]
     return {**pod.get("status", {}), "resourceClaimStatuses": entries}
 
 
 def _is_pod_done(pod: KubeObject) -> bool:
-    """Return whether no container of the pod runs or ever will (Kubernetes: isPodDone)."""
+    """Return whether no container of the pod runs or will run (Kubernetes: isPodDone)."""
     return is_finished(pod) or (is_being_deleted(pod) and not node_of_pod(pod))
 
 
@@ -210,9 +215,9 @@ def _can_be_reserved(claim: KubeObject) -> bool:
 
 
 def _name_prefix(pod: str, entry: str) -> str:
-    """Return the beginning of a claim's name; of long names both parts are cut, as much as they are long."""
-    whole = f"{pod}-{entry}-"
-    if len(whole) <= _PREFIX_LENGTH:
-        return whole
-    pod = pod[: len(pod) * _PREFIX_LENGTH // len(whole)]
-    return f"{pod}-{entry[: len(entry) * _PREFIX_LENGTH // len(whole)]}"
+    """Return the name prefix of a generated claim; if it is too long, pod and entry are shortened in proportion."""
+    prefix = f"{pod}-{entry}-"
+    if len(prefix) <= _PREFIX_LENGTH:
+        return prefix
+    pod = pod[: len(pod) * _PREFIX_LENGTH // len(prefix)]
+    return f"{pod}-{entry[: len(entry) * _PREFIX_LENGTH // len(prefix)]}"

@@ -1,4 +1,4 @@
-"""ClusterRoles that gather the rules of others: `admin`, `edit` and `view`, to which every kind adds its own.
+"""Aggregated ClusterRoles, such as `admin`, `edit` and `view`, which contain the rules of selected other roles.
 
 Kubernetes: pkg/controller/clusterroleaggregation.
 """
@@ -16,27 +16,27 @@ CLUSTER_ROLE = "clusterroles.rbac.authorization.k8s.io"
 
 
 class ClusterRoleAggregationController(Controller):
-    """Keeps the rules of aggregated roles up to date."""
+    """Updates the rules of aggregated roles."""
 
     storage = CLUSTER_ROLE
 
     def on_objects_changed(self, batch: Batch, now: Instant) -> None:
-        """Queue every role that gathers: any role that changes may be part of any other."""
+        """Queue every aggregated role, because any changed role may be selected by it."""
         for key, role in self.store.all(CLUSTER_ROLE).items():
             if role.get("aggregationRule"):
                 self.queue.add(key, now)
 
     def reconcile(self, key: Key, role: KubeObject, now: Instant) -> None:
-        """Gather the rules of a role that is made of others'."""
+        """Update the rules of an aggregated role."""
         if role.get("aggregationRule") and (rules := self._aggregated_rules(key, role)) != (role.get("rules") or []):
             self.client.update(CLUSTER_ROLE, {**role, "rules": rules}, now)
 
     def _aggregated_rules(self, key: Key, role: KubeObject) -> list[dict[str, Any]]:
-        """Return the rules of all roles that are selected, in the order of their names, each rule once."""
+        """Return the rules of the selected roles, ordered by role name and without duplicates."""
         rules: list[dict[str, Any]] = []
         others = [(name, other) for name, other in sorted(self.store.all(CLUSTER_ROLE).items()) if name != key]
-        for wanted in role["aggregationRule"].get("clusterRoleSelectors") or ():
-            selector = selector_of(wanted)
+        for label_selector in role["aggregationRule"].get("clusterRoleSelectors") or ():
+            selector = selector_of(label_selector)
             for _, other in others:
                 if selector.matches(other["metadata"].get("labels")):
                     rules += [rule for rule in other.get("rules") or () if rule not in rules]

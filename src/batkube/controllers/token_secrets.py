@@ -1,7 +1,7 @@
-"""Secrets that hold a token of a service account for good: filled in here, and deleted with the account.
+"""Secrets with long-lived service account tokens: filled in here, and deleted with the account.
 
-Nobody is given one unasked any more; who wants a token that does not expire creates a Secret of this type
-(Kubernetes: pkg/controller/serviceaccount/tokens_controller.go).
+Kubernetes no longer creates such Secrets by itself. A user who needs a token that does not expire creates a Secret of
+this type (Kubernetes: pkg/controller/serviceaccount/tokens_controller.go).
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ _SECRET, _TYPE = "secrets", "kubernetes.io/service-account-token"
 _ACCOUNT_NAME, _ACCOUNT_UID = "kubernetes.io/service-account.name", "kubernetes.io/service-account.uid"
 
 LongLivedTokenIssuer = Callable[[KubeObject, KubeObject, Instant], str]
-"""Issues a token of an account (the first object) that holds as long as a Secret (the second) is there."""
+"""Issues a token of a service account (first object) that is valid while a Secret (second object) exists."""
 
 
 class TokenController(Controller):
-    """Fills such Secrets in, and deletes those whose account is not there."""
+    """Fills in token Secrets, and deletes those whose account does not exist."""
 
     storage = _SECRET
 
-    def __init__(self, world: World, client: Client, lasting_token: LongLivedTokenIssuer, authority: str) -> None:
+    def __init__(self, world: World, client: Client, issue_token: LongLivedTokenIssuer, authority: str) -> None:
         super().__init__(world, client)
-        self._issue_token = lasting_token
+        self._issue_token = issue_token
         self._authority = authority
-        #: Whose account each Secret was for that is gone, until that one is looked at.
+        #: The account name of each deleted Secret, until the Secret is reconciled.
         self._account_of_deleted: dict[Key, str] = {}
         world.store.subscribe(SERVICE_ACCOUNT, self._on_accounts_changed)
 
     def on_objects_changed(self, batch: Batch, now: Instant) -> None:
-        """Look at such Secrets, those that are gone as well: their account may mention them."""
+        """Queue token Secrets, including deleted ones, which their account may still reference."""
         for key, obj in zip(batch.keys, batch.objects, strict=True):
             if self.should_reconcile(obj):
                 if batch.type is DELETED:
@@ -46,11 +46,11 @@ class TokenController(Controller):
                 self.queue.add(key, now)
 
     def should_reconcile(self, obj: KubeObject) -> bool:
-        """Return whether a Secret is of this type."""
+        """Return whether the Secret is a service account token."""
         return bool(obj.get("type") == _TYPE)
 
     def _on_accounts_changed(self, batch: Batch, now: Instant) -> None:
-        """Look at the Secrets of accounts that are gone."""
+        """Queue the Secrets of deleted accounts."""
         if batch.type is DELETED:
             for account in batch.keys:
                 for key, secret in self.store.in_namespace(_SECRET, namespace_of(account)):
@@ -58,7 +58,7 @@ class TokenController(Controller):
                         self.queue.add(key, now)
 
     def reconcile(self, key: Key, obj: KubeObject, now: Instant) -> None:
-        """Fill a Secret in, or delete it."""
+        """Add token, namespace and certificate to a Secret, or delete it if its account does not exist."""
         annotations = annotations_of(obj)
         account = self.store.get(SERVICE_ACCOUNT, Key(f"{namespace_of(key)}/{annotations[_ACCOUNT_NAME]}"))
         if account is None or annotations.get(_ACCOUNT_UID, "") not in ("", account["metadata"]["uid"]):
@@ -71,18 +71,18 @@ class TokenController(Controller):
         data["namespace"] = data.get("namespace") or _encode(namespace_of(key))
         data["token"] = data.get("token") or _encode(self._issue_token(account, obj, now))
         if data != obj.get("data"):
-            named = with_metadata(obj, annotations={**annotations, _ACCOUNT_UID: account["metadata"]["uid"]})
-            self.client.update(_SECRET, {**named, "data": data}, now)
+            annotated = with_metadata(obj, annotations={**annotations, _ACCOUNT_UID: account["metadata"]["uid"]})
+            self.client.update(_SECRET, {**annotated, "data": data}, now)
 
     def reconcile_deleted(self, key: Key, now: Instant) -> None:
-        """Let its account no longer mention a Secret that is gone."""
+        """Remove the deleted Secret from its ServiceAccount."""
         name = self._account_of_deleted.pop(key, "")
         account = self.store.get(SERVICE_ACCOUNT, Key(f"{namespace_of(key)}/{name}"))
         if account is not None:
-            mentioned = account.get("secrets") or []
-            left = [one for one in mentioned if one.get("name") != name_of(key)]
-            if left != mentioned:
-                self.client.update(SERVICE_ACCOUNT, {**account, "secrets": left}, now)
+            references = account.get("secrets") or []
+            remaining = [reference for reference in references if reference.get("name") != name_of(key)]
+            if remaining != references:
+                self.client.update(SERVICE_ACCOUNT, {**account, "secrets": remaining}, now)
 
 
 def _encode(text: str) -> str:

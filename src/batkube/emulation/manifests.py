@@ -141,7 +141,8 @@ def _metadata(task: PlannedJob, style: ManifestOptions) -> KubeObject:
     if task.exit_code:
         annotations[EXIT_CODE] = str(task.exit_code)
     if style.dialect is not None:
-        (labels if style.dialect.is_label else annotations)[style.dialect.group_key] = object_name(task.job)
+        labels |= style.dialect.group_labels(object_name(task.job))
+        annotations |= style.dialect.group_annotations(object_name(task.job))
     return {"labels": labels, "annotations": annotations}
 
 

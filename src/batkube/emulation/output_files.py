@@ -32,7 +32,7 @@ from batkube.outputs.writers.schedule_csv import summary_of, write_schedule
 from batkube.outputs.writers.streaming_csv import MachineStatesWriter, PodsWriter
 from batkube.platforms.model import Machine
 from batkube.version import __version__
-from batkube.workloads.model import Job
+from batkube.workloads.model import Job, Requests
 
 #: The columns that recorded runs of real clusters have in addition, as those of 2020 do.
 STEP_COLUMNS = ("scheduled", "pulling", "pulled", "created")
@@ -95,7 +95,6 @@ class OutputWriter:
             outcomes,
             states,
             self._usage(),
-            workload_outcomes=outcomes,
             machine_count=len(self._machines),
             whole_machines=False,
             job_count=len(self._tracker.jobs),
@@ -176,16 +175,9 @@ class OutputWriter:
         """Write how many nodes had work of ours, and when."""
         writer = MachineStatesWriter(file, len(self._machines))
         writer.record_states(0, START)
-        changes = []
-        for job in self._tracker.jobs:
-            for pod in job.pods.values():
-                if pod.bound is not None:
-                    changes.append((pod.bound, 1, pod.node))
-                    if pod.finished is not None:
-                        changes.append((pod.finished, -1, pod.node))
         counts: dict[str, int] = {}
         busy = 0
-        for at, change, node in sorted(changes):
+        for at, change, node, _ in self._stays():
             before = counts.get(node, 0)
             counts[node] = before + change
             busy += (before == 0 and change > 0) - (counts[node] == 0)
@@ -193,13 +185,27 @@ class OutputWriter:
         writer.flush()
         return writer
 
+    def _stays(self) -> list[tuple[Instant, int, str, Requests]]:
+        """Return when pods came to nodes (1) and left them (-1), which nodes, and what they held there."""
+        stays = []
+        for job in self._tracker.jobs:
+            for pod in job.pods.values():
+                if pod.bound is not None:
+                    stays.append((pod.bound, 1, pod.node, job.planned.requests))
+                    if pod.finished is not None:
+                        stays.append((pod.finished, -1, pod.node, job.planned.requests))
+        return sorted(stays)
+
     def _usage(self) -> ResourceUsage:
-        """Return what the nodes offer; all pods are of jobs. Ends are seen late, so nodes may seem to hold too much."""
+        """Return what the nodes offer and pods hold. Ends are seen late, so nodes may seem to hold too much."""
         usage = ResourceUsage()
         for machine in self._machines:
             usage.offer(machine.capacity)
         usage.is_overcommitted = True
         usage.record(START)
+        for at, change, _, requests in self._stays():
+            usage.hold(requests, change)
+            usage.record(at)
         return usage
 
     def _note_gangs(self) -> None:

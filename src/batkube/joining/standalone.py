@@ -38,7 +38,7 @@ _decode = msgspec.json.decode
 SchedulerFactory = Callable[[World, RemoteClient, EventRecorder], object]
 
 
-class _List(msgspec.Struct):
+class _ObjectList(msgspec.Struct):
     items: list[dict[str, object]] = []
 
 
@@ -99,7 +99,7 @@ class StandaloneScheduler:
         def on_list(content: bytes) -> None:
             # What stands in a list does not say what it is; what a watch tells does.
             named = {"apiVersion": "v1", "kind": _KINDS[kind]}
-            items = [{**named, **item} for item in _decode(content, type=_List).items]
+            items = [{**named, **item} for item in _decode(content, type=_ObjectList).items]
             self._updates.put(CollectionUpdate(kind, items, is_list=True))
 
         def on_change(line: WatchEvent) -> None:

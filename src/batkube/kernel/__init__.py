@@ -1,1 +1,1 @@
-"""Time, order, chance and record: what every other layer stands on."""
+"""Foundations that every other package uses: time, event order, randomness, errors, the journal."""

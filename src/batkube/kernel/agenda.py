@@ -1,7 +1,7 @@
-"""What is due, and who goes first when several things are due at one instant.
+"""Queue of future events, with a total order for events that are due at the same instant.
 
-The order is total and visible in the key `(at, rank, number)`: earlier first; at one instant by `Rank`; within a
-rank in the order of booking. Changing `Rank`'s order changes results, and is said so in the changelog.
+The order is the key `(at, rank, number)`: the earlier instant first, then the lower `Rank`, then the one booked first.
+Changing the order of `Rank` changes results and belongs in the changelog.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from batkube.kernel.instants import LATEST_NS, Instant, human_duration
 Action = Callable[[Instant], None]
 
 
-#: So many appointments may be cancelled and in the heap all the same, however few others there are.
+#: Cancelled appointments may stay in the heap up to this number, however small the heap is.
 _MIN_CANCELLED = 64
 
 
 class Rank(enum.IntEnum):
-    """Who goes first at one instant. Changing this order changes results."""
+    """Order of appointments that are due at the same instant. Changing it changes results."""
 
-    FINISH = 0  # work ends and frees its resources before anyone asks for them
-    TIMELINE = 1  # the world changes: nodes fail, come back, are cordoned; work that ended in time has ended
-    START = 2  # containers that were on their way come up
-    SUBMIT = 3  # new work arrives
-    RECONCILE = 4  # controllers answer what happened
-    WAKE = 5  # and then schedulers look at the world, once, with all of it before them
+    FINISH = 0  # work ends and frees its resources
+    TIMELINE = 1  # nodes fail, recover or are cordoned
+    START = 2  # containers start
+    SUBMIT = 3  # jobs are submitted
+    RECONCILE = 4  # controllers reconcile
+    WAKE = 5  # schedulers run last, once, and see all changes of this instant
 
 
 class Appointment(NamedTuple):
-    """One entry of the agenda; compares by its first three fields, which are unique together."""
+    """One entry of the agenda; ordered by its first three fields, which together are unique."""
 
     at: Instant
     rank: Rank
@@ -42,28 +42,29 @@ class Appointment(NamedTuple):
 
 
 class Agenda:
-    """The appointments not yet kept."""
+    """Appointments that are still to come."""
 
     def __init__(self) -> None:
         #: A heap; its smallest entry is the next appointment, unless it was cancelled.
         self._heap: list[Appointment] = []
-        #: Numbers of the appointments that were cancelled and are still in the heap.
+        #: Numbers of cancelled appointments that are still in the heap.
         self._cancelled: set[int] = set()
-        #: Numbers of those that come round for ever, whatever else happens.
+        #: Numbers of routine appointments, such as periodic timers: they do not keep a run alive.
         self._routine: set[int] = set()
         self._booked = 0
-        #: Told of every booking, so that whoever sleeps until the next appointment can wake earlier.
+        #: Called with the instant of every booking: a driver that sleeps until the next appointment may have to wake
+        #: earlier.
         self.on_booking: Callable[[Instant], None] | None = None
         self._latest: Instant | None = None
-        #: Whether what lies beyond the longest run is booked for its last instant, as in a cluster that is served
-        #: without an end; else it fails the run.
+        #: Whether appointments beyond the longest possible run are booked for its last instant instead of failing the
+        #: run. Set for served clusters, which have no end.
         self.is_endless = False
 
     def book(self, at: Instant, rank: Rank, action: Action, *, is_routine: bool = False) -> int:
-        """Arrange for `action(at)`, and return the appointment's number (for `cancel`).
+        """Book `action(at)`, and return the number of the appointment (for `cancel`).
 
-        What `is_routine` does not count as something to wait for, and cannot be cancelled.
-        Raises RunFailed when `at` lies beyond what a run can last.
+        A routine appointment does not count as pending work, and cannot be cancelled. Raises RunFailed if `at` is later
+        than the longest possible run.
         """
         if self._latest is not None and at < self._latest:
             raise Bug(f"appointment booked at {at} ns, which is before {self._latest} ns, already reached")
@@ -71,11 +72,12 @@ class Agenda:
             at = Instant(LATEST_NS)
         elif at > LATEST_NS:
             raise RunFailed(
-                f"virtual time would pass 292 years, the most a run can last: something would be due after {human_duration(at)}"
+                "virtual time would pass 292 years, the longest possible run: "
+                f"an event would be due after {human_duration(at)}"
             )
         number = self._booked
         self._booked += 1
-        # Not `Appointment(…)`, which takes three times as long: a long trace makes a million of them.
+        # Appointment(…) takes three times as long; a long trace books a million appointments.
         heapq.heappush(self._heap, tuple.__new__(Appointment, (at, rank, number, action)))
         if is_routine:
             self._routine.add(number)
@@ -84,10 +86,10 @@ class Agenda:
         return number
 
     def cancel(self, number: int) -> None:
-        """Drop the appointment `number`, which must not have been kept yet.
+        """Cancel the appointment `number`, which must not have been executed yet.
 
-        It goes when it would have been due, or when most of the heap is cancelled: what it was for, such as a pod that
-        would have run for a year, must not stay as long as that.
+        It stays in the heap until it is due or until most of the heap is cancelled. The second condition bounds memory:
+        a cancelled end of a pod may lie a year ahead.
         """
         self._cancelled.add(number)
         if len(self._cancelled) > max(_MIN_CANCELLED, len(self._heap) // 2):
@@ -97,14 +99,14 @@ class Agenda:
 
     @property
     def due(self) -> Instant | None:
-        """When the next appointment is, or None when there is none."""
+        """The instant of the next appointment, or None if there is none."""
         heap = self._heap
         while self._cancelled and heap and heap[0].number in self._cancelled:
             self._cancelled.remove(heapq.heappop(heap).number)
         return heap[0].at if heap else None
 
     def pop_next(self, until: int = LATEST_NS) -> Appointment | None:
-        """Take out and return the next appointment up to `until`, or None when there is none."""
+        """Remove and return the next appointment that is due up to `until`, or None if there is none."""
         heap = self._heap
         while heap and heap[0].at <= until:
             appointment = heapq.heappop(heap)
@@ -118,7 +120,7 @@ class Agenda:
         return None
 
     def has_rank(self, rank: Rank) -> bool:
-        """Return whether anything of this rank is to come."""
+        """Return whether an appointment of this rank is pending."""
         return any(entry.rank is rank and entry.number not in self._cancelled for entry in self._heap)
 
     def __len__(self) -> int:

@@ -1,4 +1,4 @@
-"""The one clock of a run. It moves forward only, and only the loop moves it."""
+"""The virtual clock of a run. It never goes back, and only the loop advances it."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from batkube.kernel.instants import START, Instant
 
 
 class Clock:
-    """Holds `now`. Everything below the loop receives `now` as an argument instead of reading it here."""
+    """Holds `now`. Code above the kernel receives `now` as an argument and does not read it here."""
 
     def __init__(self, now: Instant = START) -> None:
         #: Never decreases.
         self.now = now
-        #: The instant of the appointment that is being kept, where the clock shows another; None otherwise.
+        #: The instant of the appointment being executed, if the clock shows a later one (paced time); otherwise None.
         self.appointment_at: Instant | None = None
 
     @property
     def event_time(self) -> Instant:
-        """The instant at which whatever happens now happens: that of its appointment, or else `now`."""
+        """The instant of the current event: that of its appointment if set, otherwise `now`."""
         return self.now if self.appointment_at is None else self.appointment_at
 
     def advance(self, to: Instant) -> None:
-        """Move to `to`, which may be the present but not the past."""
+        """Advance to `to`, which must not be in the past."""
         if to < self.now:
             raise Bug(f"time would go back from {self.now} ns to {to} ns")
         self.now = to

@@ -1,9 +1,8 @@
-"""Named distributions, written by people: `uniform:10,20` or `{"name": "uniform", "low": 10, "high": 20}`.
+"""Named probability distributions: `uniform:10,20` or `{"name": "uniform", "low": 10, "high": 20}`.
 
-One grammar serves every place where a number may be drawn (run times, sizes, arrivals, latencies), so that what is
-learnt once holds everywhere. A distribution holds no state and no generator: `draw` takes the stream to draw from, and
-so the same stream gives the same numbers. Values are plain floats without unit; the caller says what they measure, and
-clips what cannot be (a negative latency of a `normal`).
+One grammar serves all options that accept a random value (run times, sizes, arrivals, latencies). A distribution has no
+state and no generator: `draw` takes the random stream, so the same stream gives the same values. Values are floats
+without a unit; the caller defines the unit and clips impossible values, such as a negative latency of a `normal`.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ _Check = Callable[[tuple[float, ...]], str | None]
 
 @dataclass(frozen=True, slots=True)
 class _Family:
-    """One kind of distribution: its parameters in order, how to draw, and what its parameters must satisfy."""
+    """A kind of distribution: its parameters in order, how to draw a value, and how to validate the parameters."""
 
     parameters: tuple[str, ...]
     draw: _Draw
@@ -29,7 +28,7 @@ class _Family:
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """A family with its parameters. Made by `parse_distribution`."""
+    """A family and its parameters. Created by `parse_distribution`."""
 
     name: str
     parameters: tuple[float, ...]
@@ -39,15 +38,15 @@ class Distribution:
         return _FAMILIES[self.name].draw(rng, self.parameters)
 
     def describe(self) -> str:
-        """Return the text that `parse_distribution` reads back as this distribution."""
+        """Return the text form, which `parse_distribution` accepts."""
         return f"{self.name}:" + ",".join(repr(value).removesuffix(".0") for value in self.parameters)
 
 
 def parse_distribution(spec: str | Mapping[str, object] | int | float | Distribution) -> Distribution:
-    """Return the distribution `spec` means. Raises ValueError saying what is wrong and what is allowed.
+    """Parse a distribution. Raises ValueError with the problem and the allowed forms.
 
-    A bare number is a constant. A text is `name:parameter,parameter`. A mapping has `name` and the parameters by name,
-    or `name` and `values` (a list).
+    A bare number is a constant. A text is `name:parameter,parameter`. A mapping has `name` and either the parameters by
+    name or a list `values`.
     """
     if isinstance(spec, Distribution):
         return spec
@@ -85,12 +84,12 @@ def _from_mapping(spec: Mapping[str, object]) -> Distribution:
         if parameters or not isinstance(values, list | tuple):
             raise ValueError(f"{name}: give either a list `values` or the parameters by name")
         return _validated(name, tuple(_number(value, name) for value in values))
-    wanted = _family(name).parameters
-    unknown = [key for key in parameters if key not in wanted]
-    missing = [key for key in wanted if key not in parameters]
+    expected = _family(name).parameters
+    unknown = [key for key in parameters if key not in expected]
+    missing = [key for key in expected if key not in parameters]
     if unknown or missing:
-        raise ValueError(f"{name} takes {', '.join(wanted)}, not {', '.join(map(str, parameters)) or 'nothing'}")
-    return _validated(name, tuple(_number(parameters[key], name) for key in wanted))
+        raise ValueError(f"{name} takes {', '.join(expected)}, not {', '.join(map(str, parameters)) or 'nothing'}")
+    return _validated(name, tuple(_number(parameters[key], name) for key in expected))
 
 
 def _number(value: object, name: str) -> float:
@@ -106,15 +105,15 @@ def _number(value: object, name: str) -> float:
 def _family(name: str) -> _Family:
     family = _FAMILIES.get(name)
     if family is None:
-        raise ValueError(f"there is no distribution {name!r}; {_USAGE}")
+        raise ValueError(f"{name!r} is not a distribution; {_USAGE}")
     return family
 
 
 def _validated(name: str, parameters: tuple[float, ...]) -> Distribution:
     family = _family(name)
     if name not in _VARIADIC and len(parameters) != len(family.parameters):
-        wanted = ",".join(family.parameters)
-        raise ValueError(f"{name} takes {len(family.parameters)} parameters ({name}:{wanted}), not {len(parameters)}")
+        expected = ",".join(family.parameters)
+        raise ValueError(f"{name} takes {len(family.parameters)} parameters ({name}:{expected}), not {len(parameters)}")
     problem = family.check(parameters)
     if problem:
         raise ValueError(f"{name}: {problem}")
@@ -158,10 +157,10 @@ def _interpolate(rng: random.Random, quantiles: tuple[float, ...]) -> float:
     return quantiles[below] + (quantiles[below + 1] - quantiles[below]) * (place - below)
 
 
-#: Families that take a list of any length.
+#: Families that take any number of parameters.
 _VARIADIC = ("choice", "empirical")
 
-# Which parameterisation each name means is part of the file formats: changing it changes results.
+# The parameterisation of each name is part of the file formats: changing it changes results.
 _FAMILIES: dict[str, _Family] = {
     "constant": _Family(("value",), lambda rng, p: p[0], _always_valid),
     "uniform": _Family(("low", "high"), lambda rng, p: rng.uniform(*p), _check_ordered),
@@ -173,9 +172,9 @@ _FAMILIES: dict[str, _Family] = {
     "weibull": _Family(("shape", "scale"), lambda rng, p: rng.weibullvariate(p[1], p[0]), _check_positive),
     # Mean shape * scale.
     "gamma": _Family(("shape", "scale"), lambda rng, p: rng.gammavariate(p[0], p[1]), _check_positive),
-    # Each value equally often; write a value twice to have it twice as often.
+    # Each value is equally likely; list a value twice to double its probability.
     "choice": _Family(("values",), lambda rng, p: p[rng.randrange(len(p))], _check_not_empty),
-    # Quantiles at even steps of probability, from the smallest value to the largest, with straight lines between.
+    # Quantiles at equal steps of probability, from the smallest value to the largest, interpolated linearly.
     "empirical": _Family(("values",), _interpolate, _check_quantiles),
 }
 

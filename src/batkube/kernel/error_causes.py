@@ -1,8 +1,8 @@
-"""Whose fault an error is: yours, theirs, the machine's, or else ours.
+"""Classifies an error: wrong input, failed run, exhausted machine, or a bug in Batkube.
 
-Whoever catches an OSError says what could not be done: a folder not written, a program not started. When the cause is a
-limit of the process, that misleads: another folder would not help. The cause is in the error's chain, and is told from
-there in one place.
+An OSError is usually wrapped by an error that names the failed action: a folder not written, a program not started. If
+a resource limit of the process is the cause, that message misleads, because another folder would not help. This module
+looks for resource limits in the error's chain of causes.
 """
 
 from __future__ import annotations
@@ -12,44 +12,55 @@ import os
 import resource
 from collections.abc import Iterator
 
-from batkube.kernel.errors import InputError, RunFailed, nesting_limit
+from batkube.kernel.errors import InputError, RunFailed, has_story, nesting_limit
 
 _FILES = "raise the limit of this shell: ulimit -n 4096"
 _PROCESSES = "raise the limit of this shell (ulimit -u), or run fewer at once"
 _MEMORY = "use a machine with more, raise the limit of this shell (ulimit -v), or run fewer at once"
-#: By error number: what there is not enough of, and what helps.
+#: The problem and the remedy, by error number.
 _SHORTAGES = {
     errno.EMFILE: ("allows this process no more open files", _FILES),
     errno.ENFILE: ("has too many open files, of all programs together", "end some of them"),
-    # Of fork(2) and clone(2). Locks and sockets give it as well, and whoever uses those does not chain it.
+    # Raised by fork(2) and clone(2). Locks and sockets raise it too, but their callers do not chain it.
     errno.EAGAIN: ("allows no more processes or threads", _PROCESSES),
     errno.ENOMEM: ("has no memory left", _MEMORY),
 }
-#: Where the kernel keeps the limit, and the unit to tell it in.
+#: Why a file that is open cannot be written.
+_DISK_FAULTS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG, errno.EIO, errno.ESTALE)
+#: The limit behind each error number, and its unit in messages.
 _LIMITS = {
     errno.EMFILE: (resource.RLIMIT_NOFILE, 1, ""),
     errno.EAGAIN: (resource.RLIMIT_NPROC, 1, ""),
     errno.ENOMEM: (resource.RLIMIT_AS, 1 << 20, " MiB"),
 }
-#: What libraries say that do not hand on the number: `dlopen`, and Python's own threads.
+#: Messages of errors that carry no error number: from `dlopen`, and from Python's threading.
 _ERRNO_BY_MESSAGE = {os.strerror(errno.EMFILE): errno.EMFILE, "can't start new thread": errno.EAGAIN}
 
 
 def expected_error(error: BaseException) -> InputError | RunFailed | None:
-    """Return what is to be told of `error`, foreseen or not; None when it is a bug of ours."""
+    """Return the error to show to the user instead of `error`; None if `error` is a bug in Batkube.
+
+    While inputs are read or outputs written, a RecursionError comes from deeply nested input, and an OSError from the
+    machine. Those raised by a listener, a request or an appointment are bugs, unless the disk is the cause: outputs
+    are written all the time.
+    """
     if isinstance(error, RunFailed):
         return error
     if isinstance(error, RecursionError):
+        if has_story(error):
+            return None
         return InputError("an input", problem=f"is nested too deeply: {nesting_limit()}", remedy="make it flatter")
     if (shortage := _resource_shortage(error)) is not None:
         return shortage
     if isinstance(error, InputError):
         return error
-    return RunFailed(str(error)) if isinstance(error, OSError) else None
+    if isinstance(error, OSError) and (error.errno in _DISK_FAULTS or not has_story(error)):
+        return RunFailed(str(error))
+    return None
 
 
 def _resource_shortage(error: BaseException) -> InputError | None:
-    """Return what the machine ran out of, if that is why `error` was raised."""
+    """Return an InputError if `error` was caused by an exhausted resource of the machine."""
     for cause in _causes(error):
         number = errno.ENOMEM if isinstance(cause, MemoryError) else getattr(cause, "errno", None)
         if number not in _SHORTAGES:
@@ -61,7 +72,7 @@ def _resource_shortage(error: BaseException) -> InputError | None:
 
 
 def _limit_text(number: int) -> str:
-    """Return the limit that was met, as a number; nothing where the shell set none."""
+    """Return the limit as text, or an empty text if no limit is set."""
     if number not in _LIMITS:
         return ""
     kind, unit, word = _LIMITS[number]
@@ -70,7 +81,7 @@ def _limit_text(number: int) -> str:
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    """Yield an error and what led to it, as a traceback would show them."""
+    """Yield an error and its causes, in the order of a traceback."""
     while error is not None:
         yield error
         error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)

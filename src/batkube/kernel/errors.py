@@ -1,14 +1,14 @@
-"""Every error Batkube raises on purpose.
+"""Every error that Batkube raises on purpose.
 
     BatkubeError
-    ├── InputError      yours: a file or an option is wrong; exit code 2
-    ├── RunFailed       theirs: the scheduler crashed, stalled or left jobs behind; exit code 1
-    └── Bug             ours: an invariant broke; stop at once and tell the story
+    ├── InputError      a file or an option of the user is wrong; exit code 2
+    ├── RunFailed       the scheduler crashed, stalled or left jobs behind; exit code 1
+    └── Bug             an invariant of Batkube is broken; stop at once and report the context
 
-The class says whose fault it is, and so what the command line does about it. An `InputError` is one
-message with the file, the place in it, the problem and the remedy. A `Bug` is never caught to carry on,
-unless the user asks for that (`serve --keep-going`). Any other exception that nothing foresaw is a bug, too. On
-its way up, the layers add notes to it (`add_note`): the change, the request, the appointment. They are its story.
+The class decides how the command line handles the error. An `InputError` is one message with the file, the place in it,
+the problem and the remedy. A `Bug` is never caught in order to continue, unless the user asks for that (`serve
+--keep-going`). Any other unexpected exception is a bug, too. Each layer it passes adds a note (`add_note`) with its
+context: the change, the request, the appointment.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from pathlib import Path
 
 
 class BatkubeError(Exception):
-    """What Batkube raises on purpose: catch it for input errors, failed runs and bugs alike."""
+    """Base class of input errors, failed runs and bugs."""
 
 
 class InputError(BatkubeError):
-    """Something the user gave cannot be used."""
+    """A file or option of the user cannot be used."""
 
     def __init__(self, source: str | Path, *, problem: str, at: str | None = None, remedy: str | None = None) -> None:
         self.source = str(source)
@@ -38,20 +38,25 @@ class InputError(BatkubeError):
 
 
 class RunFailed(BatkubeError):
-    """The run could not be completed; what was computed until then is kept."""
+    """The run could not be completed; results computed so far are kept."""
 
 
 class Bug(BatkubeError):
-    """An invariant of ours is broken; please report it with the story it tells."""
+    """An invariant of Batkube is broken. The message contains the context that a bug report needs."""
 
     def __init__(self, story: str, origin: Exception | None = None) -> None:
-        """`origin` is the error that this one reports, if it was not raised as a bug itself (`as_bug`)."""
+        """`origin` is the exception that this bug wraps (`as_bug`), if any."""
         super().__init__(story)
         self.origin = origin or self
 
 
+def has_story(error: BaseException) -> bool:
+    """Return whether a layer added what it was doing: the error was raised by a running cluster, not by an input."""
+    return bool(getattr(error, "__notes__", ()))
+
+
 def as_bug(error: Exception, *more: str) -> Bug:
-    """Return the bug that `error` is, with its story: the notes of the layers that it passed, then `more`."""
+    """Wrap `error` in a Bug whose message contains the notes of the layers it passed, then `more`."""
     if isinstance(error, Bug) and error.origin is not error:
         return Bug("\n  ".join([str(error), *more]), error.origin)
     text = str(error) if isinstance(error, Bug) else f"{type(error).__name__}: {error}"
@@ -59,5 +64,5 @@ def as_bug(error: Exception, *more: str) -> Bug:
 
 
 def nesting_limit() -> str:
-    """Return how deeply an input may be nested, for a message: as far as Python may call itself."""
+    """Return the nesting limit of inputs as text for a message: Python's recursion limit."""
     return f"no more than some {sys.getrecursionlimit():,} levels can be followed"

@@ -1,8 +1,8 @@
 """Virtual time.
 
-An `Instant` is a point of virtual time, a `Duration` a length; both are integer nanoseconds, so that sums and
-comparisons are exact whatever the order of the operations. Decimal seconds exist only in files: `seconds` reads
-them exactly (never through a binary float where the text is at hand) and `format_seconds` writes them.
+An `Instant` is a point in virtual time, a `Duration` a length of it. Both are integer nanoseconds, so that sums and
+comparisons are exact in any order of operations. Decimal seconds exist only in files: `seconds` parses them exactly
+(never through a binary float if the text is available) and `format_seconds` prints them.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ Duration = NewType("Duration", int)
 
 START = Instant(0)
 NANOSECONDS_PER_SECOND = 1_000_000_000
-#: No instant of a run may lie beyond this: what an int64 of nanoseconds holds, about 292 years.
+#: The latest possible instant of a run: the largest int64 of nanoseconds, about 292 years.
 LATEST_NS = 2**63 - 1
 
 #: The calendar date of Instant 0, for Kubernetes timestamps. Fixed, so that two runs write the same bytes.
 EPOCH = datetime.datetime(2000, 1, 1, tzinfo=datetime.UTC)
 _NAIVE_EPOCH = EPOCH.replace(tzinfo=None)
-#: The instant from which Unix counts its seconds.
+#: The Unix epoch as an instant.
 UNIX_START = Instant(int(-EPOCH.timestamp()) * NANOSECONDS_PER_SECOND)
 
 _UNIT_SECONDS = {"": 1, "s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400, "w": 604800}
@@ -41,14 +41,14 @@ def after(now: Instant, wait: Duration) -> Instant:
 
 
 class TooLong(ValueError):
-    """A time is a number, and more than a run can last."""
+    """A duration is valid but longer than the longest possible run."""
 
 
 def seconds(value: int | float | str | Decimal) -> Duration:
-    """Return decimal seconds as a Duration, to the nearest nanosecond.
+    """Parse decimal seconds, rounded to the nearest nanosecond.
 
-    A float is taken at its shortest decimal text, so that 0.1 means one tenth. Raises ValueError for what is not a
-    finite number or does not fit the run's time.
+    A float is converted through its shortest decimal text, so that 0.1 is exactly one tenth. Raises ValueError if
+    `value` is not a finite number or exceeds the longest possible run.
     """
     ns = value * NANOSECONDS_PER_SECOND if type(value) is int else _exact_ns(value)
     if not -LATEST_NS <= ns <= LATEST_NS:
@@ -57,7 +57,7 @@ def seconds(value: int | float | str | Decimal) -> Duration:
 
 
 def bounded_seconds(value: int) -> Duration:
-    """Return whole seconds of an object's field, at most as long as any run can last: clients may write any int64."""
+    """Convert whole seconds of an API field, clamped to the longest possible run: clients may write any int64."""
     return Duration(max(-LATEST_NS, min(value * NANOSECONDS_PER_SECOND, LATEST_NS)))
 
 
@@ -74,7 +74,7 @@ def _exact_ns(value: float | str | Decimal) -> int:
 
 
 def duration(text: str) -> Duration:
-    """Return what a person means by `90`, `1.5h`, `2d`, `1h30m` or `250ms`; a bare number is seconds."""
+    """Parse a duration such as `90`, `1.5h`, `2d`, `1h30m` or `250ms`; a bare number is in seconds."""
     total = Decimal(0)
     position = 0
     stripped = text.strip()
@@ -84,18 +84,18 @@ def duration(text: str) -> Duration:
             break
         number, unit = match.groups()
         if not unit and match.end() < len(stripped):
-            break  # a version, such as 1.34.4, is not 1.34 s and 0.4 s
+            break  # reject a version number: 1.34.4 is not 1.34 s plus 0.4 s
         total += Decimal(number) * _FRACTION_UNITS.get(unit, Decimal(_UNIT_SECONDS.get(unit, 0)))
         position = match.end()
     if stripped.startswith("-") and _DURATION_TEXT.match(stripped, 1):
-        raise ValueError(f"{text!r} is negative, which no duration is")
+        raise ValueError(f"{text!r} is negative; a duration cannot be")
     if not stripped or position < len(stripped):
         raise ValueError(f"{text!r} is not a duration; write seconds, or a number with ms, s, m, h, d or w")
     return seconds(total)
 
 
 def format_seconds(ns: int) -> str:
-    """Return `ns` as seconds with six decimals, as Batsim prints them; rounds half up, exactly."""
+    """Format `ns` as seconds with six decimals, as Batsim prints them; rounds half up, exactly."""
     if ns % NANOSECONDS_PER_SECOND == 0:
         return f"{ns // NANOSECONDS_PER_SECOND}.000000"
     sign = "-" if ns < 0 else ""
@@ -104,23 +104,23 @@ def format_seconds(ns: int) -> str:
 
 
 def as_float_s(ns: int) -> float:
-    """Return `ns` as float seconds, for statistics and pictures only."""
+    """Convert `ns` to float seconds; only for statistics and plots."""
     return ns / NANOSECONDS_PER_SECOND
 
 
 def rfc3339(instant: Instant) -> str:
-    """Return the Kubernetes timestamp of `instant`: whole seconds, rounded down, as metav1.Time marshals them."""
+    """Return the Kubernetes timestamp of `instant` in whole seconds, rounded down, as metav1.Time does."""
     return _timestamp(instant // NANOSECONDS_PER_SECOND)
 
 
 def rfc3339_micro(instant: Instant) -> str:
-    """Return the Kubernetes timestamp of `instant` to the microsecond, rounded down, as metav1.MicroTime."""
+    """Return the Kubernetes timestamp of `instant` in microseconds, rounded down, as metav1.MicroTime does."""
     return f"{rfc3339(instant)[:-1]}.{instant // 1000 % 1_000_000:06d}Z"
 
 
 @functools.lru_cache(maxsize=1024)
 def instant_of(timestamp: str) -> Instant:
-    """Return the instant that an RFC 3339 timestamp names, to the microsecond. Raises ValueError."""
+    """Parse an RFC 3339 timestamp, to the microsecond. Raises ValueError."""
     moment = datetime.datetime.fromisoformat(timestamp)
     since = (moment if moment.tzinfo else moment.replace(tzinfo=datetime.UTC)) - EPOCH
     return Instant(((since.days * 86400 + since.seconds) * 1_000_000 + since.microseconds) * 1000)
@@ -132,7 +132,7 @@ def _timestamp(seconds_since: int) -> str:
 
 
 def human_duration(ns: int) -> str:
-    """Return a length of time as a person would say it: `2 d 3 h`, `36 min 50 s`, `1.5 s`."""
+    """Format a duration for people: `2 d 3 h`, `36 min 50 s`, `1.5 s`."""
     whole_s = ns // NANOSECONDS_PER_SECOND
     if whole_s < 60:
         return f"{as_float_s(ns):.4g} s"

@@ -1,8 +1,8 @@
 """Interval sets of machine ids, as Batsim prints them: `0-3 5 7-9`.
 
-A set is held as a Python integer, one bit per id: union, intersection and difference are `|`, `&` and `& ~`, counting
-is `int.bit_count`, and a cluster of a thousand machines takes 128 bytes.
-Format: Batsim documentation, "Interval sets"; canonical form is disjoint, maximal, ascending, singletons as `a`.
+A set is a Python integer with one bit per id: union, intersection and difference are `|`, `&` and `& ~`, counting is
+`int.bit_count`, and a set of a thousand machines takes 128 bytes.
+Batsim: documentation, "Interval sets". The canonical form is disjoint, maximal and ascending; a singleton is `a`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _ONE = 1
 
 
 def mask_of(ids: Iterable[int]) -> int:
-    """Return the set holding `ids`."""
+    """Return the set of `ids`."""
     return functools.reduce(operator.or_, map(_ONE.__lshift__, ids), 0)
 
 
@@ -38,10 +38,9 @@ def runs(mask: int) -> Iterator[tuple[int, int]]:
 
 
 def lowest(mask: int, count: int) -> int:
-    """Return the `count` smallest ids of the set, which must hold as many.
+    """Return the `count` smallest ids of the set, which must have at least as many.
 
-    Found by bisecting on a prefix's population, so that a large set costs a few big-integer operations and not one
-    per id.
+    Bisects on the population count of a prefix: a large set costs a few big-integer operations instead of one per id.
     """
     if count == 1:
         return mask & -mask
@@ -56,12 +55,12 @@ def lowest(mask: int, count: int) -> int:
 
 
 def format_intervals(mask: int) -> str:
-    """Return the canonical text of the set."""
+    """Format the set in canonical form."""
     return " ".join(str(a) if a == b else f"{a}-{b}" for a, b in runs(mask))
 
 
 def parse_intervals(text: str) -> int:
-    """Return the set a text describes; accepts non-canonical ones such as `1-2 1-3 5`. Raises ValueError."""
+    """Parse an interval set, canonical or not (`1-2 1-3 5`). Raises ValueError."""
     mask = 0
     for part in text.replace(",", " ").split():
         first, dash, last = part.partition("-")

@@ -1,8 +1,8 @@
-"""Everything that happened, in order, with a running digest.
+"""The journal of a run: all its events in order, and their digest.
 
-One JSON object per line: `t` (nanoseconds), `event`, then the event's own fields. The digest covers every byte
-written so far, so two runs that agree on it agree on everything, and the first line at which two journals differ
-is where the runs parted.
+One JSON object per line: `t` (nanoseconds), `event`, then the fields of the event. The digest covers every byte
+written, so runs with equal digests had the same events. The first line at which two journals differ is where the runs
+diverged.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from batkube.kernel.instants import Instant
 
 Field = str | int | float | bool | None
 
-#: Lines are handed to the file and the hash in batches: one call per line costs more than the line itself.
+#: Lines are hashed and written in batches: one call per line would cost more than the line itself.
 _BATCH_LINES = 512
 
 
 class Journal:
-    """Writes the record of one run to `sink`; without one, as in a served cluster, it keeps nothing."""
+    """Writes the events of one run to `sink`; without a sink, as in a served cluster, it records nothing."""
 
     def __init__(self, sink: BinaryIO | None = None) -> None:
         self._sink = sink
@@ -30,7 +30,7 @@ class Journal:
         self._batch: list[bytes] = []
 
     def append(self, now: Instant, event: str, **fields: Field) -> None:
-        """Record that `event` happened at `now`."""
+        """Record `event` at `now`."""
         if self._sink is None:
             return
         self._batch.append(self._encode({"t": now, "event": event, **fields}))
@@ -38,7 +38,7 @@ class Journal:
             self.flush()
 
     def flush(self) -> None:
-        """Hand the lines so far to the file."""
+        """Write the batched lines to the sink."""
         if self._batch and self._sink is not None:
             block = b"\n".join(self._batch) + b"\n"
             self._batch.clear()

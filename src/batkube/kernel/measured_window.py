@@ -1,9 +1,9 @@
-"""Which part of a run counts: without its beginning, when the cluster fills up, and its end, when it empties.
+"""The part of a run that metrics cover, without warm-up and cool-down.
 
-Means over a whole trace mix how a scheduler does in steady state with how an empty cluster does. A *trim* leaves out so
-much time, so many jobs or such a share of the jobs at one end; what is between the two trims is the *window*. Jobs that
-were submitted in the window count, and machines while it lasts. Without trims it goes from the first submission to the
-end of the run: nothing can be busy before there is anything to do.
+A mean over a whole trace mixes steady state with the phases in which the cluster fills up and empties. A *trim*
+excludes one end of the run: a duration, a number of jobs or a share of the jobs. The part between both trims is the
+*window*. Metrics cover the jobs submitted in the window, and the usage of machines during it. Without trims, the window
+lasts from the first submission to the end of the run.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ TRIM_FORMATS = "a time (2d), a number of jobs (500jobs) or a share of them (10%)
 
 @dataclass(frozen=True, slots=True)
 class Trim:
-    """How much of one end of a run is left out: exactly one of the three, or nothing."""
+    """How much of one end of a run to exclude. At most one of the three is set."""
 
     length: int = 0
     jobs: int = 0
     share: Fraction = Fraction(0)
-    #: As it was written.
+    #: The text it was parsed from.
     text: str = ""
 
     def job_count(self, count: int) -> int:
-        """Return how many of so many jobs it leaves out, if it counts jobs."""
+        """Return how many of `count` jobs to exclude; 0 if the trim is a duration."""
         return self.jobs or int(count * self.share)
 
 
@@ -39,39 +39,39 @@ NO_TRIM = Trim()
 
 
 def parse_trim(text: str) -> Trim:
-    """Return the trim that `2d`, `500jobs` or `10%` means. Raises ValueError."""
+    """Parse a trim: `2d`, `500jobs` or `10%`. Raises ValueError."""
     if match := _SHARE.fullmatch(text.strip()):
         share = Fraction(match[1]) / 100
         if share >= 1:
-            raise ValueError(f"{text} leaves nothing")
+            raise ValueError(f"{text} excludes the whole run")
         return Trim(share=share, text=text)
     if match := _JOBS.fullmatch(text.strip()):
         return Trim(jobs=int(match[1]), text=text)
     try:
         return Trim(length=duration(text), text=text)
     except ValueError as error:
-        raise ValueError(f"{text!r} is no such trim") from error
+        raise ValueError(f"{text!r} is not a trim; write {TRIM_FORMATS}") from error
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """From when to when a run counts."""
+    """The part of a run that metrics cover."""
 
     begin: Instant
-    #: When the last job that counts may have been submitted; None where all do.
+    #: The last submission time that is covered; None if there is no limit.
     last_submit: Instant | None
 
     def contains(self, submit: int) -> bool:
-        """Return whether a job that was submitted then counts."""
+        """Return whether a job submitted at `submit` is covered."""
         return self.begin <= submit and (self.last_submit is None or submit <= self.last_submit)
 
     def usage_end(self, end: Instant) -> Instant:
-        """Return when machines cease to count in a run whose last job ended at `end`."""
+        """Return until when to measure usage in a run whose last job ended at `end`."""
         return max(self.begin, end if self.last_submit is None else min(end, self.last_submit))
 
 
 def window_of(submits: Sequence[int], warm_up: Trim, cool_down: Trim) -> Window:
-    """Return the window of a run whose jobs were submitted then."""
+    """Return the window of a run with these submission times."""
     ordered = sorted(submits)
     if not ordered:
         return Window(Instant(0), None)

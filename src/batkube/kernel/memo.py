@@ -1,7 +1,7 @@
-"""Remembering what a function made of texts, when the texts are somebody else's.
+"""Memoization for functions of texts that clients send.
 
-`functools.lru_cache` counts entries, not bytes: a few thousand texts of megabytes each would stay in memory for good,
-and anyone who may send a request could put them there. What is worth remembering is short and comes again and again.
+`functools.lru_cache` limits entries, not bytes: a few thousand texts of megabytes each would stay in memory, and any
+client could send them. Here only short texts are cached. Texts that recur are short.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _MISSING = object()
 
 
 class _Cache(dict[Any, Any]):
-    """What was made of each text; what is asked for and not known is made."""
+    """Cached results by text; a missing one is computed."""
 
     def __init__(self, function: Callable[[Any], Any], maxsize: int, longest: int) -> None:
         super().__init__()
@@ -25,14 +25,14 @@ class _Cache(dict[Any, Any]):
         self._maxsize = maxsize
         self._longest = longest
 
-    def __missing__(self, text: Any) -> Any:  # noqa: ANN401 - of the function that remembers
+    def __missing__(self, text: Any) -> Any:  # noqa: ANN401 - the type of the memoized function
         result = self._function(text)
         self.store(text, (text,), result)
         return result
 
     def store(self, key: object, arguments: tuple[object, ...], result: object) -> None:
-        """Keep a result, unless a text that it was made of is long; when there are too many, forget the others."""
-        if any(isinstance(each, (str, bytes)) and len(each) > self._longest for each in arguments):
+        """Store a result unless an argument is a long text; clear the cache first if it is full."""
+        if any(isinstance(argument, (str, bytes)) and len(argument) > self._longest for argument in arguments):
             return
         if len(self) >= self._maxsize:
             self.clear()
@@ -40,18 +40,18 @@ class _Cache(dict[Any, Any]):
 
 
 def memoized(maxsize: int, longest: int = 1000) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
-    """Return a decorator that remembers results, but none for texts and bytes beyond `longest`.
+    """Return a decorator that caches results, except for arguments longer than `longest`.
 
-    It is on the path of every write, so that a function of one text becomes the look-up itself, and what is named is
-    not remembered. When `maxsize` results are known all are forgotten; those that matter come again at once.
+    This is on the path of every write. A function of one parameter therefore becomes the dictionary look-up itself.
+    Calls with keyword arguments are not cached. A full cache is cleared; frequent results are back at once.
     """
 
     def decorate(function: Callable[_P, _R]) -> Callable[_P, _R]:
-        known = _Cache(cast(Callable[[Any], Any], function), maxsize, longest)
+        cache = _Cache(cast(Callable[[Any], Any], function), maxsize, longest)
         if len(inspect.signature(function).parameters) == 1:
-            return cast(Callable[_P, _R], known.__getitem__)
+            return cast(Callable[_P, _R], cache.__getitem__)
 
-        look_up = known.get
+        look_up = cache.get
 
         @functools.wraps(function)
         def call(*arguments: _P.args, **named: _P.kwargs) -> _R:
@@ -59,7 +59,7 @@ def memoized(maxsize: int, longest: int = 1000) -> Callable[[Callable[_P, _R]], 
             if result is _MISSING or named:
                 result = function(*arguments, **named)
                 if not named:
-                    known.store(arguments, arguments, result)
+                    cache.store(arguments, arguments, result)
             return result  # type: ignore[no-any-return]
 
         return call

@@ -1,13 +1,13 @@
 """Kubernetes quantities, exactly, and the integer amounts that the simulator counts with.
 
-A quantity is text such as `500m`, `1.5Gi` or `1e3`. Kubernetes (apimachinery, pkg/api/resource, type Quantity) keeps
-it as a fixed-point number with the *kind* of suffix it was written with, and prints it back in canonical form: no
-precision lost, no fraction, the largest suffix that allows both. Here the number is an integer of nano-units, the
-finest part Kubernetes knows, so nothing ever goes through a binary float. (Kubernetes prints back as it came some text
-that its parser takes for canonical, such as `1.555`. Here every quantity is printed in the documented form: `1555m`.)
+A quantity is text such as `500m`, `1.5Gi` or `1e3`. Kubernetes (apimachinery, pkg/api/resource, type Quantity) stores
+it as a fixed-point number with the *format* of its suffix, and prints it in canonical form: no precision lost, no
+fraction, the largest suffix that allows both. Here the number is an integer of nano-units, the finest unit of
+Kubernetes, so no binary float is involved. One difference: Kubernetes prints some texts unchanged that its parser takes
+for canonical, such as `1.555`. Here every quantity is printed in the documented form, `1555m`.
 
-Inside a run nothing is a `Quantity`: kube-scheduler counts cpu in millicores and all else in whole units (scheduler
-framework, type Resource), and so do we. `amount` goes there and `format_amount` comes back.
+Simulation code does not use `Quantity`. Like kube-scheduler it counts cpu in millicores and everything else in whole
+units (Kubernetes: scheduler framework, type Resource). `parse_amount` and `format_amount` convert.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ CPU = "cpu"
 MEMORY = "memory"
 PODS = "pods"
 GPU = "nvidia.com/gpu"
-#: A machine taken as a whole: the resource of jobs that ask for machines and not for parts of one.
+#: A whole machine: the resource of jobs that request machines instead of cores and memory.
 MACHINE = "batkube.io/machine"
 
 _NANOS_PER_UNIT = 10**9
 _NANOS_PER_MILLI = 10**6
-#: An int64, which is what Kubernetes' own counters hold.
+#: The largest int64, the type of Kubernetes' own counters.
 _MAX_INT64 = 2**63 - 1
-#: Exponents beyond it say nothing more, and would cost time and memory to expand; so would so many digits.
+#: Larger exponents, and numbers with more digits, cost time and memory to expand and mean nothing.
 _MAX_EXPONENT = 300
 
 _DECIMAL_SUFFIXES = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
@@ -44,7 +44,7 @@ _QUANTITY_TEXT = re.compile(
 
 
 class Format(enum.StrEnum):
-    """The kind of suffix a quantity was written with, and is printed with again."""
+    """The format of a suffix: a quantity is printed in the format in which it was written."""
 
     DECIMAL_SI = "DecimalSI"
     BINARY_SI = "BinarySI"
@@ -53,7 +53,7 @@ class Format(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True, order=True)
 class Quantity:
-    """An exact number and how to print it. Two quantities are equal when their values are: `1000m` equals `1`."""
+    """An exact number and its format. Equality compares values only: `1000m` equals `1`."""
 
     nanos: int
     format: Format = field(default=Format.DECIMAL_SI, compare=False)
@@ -69,7 +69,7 @@ class Quantity:
         return _divide_away_from_zero(self.nanos, _NANOS_PER_MILLI)
 
     def __add__(self, other: Quantity) -> Quantity:
-        # Kubernetes' Quantity.Add: zero takes the format of what is added to it.
+        # Kubernetes: Quantity.Add. Zero adopts the format of the other operand.
         return Quantity(self.nanos + other.nanos, self.format if self.nanos else other.format)
 
     def __sub__(self, other: Quantity) -> Quantity:
@@ -98,7 +98,7 @@ def _binary_text(units: int) -> str:
     while mantissa % 1024 == 0:
         mantissa //= 1024
         power += 1
-    # Only sums get beyond Ei; they are printed in full, as Kubernetes does.
+    # Only sums exceed Ei. Kubernetes prints them in full, too.
     return f"{mantissa}{_BINARY_SUFFIXES[power]}" if power < len(_BINARY_SUFFIXES) else str(units)
 
 
@@ -107,18 +107,18 @@ def _decimal_text(nanos: int, form: Format) -> str:
     while mantissa % 1000 == 0:
         mantissa //= 1000
         exponent += 3
-    # No SI suffix is larger than E; what is beyond is printed with an exponent, as Kubernetes does since its pull
-    # request 140459 (before, it lost the exponent).
+    # The largest SI suffix is E. Larger numbers are printed with an exponent, as Kubernetes does since pull request
+    # 140459; before, it lost the exponent.
     if form is Format.DECIMAL_EXPONENT or exponent not in _DECIMAL_SUFFIX_OF:
         return f"{mantissa}e{exponent}" if exponent else str(mantissa)
     return f"{mantissa}{_DECIMAL_SUFFIX_OF[exponent]}"
 
 
 def parse_quantity(value: str | int | float) -> Quantity:
-    """Return the quantity `value` means; a number is taken at its shortest decimal text, as in YAML and JSON.
+    """Parse a quantity. A float is converted through its shortest decimal text, as in YAML and JSON.
 
-    What is finer than a nano-unit rounds away from zero, and a binary quantity is capped at 2^63 - 1, both as in
-    Kubernetes' ParseQuantity. Raises ValueError for anything outside the documented grammar.
+    Rounds away from zero below a nano-unit and caps binary quantities at 2^63 - 1, as Kubernetes' ParseQuantity does.
+    Raises ValueError for a text outside the documented grammar.
     """
     if type(value) is int:
         return Quantity(value * _NANOS_PER_UNIT)
@@ -149,7 +149,7 @@ def _parse_text(text: str) -> Quantity:
 
 
 def _digits(match: re.Match[str] | None) -> tuple[str, str]:
-    """Return the digits from the first that counts, and those of them or before them that follow the point."""
+    """Return the significant digits, and the digits after the decimal point."""
     if match is None:
         return "", ""
     fraction = match["fraction"] or match["only_fraction"] or ""
@@ -157,7 +157,7 @@ def _digits(match: re.Match[str] | None) -> tuple[str, str]:
 
 
 def _scale_of(match: re.Match[str]) -> tuple[Format, int, int]:
-    """Return the format, the factor and the power of ten that the suffix stands for."""
+    """Return the format, the factor and the power of ten of the suffix."""
     if match["binary"]:
         return Format.BINARY_SI, 1024 ** _BINARY_SUFFIXES.index(match["binary"]), 0
     if match["exponent"]:
@@ -166,7 +166,7 @@ def _scale_of(match: re.Match[str]) -> tuple[Format, int, int]:
 
 
 def _exponent(text: str) -> int:
-    """Return an exponent; what is beyond the largest counts as the largest, which no machine has either."""
+    """Parse an exponent, clamped to ±300."""
     exponent = parse_int(text)
     if exponent is None:
         exponent = -_MAX_EXPONENT if text.startswith("-") else _MAX_EXPONENT
@@ -174,24 +174,24 @@ def _exponent(text: str) -> int:
 
 
 def parse_amount(resource: str, value: str | int | float) -> int:
-    """Return how much of `resource` a quantity is: millicores of cpu, whole units of all else, rounded up.
+    """Parse a quantity of `resource`: millicores of cpu, whole units of everything else, rounded up.
 
-    Rounding is Kubernetes' (MilliValue and Value), so that asking for a little never means asking for nothing.
-    Raises ValueError when it is no quantity, is negative, or is more than an int64 counts.
+    Rounds as Kubernetes does (MilliValue and Value), so that a small request never becomes zero. Raises ValueError if
+    the text is not a quantity, is negative, or exceeds an int64.
     """
     quantity = parse_quantity(value)
     if quantity.nanos < 0:
         raise ValueError(f"{value} of {resource} is negative")
-    counted = quantity.milli_value if resource == CPU else quantity.value
-    if counted > _MAX_INT64:
+    amount = quantity.milli_value if resource == CPU else quantity.value
+    if amount > _MAX_INT64:
         raise ValueError(f"{value} of {resource} is more than Kubernetes can count")
-    return counted
+    return amount
 
 
 def format_amount(resource: str, amount: int) -> str:
-    """Return the canonical text of an amount: cpu 1500 is `1500m`, memory 4294967296 is `4Gi`.
+    """Format an amount in canonical form: cpu 1500 is `1500m`, memory 4294967296 is `4Gi`.
 
-    Bytes that are no multiple of 1024 are printed as plain digits, which people read more easily than `4300k`.
+    Bytes that are not a multiple of 1024 are printed as plain digits, which are easier to read than `4300k`.
     """
     if resource == CPU:
         return str(Quantity(amount * _NANOS_PER_MILLI))

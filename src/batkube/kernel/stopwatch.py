@@ -11,19 +11,19 @@ from batkube.kernel.instants import UNIX_START, Instant
 
 
 class Stopwatch:
-    """Measures real seconds since it was made."""
+    """Measures real seconds since its creation."""
 
     def __init__(self) -> None:
         self._real_s = time.perf_counter()
 
     @property
     def real_s(self) -> float:
-        """Real seconds elapsed."""
+        """Elapsed real seconds."""
         return time.perf_counter() - self._real_s
 
 
 class CpuStopwatch(Stopwatch):
-    """Measures CPU seconds, too, which takes a system call: not for what happens often."""
+    """Measures CPU seconds as well. Each reading is a system call, so do not read it often."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -31,15 +31,15 @@ class CpuStopwatch(Stopwatch):
 
     @property
     def cpu_s(self) -> float:
-        """CPU seconds this process used since."""
+        """CPU seconds used by this process since its creation."""
         return time.process_time() - self._cpu_s
 
 
 def peak_memory_bytes() -> int:
-    """Return the largest resident size this process ever had.
+    """Return the peak resident set size of this process.
 
-    From the kernel's high-water mark where there is one (Linux): getrusage also counts what the parent had when it
-    forked us, which a small run started from a large process would be blamed for.
+    Reads VmHWM from /proc on Linux. getrusage also counts the memory of the parent at the fork, so a small run started
+    by a large process would report too much.
     """
     with contextlib.suppress(OSError):
         for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
@@ -49,15 +49,16 @@ def peak_memory_bytes() -> int:
 
 
 def reset_peak_memory() -> None:
-    """Have `peak_memory_bytes` count from now on, where the kernel can (Linux): for a process that does many runs."""
+    """Restart `peak_memory_bytes` from the current size, for processes that do many runs (Linux only)."""
     with contextlib.suppress(OSError):
         # 5 resets the high-water mark. Linux: Documentation/filesystems/proc.rst, "clear_refs".
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
 
 
 def wall_clock_instant() -> Instant:
-    """Return the real time of day as an instant of the calendar that Kubernetes timestamps are written in.
+    """Return the current wall-clock time as an instant of the simulated calendar.
 
-    For `batkube serve` alone: clients compute ages with their own clock, so the virtual one begins where theirs is.
+    Only for `batkube serve`: clients compute ages with their own clock, so the virtual clock must start at the real
+    time.
     """
     return Instant(time.time_ns() + UNIX_START)

@@ -1,7 +1,7 @@
-"""Named, seeded randomness.
+"""Named, seeded random streams.
 
-Every use of chance has a name and so its own generator, derived from the run's seed and that name alone: adding a
-stream, or drawing more from one, never disturbs another.
+Each use of randomness has a name and a generator of its own, derived from the run's seed and the name only. Adding a
+stream, or drawing more from one, does not change any other.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ class Streams:
         self._by_name: dict[str, random.Random] = {}
 
     def named(self, name: str) -> random.Random:
-        """Return the generator called `name`; the same object for the same name."""
+        """Return the generator `name`; the same object for the same name."""
         stream = self._by_name.get(name)
         if stream is None:
             stream = self._by_name[name] = self.create(name)
         return stream
 
     def create(self, name: str) -> random.Random:
-        """Return the generator called `name` at its beginning; it is not kept, for names that are used once."""
+        """Return a new generator for `name` without storing it, for names that are used once."""
         digest = hashlib.sha256(f"{self.seed}:{name}".encode()).digest()
         return random.Random(int.from_bytes(digest[:16]))

@@ -1,1 +1,1 @@
-"""What a run leaves behind, and the pictures and tables made of it."""
+"""Output files of a run, and the charts, tables and reports made from them."""

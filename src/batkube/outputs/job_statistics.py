@@ -1,6 +1,6 @@
-"""What some jobs' waits and run times amount to beyond their means: the one definition for runs and for read files.
+"""Percentiles of waits, slowdowns and fairness of jobs: one definition for running simulations and for files read back.
 
-Times are seconds. A number that the jobs cannot tell is None. The names are columns of schedule.csv and results.csv.
+Times are in seconds. A number that the jobs do not define is None. Names are columns of schedule.csv and results.csv.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from array import array
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-#: τ: jobs shorter than this count as this long in the bounded slowdown (Feitelson and Rudolph, JSSPP 1998: 10 s).
+#: τ: the bounded slowdown counts shorter jobs as this long (Feitelson and Rudolph, JSSPP 1998: 10 s).
 BOUND_S = 10.0
-#: What tells short jobs from long ones, and narrow ones from wide ones: an hour of run time and eight machines, as in
+#: Longest short job and widest narrow job: an hour of run time and eight machines, as in
 #: S. Srinivasan, R. Kettimuthu, V. Subramani, P. Sadayappan, Characterization of backfilling strategies for parallel
 #: job scheduling, ICPP workshops 2002.
 SHORT_S, NARROW = 3600.0, 8
 CLASSES = ("short_narrow", "short_wide", "long_narrow", "long_wide")
 PERCENTILES = (90, 95, 99)
-#: What the columns of each resource's utilisation begin with; the resource's name follows.
+#: Prefix of the columns with the utilisation of one resource, whose name follows.
 UTILISATION_PREFIX = "utilisation_"
 
 
@@ -34,7 +34,7 @@ class MeasuredJob(NamedTuple):
 
 
 def job_statistics_of(jobs: Iterable[MeasuredJob]) -> dict[str, float | None]:
-    """Return the measures by column. Jobs are gone through once and not kept: long traces have many."""
+    """Return the measures by column. Jobs are iterated once and not stored: long traces have many."""
     by_user: dict[str, array[float]] = {}
     by_class = {kind: array("d") for kind in CLASSES}
     narrow, wide = [(by_class[f"short_{width}"], by_class[f"long_{width}"]) for width in ("narrow", "wide")]
@@ -48,7 +48,7 @@ def job_statistics_of(jobs: Iterable[MeasuredJob]) -> dict[str, float | None]:
         **_slowdown_statistics(sorted(itertools.chain.from_iterable(by_user.values()))),
         **{f"mean_waiting_time_{kind}": mean(of_class) for kind, of_class in by_class.items()},
         "fairness_by_user": jain_index(values)
-        if len(values := [math.fsum(one) / len(one) for one in by_user.values()]) > 1
+        if len(values := [math.fsum(slowdowns) / len(slowdowns) for slowdowns in by_user.values()]) > 1
         else None,
     }
 
@@ -63,12 +63,12 @@ def _slowdown_statistics(ordered: Sequence[float]) -> dict[str, float | None]:
 
 
 def mean(values: Sequence[float]) -> float | None:
-    """Return the mean; None of nothing."""
+    """Return the mean; None for no values."""
     return math.fsum(values) / len(values) if values else None
 
 
 def percentile(ordered: Sequence[float], rank: float) -> float | None:
-    """Return the percentile of sorted values, with linear interpolation between neighbours, as numpy does; or None."""
+    """Return the percentile of sorted values, interpolated linearly as numpy does; None for no values."""
     if not ordered:
         return None
     place = (len(ordered) - 1) * rank / 100
@@ -79,5 +79,5 @@ def percentile(ordered: Sequence[float], rank: float) -> float | None:
 
 def jain_index(values: Iterable[float]) -> float:
     """Return Jain's fairness index (Σx)² / (n Σx²): 1 when all are equal, 1/n when one has everything."""
-    each = list(values)
-    return math.fsum(each) ** 2 / (len(each) * math.fsum(value**2 for value in each))
+    numbers = list(values)
+    return math.fsum(numbers) ** 2 / (len(numbers) * math.fsum(value**2 for value in numbers))

@@ -1,4 +1,4 @@
-"""`Results("out")` and `compare`: what notebooks start from. A run's files, with its numbers, picture and report."""
+"""`Results("out")` and `compare`, the interface for notebooks: a run's files, metrics, charts and report."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Results(MeasuredRun):
-    """What a run came to. pandas and matplotlib are imported when they are needed, as in what it is made of."""
+    """The results of a run. pandas and matplotlib are imported only when they are needed."""
 
     def gantt(
         self,
@@ -33,24 +33,24 @@ class Results(MeasuredRun):
         return draw_gantt(self, title=title, color_by=color_by, window=window, against=against, width_in=width_in)
 
     def animate(self, *, title: str | None = None, color_by: str = "job") -> Stepper:
-        """Return the run from one instant to the next, with a slider: a notebook shows it, and `save` writes it."""
+        """Return the Gantt chart with a time slider: a notebook shows it, and `save` writes it."""
         from batkube.outputs.gantt.chart import stepper_of
 
         return stepper_of(self, title=title, color_by=color_by)
 
     def report(self, out: str | Path | None = None, *, title: str | None = None) -> Path:
-        """Write the run's report, one HTML file, and return where it is: report.html in its folder unless said."""
+        """Write the run's report, one HTML file, and return its path: by default report.html in the run's folder."""
         from batkube.outputs.pages.page import default_page_path, write_page
         from batkube.outputs.report.document import run_report
 
-        place = default_page_path(self.jobs_path.parent) if out is None else Path(out)
-        return write_page(place, run_report(self, title=title))
+        path = default_page_path(self.jobs_path.parent) if out is None else Path(out)
+        return write_page(path, run_report(self, title=title))
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self.scheduler or 'an unknown scheduler'} in {self.path}>"
 
     def _repr_html_(self) -> str:
-        """Return the run as a notebook shows it: what to be wary of, then its numbers."""
+        """Return the run for a notebook: warnings, then key figures."""
         from batkube.outputs.report.document import run_summary
 
         return run_summary(self)
@@ -59,19 +59,19 @@ class Results(MeasuredRun):
 def compare(
     *runs: str | Path | MeasuredRun, baseline: int = 0, warm_up: str | None = None, cool_down: str | None = None
 ) -> Comparison:
-    """Return runs side by side, as `batkube compare` does: folders, jobs.csv files or what `batkube.run` returned.
+    """Compare runs as `batkube compare` does: folders, jobs.csv files or results of `batkube.run`.
 
-    Differences are to `runs[baseline]`. A window is for runs that are given by their paths: others have theirs.
+    Differences are to `runs[baseline]`. `warm_up` and `cool_down` apply to runs that are given by their paths.
     Raises InputError.
     """
     from batkube.outputs.measures.comparisons.run_comparison import compare_runs
 
     if len(runs) < 2:
-        raise InputError("batkube.compare", problem="takes two runs or more", remedy="give another one")
+        raise InputError("batkube.compare", problem="needs at least two runs", remedy="add another one")
     if not 0 <= baseline < len(runs):
-        problem = f"{baseline} is none of the {len(runs)} runs"
+        problem = f"{baseline} is not the index of one of the {len(runs)} runs"
         raise InputError("batkube.compare", at="baseline", problem=problem, remedy="the first one is 0")
     measured = [
-        one if isinstance(one, MeasuredRun) else Results(one, warm_up=warm_up, cool_down=cool_down) for one in runs
+        run if isinstance(run, MeasuredRun) else Results(run, warm_up=warm_up, cool_down=cool_down) for run in runs
     ]
     return compare_runs(measured, baseline=baseline)

@@ -1,1 +1,1 @@
-"""Outside schedulers on a clock that goes with the real one: by the rules of 2020 (`cycles`) or at a constant speed."""
+"""Real schedulers whose clock follows the real one: by the rules of the 2020 prototype, or at a constant speed."""

@@ -1,7 +1,7 @@
-"""What is counted while time is paced: pods that wait and that run, decisions, and how late they came.
+"""Statistics of paced time: pending and running pods, decisions, and how late decisions came.
 
-A decision is late when time jumped while the scheduler was at work on it. It began that work when it was last idle or
-decided something else, and not before the pod had come and its node was free.
+A decision is late if time jumped while the scheduler worked on it. The work on a decision starts when the scheduler was
+last idle or made another decision, but not before the pod existed and its node was free.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _LATE = FidelityNote("time", "decisions came late: time had jumped while the sch
 
 
 class DecisionStats:
-    """Listens to pods, and keeps the run's numbers."""
+    """Subscribes to pods and counts decisions and their lateness."""
 
     def __init__(self, world: World, nodes: NodeAllocations) -> None:
         self._journal = world.journal
@@ -26,17 +26,18 @@ class DecisionStats:
         self._nodes = nodes
         #: Pods with a node.
         self.running_pods = 0
-        #: Pods that were bound, ever.
+        #: Pods bound so far.
         self.decisions = 0
-        #: The last pod that was bound, and since when that was possible: the pod was there, and its node was free.
+        #: The last bound pod, and the earliest instant at which it could have been bound: it existed, and its node was
+        #: free.
         self._last_bound, self._possible_since = Key(""), START
-        #: When each pod that waits was created, and when each node was last left by a pod.
+        #: Creation time of each pending pod, and when each node was last freed by a pod.
         self._created: dict[Key, Instant] = {}
         self._freed_at: dict[str, Instant] = {}
         self.cycles = 0
-        #: Cycles that were left without a decision while the scheduler was at work.
+        #: Cycles that ended without a decision while the scheduler was busy.
         self.cycles_cut_short = 0
-        #: By how much time has jumped since the scheduler began what it is at: since it was idle, or decided.
+        #: By how much time has jumped since the scheduler was last idle or made a decision.
         self._jumped_by = Duration(0)
         self._late = 0
         self._late_sum = 0
@@ -62,19 +63,19 @@ class DecisionStats:
 
     @property
     def waiting_pods(self) -> int:
-        """How many pods have no node."""
+        """The number of pods without a node."""
         return len(self._created)
 
     def on_scheduler_idle(self) -> None:
-        """Take note that the scheduler is done with everything: what it decides next, it begins next."""
+        """Record that the scheduler is idle: its next decision starts now."""
         self._jumped_by = Duration(0)
 
     def on_time_jump(self, by: int, at_work: bool) -> None:
-        """Take note of a jump, and whether the scheduler was at work meanwhile."""
+        """Record a jump of time, and whether the scheduler was busy during it."""
         self._jumped_by = Duration(self._jumped_by + by) if at_work else Duration(0)
 
     def on_decision(self, start: Instant, now: Instant) -> None:
-        """Take note that a decision has come `now`, in the cycle from `start` on; the next one is begun now."""
+        """Record a decision made at `now`, in the cycle that began at `start`; work on the next decision starts now."""
         late, self._jumped_by = min(self._jumped_by, start - self._possible_since), Duration(0)
         if late <= 0:
             return
@@ -86,7 +87,7 @@ class DecisionStats:
         self.notes.add(_LATE, example=f"pod {pod} by {format_seconds(late)} s")
 
     def columns(self) -> dict[str, str | int]:
-        """Return the numbers as columns of schedule.csv."""
+        """Return the statistics as columns of schedule.csv."""
         return {
             "cycles": self.cycles,
             "cycles_cut_short": self.cycles_cut_short,

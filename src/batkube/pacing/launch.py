@@ -1,4 +1,4 @@
-"""Starts the outside schedulers of a run whose time follows the real one."""
+"""Starts the real schedulers of a run whose time follows the real clock."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from batkube.programs.startup.launch import EPOCH_NS, start_all, start_program
 from batkube.timing.time_rules import TimeMode
 
 
-def start_paced(setup: ProgramSetup, tally: DecisionStats) -> ProgramTimeDriver:
-    """Start the programs of a run; their clock moves by the scenario's rules."""
+def start_paced(setup: ProgramSetup, stats: DecisionStats) -> ProgramTimeDriver:
+    """Start the programs of a run, and return the time driver for its time mode."""
     world, loop, scenario, observer = setup.world, setup.loop, setup.scenario, setup.observer
 
     def listen(handler: Handler, listener: ProgramListener) -> PacedServer:
         if not scenario.time.pacing.replay:
             return PacedServer(handler, listener)
-        tally.notes.add(REPLAYED, example="time: {replay: on}")
+        stats.notes.add(REPLAYED, example="time: {replay: on}")
         return PacedServer(ReplayingApi(handler, world.store, lambda: world.clock.now), listener)
 
     programs = start_all(
@@ -30,7 +30,7 @@ def start_paced(setup: ProgramSetup, tally: DecisionStats) -> ProgramTimeDriver:
         lambda program, folder: PacedProgram(*start_program(program, listen, setup, folder), EPOCH_NS),
         lambda started: PacedPrograms(started, observer, loop).stop(),
     )
-    together = PacedPrograms(programs, observer, loop)
+    paced_programs = PacedPrograms(programs, observer, loop)
     if scenario.time.mode is TimeMode.REALTIME:
-        return RealTimeDriver(world, loop, scenario.time.speed, scenario.patience, together, tally)
-    return PacedTimeDriver(world, loop, scenario.time.pacing, together, tally)
+        return RealTimeDriver(world, loop, scenario.time.speed, scenario.patience, paced_programs, stats)
+    return PacedTimeDriver(world, loop, scenario.time.pacing, paced_programs, stats)

@@ -1,7 +1,7 @@
-"""The programs of a run whose time follows the real one: their clocks, their servers, whether they are at work.
+"""The programs of a run whose time follows the real clock: their clocks, their servers, and whether they are busy.
 
-A program built with the overlay reads its clock from the page, which is written about every millisecond; each time it
-is woken, so that its timers fire. Any other program lives on the machine's own clock.
+A program built with the overlay reads its clock from a page of shared memory, which is written about every millisecond.
+Each write also wakes the program so that its timers fire. Any other program reads the machine's own clock.
 """
 
 from __future__ import annotations
@@ -21,59 +21,60 @@ from batkube.timing.processes.attached_process import AttachedProcess
 
 #: How often the clock is written, in real time.
 TICK_S = 0.001
-#: Programs have come up when all have connected, for which they have so long,
+#: How long programs may take to connect for the first time.
 _CONNECT_TIMEOUT_S = 20.0
-#: and then nobody asks anything for so long,
+#: Warm-up ends when no program has sent a request for this long,
 _QUIET_S = 0.25
-#: or else after so long: some never stop asking.
+#: or after this long: some programs never stop sending requests.
 _QUIET_TIMEOUT_S = 3.0
 _JUST_BEFORE_START = Instant(START - NANOSECONDS_PER_SECOND // 1000)
 
 
 _OWN_CLOCK = FidelityNote(
-    "time", "a program lives on the machine's clock: its timers and back-offs take real time, whatever time it is here"
+    "time", "a program runs on the machine's clock: its timers and back-offs take real time, not simulated time"
 )
 
 
 class PacedProgram:
-    """One program and the server it talks to."""
+    """A program and the API server that serves it."""
 
     def __init__(self, process: AttachedProcess, server: PacedServer, epoch_ns: int) -> None:
         self.process = process
         self.server = server
         self._page = process.page
-        #: The Unix time of the run's zero.
+        #: The Unix time of the run's Instant 0.
         self._epoch_ns = epoch_ns
         self._probe = 0
         self._traffic = 0
 
     @property
     def is_attached(self) -> bool:
-        """Whether the program lives on the run's clock; a plain one lives on the machine's."""
+        """Whether the program reads the run's clock; otherwise it reads the machine's."""
         return self._page.pid != 0
 
     @property
     def traffic(self) -> int:
-        """Bytes that went to and fro, ever."""
+        """Bytes received and sent so far."""
         return self.server.received + self.server.sent
 
     def set_time(self, now: Instant, jumped: bool) -> None:
-        """Move the program's clock, and let its timers notice.
+        """Set the program's clock, and wake it so that its timers fire.
 
-        A jump may give it work, and so may anything that is said; that a millisecond passes hardly does.
+        Only a jump or traffic marks the program as busy, because both may cause work; a millisecond that passes hardly
+        does.
         """
         self._page.now = now + self._epoch_ns
         if not self.is_attached:
             return
-        number = self._page.probe()
+        probe = self._page.probe()
         if jumped or self._traffic != self.traffic:
-            self._probe, self._traffic = number, self.traffic
+            self._probe, self._traffic = probe, self.traffic
 
     @property
     def is_busy(self) -> bool:
-        """Whether the program has not been idle since it was last given anything to do, as far as can be seen.
+        """Whether the program may still be busy with its last input.
 
-        Of a program that lives on the machine's clock only a decision that waits can be seen.
+        A program on the machine's clock is only known to be busy while a binding of it is pending.
         """
         if self.server.waiting_bindings:
             return True
@@ -91,32 +92,32 @@ class PacedPrograms:
         self._logs = [AttemptLog(program.process.log, observer.record_attempt) for program in programs]
 
     def set_time(self, now: Instant, *, jumped: bool = False) -> None:
-        """Move everybody's clock, with the real time or by a jump."""
+        """Set the clock of the run and of every program."""
         self._loop.advance_to(now)
         for program in self.programs:
             program.set_time(now, jumped)
 
     def serve(self, wait_s: float) -> None:
-        """Answer what is asked, waiting at most so long for anything; bindings are not taken."""
+        """Handle requests, waiting at most `wait_s` for any; bindings are queued instead."""
         for program in self.programs:
             program.server.serve(wait_s / len(self.programs))
 
     @property
     def has_binding(self) -> bool:
-        """Whether a binding waits to be taken."""
+        """Whether a binding is queued."""
         return any(program.server.waiting_bindings for program in self.programs)
 
     def accept_binding(self) -> bool:
-        """Take one binding, if there is any; return whether there was."""
+        """Handle one queued binding; return whether there was one."""
         return any(program.server.accept_binding() for program in self.programs)
 
     @property
     def is_any_busy(self) -> bool:
-        """Whether any program is at work, as far as can be seen."""
+        """Whether any program may be busy."""
         return any(program.is_busy for program in self.programs)
 
     def check_running(self) -> None:
-        """See that every program is there, and read what it logged by the run's clock. Raises RunFailed."""
+        """Check that every program still runs, and read the attempts in its log. Raises RunFailed."""
         for program, log in zip(self.programs, self._logs, strict=True):
             if program.process.has_ended:
                 raise program.process.exit_failure(needs_page=False)
@@ -126,23 +127,23 @@ class PacedPrograms:
                 log.discard()
 
     def failure(self, problem: str) -> RunFailed:
-        """Return the failure of the run by its main program."""
+        """Return a RunFailed that blames the main program."""
         return self.programs[0].process.failure(problem)
 
     def warm_up(self, notes: FidelityNotes) -> None:
-        """Let the programs start, list and watch, in real time, before the run begins."""
+        """Let the programs start, list and watch in real time, before the run begins."""
         time = RealTime(self._loop.now)
 
         def wait(is_over: Callable[[], bool], at_most_s: float) -> None:
-            watch = Stopwatch()
-            while watch.real_s < at_most_s and not is_over():
+            stopwatch = Stopwatch()
+            while stopwatch.real_s < at_most_s and not is_over():
                 self.set_time(Instant(max(self._loop.now, min(time.now(), _JUST_BEFORE_START))))
                 self.serve(TICK_S)
                 self.check_running()
 
         wait(lambda: all(program.traffic for program in self.programs), _CONNECT_TIMEOUT_S)
         wait(_QuietPeriod(self.programs).is_reached, _QUIET_TIMEOUT_S)
-        # What the programs had planned for the rest of the time before the run happens now.
+        # Fires the timers that programs set for the remaining time before the run.
         self.set_time(_JUST_BEFORE_START, jumped=True)
         wait(lambda: False, _QUIET_S)
         for program in self.programs:
@@ -150,7 +151,7 @@ class PacedPrograms:
                 notes.add(_OWN_CLOCK, example=program.process.name)
 
     def stop(self) -> None:
-        """End every program."""
+        """Stop every program."""
         for program in self.programs:
             process = program.process
             self._observer.note_intruders(process.name, process.page.connect_count, program.server.listener)
@@ -160,7 +161,7 @@ class PacedPrograms:
 
 
 class _QuietPeriod:
-    """Listens for the moment at which nobody has said anything for a while."""
+    """Detects that no program has sent or received anything for a while."""
 
     def __init__(self, programs: Sequence[PacedProgram]) -> None:
         self._programs = programs
@@ -168,7 +169,7 @@ class _QuietPeriod:
         self._since = Stopwatch()
 
     def is_reached(self) -> bool:
-        """Return whether it is quiet."""
+        """Return whether all connections have been quiet for `_QUIET_S`."""
         traffic = sum(program.traffic for program in self._programs)
         if traffic != self._traffic:
             self._traffic, self._since = traffic, Stopwatch()

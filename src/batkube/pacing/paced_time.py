@@ -1,9 +1,9 @@
-"""Runs an outside scheduler by the time rules of the 2020 prototype (`timing.paced`).
+"""Time driver with the rules of the 2020 prototype (`timing.paced`).
 
-    keep what is due ─▶ listen: serve requests, take a decision ─▶ leave ─▶ jump …
+    execute due appointments ─▶ serve requests and handle a decision ─▶ end the cycle ─▶ jump …
 
-The prototype sat between Batsim and the scheduler. Here the agenda is in Batsim's place: what is due while a cycle goes
-on is told when the cycle is left, and happens when it was due.
+The prototype connected the scheduler to Batsim. Here the agenda replaces Batsim: an event that is due during a cycle
+happens at its own instant, but is reported when the cycle ends.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from batkube.pacing.paced_programs import TICK_S, PacedProgram, PacedPrograms
 from batkube.timing.loop import Loop
 from batkube.timing.paced import MILLISECOND, Pace, Pacing, round_up_to_millisecond
 
-#: What starts a cycle; that a container comes up or an event is cleared away does not.
+#: Appointments of these ranks start a cycle; container starts and event clean-up do not.
 _CYCLE_TRIGGERS = (Rank.FINISH, Rank.SUBMIT)
 
 
 class PacedTimeDriver:
-    """One run by these rules."""
+    """Drives a run by the rules of the prototype."""
 
-    def __init__(self, world: World, loop: Loop, pacing: Pacing, programs: PacedPrograms, tally: DecisionStats) -> None:
+    def __init__(self, world: World, loop: Loop, pacing: Pacing, programs: PacedPrograms, stats: DecisionStats) -> None:
         self._pacing = pacing
         self._pace = Pace(pacing)
         self._programs = programs
         self._loop = loop
         self._agenda = world.agenda
-        self._stats = tally
+        self._stats = stats
         self._has_begun = False
-        #: Since when the scheduler has had every reason to decide.
+        #: Since the scheduler could last be expected to decide: pods are pending and none runs.
         self._since_progress = Stopwatch()
 
     @property
@@ -43,15 +43,15 @@ class PacedTimeDriver:
         return self._programs.programs
 
     def columns(self) -> dict[str, str | int]:
-        """Return what schedule.csv tells of the cycles and the decisions in them."""
+        """Return the statistics of cycles and decisions for schedule.csv."""
         return self._stats.columns()
 
     def stop(self) -> None:
-        """End every program."""
+        """Stop every program."""
         self._programs.stop()
 
     def advance(self) -> Instant | None:
-        """Listen for one cycle, and jump to the start of the next. Raises RunFailed."""
+        """Serve one cycle, and jump to the start of the next. Raises RunFailed."""
         if not self._has_begun:
             self._programs.warm_up(self._stats.notes)
             self._has_begun, self._since_progress = True, Stopwatch()
@@ -63,60 +63,60 @@ class PacedTimeDriver:
         return self._jump(decided)
 
     def _serve_cycle(self, start: Instant) -> bool:
-        """Serve the scheduler until the cycle is over; return whether it decided anything."""
-        tally, programs, watch = self._stats, self._programs, Stopwatch()
-        tally.cycles += 1
+        """Serve the scheduler until the cycle ends; return whether it decided anything."""
+        stats, programs, stopwatch = self._stats, self._programs, Stopwatch()
+        stats.cycles += 1
         decided = False
         while True:
-            before = tally.decisions
-            programs.serve(self._wait_s(watch.real_s, decided))
+            decisions_before = stats.decisions
+            programs.serve(self._wait_s(stopwatch.real_s, decided))
             programs.accept_binding()
-            if tally.decisions > before:
+            if stats.decisions > decisions_before:
                 decided = True
                 self._pace.record_decision()
-                tally.on_decision(start, self._loop.now)
+                stats.on_decision(start, self._loop.now)
             elif not programs.is_any_busy:
-                tally.on_scheduler_idle()
-            elapsed = Duration(int(watch.real_s * NANOSECONDS_PER_SECOND))
+                stats.on_scheduler_idle()
+            elapsed = Duration(int(stopwatch.real_s * NANOSECONDS_PER_SECOND))
             if self._pace.is_over(elapsed, decided):
                 self._loop.advance_to(_clock_after(start, elapsed))
                 return decided
             programs.set_time(_clock_after(start, elapsed))
 
     def _wait_s(self, elapsed_s: float, decided: bool) -> float:
-        """Return how long to wait for a request: a tick, or less when there is something to do before."""
+        """Return how long to wait for a request: a tick, or less if a binding or the end of the cycle comes first."""
         if self._programs.has_binding:
             return 0.0
         until = self._pacing.min_delay if decided else max(self._pacing.min_delay, self._pacing.timeout)
         return max(0.0, min(TICK_S, as_float_s(until) - elapsed_s))
 
     def _jump(self, decided: bool) -> Instant | None:
-        """Return the start of the next cycle, with everything that is due until then done."""
-        left = self._loop.now
-        at_work = self._programs.is_any_busy
-        call = self._pace.jump_limit(left, self._stats.waiting_pods > 0)
-        news = self._run_until(call)
-        start = call if news is None else news
+        """Execute appointments up to the start of the next cycle, and return that instant."""
+        cycle_end = self._loop.now
+        is_busy = self._programs.is_any_busy
+        limit = self._pace.jump_limit(cycle_end, self._stats.waiting_pods > 0)
+        trigger = self._run_until(limit)
+        start = limit if trigger is None else trigger
         if start is not None:
-            start = Instant(max(left, start))
+            start = Instant(max(cycle_end, start))
             self._pace.record_start(start)
-            self._stats.on_time_jump(start - left, at_work)
-            self._stats.cycles_cut_short += at_work and not decided
+            self._stats.on_time_jump(start - cycle_end, is_busy)
+            self._stats.cycles_cut_short += is_busy and not decided
         return start
 
     def _run_until(self, until: Instant | None) -> Instant | None:
-        """Keep what is due until `until`, or until there is news; return when that is told, or None."""
-        news: Instant | None = None
+        """Execute appointments up to `until` or the first cycle trigger; return when that trigger is reported."""
+        trigger: Instant | None = None
         while (due := self._agenda.due) is not None:
-            limit = until if news is None else news
+            limit = until if trigger is None else trigger
             if limit is not None and due > limit:
                 break
-            if self._loop.run_next() in _CYCLE_TRIGGERS and news is None:
-                news = Instant(round_up_to_millisecond(max(due, self._loop.now)))
-        return news
+            if self._loop.run_next() in _CYCLE_TRIGGERS and trigger is None:
+                trigger = Instant(round_up_to_millisecond(max(due, self._loop.now)))
+        return trigger
 
     def _check_alive(self, decided: bool) -> None:
-        """See that the programs are there, and that they decide when there is nothing else to wait for."""
+        """Check that the programs run, and that a scheduler with pending pods and an idle cluster makes decisions."""
         self._programs.check_running()
         if decided or self._stats.running_pods or not self._stats.waiting_pods:
             self._since_progress = Stopwatch()
@@ -128,5 +128,5 @@ class PacedTimeDriver:
 
 
 def _clock_after(start: Instant, elapsed: Duration) -> Instant:
-    """Return what the clock shows after so much of a cycle: it goes in milliseconds."""
+    """Return the virtual time after `elapsed` of a cycle, in whole milliseconds as in the prototype."""
     return Instant(start + round(elapsed / MILLISECOND) * MILLISECOND)

@@ -1,7 +1,7 @@
-"""Lets an outside scheduler run in real time, or in some multiple of it: nothing jumps, and everybody is told at once.
+"""Time driver at real speed, or a multiple of it: time never jumps, and programs see every event at once.
 
-What is due happens when the clock gets there; if more is due than can be done, the clock goes on and it happens late in
-real time, at its own instant.
+An appointment is executed when the clock reaches it. If the simulator falls behind, the clock goes on, and the
+appointment is executed late in real time but at its own instant.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from batkube.timing.loop import Loop
 
 
 class RealTimeDriver:
-    """One run at a constant speed."""
+    """Drives a run at a constant speed."""
 
     def __init__(
-        self, world: World, loop: Loop, speed: float, patience: Duration, programs: PacedPrograms, tally: DecisionStats
+        self, world: World, loop: Loop, speed: float, patience: Duration, programs: PacedPrograms, stats: DecisionStats
     ) -> None:
-        """`patience` is for how long, in simulated time, nothing may happen when nothing is due."""
+        """`patience` is the simulated time after which the run ends if nothing is due and nothing happens."""
         self._agenda = world.agenda
         self._loop = loop
         self._speed = speed
         self._patience = patience
         self._programs = programs
-        self._stats = tally
+        self._stats = stats
         #: None before the run begins.
         self._time: RealTime | None = None
-        #: How much had been kept when something last happened, and when that was.
+        #: How many appointments had been executed at the last activity, and when that was.
         self._executed, self._active_at = 0, START
 
     @property
@@ -40,15 +40,15 @@ class RealTimeDriver:
         return self._programs.programs
 
     def columns(self) -> dict[str, str | int]:
-        """Return nothing: time does not depend on decisions here."""
+        """Return no columns: decisions do not depend on time here."""
         return {}
 
     def stop(self) -> None:
-        """End every program."""
+        """Stop every program."""
         self._programs.stop()
 
     def advance(self) -> Instant | None:
-        """Serve the programs for a moment; return what time it is then. None when out of patience. Raises RunFailed."""
+        """Serve the programs for one tick, and return the new time; None once `patience` is over. Raises RunFailed."""
         if self._time is None:
             self._programs.warm_up(self._stats.notes)
             self._time = RealTime(START, self._speed)
@@ -65,8 +65,8 @@ class RealTimeDriver:
         return now
 
     def _accept_bindings(self) -> int:
-        """Take every binding that has come; return how many there were."""
-        taken = 0
+        """Handle every queued binding; return how many there were."""
+        count = 0
         while self._programs.accept_binding():
-            taken += 1
-        return taken
+            count += 1
+        return count

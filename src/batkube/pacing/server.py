@@ -1,8 +1,8 @@
-"""HTTP for a program whose time is paced: whatever it asks is answered at once, but for bindings.
+"""HTTP server for a program whose time is paced: it answers every request at once, except for bindings.
 
-A binding is a decision, and those are taken one by one, when the cycle comes to them (see `cycles`). Until then its
-sender waits for the answer. The 2020 prototype answered at once and started the pod in its turn; the pod starts at the
-same instant, and here no answer is given that is not true yet.
+A binding is a decision. Bindings are queued and handled one at a time, when the time driver asks for it (`paced_time`);
+until then the client waits for its response. The 2020 prototype responded at once and started the pod later. Here the
+pod starts at the same instant as there, and no response is sent before it is true.
 """
 
 from __future__ import annotations
@@ -23,67 +23,67 @@ _LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 
 
 class _PacedConnection:
-    """One connection (the Wire of its `Connection`)."""
+    """One connection; the Wire of its `Connection`."""
 
     def __init__(self, sock: socket.socket, server: PacedServer, handler: Handler) -> None:
         self.sock = sock
         self._server = server
-        #: Whether it speaks TLS is told by its first bytes.
+        #: Whether no byte has been received yet: the first bytes show whether the client speaks TLS.
         self.is_new = True
         self.tls: TlsSession | None = None
-        #: A binding that has come and is not taken yet.
+        #: A binding request, received at least in part and not yet handled.
         self.binding = b""
-        #: What has to go out, and whether the connection ends then.
+        #: Bytes to send, and whether to close the connection after them.
         self.pending = bytearray()
         self.closing = False
         self.http = Connection(handler, server.open_connections)
         self.http.attach(self)
 
     def write(self, data: bytes) -> None:
-        """Send `data` when the server comes to it."""
+        """Queue `data` for sending, encrypted if the client speaks TLS."""
         self.send_raw(data if self.tls is None else self.tls.encrypt(data))
 
     def send_raw(self, data: bytes) -> None:
-        """Send bytes as they are, likewise."""
+        """Queue bytes for sending as they are."""
         self.pending += data
         self._server.request_send(self)
 
     def close(self) -> None:
-        """End the connection once everything is sent."""
+        """Close the connection once everything is sent."""
         self.closing = True
         self._server.request_send(self)
 
     def set_write_buffer_limits(self, high: int | None = None) -> None:
-        """Do nothing: a reader that does not keep up is waited for, not held back."""
+        """Do nothing: the server waits for slow readers instead of pausing them."""
 
 
 class PacedServer:
-    """A listening server on the loopback for one program."""
+    """A server on the loopback interface for one program."""
 
     def __init__(self, handler: Handler, listener: ProgramListener) -> None:
         self._handler = handler
         self.listener = listener
-        #: What is shown to clients that speak TLS; without it they are not understood.
+        #: TLS settings; None if TLS clients are not supported.
         self.tls: ssl.SSLContext | None = None
         self._poll = select.epoll()
         self._poll.register(listener.sock, select.EPOLLIN)
         self._connections: dict[int, _PacedConnection] = {}
-        #: The connections with something to send, by file descriptor.
+        #: Connections with bytes to send, by file descriptor.
         self._pending_sends: dict[int, _PacedConnection] = {}
-        #: The connections on which a binding waits, in the order in which they came.
+        #: Connections with a complete binding request, in order of arrival.
         self._bindings: deque[_PacedConnection] = deque()
         self.open_connections: set[Connection] = set()
-        #: Bytes received from the program and sent to it, ever.
+        #: Bytes received from the program and sent to it.
         self.received = 0
         self.sent = 0
 
     @property
     def waiting_bindings(self) -> int:
-        """How many bindings wait to be taken."""
+        """The number of queued bindings."""
         return len(self._bindings)
 
     def serve(self, wait_s: float) -> None:
-        """Send what is due, then answer what comes, waiting at most `wait_s` for anything."""
+        """Send queued bytes, then handle requests, waiting at most `wait_s` for any."""
         self._send()
         for number, _ in self._poll.poll(wait_s):
             if number == self.listener.sock.fileno():
@@ -93,7 +93,7 @@ class PacedServer:
         self._send()
 
     def accept_binding(self) -> bool:
-        """Answer the binding that has waited longest; return whether there was one."""
+        """Handle the binding that was queued first; return whether there was one."""
         if not self._bindings:
             return False
         peer = self._bindings.popleft()
@@ -103,7 +103,7 @@ class PacedServer:
         return True
 
     def request_send(self, peer: _PacedConnection) -> None:
-        """Take note that a connection has something to send."""
+        """Queue a connection for sending."""
         self._pending_sends[peer.sock.fileno()] = peer
 
     def _accept(self) -> None:
@@ -112,25 +112,36 @@ class PacedServer:
             self._poll.register(sock, select.EPOLLIN)
 
     def _read(self, peer: _PacedConnection) -> None:
-        try:
-            while data := peer.sock.recv(_READ_SIZE):
-                self.received += len(data)
-                if peer.is_new:
-                    peer.is_new, peer.tls = False, open_tls_session(data, self.tls)
-                if peer.tls is not None:
-                    data, reply = peer.tls.decrypt(data)
-                    if reply:
-                        peer.send_raw(reply)
-                if data:
-                    self._receive(peer, data)
-        except BlockingIOError:
-            return
-        except OSError:
-            pass
+        # Requests are handled outside of `try`: an OSError raised there is a bug, not a fault of the connection.
+        while True:
+            try:
+                data = self._receive(peer)
+            except BlockingIOError:
+                return
+            except OSError:
+                break
+            if data is None:
+                break
+            if data:
+                self._handle_data(peer, data)
         self._drop(peer)
 
-    def _receive(self, peer: _PacedConnection, data: bytes) -> None:
-        """Answer what came, or keep it if it is a binding, which waits in line as soon as all of it is there."""
+    def _receive(self, peer: _PacedConnection) -> bytes | None:
+        """Return the received data, decrypted; None if the program closed the connection. Raises OSError."""
+        data = peer.sock.recv(_READ_SIZE)
+        if not data:
+            return None
+        self.received += len(data)
+        if peer.is_new:
+            peer.is_new, peer.tls = False, open_tls_session(data, self.tls)
+        if peer.tls is not None:
+            data, reply = peer.tls.decrypt(data)
+            if reply:
+                peer.send_raw(reply)
+        return data
+
+    def _handle_data(self, peer: _PacedConnection, data: bytes) -> None:
+        """Handle a request; queue it instead once it is complete, if it is a binding."""
         if not peer.binding and not _BINDING.match(data):
             peer.http.data_received(data)
             return
@@ -166,7 +177,7 @@ class PacedServer:
         peer.http.connection_lost(None)
 
     def close(self) -> None:
-        """Drop every connection and stop listening."""
+        """Close every connection and stop listening."""
         for peer in list(self._connections.values()):
             self._drop(peer)
         self._poll.close()
@@ -174,7 +185,7 @@ class PacedServer:
 
 
 def _is_complete(request: bytes) -> bool:
-    """Return whether all of a request has come: some send the body apart from the head."""
+    """Return whether all of a request has been received: some clients send the body after the head."""
     head, separator, body = request.partition(b"\r\n\r\n")
     length = _LENGTH.search(head)
     return bool(separator) and len(body) >= (int(length[1]) if length else 0)

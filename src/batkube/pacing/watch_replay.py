@@ -1,11 +1,11 @@
-"""Watches of pods as the 2020 prototype had them: each tells again what was told before, and ends.
+"""Pod watches as in the 2020 prototype: each one replays old events, and ends.
 
-The prototype did not count versions. Every pod had a number of its own that grew by one when the pod was bound and by
-two when it ended, and stayed when its status was patched. A watch from number *n* first set every pod that was behind
-to *n*, which is one more event, then told every event since the beginning that had *n* or more, and ended. Its client
-went on from the number of the last event. Where that was the patch of a pod that was behind the others, the next watch
-told the others' past once more: a pod that is bound was shown as it was before, unbound, and bound again after that.
-In between its node looked free, and the scheduler could give it away.
+The prototype had no resource versions. Each pod had a number of its own, which grew by one when the pod was bound and
+by two when it finished; a status patch did not change it. A watch from number *n* first raised every pod with a lower
+number to *n*, which is one more event, then sent every event since the beginning with a number of *n* or more, and
+ended. The client continued from the number of the last event. If that event patched a pod whose number was lower than
+others, the next watch replayed the past of the others: a bound pod was shown as unbound, then as bound again. In
+between its node looked free, and the scheduler could bind another pod to it.
 
 Source: oar-team/batkube, restapi/configure_kubernetes.go (listResource), pkg/broker/util.go
 (IncrementAllResourceVersionsTo).
@@ -25,36 +25,34 @@ from batkube.cluster.store import DELETED, MODIFIED, Batch, Change, Entry, Key, 
 from batkube.kernel.fidelity import FidelityNote
 from batkube.kernel.instants import Instant
 
-REPLAYED = FidelityNote(
-    "API", "watches tell the past of pods again, as in 2020: nodes that are taken look free for a moment"
-)
-#: By how much a pod's number grows at its end.
+REPLAYED = FidelityNote("API", "watches replay old events of pods, as in 2020: nodes in use look free for a moment")
+#: By how much a pod's number grows when the pod finishes.
 _END_INCREMENT = 2
 
 
 class _PodEvent(NamedTuple):
-    """An event that is told, again and again; its `version` is the pod's number."""
+    """An event to replay; `change.version` is the number of the pod."""
 
     change: Change
-    #: The event by the form and the type in which it was written.
+    #: The encoded event, by encoding and event type.
     texts: dict[tuple[object, str], bytes]
 
 
 class ReplayingApi:
-    """The API server (the Handler of `connections`), but for watches of pods."""
+    """Wraps the API server (a Handler) and replaces watches of pods."""
 
     def __init__(self, api: Handler, store: Store, now: Callable[[], Instant]) -> None:
         self._api = api
         self._now = now
-        #: The pods that there are, with their numbers.
+        #: The live pods and their numbers.
         self._pods: dict[Key, Entry] = {}
         self._events: list[_PodEvent] = []
-        #: The number that each reader asked from last: a scheduler may have several watches.
+        #: The number that each watch last started from; a scheduler may have several watches.
         self._versions: dict[tuple[str, ...], int] = {}
         store.subscribe(POD, self._on_pods_changed)
 
     def handle(self, request: Request) -> Response | Stream:
-        """Answer a request."""
+        """Handle a request; replace a watch of pods by a replay."""
         answer = self._api.handle(request)
         if not isinstance(answer, Watch) or answer.storage != POD:
             return answer
@@ -65,20 +63,20 @@ class ReplayingApi:
         return self._replay(answer)
 
     def too_large(self) -> Response:
-        """Answer a request whose body is larger than is taken."""
+        """Answer a request whose body exceeds the limit."""
         return self._api.too_large()
 
     def _on_pods_changed(self, batch: Batch, now: Instant) -> None:
         for change in batch.changes():
-            held = self._pods.pop(change.key, None)
+            entry = self._pods.pop(change.key, None)
             if change.type is DELETED or is_finished(change.object):
-                if held is not None:
-                    pod, number = held
+                if entry is not None:
+                    pod, number = entry
                     self._append_event(Change(number + _END_INCREMENT, DELETED, change.key, pod, pod))
                 continue
-            number = 1 if held is None else held[1] + (node_of_pod(change.object) != node_of_pod(held[0]))
+            number = 1 if entry is None else entry[1] + (node_of_pod(change.object) != node_of_pod(entry[0]))
             self._pods[change.key] = change.object, number
-            if held is None or number > held[1] or not node_of_pod(change.object):
+            if entry is None or number > entry[1] or not node_of_pod(change.object):
                 self._append_event(change._replace(version=number))
 
     def _append_event(self, change: Change) -> None:
@@ -86,15 +84,17 @@ class ReplayingApi:
 
     def _replay(self, watch: Watch) -> Response:
         number = watch.version
-        for key, (pod, held) in self._pods.items():
-            if held < number:
+        for key, (pod, pod_number) in self._pods.items():
+            if pod_number < number:
                 self._pods[key] = pod, number
                 self._append_event(Change(number, MODIFIED, key, pod, pod))
-        # A reader's numbers never fall, so what is below them all is never told again.
-        least = min(self._versions.values())
-        self._events = [one for one in self._events if one.change.version >= least]
-        again = [one for one in self._events if one.change.version >= number]
-        return Response(200, b"".join(self._text(one, watch) for one in again), watch.content_type, watch.headers)
+        # The numbers of a watch never decrease, so events below all of them are never replayed.
+        oldest = min(self._versions.values())
+        self._events = [event for event in self._events if event.change.version >= oldest]
+        replayed = [event for event in self._events if event.change.version >= number]
+        return Response(
+            200, b"".join(self._text(event, watch) for event in replayed), watch.content_type, watch.headers
+        )
 
     def _text(self, pod_event: _PodEvent, watch: Watch) -> bytes:
         event = event_for(pod_event.change, watch.selection)

@@ -1,1 +1,1 @@
-"""Outside programs of a run: which ones, how they are started, and how time goes on for them."""
+"""External programs of a run: selection, start-up, observation, and how time advances for them."""

@@ -1,5 +1,8 @@
-"""What a run knows of its outside programs. What starts them is in `launch`, and imported only where one is used: the
-API server takes longer to load than a small run does to run."""
+"""Descriptions of a run's external programs.
+
+The code that starts them is in `startup.launch`, which is imported only if needed: it loads the API server, which takes
+longer than a small run.
+"""
 
 from __future__ import annotations
 
@@ -21,11 +24,11 @@ if TYPE_CHECKING:
     from batkube.api.assembly import Api
     from batkube.programs.observation.observer import ProgramObserver
 
-#: How long before the first instant of a run its programs are started: they come up, list and watch before any job.
+#: How long before Instant 0 programs are started, so that they have listed and watch before the first job.
 WARM_UP = Duration(60 * NANOSECONDS_PER_SECOND)
 
 Builder = Callable[[str, Catalogue], Path]
-"""Gives the program of a name in a catalogue, building it if need be."""
+"""Returns the binary of a program in a catalogue, building it if necessary."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,18 +37,18 @@ class ExternalProgram:
 
     #: As the scenario names it: `kube-scheduler@1.34.4`.
     name: str
-    #: The file that makes it what it is: the program, or the script.
+    #: The binary or script, as it goes into the manifest.
     binary: Path
     start: ProgramStart
-    #: More arguments, after those of its start.
+    #: Arguments of the user, after those of `start`.
     arguments: tuple[str, ...] = ()
-    #: The content of its configuration file, with places left open as in its start; empty if it needs none.
+    #: The content of its configuration file, with placeholders as in `start`; empty if it has none.
     configuration: Mapping[str, Any] = field(default_factory=dict)
-    #: The `schedulerName` of the pods it serves; "" for the run's main scheduler, which serves whatever no other does.
+    #: The `schedulerName` of its pods; "" for the main scheduler, which gets all pods that name no other scheduler.
     serves: str = ""
-    #: The folder of its files, within that of the main scheduler's.
+    #: Its folder, relative to that of the main scheduler.
     folder: str = ""
-    #: What its command line begins with, if not with the program itself.
+    #: The start of its command line, if not the binary itself.
     command: tuple[str, ...] = ()
 
 
@@ -54,15 +57,15 @@ class RunServer(NamedTuple):
 
     api: Api
     token: str
-    #: What programs have asked for and no kind answers to: `podgroups of scheduling.volcano.sh/v1beta1`.
+    #: Requested kinds that do not exist: `podgroups of scheduling.volcano.sh/v1beta1`.
     unknown_kinds: list[str]
-    #: What the programs do to one another, where several schedule.
+    #: Conflicts between schedulers, if there are several.
     conflicts: SchedulerConflicts | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ProgramSetup:
-    """The outside programs of a run, and all that it takes to start them."""
+    """The external programs of a run, and everything needed to start them."""
 
     world: World
     loop: Loop
@@ -70,39 +73,39 @@ class ProgramSetup:
     server: RunServer
     programs: tuple[ExternalProgram, ...]
     observer: ProgramObserver
-    #: Of their files: the main scheduler's own, with a folder for each of the others.
+    #: The main scheduler's folder, which contains a folder for each other program.
     folder: Path
 
 
 class AttachedProgram(Protocol):
-    """One outside program of a run."""
+    """An external program of a run."""
 
     @property
     def process(self) -> AttachedProcess:
-        """The program."""
+        """The operating system process."""
 
 
 class ProgramTimeDriver(TimeDriver, Protocol):
-    """The outside programs of a run, and how time goes on for them."""
+    """A time driver for the external programs of a run."""
 
     @property
     def attachments(self) -> Sequence[AttachedProgram]:
         """The programs, in the order of the scenario's schedulers."""
 
     def columns(self) -> dict[str, str | int]:
-        """Return what schedule.csv tells of these time rules alone."""
+        """Return columns for schedule.csv that only this time mode has."""
 
     def stop(self) -> None:
-        """End every program."""
+        """Stop every program."""
 
 
 class NoPrograms(NextEventTime):
-    """A run without outside programs: nobody has to be waited for, and time jumps to what is due."""
+    """A run without external programs: time jumps to the next appointment."""
 
     attachments: Sequence[AttachedProgram] = ()
 
     def columns(self) -> dict[str, str | int]:
-        """Return nothing."""
+        """Return no columns."""
         return {}
 
     def stop(self) -> None:

@@ -1,4 +1,4 @@
-"""How time goes on in a run with outside programs: not before all of them are idle."""
+"""Time driver of runs with external programs: time advances only while all programs are idle."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from batkube.timing.loop import ExternalHorizon
 
 
 class CoordinatedTimeDriver:
-    """Outside programs whose clock moves only when all of them are idle."""
+    """Advances time to the next appointment or timer whenever all programs are idle."""
 
     def __init__(
         self,
@@ -22,23 +22,23 @@ class CoordinatedTimeDriver:
         observer: ProgramObserver,
         patience: Duration,
         epoch_ns: int,
-        frontier: ExternalHorizon | None = None,
+        horizon: ExternalHorizon | None = None,
     ) -> None:
-        """`patience` is for how long, in virtual time, nothing may change when nothing is due."""
+        """`patience` is the virtual time after which the run ends if nothing is due and nothing changes."""
         self.attachments = attachments
         self._agenda = world.agenda
         self._clock = world.clock
         self._coordinator = Coordinator(attachments, epoch_ns)
         self._observer = observer
         self._patience = patience
-        self._horizon = frontier
+        self._horizon = horizon
         self._logs = [AttemptLog(attachment.process.log, observer.record_attempt) for attachment in attachments]
-        #: How much had changed in the cluster when something last did, and when that was. A program that only keeps
-        #: itself busy changes nothing.
+        #: How many changes there had been at the last activity, and when that was. A program that only polls changes
+        #: nothing.
         self._activity, self._active_at = observer.activity, world.clock.now
 
     def advance(self) -> Instant | None:
-        """Settle everybody; then, unless that made something due, move to what is due or done next."""
+        """Wait until all programs are idle, then advance to the next appointment, timer or event of the horizon."""
         now = self._clock.now
         self._coordinator.settle(now)
         self._read_logs(now)
@@ -48,41 +48,41 @@ class CoordinatedTimeDriver:
         if due is not None and due <= now:
             return now
         if len(self._agenda) == 0 and not (self._horizon is not None and self._horizon.expects_events):
-            # Nothing is due, or only what would be for ever.
+            # Nothing is due, except for routine appointments.
             if now >= end:
                 return None
             due = end if due is None else min(due, end)
         if self._horizon is not None:
             due = self._horizon.advance_limit(now, self._next_wakeup(due, now))
-        assert due is not None, "what is on the agenda is due"
+        assert due is not None, "a non-empty agenda has a next appointment"
         reached = self._coordinator.advance(now, due)
         self._read_logs(reached)
         return reached
 
     def _next_wakeup(self, due: Instant | None, now: Instant) -> Instant | None:
-        """Return when the programs or the agenda have something to do, whichever is first."""
+        """Return the earlier of the next appointment and the next timer of a program."""
         own = self._coordinator.next_instant(now)
-        return min((one for one in (due, own) if one is not None), default=None)
+        return min((instant for instant in (due, own) if instant is not None), default=None)
 
     def columns(self) -> dict[str, str | int]:
-        """Return nothing: here time has no part in the results."""
+        """Return no columns: the results do not depend on this driver."""
         return {}
 
     def _read_logs(self, now: Instant) -> None:
-        """Take note of what the programs logged up to `now`."""
+        """Process what the programs have logged up to `now`."""
         for log in self._logs:
             log.read(now)
 
     def stop(self) -> None:
-        """End every program."""
+        """Stop every program, and note what may make the run unfaithful."""
         for attachment in self.attachments:
             attachment.server.read_ready()
             name, page, listener = attachment.process.name, attachment.page, attachment.server.listener
-            elsewhere = page.foreign_connections + max(
+            foreign_connects = page.foreign_connections + max(
                 0, page.connect_count - listener.accepted - listener.closed_unidentified
             )
             self._observer.note_real_time_use(name, page.unsupported_features)
-            self._observer.note_foreign_connections(name, elsewhere, page.foreign_bytes)
+            self._observer.note_foreign_connections(name, foreign_connects, page.foreign_bytes)
             if not attachment.is_repeatable:
                 self._observer.note_nondeterminism(name)
             self._observer.note_intruders(name, page.connect_count, listener)

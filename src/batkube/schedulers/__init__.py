@@ -1,1 +1,1 @@
-"""Real programs of the Kubernetes world, built from their own source: schedulers, and what they are compared with."""
+"""Real programs of the Kubernetes ecosystem, built from source: schedulers, and programs to compare them with."""

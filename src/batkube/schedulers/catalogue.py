@@ -1,4 +1,4 @@
-"""The catalogue: which programs can be built by name. It is data, ours and the user's in the same form."""
+"""The catalogue of programs that can be built or started by name: Batkube's own entries and the user's."""
 
 from __future__ import annotations
 
@@ -17,78 +17,78 @@ from batkube.schedulers.recipes import GoMod
 _DEFAULT_FILE = Path(__file__).with_name("catalogue.yaml")
 
 GroupVersion = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9.-]+/v[0-9a-z]+$")]
-"""Such as `policy/v1beta1`."""
+"""For example `policy/v1beta1`."""
 AbsolutePath = Annotated[str, msgspec.Meta(pattern="^/.*[^/]$")]
-"""Such as `/etc/kueue/certs`."""
+"""For example `/etc/kueue/certs`."""
 
 
 class VersionVariant(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
-    """What one version needs that others do not."""
+    """Settings of one version."""
 
     go: str = ""
     missing: tuple[str, ...] = ()
-    #: Modules that are taken in another version than its go.mod says: a folder that is not published with it, say.
+    #: Modules to use in another version than go.mod requires, for example because a replaced folder is not published.
     replace: dict[str, str] = {}
-    #: Versions of the API that it asks for and that today's Kubernetes does not serve any more.
+    #: Deprecated API versions that it uses and that current Kubernetes no longer serves.
     needs: tuple[GroupVersion, ...] = ()
-    #: What differs in its configuration file.
+    #: Fields of its configuration file that differ.
     configuration: dict[str, Any] = {}
-    #: Where its definitions are, if elsewhere.
+    #: Paths of its definitions, if they differ.
     definitions: tuple[str, ...] = ()
-    #: Folders that it looks for at places of the file system, as in its container.
+    #: Bind mounts by path, for folders that it expects as in its container.
     mounts: dict[AbsolutePath, str] = {}
 
 
 class CatalogueEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
-    """A program by name. Texts may hold `{version}`, `{major}`, `{minor}`; see `programs` for those of a start."""
+    """A program by name. Texts may contain `{version}`, `{major}`, `{minor}`, and placeholders of `ProgramStart`."""
 
     about: str
-    #: The module that it is published in; "" if it is in a `folder` of the user's.
+    #: The Go module that publishes it; "" for a `folder` of the user.
     module: str = ""
     folder: str = ""
-    #: The command line of one that is not built; a path in it that begins with a dot is relative to the file.
+    #: The command line of a program that is not built; paths that start with a dot are relative to the catalogue file.
     command: tuple[str, ...] = ()
-    #: What gives it its time.
+    #: How the program reads the run's clock.
     clock: ClockKind = ClockKind.GO
-    #: The port on the loopback where it takes `kubectl proxy` to be, and whether it looks for the API as in a pod.
+    #: The local port on which it expects `kubectl proxy`, and whether it expects the API as in a pod.
     proxy_port: Annotated[int, msgspec.Meta(ge=0, lt=65536)] = 0
     in_cluster: bool = False
-    #: The version that is meant when none is given; a folder has none.
+    #: The default version; a folder has none.
     default: str = ""
-    #: The import path of the main package, or the source of one.
+    #: The import path of the main package, or the source code of one.
     package: str = ""
     main: str = ""
-    #: More source files of the build's own module, `batkube/build`, by their path in it.
+    #: Additional source files of the build's own module, `batkube/build`, by path.
     beside: dict[str, str] = {}
     go_mod: GoMod = GoMod.REQUIRE
-    #: The versions that are known to build; others may.
+    #: Versions known to build; others may build too.
     versions: dict[str, VersionVariant] = {}
     variables: dict[str, str] = {}
     virtual: bool = True
-    #: The `spec.schedulerName` of the pods that it serves; "" if it is no scheduler.
+    #: The `spec.schedulerName` of its pods; "" if it is not a scheduler.
     scheduler_name: str = ""
     arguments: tuple[str, ...] = ()
-    #: Its configuration file, if it wants one.
+    #: The content of its configuration file, if it has one.
     configuration: dict[str, Any] = {}
-    #: Whether it takes every change in the folder of its configuration for one of it.
+    #: Whether it reacts to any change in the folder of its configuration file.
     watches_configuration: bool = False
-    #: More files that it reads, by name: texts, or what is written as YAML.
+    #: Additional files by name: texts, or objects to write as YAML.
     files: dict[str, str | dict[str, Any]] = {}
-    #: Folders that it looks for at places of the file system, as in its container.
+    #: Bind mounts by path, for folders that it expects as in its container.
     mounts: dict[AbsolutePath, str] = {}
-    #: Environment variables, for what it takes from nowhere else.
+    #: Environment variables, for settings that it reads only from there.
     environment: dict[str, str] = {}
-    #: Versions of the API that it asks for and that today's Kubernetes does not serve any more.
+    #: Deprecated API versions that it uses and that current Kubernetes no longer serves.
     needs: tuple[GroupVersion, ...] = ()
-    #: Folders and files of the module that hold the definitions of its own kinds.
+    #: Folders and files of the module that contain its CustomResourceDefinitions.
     definitions: tuple[str, ...] = ()
-    #: What must exist before it starts.
+    #: Objects that must exist before it starts.
     objects: tuple[dict[str, Any], ...] = ()
-    #: Other programs, with their arguments, that belong to it and are started beside it.
+    #: Command lines of other programs that belong to it and are started with it.
     companions: tuple[str, ...] = ()
-    #: How jobs of several pods are given to it.
+    #: How to submit jobs of several pods.
     submit_as: str = "pods"
-    #: The API version of its PodGroups, and the annotation, or else the label, by which a pod names its group.
+    #: The API version of its PodGroups, and the annotation or the label that names the group of a pod.
     pod_group: str = ""
     pod_group_key: str = ""
     pod_group_label: str = ""
@@ -99,7 +99,7 @@ _REMEDY = "see docs/reference/schedulers.md"
 
 
 def read_catalogue(files: Sequence[Path] = ()) -> Catalogue:
-    """Return our catalogue with the entries of the user's files, which come before ours."""
+    """Return Batkube's catalogue, extended and overridden by the user's files."""
     entries = dict(_default_entries())
     for path in files:
         entries |= _entries(path)
@@ -108,7 +108,7 @@ def read_catalogue(files: Sequence[Path] = ()) -> Catalogue:
 
 @functools.cache
 def _default_entries() -> Mapping[str, CatalogueEntry]:
-    """Return the entries of our own file, which does not change while we run."""
+    """Return the entries of Batkube's own file, which does not change at run time."""
     return _entries(_DEFAULT_FILE)
 
 
@@ -129,11 +129,11 @@ def _entry(path: Path, name: str, content: object) -> CatalogueEntry:
     if sum(map(bool, (entry.module, entry.folder, entry.command))) != 1:
         raise InputError(path, at=name, problem="needs a `module`, a `folder` or a `command`", remedy=_REMEDY)
     if bool(entry.command) == (entry.clock is ClockKind.GO):
-        problem = "a `command` has another `clock` than go, and only a `command` has"
+        problem = "a `command` needs a `clock` other than go, and only a `command` may have one"
         raise InputError(path, at=f"{name}.clock", problem=problem, remedy="preload, python or real")
     if entry.pod_group_label and (entry.pod_group_key or not entry.pod_group):
         problem = "needs a `pod-group`" if not entry.pod_group else "cannot be given together with `pod-group-key`"
-        remedy = "a pod names its PodGroup either by an annotation, pod-group-key, or by a label, pod-group-label"
+        remedy = "leave out one: pod-group-key writes an annotation and a label, pod-group-label a label only"
         raise InputError(path, at=f"{name}.pod-group-label", problem=problem, remedy=remedy)
     if entry.module and not entry.default:
         raise InputError(path, at=name, problem="needs a `default` version", remedy=_REMEDY)
@@ -142,5 +142,5 @@ def _entry(path: Path, name: str, content: object) -> CatalogueEntry:
         problem = f"{folder} is not a folder with a go.mod"
         raise InputError(path, at=f"{name}.folder", problem=problem, remedy="give the root of a Go module")
     words = tuple(str(path.parent / word) if word.startswith(("./", "../")) else word for word in entry.command)
-    own = str(folder.resolve()) if entry.folder else ""
-    return msgspec.structs.replace(entry, folder=own, command=words)
+    module_folder = str(folder.resolve()) if entry.folder else ""
+    return msgspec.structs.replace(entry, folder=module_folder, command=words)

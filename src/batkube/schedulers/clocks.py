@@ -1,4 +1,4 @@
-"""How a program comes by the run's clock."""
+"""How a program gets the run's clock."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import enum
 
 
 class ClockKind(enum.StrEnum):
-    """What gives a program its time."""
+    """Source of a program's time."""
 
-    GO = "go"  # its own runtime, built with the overlay
-    PRELOAD = "preload"  # a library in C that is loaded before the C library
-    PYTHON = "python"  # the module `batkube.clock`
-    REAL = "real"  # the machine's clock, which no run moves
+    GO = "go"  # the Go runtime, built with the overlay
+    PRELOAD = "preload"  # a C library in LD_PRELOAD
+    PYTHON = "python"  # the package `batkube.clock`
+    REAL = "real"  # the machine's clock, which the run does not control
 
 
 def split_clock(text: str) -> tuple[ClockKind | None, str]:
-    """Return the two parts of `CLOCK:COMMAND`; no clock when there is none."""
+    """Split `CLOCK:COMMAND`; the clock is None if the text has none."""
     name, colon, command = text.partition(":")
     if colon and name in list(ClockKind):
         return ClockKind(name), command.strip()

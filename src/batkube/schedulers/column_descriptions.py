@@ -1,10 +1,10 @@
-"""What Kubernetes says of the columns of its tables, in words.
+"""Descriptions of table columns, extracted from Kubernetes' source.
 
-A Table describes each of its columns. The sentences are not ours, so none of them are kept in this repository: they are
-read, when somebody first asks for a table, from the source that whoever built a program of Kubernetes has on his
-machine, and kept in the cache (as those of types and fields are: `descriptions`). Columns stand in
-kubernetes/pkg/printers/internalversion/printers.go, where most descriptions are those of API fields; these are looked
-up in the generated documentation of k8s.io/api and k8s.io/apimachinery.
+A Table describes each of its columns. The texts are Kubernetes', so this repository contains no copy of them. They are
+read on first use from Go's module cache, which has them once a program of Kubernetes was built on the machine, and then
+cached (like the descriptions of types and fields, `field_descriptions`). Columns are defined in
+kubernetes/pkg/printers/internalversion/printers.go. Most of their descriptions are those of API fields, which are
+looked up in the generated documentation of k8s.io/api and k8s.io/apimachinery.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from batkube.schedulers.build.toolchains import module_cache
 from batkube.schedulers.field_descriptions import Descriptions, cached_descriptions
 
 _PRINTERS = "pkg/printers/internalversion/printers.go"
-#: API services print themselves.
+#: API services have a printer of their own.
 _API_SERVICES = "pkg/registry/apiservice/etcd/etcd.go"
-#: The API group of each package of internal types that printers.go names.
+#: The API group of each package of internal types that printers.go imports.
 _GROUPS = {
     "api": "",
     "admissionregistration": "admissionregistration.k8s.io",
@@ -42,7 +42,7 @@ _GROUPS = {
     "storage": "storage.k8s.io",
     "svmv1alpha1": "storagemigration.k8s.io",
 }
-#: Resources whose registry does not use its printer, but the default one (rest.NewDefaultTableConvertor).
+#: Resources whose registry uses the default printer (rest.NewDefaultTableConvertor) instead of their own.
 _PRINTED_BY_DEFAULT = ("csistoragecapacities.storage.k8s.io",)
 
 _DEFINITIONS = re.compile(r"(\w+) :?= (?:append\(\w+, )?\[\]metav1\.TableColumnDefinition\{\n(.*?)\n\t\}", re.S)
@@ -62,7 +62,7 @@ _DOCUMENTED_FIELD = re.compile(r'^\t"(\w*)":\s+(".*"),$', re.M)
 
 
 class PrintedColumn(NamedTuple):
-    """A column as Kubernetes' source has it."""
+    """A column as defined in Kubernetes' source."""
 
     name: str
     type: str
@@ -72,25 +72,27 @@ class PrintedColumn(NamedTuple):
 
 
 def read_column_descriptions(version: str, cache: Path) -> Descriptions:
-    """Return the words of each column of a version of Kubernetes (`v1.34.4`) by the name of a kind in the store.
+    """Return the column descriptions of a version of Kubernetes (`v1.34.4`), by resource and column.
 
-    There are none where its modules are not on this machine.
+    Returns nothing if its modules are not on this machine.
     """
 
     def read() -> Descriptions:
         columns = printed_columns(module_cache() / "k8s.io", version)
-        return {storage: {one.name: one.description for one in listed} for storage, listed in columns.items()}
+        return {
+            storage: {column.name: column.description for column in printed} for storage, printed in columns.items()
+        }
 
     return cached_descriptions(cache / "columns" / f"{version}.json", read)
 
 
 def printed_columns(modules: Path, version: str) -> dict[str, list[PrintedColumn]]:
-    """Return the columns of every kind that has a printer; `modules` has those of k8s.io. Raises OSError."""
+    """Return the columns of every kind that has a printer; `modules` is the folder of k8s.io. Raises OSError."""
     return _PrinterSource(modules, version).by_resource()
 
 
 class _PrinterSource:
-    """One reading of printers.go."""
+    """A parser for printers.go."""
 
     def __init__(self, modules: Path, version: str) -> None:
         self._modules = modules
@@ -119,14 +121,14 @@ class _PrinterSource:
         return {name: columns[name] for name in sorted(columns) if name not in _PRINTED_BY_DEFAULT}
 
     def _columns(self, body: str) -> Iterator[PrintedColumn]:
-        """Yield the columns that a Go literal lists."""
+        """Yield the columns in a Go literal."""
         for match in _COLUMN.finditer(body):
             priority = int(match["priority"] or match["priority2"] or 0)
-            words = self._description(match["description"])
-            yield PrintedColumn(match["name"], match["type"], match["format"] or "", priority, words)
+            description = self._description(match["description"])
+            yield PrintedColumn(match["name"], match["type"], match["format"] or "", priority, description)
 
     def _description(self, expression: str) -> str:
-        """Return the text that an expression in Go stands for."""
+        """Evaluate a Go expression that denotes a description."""
         if of_metadata := _OF_METADATA.fullmatch(expression):
             return self._documentation("metav1")[f"ObjectMeta.{of_metadata[1]}"]
         match = _DOCUMENTED.fullmatch(expression)
@@ -138,7 +140,7 @@ class _PrinterSource:
         return self._documentation(alias).get(f"{kind}.{field}", "")
 
     def _documentation(self, alias: str) -> dict[str, str]:
-        """Return the texts of every SwaggerDoc of an imported package by `Type.field`."""
+        """Return the texts of every SwaggerDoc of an imported package, by `Type.field`."""
         if alias not in self._documented_fields:
             module, _, rest = self._packages[alias].partition("/")
             file = self._modules / f"{module}@{self._libraries}" / rest / "types_swagger_doc_generated.go"
@@ -151,7 +153,7 @@ class _PrinterSource:
 
 
 def _plural(kind: str) -> str:
-    """Return the plural that Kubernetes uses for a kind of its own."""
+    """Return the plural of a built-in kind."""
     word = kind.lower()
     if word == "endpoints":
         return word

@@ -1,7 +1,7 @@
-"""The definitions of a program's own kinds, as its module has them, in the form that today's API takes.
+"""CustomResourceDefinitions of a program, read from its module and converted to the current API version.
 
-A program that works on custom resources finds none of them unless somebody has applied their definitions. A module that
-has such a program has these as well. They are read when the program is built, and kept with it.
+A program with custom resources needs their definitions to be applied first. Its module contains them. They are read
+when the program is built, and stored with it.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ Definition = dict[str, Any]
 
 _KIND = "CustomResourceDefinition"
 _GROUP = "apiextensions.k8s.io"
-#: Groups of Kubernetes' own need somebody's approval (apiextensions-apiserver, IsProtectedCommunityGroup).
+#: Protected groups require this annotation (Kubernetes: apiextensions-apiserver, IsProtectedCommunityGroup).
 _APPROVAL = "api-approved.kubernetes.io"
 _OPEN_SCHEMA = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 
 
 def read_definitions(module: Path, places: Sequence[str]) -> list[Definition]:
-    """Return the definitions in the folders and files `places` of a module; each must have one at least."""
+    """Return the definitions in the given folders and files of a module; each must contain at least one."""
     return [definition for place in places for definition in _definitions(module, place)]
 
 
 def encode_definitions(definitions: Sequence[Definition]) -> bytes:
-    """Return definitions as they are kept: JSON, which is read a hundred times as fast as YAML."""
+    """Encode definitions as JSON, which is read a hundred times as fast as YAML."""
     return msgspec.json.encode(definitions)
 
 
 def decode_definitions(data: bytes) -> list[Definition]:
-    """Return the definitions that are kept in `data`."""
+    """Decode definitions that were encoded by `encode_definitions`."""
     return msgspec.json.decode(data, type=list[Definition])
 
 
@@ -44,7 +44,9 @@ def _definitions(module: Path, place: str) -> list[Definition]:
     files = sorted(file for file in path.glob("*.y*ml") if file.is_file()) if path.is_dir() else [path]
     definitions = [_as_v1(content) for file in files for content in _documents(file)]
     if not definitions:
-        raise InputError(path, problem="has no definition of a kind", remedy="check `definitions` of the catalogue")
+        raise InputError(
+            path, problem="contains no CustomResourceDefinition", remedy="check `definitions` of the catalogue"
+        )
     return definitions
 
 
@@ -60,15 +62,15 @@ def _documents(file: Path) -> Iterator[Definition]:
 
 
 def _as_v1(definition: Definition) -> Definition:
-    """Return a definition as version v1 has it; what is of v1beta1 gets schemas that take anything.
+    """Convert a definition to version v1; the schemas of v1beta1 are replaced by open ones.
 
-    v1beta1 is not served since Kubernetes 1.22. Its schemas need not be structural, and what they leave out was kept:
-    only an open schema of v1 keeps as much.
+    v1beta1 is not served since Kubernetes 1.22. Its schemas need not be structural, and unknown fields were preserved,
+    which v1 only does with an open schema.
     """
     if definition.get("apiVersion") != f"{_GROUP}/v1beta1":
         return definition
     metadata, old = definition["metadata"], definition["spec"]
-    kept = {key: old[key] for key in ("group", "scope") if key in old}
+    common = {key: old[key] for key in ("group", "scope") if key in old}
     names = {"listKind": f"{old['names']['kind']}List", "singular": old["names"]["kind"].lower(), **old["names"]}
     versions = old.get("versions") or [{"name": old["version"], "served": True, "storage": True}]
     approval = {_APPROVAL: "unapproved, of the time before approvals"} if old["group"].endswith(".k8s.io") else {}
@@ -76,12 +78,12 @@ def _as_v1(definition: Definition) -> Definition:
         "apiVersion": f"{_GROUP}/v1",
         "kind": _KIND,
         "metadata": {"name": metadata["name"], "annotations": {**approval, **(metadata.get("annotations") or {})}},
-        "spec": {**kept, "names": names, "versions": [_with_open_schema(version, old) for version in versions]},
+        "spec": {**common, "names": names, "versions": [_with_open_schema(version, old) for version in versions]},
     }
 
 
 def _with_open_schema(version: Definition, old: Definition) -> Definition:
-    """Return a version of a definition, with the subresources that v1beta1 may have for all versions at once."""
+    """Convert a version; v1beta1 may define subresources once for all versions."""
     subresources = version.get("subresources") or old.get("subresources")
     return {
         **{key: version[key] for key in ("name", "served", "storage")},

@@ -1,8 +1,8 @@
-"""What Kubernetes' own OpenAPI document says of its types and fields, in words.
+"""Descriptions of API types and fields, extracted from Kubernetes' OpenAPI document.
 
-The words are not ours, so none of them are kept in this repository. Whoever has built a program of Kubernetes has its
-module, with that document in it: it is read there when somebody first asks, and what is read is kept in the cache.
-Where there is no module, types and fields are told without words.
+The texts are those of Kubernetes, so this repository contains no copy of them. The document is part of the module of
+Kubernetes, which is in Go's module cache once a program of Kubernetes was built on the machine. It is read there on
+first use, and the result is cached. Without the module, types and fields have no descriptions.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from batkube.schedulers.build.cache_permissions import make_private_folder
 from batkube.schedulers.build.toolchains import module_cache
 
 Descriptions = dict[str, dict[str, str]]
-"""The words of each field by the name of its type's definition; "" stands for the type itself."""
+"""Field descriptions by type name and field; "" stands for the type itself."""
 
 _DOCUMENT = "api/openapi-spec/swagger.json"
 
 
 def read_field_descriptions(version: str, cache: Path) -> Descriptions:
-    """Return the words of a version of Kubernetes (`v1.34.4`); none where its module is not on this machine."""
+    """Return the descriptions of a version of Kubernetes (`v1.34.4`); none if its module is not on this machine."""
 
     def read() -> Descriptions:
         document = module_cache() / f"k8s.io/kubernetes@{version}" / _DOCUMENT
@@ -35,19 +35,19 @@ def read_field_descriptions(version: str, cache: Path) -> Descriptions:
     return cached_descriptions(cache / "descriptions" / f"{version}.json", read)
 
 
-def cached_descriptions(kept: Path, read: Callable[[], Descriptions]) -> Descriptions:
-    """Return what the file `kept` holds, or what is read from modules and put there; nothing where there are none."""
+def cached_descriptions(cache_file: Path, read: Callable[[], Descriptions]) -> Descriptions:
+    """Return the descriptions in `cache_file`, or read and cache them; return none if they are not available."""
     with contextlib.suppress(OSError, msgspec.MsgspecError):
-        return msgspec.json.decode(kept.read_bytes(), type=Descriptions)
+        return msgspec.json.decode(cache_file.read_bytes(), type=Descriptions)
     try:
-        words = read()
+        descriptions = read()
     except (OSError, RunFailed):
         return {}
-    # Where nothing can be kept, they are read again next time.
+    # If the cache is not writable, they are read again next time.
     with contextlib.suppress(OSError, InputError):
-        make_private_folder(kept.parent)
-        write_atomically(kept, msgspec.json.encode(words))
-    return words
+        make_private_folder(cache_file.parent)
+        write_atomically(cache_file, msgspec.json.encode(descriptions))
+    return descriptions
 
 
 def _descriptions(document: dict[str, Any]) -> Descriptions:
@@ -55,5 +55,5 @@ def _descriptions(document: dict[str, Any]) -> Descriptions:
 
 
 def _descriptions_of_type(definition: dict[str, Any]) -> dict[str, str]:
-    words = {name: field.get("description", "") for name, field in definition.get("properties", {}).items()}
-    return {name: text for name, text in {"": definition.get("description", ""), **words}.items() if text}
+    fields = {name: field.get("description", "") for name, field in definition.get("properties", {}).items()}
+    return {name: text for name, text in {"": definition.get("description", ""), **fields}.items() if text}

@@ -1,4 +1,4 @@
-"""Programs by name: what a line of the catalogue means for one version, to build it and to start it."""
+"""Programs by name: turns a catalogue entry and a version into a build recipe and a start."""
 
 from __future__ import annotations
 
@@ -19,70 +19,72 @@ _VERSION = re.compile(r"v?(\d+)\.(\d+)\.\d+[\w.+-]*")
 
 
 class ProgramStart(msgspec.Struct, frozen=True):
-    """How a program is started. `{kubeconfig}` and the like are still open: each run has its own."""
+    """How to start a program. Placeholders such as `{kubeconfig}` are filled for each run."""
 
     arguments: tuple[str, ...]
     #: The content of its configuration file; empty if it needs none.
     configuration: dict[str, Any]
-    #: The `spec.schedulerName` of the pods that it serves; "" if it is no scheduler.
+    #: The `spec.schedulerName` of its pods; "" if it is not a scheduler.
     scheduler_name: str
-    #: Versions of the API that it asks for and that today's Kubernetes does not serve any more.
+    #: Deprecated API versions that it uses and that current Kubernetes no longer serves.
     needs: tuple[str, ...] = ()
-    #: Whether it is built for virtual time.
+    #: Whether it supports virtual time.
     virtual: bool = True
-    #: Whether it takes every change in the folder of its configuration for one of it.
+    #: Whether it reacts to any change in the folder of its configuration file.
     watches_configuration: bool = False
-    #: More files that it reads, by name.
+    #: Additional files by name.
     files: Mapping[str, str | dict[str, Any]] = {}
-    #: Folders that it looks for at places of the file system, as in its container.
+    #: Bind mounts by path, for folders that it expects as in its container.
     mounts: Mapping[str, str] = {}
-    #: Environment variables, for what it takes from nowhere else.
+    #: Environment variables, for settings that it reads only from there.
     environment: Mapping[str, str] = {}
-    #: Folders and files of its module that hold the definitions of its own kinds.
+    #: Folders and files of its module that contain its CustomResourceDefinitions.
     definitions: tuple[str, ...] = ()
-    #: The user's folder that it is built from; "" for one that is published.
+    #: The user's folder it is built from; "" for a published module.
     folder: str = ""
-    #: What must exist before it starts.
+    #: Objects that must exist before it starts.
     objects: tuple[dict[str, Any], ...] = ()
-    #: The command lines of the programs that belong to it.
+    #: Command lines of the programs that belong to it.
     companions: tuple[str, ...] = ()
-    #: How jobs of several pods are given to it.
+    #: How to submit jobs of several pods.
     submit_as: str = "pods"
-    #: The API version of its PodGroups, and the annotation, or else the label, by which a pod names its group.
+    #: The API version of its PodGroups, and the annotation or the label that names the group of a pod.
     pod_group: str = ""
     pod_group_key: str = ""
     pod_group_label: str = ""
-    #: What gives it its time.
+    #: How the program reads the run's clock.
     clock: ClockKind = ClockKind.GO
-    #: What its command line begins with, if it is not built.
+    #: The start of its command line, if it is not built.
     command: tuple[str, ...] = ()
-    #: The port on the loopback where it takes `kubectl proxy` to be; 0 if it does not.
+    #: The local port on which it expects `kubectl proxy`; 0 if it does not.
     proxy_port: int = 0
-    #: Whether it looks for the API as one does in a pod.
+    #: Whether it expects the API as in a pod.
     in_cluster: bool = False
+    #: Whether it is one of our own catalogue. Of those it is known that they create no nodes.
+    is_ours: bool = False
 
     @property
     def configuration_flags(self) -> list[str]:
-        """The arguments that name its configuration file, without what they name: `--config`."""
+        """The flags that take its configuration file, such as `--config`."""
         return [text.partition("=")[0] for text in self.arguments if "{configuration}" in text]
 
     @property
     def has_profiles(self) -> bool:
-        """Whether its configuration tells by profiles which pods it serves."""
+        """Whether profiles in its configuration define which pods it serves."""
         return self.configuration.get("kind") == "KubeSchedulerConfiguration"
 
 
 @functools.cache
 def default_catalogue() -> Catalogue:
-    """Return the catalogue without anything of the user's."""
+    """Return the catalogue without the user's entries."""
     return read_catalogue()
 
 
 def find_recipe(title: str, catalogue: Catalogue | None = None) -> BuildRecipe:
-    """Return the program called `NAME` or `NAME@VERSION`."""
+    """Return the build recipe of `NAME` or `NAME@VERSION`."""
     name, entry, version = find_entry(title, catalogue)
     if entry.command:
-        raise InputError(title, problem="is started by a command, and there is nothing to build", remedy="run it")
+        raise InputError(title, problem="is started by a command; there is nothing to build", remedy="run it")
     if entry.folder:
         return local_recipe(Path(entry.folder), entry.package or ".")
     variant = _variant(entry, version)
@@ -104,7 +106,7 @@ def find_recipe(title: str, catalogue: Catalogue | None = None) -> BuildRecipe:
 
 
 def find_entry(title: str, catalogue: Catalogue | None = None) -> tuple[str, CatalogueEntry, str]:
-    """Return the name, entry and version that a title means."""
+    """Return the name, entry and version of `NAME` or `NAME@VERSION`."""
     entries = default_catalogue() if catalogue is None else catalogue
     name, at, version = title.partition("@")
     entry = entries.get(name)
@@ -121,19 +123,19 @@ def find_entry(title: str, catalogue: Catalogue | None = None) -> tuple[str, Cat
         raise InputError(title, problem="has no version after the @", remedy=remedy)
     version = version or entry.default
     if not _VERSION.fullmatch(version):
-        problem = f"{version} is no version of {name}"
+        problem = f"{version} is not a version of {name}"
         raise InputError(title, problem=problem, remedy=f"write {name}@{entry.default}")
     return name, entry, version
 
 
 def program_start(title: str, catalogue: Catalogue | None = None) -> ProgramStart:
-    """Return how the program called `NAME` or `NAME@VERSION` is started."""
+    """Return how to start `NAME` or `NAME@VERSION`."""
     _, entry, version = find_entry(title, catalogue)
     variant = _variant(entry, version)
-    places = _version_placeholders(version)
+    values = _version_placeholders(version)
 
     def filled(value: Any) -> Any:  # noqa: ANN401 - any YAML
-        return fill_placeholders(value, places)
+        return fill_placeholders(value, values)
 
     return ProgramStart(
         tuple(filled(list(entry.arguments))),
@@ -157,20 +159,21 @@ def program_start(title: str, catalogue: Catalogue | None = None) -> ProgramStar
         command=entry.command,
         proxy_port=entry.proxy_port,
         in_cluster=entry.in_cluster,
+        is_ours=entry is default_catalogue().get(title.partition("@")[0]),
     )
 
 
 def _variant(entry: CatalogueEntry, version: str) -> VersionVariant:
-    """Return what a version needs; one that is not listed, what another patch release of its minor version does."""
+    """Return the settings of a version; an unlisted one has those of another patch release of its minor version."""
     if version in entry.versions:
         return entry.versions[version]
     minor = version.rsplit(".", 1)[0] + "."
-    return next((variant for known, variant in entry.versions.items() if known.startswith(minor)), VersionVariant())
+    return next((variant for listed, variant in entry.versions.items() if listed.startswith(minor)), VersionVariant())
 
 
-def _fill_text(text: str, places: Mapping[str, str | int]) -> str | int:
-    """Return a text with its places filled; one that is nothing but a place becomes a number where that is one."""
-    for name, value in places.items():
+def _fill_text(text: str, values: Mapping[str, str | int]) -> str | int:
+    """Fill the placeholders of a text; a text that is a single placeholder gets the type of its value."""
+    for name, value in values.items():
         if text == f"{{{name}}}":
             return value
         text = text.replace(f"{{{name}}}", str(value))
@@ -178,15 +181,15 @@ def _fill_text(text: str, places: Mapping[str, str | int]) -> str | int:
 
 
 def _version_placeholders(version: str) -> dict[str, str]:
-    """Return what stands for the version in texts; a folder has none."""
+    """Return the version placeholders of a catalogue entry; they are empty for a folder."""
     major, minor, *_ = (*version.split(".", 2), "")
     return {"version": version, "major": major, "minor": minor}
 
 
-def fill_placeholders(value: Any, places: Mapping[str, str | int]) -> Any:  # noqa: ANN401 - any YAML
-    """Return `value` with each `{place}` that is known filled, in all its texts."""
+def fill_placeholders(value: Any, values: Mapping[str, str | int]) -> Any:  # noqa: ANN401 - any YAML
+    """Return `value` with all known placeholders filled, at any depth."""
     if isinstance(value, dict):
-        return {key: fill_placeholders(each, places) for key, each in value.items()}
+        return {key: fill_placeholders(item, values) for key, item in value.items()}
     if isinstance(value, list):
-        return [fill_placeholders(each, places) for each in value]
-    return _fill_text(value, places) if isinstance(value, str) else value
+        return [fill_placeholders(item, values) for item in value]
+    return _fill_text(value, values) if isinstance(value, str) else value

@@ -1,8 +1,8 @@
-"""The overlay: Go's own files, changed in a few lines, and ours beside them, for the toolchain in use.
+"""The overlay: files of Go's standard library with small edits, and additional files, for one toolchain.
 
-`go build -overlay` reads files from elsewhere than it believes, those of package runtime included, so a program's clock
-can be changed without touching its source or the Go installation. The changed files are made from the toolchain that
-will be used; only what is ours is kept in this project.
+`go build -overlay` substitutes source files, including those of package runtime. A program's clock can thus be changed
+without touching its source or the Go installation. The edited files are generated from the toolchain that builds the
+program; only the edits and the additional files are part of this repository.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from pathlib import Path
 from batkube.kernel.errors import RunFailed
 from batkube.schedulers.overlay_edits import EDITS, MAP_ORDER, RAW_SYSCALLS
 
-#: Go's versions whose runtime the edits are known to fit.
+#: Minor versions of Go whose runtime the edits fit.
 SUPPORTED_MINORS = range(24, 28)
 
 
 def overlay_files(goroot: Path) -> dict[str, str]:
-    """Return the files that replace or join those below GOROOT/src, by their path there."""
+    """Return the files to replace in or add to GOROOT/src, by path."""
     version = go_version(goroot)
     files: dict[str, str] = {}
     for edit in EDITS:
@@ -37,12 +37,12 @@ def overlay_files(goroot: Path) -> dict[str, str]:
 
 
 def overlay_digest(files: Mapping[str, str]) -> str:
-    """Return a name for the content of an overlay, as part of the key of a build."""
+    """Return a digest of the overlay, which is part of the key of a build."""
     return hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def write_overlay(files: Mapping[str, str], goroot: Path, folder: Path) -> Path:
-    """Write the overlay's files into `folder`; return the path of the JSON file that `go build -overlay` wants."""
+    """Write the overlay into `folder`; return the path of the JSON file for `go build -overlay`."""
     folder = folder.resolve()
     replaced: dict[str, str] = {}
     for name, text in sorted(files.items()):
@@ -56,7 +56,7 @@ def write_overlay(files: Mapping[str, str], goroot: Path, folder: Path) -> Path:
 
 
 def go_version(goroot: Path) -> str:
-    """Return the version of a Go installation, such as `go1.26.8`; refuse one that the overlay is not made for."""
+    """Return the version of a Go installation, such as `go1.26.8`. Raises RunFailed if it is not supported."""
     first = (goroot / "VERSION").read_text(encoding="utf-8").split(maxsplit=1)[0]
     parts = first.removeprefix("go").replace("rc", ".").split(".")
     if parts[0] != "1" or not parts[1].isdigit() or int(parts[1]) not in SUPPORTED_MINORS:
@@ -66,7 +66,7 @@ def go_version(goroot: Path) -> str:
 
 
 def go_source_folder() -> Path:
-    """Return the folder of our Go files: within the installed package, or beside it in a checkout."""
+    """Return the folder of Batkube's Go files: inside the installed package, or next to it in a checkout."""
     package = Path(__file__).resolve().parent.parent
     for folder in (package / "go", package.parent.parent / "go"):
         if (folder / "_std").is_dir():
@@ -75,7 +75,7 @@ def go_source_folder() -> Path:
 
 
 def _map_order_files(goroot: Path, version: str) -> dict[str, str]:
-    """Return the files of Go's maps in which a place of a key is looked for, changed."""
+    """Return Go's map files with the start of each key look-up edited."""
     files: dict[str, str] = {}
     for path in sorted((goroot / "src" / MAP_ORDER.file).glob("*.go")):
         text = path.read_text(encoding="utf-8")

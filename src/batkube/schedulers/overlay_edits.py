@@ -1,8 +1,8 @@
-"""The lines of Go's own files that call ours: what is replaced by what.
+"""The edits to Go's standard library that call the functions in go/_std.
 
-Each anchor must occur exactly once in its file, so a Go version that moved something is noticed at once; but for one
-that stands in many places, whose number differs from version to version. What the calls
-do is told where they lead, in go/_std. All of it is dead code in a program that runs on real time: `vt` is nil there.
+Each anchor must occur exactly once in its file, so that a Go version that moved the code is detected. The one exception
+is `MAP_ORDER`, which occurs in several places. The called functions are documented in go/_std. In a program on real
+time all of them are dead code, because `vt` is nil.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 
 class Edit(NamedTuple):
-    """Replace `find` by `put` in a file below GOROOT/src."""
+    """Replace `find` by `replacement` in a file below GOROOT/src."""
 
     file: str
     find: str
@@ -28,11 +28,11 @@ def _after(file: str, anchor: str, added: str) -> Edit:
 
 _CLOCK = (
     _before("runtime/time_nofake.go", "\treturn nanotime1()\n", "\tif vt != nil {\n\t\treturn vtNano()\n\t}\n"),
-    # Go's time.now stays, under another name. It is assembly on amd64 and Go elsewhere.
+    # Keeps Go's time.now under another name. It is assembly on amd64 and Go code elsewhere.
     Edit("runtime/timeasm.go", "//go:linkname time_now time.now\nfunc time_now()", "func vtRealNow()"),
     Edit("runtime/timestub.go", "//go:linkname time_now time.now\nfunc time_now()", "func vtRealNow()"),
     Edit("runtime/time_linux_amd64.s", "TEXT time·now<ABIInternal>(SB)", "TEXT ·vtRealNow<ABIInternal>(SB)"),
-    # What threads wait for among themselves takes real time: stopping the world, for instance.
+    # Waits between threads, such as stopping the world, stay in real time.
     Edit("runtime/lock_futex.go", "\tdeadline := nanotime() + ns\n", "\tdeadline := nanotime1() + ns\n"),
     Edit("runtime/lock_futex.go", "\t\tnow := nanotime()\n", "\t\tnow := nanotime1()\n"),
 )
@@ -73,7 +73,7 @@ _STARTUP = (
     _before("runtime/proc.go", "\tgcinit()\n", "\tvtConfigure()\n"),
     _after("runtime/proc.go", "\tgcenable()\n", "\tvtStart()\n"),
     _after("runtime/proc.go", "func procresize(nprocs int32) *p {\n", "\tnprocs = vtProcs(nprocs)\n"),
-    # All that sysmon does is about real time: it takes Ps from slow system calls, polls, forces collections.
+    # sysmon only deals with real time: it retakes Ps from slow system calls, polls, and forces collections.
     Edit("runtime/proc.go", "\tif haveSysmon {\n", "\tif haveSysmon && vt == nil {\n"),
     _after(
         "runtime/mgc.go",
@@ -81,10 +81,10 @@ _STARTUP = (
         "\tif !vtMayCollect(t.kind) {\n\t\treturn false\n\t}\n",
     ),
     _after("runtime/proc.go", "func execute(gp *g, inheritTime bool) {\n", "\tvtTurn()\n"),
-    # A program that divides its work by this number would divide it otherwise on another machine.
+    # A program that splits its work by this number would behave differently on another machine.
     _after("runtime/debug.go", "func NumCPU() int {\n", "\tif vtSeeded {\n\t\treturn 1\n\t}\n"),
-    # How much memory is given back after a collection differs a little from run to run. In steps, with a timer after
-    # each, that would be another number of turns among the program's own goroutines; at once it is always one.
+    # The amount of memory released after a collection differs slightly between runs. In steps with a timer after each,
+    # it would change the number of turns among the program's goroutines; at once, it always takes one turn.
     Edit(
         "runtime/mgcscavenge.go",
         "\t\tscavenger.sleep(workTime)\n",
@@ -99,7 +99,7 @@ _RANDOMNESS = (
         "\tmp := getg().m\n\tc := &mp.chacha8\n",
         "\tif vtSeeded {\n\t\treturn vtRandom()\n\t}\n",
     ),
-    # How many threads there are depends on real time, so a new one may not draw.
+    # The number of threads depends on real time, so a new one must not draw a random number.
     _after("runtime/rand.go", "func mrandinit(mp *m) {\n", "\tif vtSeeded {\n\t\treturn\n\t}\n"),
     Edit("runtime/select.go", "cheaprandn(uint32(norder + 1))", "vtSelectOrder(uint32(norder + 1))"),
     _after(
@@ -133,7 +133,7 @@ _NETWORK = (
     ),
 )
 
-#: In every file of this folder, and as often as it is there: where a map begins to look for a key.
+#: The start of a key look-up in a map, in all files of this folder and any number of times.
 MAP_ORDER = Edit(
     "internal/runtime/maps",
     "makeProbeSeq(h1(hash), t.groups.lengthMask)",
@@ -142,7 +142,7 @@ MAP_ORDER = Edit(
 
 EDITS = _CLOCK + _IDLENESS + _STARTUP + _RANDOMNESS + _NETWORK
 
-#: Up to Go 1.25 the package of raw system calls lay elsewhere; our files name it as later versions do.
+#: Up to Go 1.25 the package of raw system calls had another path; go/_std uses the new one.
 RAW_SYSCALLS = (
     "internal/runtime/syscall/linux",
     '"internal/runtime/syscall/linux"',

@@ -1,6 +1,6 @@
-"""The library that gives programs in any language the run's clock: compiled once, kept under the user's cache folder.
+"""The C library that virtualizes time for programs in any language, compiled once into the user's cache folder.
 
-Its source is in the repository's `native` folder; what it does is told there, in `clock.h`.
+Its source is in the folder `native`; `clock.h` describes how it works.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from batkube.schedulers.build.cache_permissions import OWNER_ONLY_UMASK, check_p
 from batkube.schedulers.build.toolchains import Report, file_lock
 
 _COMPILERS = ("cc", "gcc", "clang")
-#: Thread-local variables must not need memory when they are first used: that may be within malloc.
+#: initial-exec: thread-local variables must not allocate memory on first use, which may happen within malloc.
 _FLAGS = ("-std=gnu11", "-O2", "-fPIC", "-shared", "-Wall", "-Wextra", "-ftls-model=initial-exec")
 _LIBRARIES = ("-ldl", "-lpthread")
 _SHOWN_LINES = 20
 
 
 def clock_library(cache: Path, report: Report = lambda _: None) -> Path:
-    """Return the path of the library below `cache`, compiling it if it is not there yet."""
+    """Return the path of the library below `cache`; compile it if necessary."""
     source = native_source_folder()
     files = sorted(source.glob("*.[ch]"))
     parts = [" ".join((*_FLAGS, os.uname().machine)).encode(), *(path.read_bytes() for path in files)]
@@ -40,7 +40,7 @@ def clock_library(cache: Path, report: Report = lambda _: None) -> Path:
 
 
 def native_source_folder() -> Path:
-    """Return the folder of our C files: within the installed package, or beside it in a checkout."""
+    """Return the folder of Batkube's C files: inside the installed package, or next to it in a checkout."""
     package = Path(__file__).resolve().parent.parent
     for folder in (package / "native", package.parent.parent / "native"):
         if (folder / "clock.h").is_file():
@@ -53,7 +53,7 @@ def _compile(files: list[Path], library: Path, report: Report) -> None:
     if compiler is None:
         raise InputError(
             "clock: preload",
-            problem="the clock for programs that are not Go is a library in C, and there is no C compiler",
+            problem="programs that are not written in Go need a clock library in C, and there is no C compiler",
             remedy="install one (Debian: apt install gcc), or run with --time paced and clock: real",
         )
     report("compiling the clock library")

@@ -1,1 +1,1 @@
-"""`batkube serve`: a cluster behind a real API server, in real time, until somebody ends it."""
+"""`batkube serve`: a simulated cluster behind a real API server, in real time, until it is shut down."""

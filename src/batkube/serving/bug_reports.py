@@ -1,7 +1,7 @@
-"""What `serve` does about a bug of ours: it ends with the bug's story, or logs it and continues (`--keep-going`).
+"""Handling of bugs in `serve`: shut down with a report, or log the bug and continue (`--keep-going`).
 
-Requests and appointments report what they raise. Everything else that fails does so in a callback of the event loop
-or in a thread, and is reported from there: timers of watches, streams, the tidying up of memory.
+Requests and appointments report the exceptions they raise. Other exceptions occur in callbacks of the event loop (watch
+timers, streams, memory clean-up) or in threads, and are caught by the hooks that `installed` sets.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from batkube.kernel.fidelity import FidelityNote, FidelityNotes
 
 log = logging.getLogger(__name__)
 
-_KEPT_GOING = FidelityNote("bug", "Batkube failed at something, logged it and continued: do not trust the results")
+_KEPT_GOING = FidelityNote("bug", "a bug in Batkube was logged and the run continued: do not trust the results")
 _PACKAGE = str(Path(__file__).parent.parent)
 
 
 class BugReports:
-    """Receives every unexpected error of a served cluster."""
+    """Receives every unexpected exception of a served cluster."""
 
     def __init__(self, end: Callable[[Exception], None], notes: FidelityNotes, *, keep_going: bool) -> None:
-        """`end` ends the service with an error."""
+        """`end` shuts the service down with an error."""
         self._end = end
         self._notes = notes
         self._keep_going = keep_going
 
     def report(self, error: Exception) -> None:
-        """End the service with `error`, or log and note it; called within the event loop."""
+        """Shut down with `error`, or log and note it. Call it in the event loop."""
         if not self._keep_going:
             self._end(error)
             return
@@ -44,7 +44,7 @@ class BugReports:
 
     @contextlib.contextmanager
     def installed(self, loop: asyncio.AbstractEventLoop) -> Iterator[None]:
-        """Receive, as long as the block runs, what fails in callbacks of `loop` and in threads."""
+        """While the block runs, report exceptions of callbacks in `loop` and of threads."""
 
         def in_callback(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
             error = context.get("exception")
@@ -68,5 +68,5 @@ class BugReports:
 
 
 def _is_ours(error: Exception) -> bool:
-    """Return whether an error passed through our code, and not only through asyncio's, which clients can provoke."""
+    """Return whether Batkube's code is in the traceback: clients can provoke errors in asyncio alone."""
     return any(frame.f_code.co_filename.startswith(_PACKAGE) for frame, _ in traceback.walk_tb(error.__traceback__))

@@ -1,4 +1,4 @@
-"""History is forgotten after five minutes, as the real server has etcd do (apiserver/pkg/storage/etcd3/compact.go)."""
+"""Compaction of the watch history every five minutes (Kubernetes: apiserver/pkg/storage/etcd3/compact.go)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ INTERVAL_S = 300.0
 
 
 class Compaction:
-    """Forgets, at the end of every interval, what was history already when the interval began."""
+    """Drops, at the end of each interval, the versions that existed before the interval began."""
 
     def __init__(self, loop: AbstractEventLoop, store: Store) -> None:
         self._loop = loop
@@ -22,7 +22,7 @@ class Compaction:
 
     @contextlib.contextmanager
     def running(self) -> Iterator[None]:
-        """Compact the store at its times, as long as the block runs."""
+        """Compact the store periodically while the block runs."""
         self._schedule()
         try:
             yield

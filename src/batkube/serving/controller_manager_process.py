@@ -1,7 +1,7 @@
-"""A real kube-controller-manager beside a served cluster: a client like any other, on the real clock.
+"""A real kube-controller-manager for a served cluster: an ordinary client on the real clock.
 
-The program of the catalogue is the same that a run takes. Without a page of its own it reads the machine's clock, as
-any program does, and so it can only keep step with a cluster whose seconds are real ones.
+The binary is the one that runs use. Without a clock page it reads the machine's clock, so it only works with a cluster
+that runs at real speed.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from batkube.programs.startup.command_lines import arguments_of
 from batkube.timing.processes.parent_death import kill_with_parent
 from batkube.timing.processes.program_log import last_lines
 
-#: Within the folder of what is served.
+#: The name of the log file in the output folder.
 LOG_FILE = "kube-controller-manager.log"
-#: All that it has, but for the one that would take nodes for dead that do not report every few seconds.
+#: All controllers, except for the one that marks nodes as failed if they do not report every few seconds.
 _CONTROLLERS = f"{CONTROLLERS_FLAG}*,-{NODE_LIFECYCLE}"
 
 
 class ControllerManagerProcess:
-    """The process, and what it logs."""
+    """The process and its log file."""
 
     def __init__(self, program: ExternalProgram, kubeconfig: Path, log: Path) -> None:
         self._name = program.name
@@ -48,7 +48,7 @@ class ControllerManagerProcess:
 
     @contextlib.contextmanager
     def running(self) -> Iterator[None]:
-        """End the program when the block does."""
+        """Kill the process when the block ends."""
         try:
             yield
         finally:
@@ -56,7 +56,7 @@ class ControllerManagerProcess:
             self._process.wait()
 
     async def wait_for_exit(self) -> None:
-        """Wait until the program ends by itself, and raise RunFailed then: nobody looks after the objects any more."""
+        """Wait until the process exits by itself, then raise RunFailed: the cluster has no controllers any more."""
         code = await asyncio.to_thread(self._process.wait)
         lines = last_lines(self._log.read_text(encoding="utf-8", errors="replace"))
         end = "\n".join(f"    {line}" for line in lines) or "    (it logged nothing)"

@@ -1,9 +1,9 @@
-"""Python's garbage collector, kept from making clients wait; and memory, given back when it is not needed any more.
+"""Schedules Python's garbage collection for idle moments, and returns freed memory to the system.
 
-A full collection looks at every object there is: tenths of a second with thousands of pods, in which nobody is
-answered, and whoever writes most brings it about most often. Nearly everything here is freed without it, so it is put
-off until nothing changes, or until it was put off for long. What is freed then still belongs to the process, until
-the C library is told to hand it back to the system (Linux: malloc_trim(3)).
+A full collection visits every object. With thousands of pods it takes tenths of a second, in which no request is
+handled, and frequent writes trigger it more often. Reference counting already frees nearly everything, so collections
+are postponed until nothing changes, but not for longer than `_MAX_TICKS`. The C library keeps freed memory until
+malloc_trim(3) returns it (Linux).
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from collections.abc import Callable, Iterator
 
 _TICK_S = 1.0
 _MAX_TICKS = 300
-#: New objects before the young ones are looked at, such looks before the not so young are, and such before all are.
+#: Thresholds of the three generations (gc.set_threshold); the last one practically disables full collections.
 _THRESHOLDS = (10_000, 20, 1_000_000)
 
 
 class IdleGarbageCollector:
-    """Collects all garbage at a tick before which nothing has changed since the last one."""
+    """Runs a full collection once nothing has changed for a tick."""
 
     def __init__(self, loop: AbstractEventLoop, changes: Callable[[], int]) -> None:
-        """`changes` counts what has been done so far."""
+        """`changes` returns a counter that grows with every change."""
         self._loop = loop
         self._changes = changes
         self._last_changes = self._collected = changes()
@@ -33,7 +33,7 @@ class IdleGarbageCollector:
 
     @contextlib.contextmanager
     def running(self) -> Iterator[None]:
-        """Take the collector over meanwhile; what is there already is never looked at again."""
+        """Control the collector while the block runs. It never visits objects that exist already (gc.freeze)."""
         before = gc.get_threshold()
         gc.freeze()
         gc.set_threshold(*_THRESHOLDS)
@@ -61,6 +61,6 @@ class IdleGarbageCollector:
 
 
 def _release_memory() -> None:
-    """Return freed memory to the system, where the C library can."""
+    """Return freed memory to the system, if the C library supports it."""
     with contextlib.suppress(AttributeError):
         ctypes.CDLL(None).malloc_trim(0)

@@ -1,6 +1,6 @@
-"""The log of `serve`, on standard error, limited to some short records a minute.
+"""Limits the log of `serve` on standard error to a few short records a minute.
 
-A record is a fault of ours or an attack, and either can come thousands of times a second.
+A record reports a bug or an attack, and both can occur thousands of times a second.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _MAX_CHARACTERS = 8000
 
 
 class _RateLimit(logging.Filter):
-    """Lets some records pass each minute, and tells with the next one how many it kept back."""
+    """Passes a few records each minute; the next one reports how many were suppressed."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -38,11 +38,11 @@ class _RateLimit(logging.Filter):
 
 
 class _ShortFormat(logging.Formatter):
-    """Cuts long records: the request that failed may be as long as its sender liked."""
+    """Shortens long records: a failed request may be as long as its client likes."""
 
     def format(self, record: logging.LogRecord) -> str:
         text = super().format(record)
-        # The end of a traceback tells what happened.
+        # Keep the end: the last lines of a traceback name the error.
         return (
             text
             if len(text) <= _MAX_CHARACTERS
@@ -52,7 +52,7 @@ class _ShortFormat(logging.Formatter):
 
 @contextlib.contextmanager
 def rate_limited_log() -> Iterator[None]:
-    """Write warnings to standard error as long as the block runs: short ones, and no more than a few."""
+    """Log warnings to standard error while the block runs, shortened and rate-limited."""
     handler = logging.StreamHandler()
     handler.setLevel(logging.WARNING)
     handler.addFilter(_RateLimit())

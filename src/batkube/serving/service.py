@@ -1,6 +1,6 @@
-"""`batkube serve`: an API server, and behind it a simulated cluster that lives in real time.
+"""`batkube serve`: an API server with a simulated cluster behind it, in real time.
 
-This is the only place that knows the server, the cluster and the event loop; each of them works without the others.
+Only this module knows the server, the cluster and the event loop; each of them works without the others.
 """
 
 from __future__ import annotations
@@ -63,39 +63,39 @@ from batkube.workloads.container_rules.rules import ContainerRule, ContainerRule
 KUBECONFIG, FIDELITY = "kubeconfig", "fidelity.json"
 #: How many changes a client may lag behind before it must list again.
 _HISTORY = 100_000
-#: And how much memory those changes may take.
+#: Maximum memory of those changes.
 _HISTORY_BYTES = 256 * 1024 * 1024
 _SIZE_SAMPLING = 8
 
-_RUN_ONLY_LATENCIES = FidelityNote("latencies", "keys that only `batkube run` knows were left out")
+_RUN_ONLY_LATENCIES = FidelityNote("latencies", "keys that only `batkube run` supports were ignored")
 
 
 @dataclass(frozen=True, slots=True)
 class ServeOptions:
-    """What to serve, and how."""
+    """Options of `batkube serve`."""
 
-    #: None for the API alone, without nodes, kubelets, controllers and scheduler.
+    #: None to serve the API alone: no nodes, kubelets, controllers or scheduler.
     platform: Platform | None
     out: Path
     force: bool = False
     host: str = "127.0.0.1"
-    #: 0 for any that is free.
+    #: 0 for any free port.
     port: int = 0
     #: Virtual seconds per real second.
     speed: float = 1.0
-    #: The policy that binds pods, or True for one like kube-scheduler, or False for none.
+    #: The policy that binds pods, True for one that works like kube-scheduler, False for none.
     scheduler: Policy | bool = True
-    #: Whether our own controllers are at work, or else the program that is, if any is.
+    #: Whether to run Batkube's controllers; otherwise `manager`, if set.
     controllers: bool = True
     manager: ExternalProgram | None = None
     latencies: Latencies | None = None
-    #: What containers do.
+    #: Rules for the behaviour of containers.
     rules: tuple[ContainerRule, ...] = ()
     token_file: Path | None = None
-    #: Versions of the API that are off by default.
+    #: API versions to enable in addition to the default ones.
     api: tuple[str, ...] = ()
     seed: int = 0
-    #: Whether a bug of ours is logged and the service continues, instead of ending with it.
+    #: Whether to log a bug and continue, instead of shutting down.
     keep_going: bool = False
     #: The command line, for the manifest.
     command: Sequence[str] = ()
@@ -103,7 +103,7 @@ class ServeOptions:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where clients find the server, and with what they show who they are."""
+    """The address of the server, and the credentials of its administrator."""
 
     url: str
     kubeconfig: Path
@@ -111,9 +111,9 @@ class Address:
 
 
 def serve(service: ServeOptions, announce: Callable[[Address], None]) -> None:
-    """Serve until interrupted; `announce` is called once requests are accepted and the kubeconfig is written.
+    """Serve until interrupted. Calls `announce` once requests are accepted and the kubeconfig is written.
 
-    A bug of ours shuts the service down and is raised, unless it is to keep going.
+    A bug shuts the service down and is raised, unless `keep_going` is set.
     """
     served = ServedCluster(service)
     with rate_limited_log(), served.shutdown.handling_signals():
@@ -125,7 +125,7 @@ def serve(service: ServeOptions, announce: Callable[[Address], None]) -> None:
 
 
 class ServedCluster:
-    """One service: its world, who may do what with it, and the folder that tells where it is."""
+    """A served cluster: its world, its users and its output folder."""
 
     def __init__(self, service: ServeOptions) -> None:
         self._service = service
@@ -134,19 +134,19 @@ class ServedCluster:
         master = next((token for token, user in self._users.items() if user.is_master), None)
         self._token = secrets.token_urlsafe(32) if master is None else master
         self._users.setdefault(self._token, authenticated_user("admin", "", (MASTERS,)))
-        store = Store(_HISTORY, _HISTORY_BYTES, weighed_one_in=_SIZE_SAMPLING)
+        store = Store(_HISTORY, _HISTORY_BYTES, sampling_interval=_SIZE_SAMPLING)
         self._world = World(Streams(service.seed), store=store)
         self._rules = ContainerRules(service.rules, self._world.streams)
         self.shutdown = Shutdown()
         self._bugs = BugReports(self.shutdown.fail, self._world.notes, keep_going=service.keep_going)
 
     def write_notes(self) -> None:
-        """Write what there is to tell at the end."""
+        """Write the final fidelity notes."""
         self._rules.note_unused(self._world.notes)
         write_atomically(self._folder.path / FIDELITY, to_json(self._world.notes.rows()))
 
     async def run(self, announce: Callable[[Address], None]) -> None:
-        """Answer requests, and let the cluster live, until somebody asks for the end."""
+        """Serve until shutdown is requested."""
         service, world, start = self._service, self._world, wall_clock_instant()
         if service.latencies is not None and service.latencies.run_only_keys:
             world.notes.add(_RUN_ONLY_LATENCIES, example=", ".join(service.latencies.run_only_keys))
@@ -157,7 +157,7 @@ class ServedCluster:
         on_bug = self._bugs.report if service.keep_going else None
         time = LiveTime(world, Loop(world), start, service.speed, on_bug)
         credentials = new_server_credentials(service.host, start)
-        #: What pods use; None where there is nothing but the API.
+        # Container usage for metrics and logs; None if only the API is served.
         use = None if service.platform is None else PodUsage(world.store, self._rules, world.clock.now)
         api = self._api(time, use)
         listener = _listen(api, service, credentials.tls_context)
@@ -188,21 +188,21 @@ class ServedCluster:
             world.streams,
             self._users,
             bare=is_bare,
-            use=use,
+            usage=use,
             specials={} if is_bare else {"pods/log": ContainerLogs(world.store).handle},
             notes=world.notes,
             more_versions=service.api,
-            words=DescriptionSources(
+            descriptions=DescriptionSources(
                 types=functools.partial(read_field_descriptions, cache=cache_folder()),
                 columns=functools.partial(read_column_descriptions, cache=cache_folder()),
             ),
-            ask=call_webhook,
-            breaking=(world.suspension, functools.partial(run_in_threads, loop)),
+            call_webhook=call_webhook,
+            interruption=(world.suspension, functools.partial(run_in_threads, loop)),
             on_bug=self._bugs.report,
         )
 
     def _start_cluster(self, api: Api, use: PodUsage | None, authority: str, port: int) -> None:
-        """Start what lives on the cluster, then fill it: with what every cluster has, and with nodes."""
+        """Start controllers, kubelets and the scheduler, then create the default objects and the nodes."""
         service, world = self._service, self._world
         if service.platform is None or use is None:
             api.bootstrap(world.clock.now, port, "")
@@ -219,24 +219,24 @@ class ServedCluster:
             choice = None if policy is None else PolicyChoice(policy, world.streams.named("policy"))
             start_scheduler(world, api.client("kube-scheduler"), choice)
         api.bootstrap(world.clock.now, port, CONTROL_PLANE)
-        # `batkube emulate` has to know how long a second of this cluster is.
+        # `batkube emulate` reads this to convert seconds of this cluster.
         pace = {} if service.speed == 1 else {ANNOTATION_SPEED: f"{service.speed:g}"}
         register_nodes(service.platform, api.client("kubelet"), agents, world.clock.now, pace)
 
     async def _wait_for_shutdown(self) -> None:
-        """Wait until somebody asks for the end; meanwhile the real controllers, if wanted, are at work."""
+        """Wait until shutdown is requested; run kube-controller-manager until then, if selected."""
         program, folder = self._service.manager, self._folder.path
         if program is None:
             await self.shutdown.wait()
             return
         manager = ControllerManagerProcess(program, (folder / KUBECONFIG).resolve(), folder / LOG_FILE)
         with manager.running():
-            ends = [asyncio.ensure_future(self.shutdown.wait()), asyncio.ensure_future(manager.wait_for_exit())]
-            done, rest = await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
-            for end in rest:
-                end.cancel()
-            for end in done:
-                end.result()
+            tasks = [asyncio.ensure_future(self.shutdown.wait()), asyncio.ensure_future(manager.wait_for_exit())]
+            done, pending = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in pending:
+                task.cancel()
+            for task in done:
+                task.result()
 
 
 def _listen(api: Api, service: ServeOptions, tls: ssl.SSLContext) -> DualListener:
@@ -251,13 +251,13 @@ def _listen(api: Api, service: ServeOptions, tls: ssl.SSLContext) -> DualListene
 
 
 def _client_host(host: str) -> str:
-    """Return how clients on this machine call the address; one that stands for all of them cannot be called."""
+    """Return the address for clients on this machine: the loopback address instead of a wildcard address."""
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
     return f"[{host}]" if ":" in host else host
 
 
 def _write_folder(folder: OutputFolder, service: ServeOptions, access: str, notes: FidelityNotes) -> None:
-    """Write the kubeconfig, readable for its owner alone, and what is served."""
+    """Write the output folder: the kubeconfig, readable only by its owner, the notes and the manifest."""
     with folder.writing():
         write_private(folder.file(KUBECONFIG), access)
         write_json(folder.file(FIDELITY), notes.rows())
@@ -269,7 +269,7 @@ def _write_folder(folder: OutputFolder, service: ServeOptions, access: str, note
             "speed": service.speed,
             "seed": service.seed,
         }
-        # kubectl changes its file (`kubectl config set-context`), and notes are added until the end.
+        # kubectl edits its kubeconfig (`kubectl config set-context`), and notes are rewritten at the end.
         living = [KUBECONFIG, FIDELITY]
         if service.manager is not None:
             folder.file(LOG_FILE).touch()

@@ -1,10 +1,10 @@
-"""How `serve` ends when it is asked to (Ctrl-C, SIGTERM): in good order, and within a second whatever it is at.
+"""Shutdown of `serve` on SIGINT or SIGTERM: orderly, and within a second even if the event loop is busy.
 
-A bug of ours ends it in the same good order, and is raised then.
+A bug causes the same orderly shutdown, and is raised afterwards.
 
-Asyncio alone would notice a signal only between two requests, and a request can take long. So Python's own handlers are
-used, which run between any two steps of the program. They ask the event loop to end; if it has not after a moment, they
-interrupt what it is at. Later signals are not needed any more, and change nothing.
+asyncio's own signal handlers only run between callbacks, and one request can take long. Python's signal handlers run
+between any two bytecodes. They ask the event loop to stop; after a grace period they raise KeyboardInterrupt in
+whatever it executes. Later signals have no effect.
 """
 
 from __future__ import annotations
@@ -16,28 +16,28 @@ from collections.abc import Coroutine, Iterator
 from types import FrameType
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
-#: How long the event loop may take to end by itself, and then each further step of its end.
+#: Grace period for the event loop to stop, and the interval of interrupts after it.
 _GRACE_S = 0.4
 _REPEAT_S = 0.1
 
 
 class Shutdown:
-    """Waits for the signal to end."""
+    """Waits for the shutdown request, and runs the service until then."""
 
     def __init__(self) -> None:
         self._is_requested = False
-        #: The event loop that waits for it.
+        #: The event loop that waits for the request; None before `wait` is called.
         self._loop: asyncio.AbstractEventLoop | None = None
         self._signal = asyncio.Event()
-        #: The first error that ended it.
+        #: The first error that caused the shutdown.
         self._error: Exception | None = None
 
     @contextlib.contextmanager
     def handling_signals(self) -> Iterator[None]:
-        """Take SIGINT and SIGTERM for the wish to end, as long as the block runs.
+        """Treat SIGINT and SIGTERM as shutdown requests while the block runs.
 
-        Once it has come it is heeded for good: who handled signals before would take the next one for an interruption
-        of what is left to do.
+        After a request the handlers stay installed: the previous ones would interrupt the remaining clean-up at the
+        next signal.
         """
         before = {number: signal.signal(number, self._on_signal) for number in _SIGNALS}
         before[signal.SIGALRM] = signal.signal(signal.SIGALRM, self._on_alarm)
@@ -49,9 +49,9 @@ class Shutdown:
                     signal.signal(number, handler)
 
     def run(self, main: Coroutine[None, None, None]) -> None:
-        """Run `main` until it ends, or is not quick enough to end once it was asked to.
+        """Run `main` until it returns, or until it fails to stop in time after a shutdown request.
 
-        Raises the error that ended it, if one did.
+        Raises the error that caused the shutdown, if any.
         """
         with contextlib.suppress(KeyboardInterrupt):
             try:
@@ -62,17 +62,17 @@ class Shutdown:
             raise self._error
 
     def fail(self, error: Exception) -> None:
-        """End with `error`, unless another one came first; called within the event loop."""
+        """Shut down with `error`, unless another error came first. Call it in the event loop."""
         self._error = self._error or error
         self._signal.set()
 
     @property
     def has_started(self) -> bool:
-        """Whether `main` had come so far as to wait for its end."""
+        """Whether `main` has completed its start-up."""
         return self._loop is not None
 
     async def wait(self) -> None:
-        """Wait until somebody asks for the end; until this is called, being asked interrupts what goes on."""
+        """Wait for a shutdown request. Before this is called, a request interrupts the start-up."""
         self._loop = asyncio.get_running_loop()
         await self._signal.wait()
 

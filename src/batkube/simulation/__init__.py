@@ -1,1 +1,1 @@
-"""One run: its inputs read and checked, its parts put together, its end and its files."""
+"""One run: read and check the inputs, assemble the parts, run to the end, and write the output files."""

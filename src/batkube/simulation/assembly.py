@@ -1,4 +1,4 @@
-"""Puts the parts of one run together. This is the only place that knows them all."""
+"""Assemble the parts of one run. This is the only module that knows all of them."""
 
 from __future__ import annotations
 
@@ -70,39 +70,39 @@ _NON_EVICTING_PROGRAMS = ("kube-scheduler", CONTROLLER_MANAGER)
 
 @dataclass(frozen=True, slots=True)
 class Simulation:
-    """One run, ready to go: its world, how time goes on in it, and what comes out."""
+    """One assembled run: its world, its time driver and its outputs."""
 
     world: World
     loop: Loop
-    #: The outside programs, if there are any, and how time goes on.
+    #: The external programs, if any, and the time driver.
     programs: ProgramTimeDriver
     #: Of the workloads' jobs.
     outcomes: list[Outcome]
     machine_states: MachineStatesWriter
-    #: What pods held of the nodes.
+    #: The resources that pods used over time.
     usage: ResourceUsage
     completion: CompletionTracker
     rules: ContainerRules
-    #: Jobs of many pods, of which a program may start some and not others; None where none does.
+    #: Detects jobs that are only partly started; None if no program places pods individually.
     gangs: GangMonitor | None
-    #: When schedulers of jobs let them in.
+    #: When job-level schedulers admitted the jobs.
     admissions: JobAdmissions
-    #: What programs asked for in vain, because nobody has defined it.
+    #: Kinds that programs requested although they are not defined.
     unknown_kinds: Sequence[str] = ()
-    #: What several schedulers did to one another.
+    #: Conflicts between several schedulers.
     conflicts: SchedulerConflicts | None = None
-    #: Who held which device, where there may be claims to some.
+    #: The allocations of devices; None if there can be no claims.
     devices: DeviceLog | None = None
-    #: Compares what schedulers believe of the cluster with the cluster.
+    #: Compares the caches of schedulers with the cluster.
     auditor: RunAuditor | None = None
-    #: What was read of the machines' meters, where energy is asked for.
+    #: The energy of machines and jobs; None without --energy.
     energy: EnergyLog | None = None
-    #: The wire to a scheduler of Batsim's protocol, or to a Batsim.
+    #: The connection to a scheduler that uses Batsim's protocol, or to a Batsim.
     peer_connection: PeerConnection = NO_PEER_CONNECTION
 
     @property
     def all_outcomes(self) -> list[Outcome]:
-        """Those of the workloads' jobs, then those of Jobs that their controllers saw to the end."""
+        """The outcomes of the workloads' jobs, followed by those of Job objects."""
         records = self.completion.records
         return self.outcomes if records is None else self.outcomes + records.outcomes
 
@@ -112,10 +112,10 @@ def assemble(
 ) -> Simulation:
     """Wire one run: workload → store → scheduler → kubelets → outputs.
 
-    Listeners hear of a change in the order in which they were made, so the order of these paragraphs is part of the
-    results: nodes come after those who look at them, and nothing arrives before everybody is there.
+    Subscribers are notified in the order in which they subscribed, so the order of these paragraphs affects results.
+    Nodes are created after their subscribers, and jobs arrive after everything else is in place.
     """
-    # The world, and what is written of it.
+    # The world and its output files.
     scenario, machines, model = inputs.scenario, inputs.platform.machines, inputs.model
     world, outcomes = _create_world(inputs, journal), list[Outcome]()
     loop, rules = Loop(world), ContainerRules(inputs.rules, world.streams)
@@ -124,7 +124,7 @@ def assemble(
     pods = PodsWriter(pods_file, world.machines.names, None if observer is None else observer.pop_attempts)
     accounts = NodeAllocations(world.store) if scenario.time.enforces_admission else OvercommittedAllocations(world)
     server = _create_server(world, inputs, rules)
-    # Jobs: how they arrive, what they are made into, and what becomes of them.
+    # Jobs: their arrival, their objects and their outcomes.
     maker = job_maker_of(world, model, None if server is None else server.api.client("batkube"), inputs.job_forms)
     delays = None if inputs.latencies.are_zero else Delays(inputs.latencies, world.streams)
     arrivals = _arrivals(inputs, world)
@@ -151,7 +151,7 @@ def assemble(
     policy = _schedule_in_process(world, inputs, server)
     _start_nodes(world, inputs)
     _start_system_pods(world, inputs, accounts)
-    # What ends the run, and who else takes part in it: objects, programs, events, a partner by Batsim's protocol.
+    # The end of the run, and its other participants: objects, programs, events, a peer that uses Batsim's protocol.
     gangs = _watch_gangs(world, inputs)
     admissions = JobAdmissions(world, admission_kinds(inputs.job_forms))
     devices = _watch_devices(world, inputs)
@@ -179,7 +179,7 @@ def assemble(
 
 
 def _create_world(inputs: Inputs, journal: Journal) -> World:
-    """Return a world without anything in it; programs and controllers come up before the first job does."""
+    """Return an empty world. Its time starts early enough for programs and controllers to start before the jobs."""
     clock = Clock(Instant(START - WARM_UP) if inputs.needs_api else START)
     store = Store() if inputs.needs_api else Store(0)
     world = World(Streams(inputs.scenario.seed), journal, store, clock=clock, has_event_readers=False)
@@ -195,7 +195,7 @@ def _create_workload_jobs(
     on_outcome: Callable[[Outcome], None],
     pods: PodsWriter,
 ) -> WorkloadJobs:
-    """Return who follows the workloads' jobs to their ends, and submits again what was evicted or lost."""
+    """Return the tracker of the workloads' jobs, which resubmits evicted and lost jobs."""
     jobs = WorkloadJobs(
         world,
         submission.creator,
@@ -217,7 +217,7 @@ def _create_observer(world: World) -> ProgramObserver:
 
 
 def _watch_gangs(world: World, inputs: Inputs) -> GangMonitor | None:
-    """Return the watch for jobs that are started in part; None where no program places pods one by one."""
+    """Return the monitor for partly started jobs; None if no program places pods individually."""
     jobs = inputs.jobs
     if (
         not inputs.external_programs
@@ -233,12 +233,13 @@ def _watch_gangs(world: World, inputs: Inputs) -> GangMonitor | None:
         highest_priority=max(job.priority for job in jobs),
         has_objects=bool(inputs.objects),
         has_evictors=any(name not in _NON_EVICTING_PROGRAMS for name in names),
-        goes_on=inputs.scenario.on_deadlock is OnDeadlock.WAIT,
+        may_grow=inputs.may_grow,
+        continues_after_deadlock=inputs.scenario.on_deadlock is OnDeadlock.WAIT,
     )
 
 
 def _watch_devices(world: World, inputs: Inputs) -> DeviceLog | None:
-    """Return the book of devices; only objects can claim some."""
+    """Return the log of device allocations, or None if no object can claim devices."""
     if not inputs.objects and not inputs.timetable.applied_objects:
         return None
     from batkube.execution.nodes.device_log import DeviceLog
@@ -247,10 +248,10 @@ def _watch_devices(world: World, inputs: Inputs) -> DeviceLog | None:
 
 
 def _create_server(world: World, inputs: Inputs, rules: ContainerRules) -> RunServer | None:
-    """Return the API server of a run that has somebody to serve."""
+    """Return the API server, or None if the run has no API clients."""
     if not inputs.needs_api:
         return None
-    # Imported only where it is needed: loading it takes longer than a small run does to run.
+    # Imported lazily: the import takes longer than a small run.
     from batkube.programs.observation.conflicts import SchedulerConflicts
     from batkube.programs.selection.prerequisites import install
     from batkube.programs.startup.launch import make_server
@@ -266,7 +267,7 @@ def _create_server(world: World, inputs: Inputs, rules: ContainerRules) -> RunSe
 def _controller_context(
     world: World, inputs: Inputs, server: RunServer | None, rules: ContainerRules
 ) -> ControllerContext | None:
-    """Return what our controllers need to know, where they are at work."""
+    """Return the context of our controllers, or None if they do not run."""
     if server is None or not inputs.has_builtin_controllers:
         return None
     from batkube.api.admission.built_in.quota_usage import quota_usage_calculator
@@ -279,14 +280,14 @@ def _controller_context(
 
 
 def _start_nodes(world: World, inputs: Inputs) -> None:
-    """Let the nodes be there that no event adds later."""
+    """Create the nodes, except those that events add later."""
     machines, later = inputs.platform.machines, inputs.timetable.added_nodes
-    nodes = [node_of(one, inputs.model, START) for one in machines if kube_name(one.name) not in later]
+    nodes = [node_of(machine, inputs.model, START) for machine in machines if kube_name(machine.name) not in later]
     world.store.create(NODE, [key for key, _ in nodes], [node for _, node in nodes], START)
 
 
 def _start_system_pods(world: World, inputs: Inputs, accounts: NodeAllocations) -> None:
-    """Let the cluster's own pods run: they are there before the first job, and hold what they ask for."""
+    """Start the cluster's system pods, which hold their requests from the beginning."""
     pods, machines = inputs.latencies.system_pods, inputs.platform.machines
     if not pods:
         return
@@ -297,7 +298,7 @@ def _start_system_pods(world: World, inputs: Inputs, accounts: NodeAllocations) 
 
 
 def _arrivals(inputs: Inputs, world: World) -> Iterable[Job]:
-    """Return the jobs of all workloads in the order, at the times and for the schedulers they are submitted."""
+    """Return the jobs of all workloads by submission, with their final submission times and schedulers."""
     jobs: Iterable[Job] = heapq.merge(*(workload.jobs for workload in inputs.workloads), key=lambda job: job.submit)
     if inputs.external_programs:
         from batkube.programs.selection.scheduler_shares import SchedulerShares, assign_schedulers
@@ -308,7 +309,7 @@ def _arrivals(inputs: Inputs, world: World) -> Iterable[Job]:
 
 
 def _start_programs(setup: ProgramSetup, accounts: NodeAllocations, engine: EngineSetup) -> ProgramTimeDriver:
-    """Start the outside programs; how time goes on for them is the scenario's choice."""
+    """Start the external programs with the time driver of the scenario."""
     if setup.scenario.time.mode is TimeMode.EXACT:
         from batkube.programs.startup.launch import start_coordinated
 
@@ -319,7 +320,7 @@ def _start_programs(setup: ProgramSetup, accounts: NodeAllocations, engine: Engi
 
 
 def _schedule_in_process(world: World, inputs: Inputs, server: RunServer | None) -> PolicyScheduler | None:
-    """Let a policy of ours, or the user's, schedule, if that is asked for."""
+    """Start the in-process scheduler of the run's policy, if it has one."""
     if inputs.policy is None:
         return None
     choice = PolicyChoice(
@@ -337,10 +338,10 @@ def _schedule_in_process(world: World, inputs: Inputs, server: RunServer | None)
 def _create_auditor(
     world: World, inputs: Inputs, policy: PolicyScheduler | None, programs: ProgramTimeDriver, folder: Path
 ) -> RunAuditor | None:
-    """Return the auditor of the run's schedulers, where one is asked for."""
+    """Return the auditor of the run's schedulers, or None without --audit."""
     if inputs.scenario.audit is None:
         return None
-    # Imported only where they are needed: matching on graphs takes longer to load than a small run takes.
+    # Imported lazily: importing the graph matcher takes longer than a small run.
     from batkube.programs.cache_comparison import CacheComparison, supports_cache_comparison
     from batkube.simulation.parts.auditor import RunAuditor
 
@@ -354,7 +355,7 @@ def _create_auditor(
 
 
 def _true_length_function(inputs: Inputs) -> Callable[[Job], Duration]:
-    """Return the function that tells how long a job takes on the slowest machine; if it flows, alone on the first."""
+    """Return the function for the run time of a job: on the slowest machines, or in the fluid model without others."""
     slowest, fluid_model = inputs.platform.slowest, inputs.fluid_model
     if inputs.scenario.engine is not None:
         return lambda job: planned_run_time(job, slowest)

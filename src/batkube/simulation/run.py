@@ -48,7 +48,7 @@ _UNFINISHED_AT_END = FidelityNote(
 )
 
 _NEVER_FITTED = FidelityNote(
-    "workload", "jobs ask for more than the platform has and never ran: no attached program created nodes for them"
+    "workload", "jobs ask for more than the platform has and never ran: no program created nodes for them"
 )
 
 WorkloadSource = str | Path | Mapping[str, object]
@@ -214,10 +214,12 @@ def execute(
         try:
             record.write(folder)
         except Exception as error:
-            # A bug can leave behind what cannot be written; the bug itself is what has to be reported.
-            if isinstance(failure, Bug):
-                raise failure from error
-            raise
+            if expected_error(error) is not None:
+                raise
+            # A bug can leave behind what cannot be written; the first one is what has to be reported.
+            if not isinstance(failure, Bug):
+                failure = as_bug(error, "while outputs were written")
+            record.write_bug(folder, failure)
     log.info("written to %s after %.2f s", folder.path, stopwatch.real_s)
     if failure is None:
         return record
@@ -243,7 +245,8 @@ def _failure(error: BaseException, inputs: Inputs, simulation: Simulation | None
     if simulation is not None:
         when = f"at {human_duration(simulation.world.clock.now)} of virtual time"
     if isinstance(error, Exception) and not isinstance(error, MemoryError):
-        if expected_error(error) is not None:
+        # All inputs have been read, so that none can be nested too deeply any more.
+        if expected_error(error) is not None and not isinstance(error, RecursionError):
             raise error  # an input, or the machine: not what a run computes
         return as_bug(error, when)
     what = "out of memory" if isinstance(error, MemoryError) else str(error) or "interrupted"

@@ -7,7 +7,7 @@ import platform
 import sys
 import traceback
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from batkube.cluster.mapping import ResourceModel
@@ -55,17 +55,13 @@ class RunRecord:
 
     def write(self, folder: OutputFolder) -> None:
         """Write every file that is not written while the run goes on."""
-        outcomes = self.simulation.all_outcomes
-        if self.failure is not None:
-            folder.protect_completed_run()
-        if isinstance(self.failure, Bug):
-            lines = traceback.format_exception(self.failure.origin)
-            folder.file("bug.txt").write_text("".join(lines), encoding="utf-8")
+        outcomes, energy = self.simulation.all_outcomes, self.simulation.energy
+        joules_of = None if energy is None else energy.joules_by_job
+        write_jobs(folder.file("jobs.csv"), outcomes, self._gang_columns(), joules_of)
         summary = summary_of(
             outcomes,
             self.simulation.machine_states,
             self.simulation.usage,
-            workload_outcomes=self.simulation.outcomes,
             machine_count=len(self.simulation.world.machines.machines),
             whole_machines=self.inputs.model is ResourceModel.MACHINES,
             job_count=self.simulation.completion.job_count,
@@ -73,9 +69,6 @@ class RunRecord:
             warm_up=self.inputs.scenario.warm_up,
             cool_down=self.inputs.scenario.cool_down,
         )
-        energy = self.simulation.energy
-        joules_of = None if energy is None else energy.joules_by_job
-        write_jobs(folder.file("jobs.csv"), outcomes, self._gang_columns(), joules_of)
         if energy is not None:
             summary["consumed_joules"] = f"{energy.last_job_joules or 0.0:.6f}"
             summary["nb_grouped_switches"], summary["nb_machine_switches"] = energy.requests, energy.switches
@@ -98,7 +91,31 @@ class RunRecord:
         write_json(folder.file("fidelity.json"), notes.rows())
         if self.includes_inputs:
             pack(input_files_of(self.inputs.scenario), folder.file(PACK_FOLDER))
+        if self.failure is not None:
+            self._mark_failed(folder, self.failure)
         folder.seal(self._manifest())
+
+    def write_bug(self, folder: OutputFolder, bug: Bug) -> None:
+        """Keep the files that `write` wrote before `bug` arose, or before it failed because of it."""
+        self._mark_failed(folder, bug)
+        try:
+            manifest = replace(self, failure=bug)._manifest()
+        except Exception:  # which may be the bug itself, or follow from it
+            manifest = {
+                "batkube": __version__,
+                "command": list(self.command),
+                "scenario": self.inputs.scenario.describe(),
+                "result": "failed",
+                "failure": str(bug),
+            }
+        folder.seal(manifest)
+
+    @staticmethod
+    def _mark_failed(folder: OutputFolder, failure: RunFailed | Bug) -> None:
+        folder.protect_completed_run()
+        if isinstance(failure, Bug):
+            lines = traceback.format_exception(failure.origin)
+            folder.file("bug.txt").write_text("".join(lines), encoding="utf-8")
 
     def _write_scheduler_shares(self, folder: OutputFolder, conflicts: SchedulerConflicts) -> dict[str, int]:
         """Write what each of several schedulers had to do with the run; return what schedule.csv tells of it."""

@@ -1,1 +1,1 @@
-"""Virtual time for other programs: they share the run's clock, which moves only when all of them are idle."""
+"""Time: the event loop, and virtual time for attached programs, whose shared clock moves only when all are idle."""

@@ -1,15 +1,14 @@
-"""The coordinator: settles everybody, then lets time go on.
+"""The coordinator: waits until all attached programs have settled, then advances the virtual clock.
 
-    settle ─▶ the next thing due, here or in a program ─▶ advance ─▶ let it happen ─▶ settle …
+    settle ─▶ next event, here or in a program ─▶ advance ─▶ execute ─▶ settle …
 
-Settled means: every program is idle and has read everything sent to it, everything it wrote has been received and
-answered, and nothing is left to send. Only then may time move, so no decision is lost and none comes late. Counters on
-both sides make this certain (see `page`); a program that talks to others as well makes them useless, and then two quiet
-rounds in a row must do.
+Settled means that every program is idle and has read everything sent to it, everything it wrote has been received and
+answered, and nothing is left to send. Time moves only then, so no decision is lost or late. Byte and connection
+counters on both sides prove it (`pages.clock_page`). A program that also communicates with other processes makes the
+counters useless; then two quiet rounds in a row are required instead.
 
-While nothing is due here, a program may be granted time: its runtime jumps from timer to timer by itself until it
-writes something or the grant ends. So idle hours cost almost nothing, and still nothing happens at another instant than
-it should.
+While no event is due here, a program may get a time grant: its runtime jumps from timer to timer by itself until it
+writes something or the grant ends. Idle hours therefore cost almost nothing, and all events keep their exact instants.
 """
 
 from __future__ import annotations
@@ -24,21 +23,20 @@ from batkube.timing.pages.garbage_collection import GarbageCollection
 from batkube.timing.processes.attached_process import AttachedProcess
 from batkube.timing.timeouts import WATCHDOG
 
-#: How long to wait for an idle report before probing again, at first and at most: one can get lost (a thread that spins
-#: at the wrong moment), but a program that works for long is not asked all the time. Each time we also accept and read,
-#: without answering.
+#: The initial and maximum wait for an idle report before probing again. A report can get lost (a thread that spins at
+#: the wrong moment), but a program that works for long should not be probed all the time. Before each probe we also
+#: accept connections and read, without answering.
 _MIN_PROBE_INTERVAL_S, _MAX_PROBE_INTERVAL_S = 0.002, 0.008
-#: How long a grant lasts beyond the first timer. A program that jumps from timer to timer does not say how much garbage
-#: it leaves, and does not collect any.
+#: How long a grant lasts beyond the first timer. During a grant a program neither reports nor collects its garbage.
 _GRANT_DURATION = Duration(60 * NANOSECONDS_PER_SECOND)
-#: A Go program takes up its clock before anything else; one that has not after so long was not built for it.
+#: A Go program opens its clock page first of all. One that has not done so by then was not built for virtual time.
 _ATTACH_TIMEOUT_S = 5.0
-#: For how long the counts of both sides may differ before the kernel is asked whether anything is in flight.
+#: How long the counters of both sides may differ before we ask the kernel whether bytes are in flight.
 _IN_FLIGHT_TIMEOUT_S = 0.05
 
 
 class Acceptor(Protocol):
-    """Where a program connects; others are turned away (`api.connections.program_listener`)."""
+    """Accepts a program's connections and rejects those of other processes (`api.connections.program_listener`)."""
 
     @property
     def accepted(self) -> int:
@@ -50,94 +48,94 @@ class Acceptor(Protocol):
 
     @property
     def closed_unidentified(self) -> int:
-        """How many connections were closed in silence before it was known whose they were."""
+        """How many connections were closed without data before their process was identified."""
 
     @property
     def can_identify_program(self) -> bool:
-        """Whether strangers can be told from the program; if not, everybody is let in."""
+        """Whether the process of a connection can be identified; if not, all connections are accepted."""
 
 
 class Server(Protocol):
-    """What a program talks to: a server that reads and writes only when told (`api.polling`)."""
+    """The API server as the coordinator sees it: it reads and writes only when called (`api.connections`)."""
 
     @property
     def listener(self) -> Acceptor:
-        """Where connections come in, and whose they are."""
+        """The acceptor of the program's connections."""
 
     @property
     def has_bytes_in_flight(self) -> bool:
-        """Whether anything is on its way between the program and the server, as the kernel sees it."""
+        """Whether bytes are in flight between the program and the server, according to the kernel."""
 
     @property
     def unread_bytes(self) -> int:
-        """How many bytes have arrived at the program that it has not read, as the kernel sees it."""
+        """How many bytes have arrived at the program and have not been read, according to the kernel."""
 
     @property
     def dropped_connections(self) -> int:
-        """How many connections have ended since the start; a change of it tells of one that broke."""
+        """How many connections have ended since the start."""
 
     @property
     def received(self) -> int:
-        """How many bytes have come in since the start: the sign of a program that is still talking."""
+        """How many bytes were received since the start."""
 
     @property
     def sent(self) -> int:
-        """How many bytes have gone out since the start: the sign that the program was answered."""
+        """How many bytes were sent since the start."""
 
     @property
     def has_pending_requests(self) -> bool:
-        """Whether anything was read that is not answered."""
+        """Whether any request was read and not answered yet."""
 
     @property
     def pending_pod_writes(self) -> int:
-        """How many of the requests read and not answered would change a single pod."""
+        """How many of the pending requests would change a single pod."""
 
     @property
     def overflows(self) -> int:
-        """How many pieces did not fit into a receive window, and so arrived in part at a real moment."""
+        """How many writes did not fit into the receive window, so that a part arrived at a moment in real time."""
 
     def retract_unsent(self) -> None:
-        """Announce no more of the latest piece than the kernel has sent."""
+        """Reduce the announcement of the latest write to the bytes that the kernel has sent."""
 
     def read_ready(self, wait_s: float = 0.0) -> bool:
-        """Read what has come, waiting at most `wait_s`; return whether anything of the program's had."""
+        """Read what has arrived, waiting at most `wait_s`; return whether any of it came from the program."""
 
     def answer_requests(self) -> None:
-        """Answer what was read."""
+        """Answer the requests that were read."""
 
     def send_next(self) -> bool:
-        """Send what is due on the first connection that has anything; return whether one had."""
+        """Send on the first connection that has data to send; return whether there was one."""
 
     def close(self) -> None:
-        """Drop every connection and stop listening."""
+        """Close every connection and stop listening."""
 
 
 class Attachment:
-    """A program and the server it talks to."""
+    """A program and the server to which it is connected."""
 
     def __init__(
         self, process: AttachedProcess, server: Server, cost: DecisionCost | None = None, watchdog: Duration = WATCHDOG
     ) -> None:
-        """`cost` is None when decisions take no time; `watchdog` is how long it may take, in real time, to be idle."""
+        """`cost` is None if decisions take no time; `watchdog` limits the real time until the program is idle."""
         self.process = process
         self.page = process.page
         self.server = server
-        #: Until when the program is busy with what it has written already; None when it is not.
+        #: Until when the program counts as busy deciding what it has already written; None if it is not.
         self.busy_until: Instant | None = None
         self._cost = cost
         self._garbage = GarbageCollection(process.page)
         self._watchdog_s = as_float_s(watchdog)
-        #: Whether the counters have been found to tell the truth; not so once the program talks to others, too.
+        #: Whether the counters are reliable; no longer once the program communicates with other processes.
         self._counters_agree = True
-        #: What the program knew when it was last seen idle; as long as it learns nothing else, it stays so.
+        #: The program's inputs when it was last idle. It stays idle while they are unchanged.
         self._idle_inputs: tuple[int, int, int] | None = None
 
     def is_busy(self, now: Instant) -> bool:
-        """Return whether the program is busy beyond `now`, and so hears and does nothing."""
+        """Return whether the program is busy beyond `now`; it then receives nothing and none of its timers fires."""
         return self.busy_until is not None and self.busy_until > now
 
     def wait_idle(self) -> None:
-        """Wait until the program is idle and has read everything that was sent; then it may collect its garbage."""
+        """Wait until the program is idle and has read everything; then collect its garbage if that is due."""
         if self._idle_inputs == self._inputs():
             return
         self._await_idle_report()
@@ -147,10 +145,10 @@ class Attachment:
         self._idle_inputs = self._inputs()
 
     def _await_idle_report(self) -> None:
-        """Wait for the answer to a question that was put when the program had read everything.
+        """Wait for the answer to a probe that was sent after the program had read everything.
 
-        An earlier answer will not do. On a busy machine bytes may arrive after the program has said that it is idle,
-        and have been read a moment later: it is at work then, though it has answered and both sides count the same.
+        The answer to an earlier probe is not enough. On a busy machine bytes may arrive after the program has reported
+        idle, and be read a moment later. It works then, although it has answered and the counters of both sides agree.
         """
         watch, patience_s = Stopwatch(), _MIN_PROBE_INTERVAL_S
         number = self._probe_when_read(watch)
@@ -160,19 +158,19 @@ class Attachment:
             else:
                 patience_s = min(2 * patience_s, _MAX_PROBE_INTERVAL_S)
                 self._check_health(watch.real_s)
-                # A program that connects, or writes more than the kernel holds, goes on when we accept and read.
+                # A program that connects, or writes more than the kernel buffers, blocks until we accept and read.
                 self.server.read_ready()
                 self.server.retract_unsent()
                 number = self._probe_when_read(watch)
-        # A Go program that has ended answers nothing. For the others the kernel does, to whom the dead are asleep.
+        # A Go program that has exited sends no report. For others, exited threads count as asleep.
         self._check_alive()
 
     def _probe_when_read(self, watch: Stopwatch) -> int | None:
-        """Ask the program whether it is idle, unless it has something to read, which wakes it anyway."""
+        """Send a probe, unless the program has something to read, which wakes it anyway; return the probe's number."""
         return self.page.probe() if self._has_read_all(watch) else None
 
     def _inputs(self) -> tuple[int, int, int]:
-        """Return all that can wake the program: its clock, and what it was sent."""
+        """Return everything that can wake the program: its clock, and the bytes and disconnections it was sent."""
         return self.page.now, self.server.sent, self.server.dropped_connections
 
     def grant(self, limit_ns: int) -> None:
@@ -197,14 +195,14 @@ class Attachment:
     def _has_read_all(self, watch: Stopwatch) -> bool:
         if self.page.reports_arrivals or not self._counters_agree or self.page.bytes_read >= self.server.sent:
             return True
-        # Nobody need be waiting for what has arrived: a thread may have asked for something else meanwhile.
+        # Bytes that have arrived may remain unread: no thread need be waiting for them.
         if not self.page.counts_all and self.page.bytes_read + self.server.unread_bytes >= self.server.sent:
             return True
         self._check_counters(watch)
         return False
 
     def _check_counters(self, watch: Stopwatch) -> None:
-        """Believe the counters no longer when they do not meet after a while, though nothing is on its way."""
+        """Stop using the counters if they still differ after a while although no bytes are in flight."""
         if watch.real_s > _IN_FLIGHT_TIMEOUT_S:
             self._check_health(watch.real_s)
             self._counters_agree = self.server.has_bytes_in_flight
@@ -213,23 +211,24 @@ class Attachment:
 
     @property
     def rounds_to_settle(self) -> int:
-        """How many quiet rounds in a row it takes to be sure."""
+        """How many quiet rounds in a row prove that the program has settled."""
         return 1 if self._counters_agree else 2
 
     @property
     def is_repeatable(self) -> bool:
         """Whether nothing happened that may differ in another run.
 
-        That would be: bytes that crossed the program's connections without being counted, or at a moment of their own;
-        a garbage collection that depended on some kilobytes.
+        Such events are: bytes on the program's connections that were not counted, or that arrived at a moment in real
+        time; a garbage collection that depended on a few kilobytes.
         """
-        is_counted = self._counters_agree or not self.page.counts_all  # others are known to be idle from the kernel
+        # Programs that do not count everything are known to be idle from the kernel.
+        is_counted = not self.page.counts_all or (self._counters_agree and not self._writes_uncounted())
         return is_counted and not self.server.overflows and not self._garbage.was_marginal
 
     def receive(self, now: Instant) -> bool:
         """Read and answer everything the program wrote; return whether there was anything.
 
-        When that cost the program time, the answer waits until it has passed.
+        If its decisions have a cost, the answer is delayed by that time.
         """
         if self.busy_until is None:
             if not self._collect():
@@ -243,19 +242,25 @@ class Attachment:
         return True
 
     def _collect(self) -> bool:
-        """Read everything the program wrote; return whether it waits for answers."""
+        """Read everything the program wrote; return whether any request is pending."""
         watch = Stopwatch()
         while not (self._counters_agree and self.page.counts_all and self._has_received_all()):
-            came = self.server.read_ready()
+            has_read = self.server.read_ready()
             if not self._counters_agree:
-                if not came:
+                if not has_read:
                     break
-            elif self._has_received_all() and not came:
+            elif self._has_received_all() and not has_read:
                 break
-            elif not came:
+            elif not has_read:
                 self.server.read_ready(wait_s=0.001)
                 self._check_counters(watch)
+        if self._counters_agree and self._writes_uncounted():
+            self._counters_agree = False
         return self.server.has_pending_requests
+
+    def _writes_uncounted(self) -> bool:
+        """Return whether the idle program has sent more than it has counted, as with sendfile(2) or splice(2)."""
+        return self.page.counts_all and self.server.received > self.page.bytes_written
 
     def _has_received_all(self) -> bool:
         listener, page = self.server.listener, self.page
@@ -274,51 +279,51 @@ class Coordinator:
         self._epoch_ns = epoch_ns
 
     def settle(self, now: Instant) -> None:
-        """Let everybody who is not busy act until everybody is idle."""
+        """Exchange data with all programs that are not busy until every one of them is idle."""
         quiet = 0
-        while present := [attachment for attachment in self._attachments if not attachment.is_busy(now)]:
-            for attachment in present:
+        while active := [attachment for attachment in self._attachments if not attachment.is_busy(now)]:
+            for attachment in active:
                 attachment.wait_idle()
-            if any([attachment.receive(now) for attachment in present]) or _send_next(present, now):
+            if any([attachment.receive(now) for attachment in active]) or _send_next(active, now):
                 quiet = 0
                 continue
             quiet += 1
-            if quiet >= max(attachment.rounds_to_settle for attachment in present):
+            if quiet >= max(attachment.rounds_to_settle for attachment in active):
                 return
 
     def advance(self, now: Instant, horizon: Instant) -> Instant:
-        """Let time go on until a program writes something, at most to `horizon`; return the instant reached."""
-        busy = [one.busy_until for one in self._attachments if one.busy_until is not None]
+        """Advance the clock until a program writes something, at most to `horizon`; return the instant reached."""
+        busy = [attachment.busy_until for attachment in self._attachments if attachment.busy_until is not None]
         horizon = min([horizon, *busy])
-        free = [one for one in self._attachments if one.busy_until is None]
-        before = [one.page.write_count for one in free]
+        free = [attachment for attachment in self._attachments if attachment.busy_until is None]
+        before = [attachment.page.write_count for attachment in free]
         while True:
-            nexts = sorted((max(self._next_timer(one), now), number) for number, one in enumerate(free))
+            nexts = sorted((max(self._next_timer(attachment), now), number) for number, attachment in enumerate(free))
             if not nexts or nexts[0][0] >= horizon:
                 return self._move(horizon)
-            (first, number), others = nexts[0], [time for time, _ in nexts[1:]]
-            limit = Instant(min([horizon, first + _GRANT_DURATION, *others]))
-            # A late wake-up may have the program at work already, since the clock was moved to its timer.
-            # What it writes before it is granted time would not end the grant: it would go on without an answer.
+            (first, number), other_timers = nexts[0], [time for time, _ in nexts[1:]]
+            limit = Instant(min([horizon, first + _GRANT_DURATION, *other_timers]))
+            # A late wake-up may mean that the program already works, since the clock was moved to its timer.
+            # A write before the grant would not end the grant, and the program would continue without an answer.
             free[number].wait_idle()
-            if [one.page.write_count for one in free] == before:
+            if [attachment.page.write_count for attachment in free] == before:
                 now = self._grant(free[number], now, limit)
-            if [one.page.write_count for one in free] != before:
+            if [attachment.page.write_count for attachment in free] != before:
                 return now
 
     def next_instant(self, now: Instant) -> Instant | None:
-        """Return when a program has something to do next by itself; None without programs."""
-        busy = [one.busy_until for one in self._attachments if one.busy_until is not None]
-        timers = [self._next_timer(one) for one in self._attachments if one.busy_until is None]
+        """Return when the next timer of a program, or its busy time, ends; None without programs."""
+        busy = [attachment.busy_until for attachment in self._attachments if attachment.busy_until is not None]
+        timers = [self._next_timer(attachment) for attachment in self._attachments if attachment.busy_until is None]
         return max(now, min([*busy, *timers])) if self._attachments else None
 
     def _next_timer(self, attachment: Attachment) -> Instant:
         return Instant(attachment.page.next_timer - self._epoch_ns)
 
     def _grant(self, attachment: Attachment, now: Instant, limit: Instant) -> Instant:
-        """Let one program jump from timer to timer before `limit`, until it writes something; return where it is.
+        """Let one program jump from timer to timer before `limit`, until it writes something; return its time then.
 
-        A timer that is due exactly at the limit is reached by moving everybody there.
+        A timer that is due exactly at the limit is reached by moving all clocks there.
         """
         page = attachment.page
         before = page.write_count
@@ -335,11 +340,11 @@ class Coordinator:
         return to
 
     def stop(self) -> None:
-        """End every program."""
+        """Stop every program and close its server."""
         for attachment in self._attachments:
             attachment.process.stop()
             attachment.server.close()
 
 
 def _send_next(attachments: Sequence[Attachment], now: Instant) -> bool:
-    return any(one.server.send_next() for one in attachments if not one.is_busy(now))
+    return any(attachment.server.send_next() for attachment in attachments if not attachment.is_busy(now))

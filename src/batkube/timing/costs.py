@@ -1,8 +1,8 @@
-"""What a scheduler's thinking costs in virtual time.
+"""The cost of scheduling decisions in virtual time.
 
-A program under the virtual clock decides while time stands still. A cost puts the time back in: what it wrote is
-received only when the cost has passed, and until then it hears nothing and none of its timers fires, as if it were
-busy. All that it decided at one go arrives together.
+A program under the virtual clock decides while time stands still. A cost adds the time back: its writes are received
+only after the cost, and until then it receives nothing and none of its timers fires, as if it were busy. All decisions
+of one round arrive together.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ _NOTHING = Duration(0)
 
 
 class DecisionCost(Protocol):
-    """How long a program was busy."""
+    """Computes how long a program was busy with a round of decisions."""
 
     def of(self, decisions: int) -> Duration:
-        """Return the cost of what was just written, among it so many requests about single pods."""
+        """Return the cost of the program's latest writes, which contain `decisions` requests about single pods."""
 
 
 class MeasuredCost:
-    """The CPU time that the program really used since it last wrote something; no two runs are the same then."""
+    """The CPU time that the program really used since its last write; it differs from run to run."""
 
     def __init__(self, cpu_ns: Callable[[], int]) -> None:
         self._cpu_ns = cpu_ns
@@ -39,7 +39,7 @@ class MeasuredCost:
 
 @dataclass(frozen=True, slots=True)
 class CostModel:
-    """Each decision costs a constant and something per node; each round of decisions something per waiting pod."""
+    """Parameters: a decision costs a constant and a time per node; a round of decisions adds a time per pending pod."""
 
     constant: Duration
     per_node: Duration = _NOTHING
@@ -47,7 +47,7 @@ class CostModel:
 
 
 class ModelledCost:
-    """The cost that a model gives, at the cluster's present size."""
+    """The cost by a model, at the current number of nodes and pending pods."""
 
     def __init__(self, model: CostModel, nodes: Callable[[], int], pending_pods: Callable[[], int]) -> None:
         self._model = model
@@ -55,26 +55,23 @@ class ModelledCost:
         self._pending_pods = pending_pods
 
     def of(self, decisions: int) -> Duration:
-        """Return the cost of a round; what is not about pods (events, leases) costs nothing."""
+        """Return the cost of a round; writes that are not about pods (events, leases) cost nothing."""
         if not decisions:
             return _NOTHING
         model = self._model
-        each = model.constant + model.per_node * self._nodes()
-        return Duration(decisions * each + model.per_pending_pod * self._pending_pods())
+        per_decision = model.constant + model.per_node * self._nodes()
+        return Duration(decisions * per_decision + model.per_pending_pod * self._pending_pods())
 
 
 ZERO, MEASURED, MODEL_PREFIX = "zero", "measured", "model:"
 
 
 def parse_cost(text: str) -> CostModel | None:
-    """Return the model of `model:CONSTANT[,PER-NODE[,PER-PENDING-POD]]`, None for `zero` and `measured`.
-
-    Raises ValueError.
-    """
+    """Parse `model:CONSTANT[,PER-NODE[,PER-PENDING-POD]]`; return None for `zero` and `measured`. Raise ValueError."""
     if text in (ZERO, MEASURED):
         return None
     if not text.startswith(MODEL_PREFIX):
-        raise ValueError(f"{text!r} is not possible")
+        raise ValueError(f"{text!r} is not a decision cost")
     parts = [duration(part.strip()) for part in text.removeprefix(MODEL_PREFIX).split(",")]
     if len(parts) > 3:
         raise ValueError(f"{text!r} has more than three durations")

@@ -1,8 +1,8 @@
-"""Virtual time that follows the real one, at some speed (`RealTime`): in `run --time realtime`, and in `serve`.
+"""Virtual time that follows real time at a given speed (`RealTime`), for `run --time realtime` and `serve`.
 
-For people at a keyboard (`LiveTime`), whatever is due by now happens before anybody looks: a request is answered in the
-present, never in the past. When more is due than can be done, virtual time falls behind instead of anything being
-skipped, and requests are answered in between.
+In `serve` (`LiveTime`), all appointments that are due are executed before a request is answered, so clients always see
+the current state. When more is due than can be executed in time, virtual time falls behind: no appointment is skipped,
+and requests are answered in between.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Instant
 from batkube.kernel.stopwatch import Stopwatch
 from batkube.timing.loop import Loop
 
-#: The longest that keeping appointments may hold up a request, in real seconds.
+#: The longest that executing appointments may delay a request, in real seconds.
 _MAX_SLICE_S = 0.05
 
 
 class RealTime:
-    """Tells what time it is when so many virtual seconds pass in a real one."""
+    """A clock on which `speed` virtual seconds pass in each real second."""
 
     def __init__(self, start: Instant, speed: float = 1.0) -> None:
         self._start = start
@@ -33,12 +33,12 @@ class RealTime:
         return Instant(self._start + int(self._stopwatch.real_s * self._speed * NANOSECONDS_PER_SECOND))
 
     def real_s_until(self, at: Instant) -> float:
-        """Return in how many real seconds it will be `at`."""
+        """Return the number of real seconds until `at`."""
         return (at - self._start) / NANOSECONDS_PER_SECOND / self._speed - self._stopwatch.real_s
 
 
 class LiveTime:
-    """Moves the clock after the real time, and keeps the appointments that fall due."""
+    """Advances the clock with real time, and executes the appointments that become due."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class LiveTime:
         speed: float = 1.0,
         on_bug: Callable[[Exception], None] | None = None,
     ) -> None:
-        """`on_bug` is called when an appointment fails, and time goes on; without it, the error is raised."""
+        """`on_bug` is called when an appointment fails, and time continues; without it, the error is raised."""
         self._on_bug = on_bug
         self._event_loop: asyncio.AbstractEventLoop | None = None
         self._loop = loop
@@ -56,28 +56,28 @@ class LiveTime:
         self._agenda.is_endless = True
         loop.advance_to(start)
         self._time = RealTime(start, speed)
-        #: The timer that is set in the event loop, and for which instant.
+        #: The timer set in the event loop, and its instant.
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at: Instant | None = None
         self._is_running_due = False
 
     def now(self) -> Instant:
-        """Let everything happen that is due, and return the present instant."""
+        """Execute everything that is due, and return the current instant."""
         if not self._is_running_due:
             self.run_until(self._time.now())
             self._set_earlier_timer(self._agenda.due)
         return self._loop.now
 
     def run_until(self, until: Instant) -> None:
-        """Keep the appointments until `until`, in order, and move the clock there; or as far as one slice gets."""
+        """Execute the appointments until `until`, in order, and move the clock there; stop after one time slice."""
         if (due := self._agenda.due) is None or due > until:
             self._loop.advance_to(until)
             return
         self._is_running_due = True
-        holdup = Stopwatch()
+        stopwatch = Stopwatch()
         try:
             while due is not None and due <= until:
-                if holdup.real_s > _MAX_SLICE_S:
+                if stopwatch.real_s > _MAX_SLICE_S:
                     return
                 self._loop.advance_to(due)
                 self._run_next()
@@ -98,7 +98,7 @@ class LiveTime:
 
     @contextlib.contextmanager
     def running(self) -> Iterator[None]:
-        """Let time pass by itself in the running event loop."""
+        """Let time advance by timers of the running asyncio event loop."""
         self._event_loop = asyncio.get_running_loop()
         self._agenda.on_booking = self._on_booked
         self._set_timer()
@@ -109,7 +109,7 @@ class LiveTime:
             self._cancel_timer()
 
     def _on_booked(self, at: Instant) -> None:
-        """Wake earlier, if that is sooner than planned."""
+        """Set an earlier timer if the new appointment is due before the current one."""
         if not self._is_running_due:
             self._set_earlier_timer(at)
 

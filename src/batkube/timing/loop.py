@@ -1,12 +1,11 @@
-"""The loop: the one place where appointments are kept and the clock is moved.
+"""The event loop: executes appointments and advances the clock. Nothing else does.
 
-    let time go on ─▶ keep what is due ─▶ let time go on …
+    advance time ─▶ execute what is due ─▶ advance time …
 
-How time goes on is the business of a *passage*, of which there are four: at once, to whatever is due next
-(`NextEventTime`: a
-policy acts within its appointments); coordinated with programs, when all of them are idle; by the rules of 2020; and
-after the real time. In the first two, part of the world may be computed by somebody else, who is asked first how far
-time may go (`ExternalHorizon`).
+A `TimeDriver` determines how time advances. There are four: directly to the next appointment (`NextEventTime`), for
+policies, which act within appointments; coordinated with attached programs, when all of them are idle; paced, by the
+rules of the 2020 prototype; and with real time. In the first two, an external simulator may compute a part of the
+world; it then limits how far time may advance (`ExternalHorizon`).
 """
 
 from __future__ import annotations
@@ -21,53 +20,53 @@ from batkube.kernel.instants import Instant, format_seconds
 
 Progress = Callable[[Instant], None]
 
-#: How many times time goes on between two reports of progress.
+#: The number of time steps between two reports of progress.
 _STEPS_PER_REPORT = 100
 
 
 class TimeDriver(Protocol):
-    """A way of letting time go on."""
+    """Determines how time advances."""
 
     def advance(self) -> Instant | None:
-        """Let time go on, at most to what is due next; return the instant reached.
+        """Advance time, at most to the next appointment; return the instant reached.
 
-        None when nothing is due and nobody is expected to do anything any more.
+        Return None if nothing is due and no program or external simulator will act any more.
         """
 
 
 class ExternalHorizon(Protocol):
-    """Somebody outside who computes a part of the world, and knows what happens there next."""
+    """An external simulator, such as Batsim, that computes a part of the world and knows its next event."""
 
     @property
     def expects_events(self) -> bool:
-        """Whether anything is still to come from there."""
+        """Whether the external simulator has further events."""
 
-    def advance_limit(self, now: Instant, wish: Instant | None) -> Instant | None:
-        """Return how far time may go from `now`: to `wish`, or to what happens before, which is on the agenda then.
+    def advance_limit(self, now: Instant, due: Instant | None) -> Instant | None:
+        """Return how far time may advance from `now`: to `due`, or to an earlier external event.
 
-        `wish` is when something is to be done here, and None when there is nothing; the answer is None when nothing is
-        to come from there either.
+        `due` is the instant of our next appointment, or None. The external event is put on the agenda. Return None if
+        there is no further event on either side.
         """
 
 
 class Loop:
-    """Keeps appointments in order."""
+    """Executes appointments in order."""
 
     def __init__(self, world: World) -> None:
         self._agenda = world.agenda
         self._clock = world.clock
-        #: Appointments kept, ever.
+        #: The number of appointments executed.
         self.executed = 0
 
     @property
     def now(self) -> Instant:
-        """The instant reached."""
+        """The current instant."""
         return self._clock.now
 
-    def run(self, passage: TimeDriver, is_done: Callable[[], bool], progress: Progress) -> None:
-        """Let time go on until `is_done` or nothing is to be expected; tell `progress` how far time has come."""
+    def run(self, driver: TimeDriver, is_done: Callable[[], bool], progress: Progress) -> None:
+        """Run until `is_done` or until no event is left; report the current instant to `progress` now and then."""
         steps = 0
-        while not is_done() and (reached := passage.advance()) is not None:
+        while not is_done() and (reached := driver.advance()) is not None:
             self.run_until(reached)
             steps += 1
             if steps % _STEPS_PER_REPORT == 0:
@@ -75,7 +74,7 @@ class Loop:
         progress(self._clock.now)
 
     def run_until(self, until: Instant) -> None:
-        """Keep every appointment up to `until`, those booked meanwhile included, each at its own instant."""
+        """Execute every appointment up to `until`, including those booked meanwhile, each at its own instant."""
         agenda, clock = self._agenda, self._clock
         while (appointment := agenda.pop_next(until)) is not None:
             if appointment.at > clock.now:
@@ -93,14 +92,14 @@ class Loop:
             clock.advance(until)
 
     def run_next(self) -> Rank:
-        """Keep the next appointment, which there must be, whatever the clock shows; return its rank."""
+        """Execute the next appointment, which must exist, without moving the clock; return its rank."""
         appointment = self._agenda.pop_next()
         assert appointment is not None, "nothing is due"
         self._run_out_of_step(appointment)
         return appointment.rank
 
     def _run_out_of_step(self, appointment: Appointment) -> None:
-        """Keep an appointment at its own instant, whatever the clock shows: paced time is behind it, or ahead."""
+        """Execute an appointment at its own instant while the clock shows another, as it does in paced time."""
         self.executed += 1
         self._clock.appointment_at = appointment.at
         try:
@@ -118,24 +117,25 @@ class Loop:
 
 
 def _describe(appointment: Appointment) -> str:
-    """Return what was going on when an appointment failed."""
+    """Describe an appointment for the note of an error."""
     action: object = appointment.action
     while isinstance(action, functools.partial):
         action = action.func
     name = getattr(action, "__qualname__", type(action).__qualname__)
-    return f"while an appointment was kept: {name} at {format_seconds(appointment.at)} s (rank {appointment.rank.name})"
+    at = format_seconds(appointment.at)
+    return f"while an appointment was executed: {name} at {at} s (rank {appointment.rank.name})"
 
 
 class NextEventTime:
-    """Time jumps to whatever is due next: between two appointments everybody is idle."""
+    """Advances time directly to the next appointment, for runs without attached programs."""
 
-    def __init__(self, world: World, frontier: ExternalHorizon | None = None) -> None:
+    def __init__(self, world: World, horizon: ExternalHorizon | None = None) -> None:
         self._agenda = world.agenda
         self._clock = world.clock
-        self._horizon = frontier
+        self._horizon = horizon
 
     def advance(self) -> Instant | None:
-        """Return when the next appointment is."""
+        """Return the instant of the next appointment, or of an earlier external event."""
         if self._horizon is None:
             return self._agenda.due
         return self._horizon.advance_limit(self._clock.now, self._agenda.due)

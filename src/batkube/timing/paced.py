@@ -1,17 +1,16 @@
-"""The time rules of the 2020 prototype: listen to the scheduler for a while in real time, then jump.
+"""The time rules of the 2020 prototype: wait for the scheduler for a while in real time, then jump.
 
-    cycle start ─▶ tell what happened ─▶ listen; the clock runs with real time ─▶ leave ─▶ jump ─▶ next cycle start …
+    cycle start ─▶ send events ─▶ wait for decisions; the clock runs with real time ─▶ cycle end ─▶ jump ─▶ …
 
-A cycle is left when a decision was seen or when `timeout` has passed, but never before `min_delay`. Then time jumps by
-a step, or less if something happens in the simulation before. The step is a guess at how long the scheduler has nothing
-to say: small after a decision, growing with every cycle that brings none, and without limit when no job waits (what
-should it decide?).
+A cycle ends after a decision or after `timeout`, but never before `min_delay`. Then time jumps by a step, or less if a
+simulated event is due earlier. The step is a guess of how long the scheduler has nothing to decide. It is small after a
+decision, grows with every cycle without one, and is unlimited while no job is pending.
 
-The guess can be wrong. A scheduler that needs longer than the cycle finds, when it speaks, that time has jumped; its
-decision is carried out late. Nothing here knows sockets or reads a clock: `pacing` does that.
+The guess can be wrong: if a scheduler needs longer than the cycle, time has jumped before its decision arrives, and the
+decision is carried out late. This module only computes; it neither uses sockets nor reads a clock.
 
-Source: oar-team/batkube, pkg/broker/broker.go (processMessagesToSend, getNextWakeUp). What its published runs show and
-its help texts leave open was taken from the data: a cycle lasts at least `min_delay` also when nothing is decided.
+Source: oar-team/batkube, pkg/broker/broker.go (processMessagesToSend, getNextWakeUp). Its help texts leave one point
+open, which was derived from its published data: a cycle without a decision also lasts at least `min_delay`.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from dataclasses import dataclass
 from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Duration, Instant
 
 MILLISECOND = NANOSECONDS_PER_SECOND // 1000
-#: Before the first decision ever, steps are so much smaller: a scheduler may be slow to come up.
+#: Before the first decision, steps are smaller by this factor, since a scheduler may be slow to start.
 _START_UP_FACTOR = 5
 
 _NO_TIME = Duration(0)
@@ -34,25 +33,25 @@ _CRASH_TIMEOUT = Duration(5 * NANOSECONDS_PER_SECOND)
 
 @dataclass(frozen=True, slots=True)
 class Pacing:
-    """The parameters, with the prototype's defaults. Real time unless it says simulated."""
+    """The parameters, with the prototype's defaults. Durations are in real time unless marked as simulated."""
 
-    #: How long a cycle without a decision lasts.
+    #: The length of a cycle without a decision.
     timeout: Duration = _TIMEOUT
-    #: The least that any cycle lasts.
+    #: The minimum length of a cycle.
     min_delay: Duration = _NO_TIME
     #: Simulated: the step after a decision, before it grows.
     base_step: Duration = _BASE_STEP
     #: Simulated: the largest step while jobs wait.
     max_step: Duration = _MAX_STEP
-    #: By how much a step is longer than the one before.
+    #: The factor by which a step is longer than the previous one.
     multiplier: float = 2.0
-    #: With jobs waiting, none running and no decision for so long, the scheduler counts as crashed.
+    #: If jobs are pending, none runs and no decision comes for this long, the scheduler counts as crashed.
     crash_timeout: Duration = _CRASH_TIMEOUT
-    #: Whether time may jump without limit while no job waits.
+    #: Whether time may jump without limit while no job is pending.
     fast_forward: bool = True
-    #: Whether nodes refuse pods that they have no room for, as kubelets do. The prototype's nodes ran everything.
+    #: Whether nodes reject pods that do not fit, as kubelets do. The prototype's nodes ran every pod.
     admission: bool = False
-    #: Whether watches of pods tell their past again and end, as the prototype's did (`pacing.replay`).
+    #: Whether pod watches repeat their past events and end, as the prototype's did.
     replay: bool = False
 
 
@@ -60,40 +59,40 @@ PUBLISHED = Pacing()
 
 
 class Pace:
-    """Says when a cycle is over and when the next one starts."""
+    """Determines when a cycle ends and when the next one starts."""
 
     def __init__(self, pacing: Pacing) -> None:
         self._pacing = pacing
         self._step = pacing.base_step
         self._has_decided = False
-        #: The instants for which a cycle was asked; one that is overtaken by an event still comes (a heap).
+        #: The requested cycle starts (a heap). One that an event precedes is still due.
         self._requested_cycles: list[Instant] = []
 
     def is_over(self, elapsed: Duration, decided: bool) -> bool:
-        """Return whether a cycle is left after so much real time, with or without a decision in it."""
+        """Return whether a cycle ends after `elapsed` real time, with or without a decision in it."""
         return elapsed >= self._pacing.min_delay and (decided or elapsed > self._pacing.timeout)
 
     def record_decision(self) -> None:
-        """Take note of a decision."""
+        """Reset the step after a decision."""
         self._has_decided = True
         self._step = self._pacing.base_step
 
-    def jump_limit(self, left: Instant, jobs_wait: bool) -> Instant | None:
-        """Return until when time may jump from a cycle that was `left`; None is without limit."""
+    def jump_limit(self, cycle_end: Instant, jobs_wait: bool) -> Instant | None:
+        """Return until when time may jump after a cycle; None for no limit."""
         step = self._next_step(jobs_wait)
         if step is not None:
-            call = Instant(left + step)
-            if not self._requested_cycles or call < self._requested_cycles[0]:
-                heapq.heappush(self._requested_cycles, call)
+            requested = Instant(cycle_end + step)
+            if not self._requested_cycles or requested < self._requested_cycles[0]:
+                heapq.heappush(self._requested_cycles, requested)
         return self._requested_cycles[0] if self._requested_cycles else None
 
     def record_start(self, start: Instant) -> None:
-        """Take note that a cycle starts: what was asked for until then has come."""
+        """Remove the requested cycle starts up to `start`."""
         while self._requested_cycles and self._requested_cycles[0] <= start:
             heapq.heappop(self._requested_cycles)
 
     def _next_step(self, jobs_wait: bool) -> Duration | None:
-        """Return how far time may jump; None is without limit."""
+        """Return how far time may jump; None for no limit."""
         pacing = self._pacing
         if not self._has_decided:
             return Duration(pacing.base_step // _START_UP_FACTOR)
@@ -104,5 +103,5 @@ class Pace:
 
 
 def round_up_to_millisecond(ns: int) -> int:
-    """Return a time in whole milliseconds, rounded up: nothing is told before it has happened."""
+    """Round a time up to whole milliseconds, so that no event is reported before it has happened."""
     return -(-ns // MILLISECOND) * MILLISECOND

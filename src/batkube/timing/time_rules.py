@@ -1,6 +1,6 @@
-"""How a time mode and its parameters are written: `paced:timeout=50ms,max-step=1000s`, or as a mapping in a scenario.
+"""Parses time modes with their parameters: `paced:timeout=50ms,max-step=1000s`, or a mapping in a scenario.
 
-Both forms say the same. `exact` has no parameters, `realtime` has its `speed`.
+Both forms are equivalent. `exact` has no parameters, `realtime` has `speed`.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from batkube.timing.paced import PUBLISHED, Pacing
 class TimeMode(enum.StrEnum):
     """How virtual time moves."""
 
-    EXACT = "exact"  # when everybody is idle, to the next thing that is due
-    PACED = "paced"  # by the 2020 rules: listen for a while, then jump
-    REALTIME = "realtime"  # with the real time
+    EXACT = "exact"  # to the next event, as soon as all programs are idle
+    PACED = "paced"  # by the rules of the 2020 prototype: wait for a while, then jump
+    REALTIME = "realtime"  # with real time
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,18 +27,18 @@ class TimeRules:
     """A time mode with its parameters."""
 
     mode: TimeMode = TimeMode.EXACT
-    #: Of `paced`.
+    #: The parameters of `paced`.
     pacing: Pacing = PUBLISHED
-    #: Of `realtime`: how many simulated seconds a real second is.
+    #: The parameter of `realtime`: the number of simulated seconds per real second.
     speed: float = 1.0
 
     @property
     def enforces_admission(self) -> bool:
-        """Whether nodes refuse the pods that they have no room for."""
+        """Whether nodes reject pods that do not fit."""
         return self.mode is not TimeMode.PACED or self.pacing.admission
 
     def describe(self) -> str | dict[str, object]:
-        """Return the rules as a scenario file writes them."""
+        """Return the rules in the form of a scenario file."""
         if self.mode is TimeMode.PACED:
             rules = {entry.name.replace("_", "-"): getattr(self.pacing, entry.name) for entry in fields(Pacing)}
             return {"mode": self.mode.value, **{key: _format_value(key, value) for key, value in rules.items()}}
@@ -61,7 +61,7 @@ _KEYS = {
 
 
 class InvalidTimeRules(ValueError):
-    """A time mode that is not understood, with what can be done about it."""
+    """An invalid time mode, with a remedy."""
 
     def __init__(self, problem: str, remedy: str) -> None:
         super().__init__(problem)
@@ -69,7 +69,7 @@ class InvalidTimeRules(ValueError):
 
 
 def parse_time(content: object) -> TimeRules:
-    """Return the rules of a text or of a mapping with a `mode`. Raises InvalidTimeRules."""
+    """Parse a text, or a mapping with a `mode`; raise InvalidTimeRules."""
     values = dict(content) if isinstance(content, Mapping) else _parse_text(str(content))
     name = values.pop("mode", None)
     if name is None:
@@ -77,13 +77,17 @@ def parse_time(content: object) -> TimeRules:
     try:
         mode = TimeMode(str(name))
     except ValueError:
-        raise InvalidTimeRules(f"{name!r} is not possible", f"one of {', '.join(TimeMode)}") from None
+        raise InvalidTimeRules(f"{name!r} is not a time mode", f"one of {', '.join(TimeMode)}") from None
     for key in values:
         if key not in _KEYS[mode]:
-            offered = f"one of {', '.join(_KEYS[mode])}" if _KEYS[mode] else f"{mode} has no parameters"
-            raise InvalidTimeRules(f"{key!r} is not a parameter of {mode}", offered)
-    read = {key.replace("-", "_"): _READERS[key](key, value) for key, value in values.items()}
-    return TimeRules(mode, replace(PUBLISHED, **read)) if mode is TimeMode.PACED else replace(TimeRules(mode), **read)
+            remedy = f"one of {', '.join(_KEYS[mode])}" if _KEYS[mode] else f"{mode} has no parameters"
+            raise InvalidTimeRules(f"{key!r} is not a parameter of {mode}", remedy)
+    parameters = {key.replace("-", "_"): _READERS[key](key, value) for key, value in values.items()}
+    return (
+        TimeRules(mode, replace(PUBLISHED, **parameters))
+        if mode is TimeMode.PACED
+        else replace(TimeRules(mode), **parameters)
+    )
 
 
 def _parse_text(text: str) -> dict[str, object]:

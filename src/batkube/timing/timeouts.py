@@ -1,10 +1,10 @@
-"""For how long a run waits for programs that do nothing, or do not come to rest, unless it is told otherwise."""
+"""Default timeouts of a run for programs that do nothing or do not become idle."""
 
 from __future__ import annotations
 
 from batkube.kernel.instants import Duration, seconds
 
-#: In virtual time: when nothing is due and nothing happens for so long, a run is given up.
+#: In virtual time: a run is aborted when nothing is due and nothing happens for this long.
 PATIENCE: Duration = seconds(3600)
-#: In real time: a program that does not become idle for so long is stuck.
+#: In real time: a program that does not become idle within this time counts as stuck.
 WATCHDOG: Duration = seconds(120)

@@ -1,1 +1,1 @@
-"""What arrives: jobs and their profiles, read from traces and manifests, converted, generated, summarised."""
+"""Workloads: jobs and their profiles, read from traces and manifests, converted, generated and summarised."""

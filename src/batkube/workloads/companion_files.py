@@ -1,4 +1,4 @@
-"""Files that an input file names: whoever takes it elsewhere has to take them along."""
+"""Find the files that a workload file refers to. A copy of the workload must include them."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ _USAGE_TRACE = "usage_trace"
 
 
 def companion_files(workload: Path) -> list[Path]:
-    """Return the files that a workload names, as far as they are there: the usage traces of Batsim's profiles.
+    """Return the existing files that a workload refers to.
 
-    So are those that a trace in several tables is read with, which it names by its own name.
+    These are the usage traces of Batsim profiles, and the second table of an Alibaba or Google trace. The name of the
+    second table follows from the name of the first.
     """
     if (beside := _companion_table(workload)) is not None:
         return [beside]
@@ -32,7 +33,7 @@ def companion_files(workload: Path) -> list[Path]:
 
 
 def _companion_table(workload: Path) -> Path | None:
-    """Return the other table of a trace of Alibaba's or Google's; few runs have such, so their readers load late."""
+    """Return the second table of an Alibaba or Google trace. Most runs need neither reader, so import them lazily."""
     if "batch_instance" in workload.name:
         from batkube.workloads.formats.traces.alibaba import companion_task_table
 
@@ -45,7 +46,7 @@ def _companion_table(workload: Path) -> Path | None:
 
 
 def _usage_trace_names(content: bytes) -> Iterator[str]:
-    """Yield what the profiles of a workload call their traces; what is wrong with a profile is for a run to say."""
+    """Yield the names of the usage traces in the profiles. Skip invalid profiles: reading the workload reports them."""
     try:
         profiles: Any = msgspec.json.decode(content)["profiles"].values()
     except (msgspec.DecodeError, KeyError, AttributeError, TypeError):

@@ -1,7 +1,7 @@
-"""Taking typed values out of decoded JSON and YAML, with errors that name the place.
+"""Check the types of values in decoded JSON and YAML, with errors that name the place.
 
-A `Place` is a file and a path in it, `jobs[17].subtime`; every reader of structured files speaks through it, so that
-all of them complain alike.
+A `Place` is a file and a path in it, such as `jobs[17].subtime`. All readers of structured files raise their errors
+through it, so the messages are uniform.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from batkube.kernel.errors import InputError
 from batkube.kernel.instants import Duration, seconds
 from batkube.kernel.quantities import parse_amount
 
-#: A number with more digits before its point is no count of anything here.
+#: Decimals with more digits before the point are not accepted as whole numbers.
 _MAX_DIGITS = 18
 
 
 class Place:
-    """Where in which file a value stands. Costs little to make: its text is put together only for a message."""
+    """The position of a value in a file. Cheap to create: its text is only assembled for a message."""
 
     __slots__ = ("_key", "_parent", "path")
 
@@ -39,25 +39,25 @@ class Place:
 
     @property
     def at(self) -> str:
-        """The path in the file: `jobs[17].subtime`."""
+        """The path in the file, such as `jobs[17].subtime`."""
         before = self._parent.at if self._parent else ""
         if isinstance(self._key, int):
             return f"{before}[{self._key}]"
         return f"{before}.{self._key}" if before else self._key
 
     def reject(self, problem: str, remedy: str | None = None) -> NoReturn:
-        """Raise the InputError that says what is wrong here."""
+        """Raise InputError for the value at this place."""
         raise InputError(self.path, at=self.at or None, problem=problem, remedy=remedy)
 
     def reject_type(self, value: object, wanted: str, remedy: str | None = None) -> NoReturn:
-        """Raise the InputError that says that `value` is missing, or is not what is `wanted`."""
+        """Raise InputError because `value` is missing or is not a value of the `wanted` type."""
         if value is None and not self.at:
             self.reject("is empty", remedy)
         self.reject("is missing" if value is None else f"is {abbreviated(value)}, which is not {wanted}", remedy)
 
 
 def finite_number(place: Place, value: object) -> int | Decimal:
-    """Return a finite number, exactly as written; a float is taken at its shortest decimal text."""
+    """Return a finite number, exactly as written; a float is converted through its shortest decimal text."""
     finite = _finite(value)
     if finite is None:
         place.reject_type(value, "a finite number")
@@ -84,12 +84,12 @@ def non_negative_float(place: Place, value: object) -> float:
     """Return a number at least 0 as a float, for quantities of work."""
     amount = float(non_negative(place, value))
     if not math.isfinite(amount):
-        place.reject(f"is {value}, which is too large: at most {sys.float_info.max:.1e} can be counted")
+        place.reject(f"is {value}, which is too large; the maximum is {sys.float_info.max:.1e}")
     return amount
 
 
 def quantity(place: Place, resource: str, value: object) -> int:
-    """Return how much of `resource` a Kubernetes quantity is, in the units a workload counts."""
+    """Parse a Kubernetes quantity of `resource` into the units of workloads (millicores, bytes, pieces)."""
     if isinstance(value, Decimal):
         value = str(value)
     if isinstance(value, bool) or not isinstance(value, str | int | float):
@@ -101,7 +101,7 @@ def quantity(place: Place, resource: str, value: object) -> int:
 
 
 def duration(place: Place, value: object) -> Duration:
-    """Return a length or point of time given in seconds, at least 0."""
+    """Return a duration, or a time since the start, of at least 0; the file has seconds."""
     try:
         return seconds(non_negative(place, value))
     except ValueError as error:
@@ -109,7 +109,7 @@ def duration(place: Place, value: object) -> Duration:
 
 
 def integer(place: Place, value: object) -> int:
-    """Return a whole number; `4.0` is one."""
+    """Return a whole number; `4.0` counts as one."""
     finite = _finite(value)
     if isinstance(finite, Decimal) and finite.adjusted() <= _MAX_DIGITS and finite == finite.to_integral_value():
         return int(finite)
@@ -134,7 +134,7 @@ def string(place: Place, value: object) -> str:
 
 
 def mapping(place: Place, value: object) -> Mapping[str, object]:
-    """Return an object, whose keys are texts."""
+    """Return a mapping (a JSON object)."""
     if not isinstance(value, Mapping):
         place.reject_type(value, "an object with named fields")
     return value
@@ -148,7 +148,7 @@ def array(place: Place, value: object) -> list[object]:
 
 
 def abbreviated(value: object) -> str:
-    """Return a value for a message: short, and `missing` when there is none."""
+    """Return a value for a message: shortened, or `missing` for None."""
     if value is None:
         return "missing"
     whole_text = str(value) if isinstance(value, Decimal) else repr(value)

@@ -1,8 +1,8 @@
-"""Opening input files, plain or gzipped, with errors a person can act on; `-` is standard input.
+"""Open input files, plain or gzipped, with actionable errors; `-` is standard input.
 
-Whether a file is gzipped is told by its first two bytes and not by its name: traces are often renamed. A gzipped file
-may unpack to a thousand times its size, and to more than there is memory; traces come to some twenty times, so what
-unpacks to far more is refused on the way.
+A gzipped file is recognised by its first two bytes and not by its name, because traces are often renamed. A gzipped
+file can unpack to a thousand times its size and exhaust the memory. Traces unpack to about twenty times their size, so
+reading stops with an error when a file unpacks to much more.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from typing import BinaryIO, cast
 
 from batkube.kernel.errors import InputError
 
-#: What stands for standard input in the place of a file.
+#: The path that means standard input.
 STANDARD_INPUT = Path("-")
 _GZIP_MAGIC = b"\x1f\x8b"
 _MIB = 1024 * 1024
-#: How far a gzipped file may unpack: so many times its size and a little more, but no further than all.
+#: The limit of unpacking: this multiple of the file's size plus an allowance, but at most the maximum.
 _UNPACKED_RATIO, _UNPACKED_ALLOWANCE, _UNPACKED_MAX = 200, 64 * _MIB, 1024 * _MIB
 
 
 class _LimitedGzipFile(gzip.GzipFile):
-    """Unpacks a file as far as it may."""
+    """Unpacks a file, and raises InputError when it exceeds the limit."""
 
     def __init__(self, path: Path, raw: BinaryIO) -> None:
         size = raw.seek(0, io.SEEK_END)
@@ -50,14 +50,14 @@ class _LimitedGzipFile(gzip.GzipFile):
             raise InputError(
                 self._path,
                 problem=f"unpacks to more than {self._limit // _MIB} MiB",
-                remedy="if it is no mistake, unpack it and name the plain file",
+                remedy="if this is intended, unpack it and use the plain file",
             )
         return data
 
 
 @contextmanager
 def open_input(path: Path) -> Iterator[BinaryIO]:
-    """Open `path` for reading, ungzipped; what goes wrong on the way is an InputError."""
+    """Open `path` for reading, ungzipped. Errors while reading become InputError, too."""
     if path.is_dir():
         raise InputError(path, problem="is a directory", remedy="name a file in it")
     try:
@@ -74,7 +74,7 @@ def open_input(path: Path) -> Iterator[BinaryIO]:
     except FileNotFoundError:
         raise InputError(path, problem="no such file", remedy="check the path") from None
     except (gzip.BadGzipFile, zlib.error, EOFError) as error:
-        raise InputError(path, problem=f"is a damaged gzip file ({error})", remedy="fetch it again") from None
+        raise InputError(path, problem=f"is a damaged gzip file ({error})", remedy="download it again") from None
     except OSError as error:
         raise InputError(path, problem=f"cannot be read ({error.strerror or error})") from None
 
@@ -85,7 +85,7 @@ def _open_raw(path: Path) -> BinaryIO:
 
 @functools.cache
 def _standard_input() -> bytes:
-    """Return all of it, kept, since it comes only once and readers may look twice."""
+    """Read standard input once and keep it, because format detection and the reader both need it."""
     return sys.stdin.buffer.read()
 
 
@@ -97,11 +97,11 @@ def read_bytes(path: Path) -> bytes:
 
 @contextmanager
 def open_lines(path: Path) -> Iterator[Iterator[str]]:
-    """Open `path` to read it line by line, so that a long trace is never held as text.
+    """Open `path` to read it line by line, so that the text of a long trace is never in memory as a whole.
 
-    A context and not a plain generator: a reader that stops at a mistake closes the file there and then.
-    Bytes that are not UTF-8 become `\N{REPLACEMENT CHARACTER}`: old traces have Latin-1 names in their headers, and in
-    a number the character is refused where it stands.
+    This is a context manager and not a generator so that the file is closed at once when a reader raises an error.
+    Bytes that are not UTF-8 become `\N{REPLACEMENT CHARACTER}`, because old traces have Latin-1 names in their headers.
+    In a number, the reader rejects this character.
     """
     with open_input(path) as stream, io.TextIOWrapper(stream, encoding="utf-8", errors="replace") as text:
         yield text

@@ -1,7 +1,7 @@
-"""Jobs, profiles and workloads, in Batsim's sense, whatever file they came from.
+"""Jobs, profiles and workloads in Batsim's sense, independent of the file format.
 
-All of it is frozen. A trace of 200,000 jobs is held whole, so jobs are msgspec structs outside the garbage
-collector's care (they hold no cycles), and what many jobs have in common (profiles, requests) is shared.
+All classes are frozen. A trace of 200,000 jobs is in memory as a whole, so jobs are msgspec structs that the garbage
+collector does not track (they contain no cycles), and jobs share equal profiles and requests.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Duration, Instant, h
 from batkube.kernel.quantities import format_amount
 
 Requests = tuple[tuple[str, int], ...]
-"""What one pod of a job asks of its node: (resource name, amount), sorted by name. cpu counts millicores, every
-other resource whole units (memory: bytes), as kube-scheduler counts them."""
+"""The requests of one pod of a job: (resource name, amount), sorted by name. cpu is in millicores, every other resource
+in whole units (memory: bytes), as in kube-scheduler."""
 
 
 class Profile(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """What a job does once it runs. `ret` is its exit code: not 0 means that the job fails when it ends."""
+    """The behaviour of a running job. `ret` is its exit code; if it is not 0, the job fails when it ends."""
 
     name: str
     ret: int = 0
@@ -35,7 +35,7 @@ class Delay(Profile, frozen=True, gc=False, kw_only=True):
 
 
 class Parallel(Profile, frozen=True, gc=False, kw_only=True):
-    """A task per machine: flops each computes, bytes row sends to column (Batsim: `parallel`)."""
+    """One task per machine: flops per machine, and a matrix of bytes from row to column (Batsim: `parallel`)."""
 
     cpu_flops: tuple[float, ...]
     com_bytes: tuple[float, ...]
@@ -49,21 +49,21 @@ class ParallelHomogeneous(Profile, frozen=True, gc=False, kw_only=True):
 
 
 class ParallelHomogeneousTotal(Profile, frozen=True, gc=False, kw_only=True):
-    """As `ParallelHomogeneous`, with totals that the machines share (Batsim: `parallel_homogeneous_total`)."""
+    """Like `ParallelHomogeneous`, with totals over all machines (Batsim: `parallel_homogeneous_total`)."""
 
     cpu_flops: float
     com_bytes: float
 
 
 class Composed(Profile, frozen=True, gc=False, kw_only=True):
-    """Other profiles one after the other, all of it `repeat` times (Batsim: `composed`)."""
+    """A sequence of other profiles, executed `repeat` times (Batsim: `composed`)."""
 
     parts: tuple[Profile, ...]
     repeat: int = 1
 
 
 def leaf_profiles(profile: Profile) -> Iterator[Profile]:
-    """Yield the profiles that one is composed of, each that is not composed itself; or itself if it is not."""
+    """Yield the leaves of a composed profile, or the profile itself if it is not composed."""
     if isinstance(profile, Composed):
         for part in profile.parts:
             yield from leaf_profiles(part)
@@ -72,9 +72,9 @@ def leaf_profiles(profile: Profile) -> Iterator[Profile]:
 
 
 class RawProfile(Profile, frozen=True, gc=False, kw_only=True):
-    """A profile that is read and kept but cannot be run yet: PFS transfers, data staging, SMPI and usage traces.
+    """A profile that is kept as read: PFS transfers, data staging, SMPI, usage traces and messages.
 
-    `kind` is Batsim's type name and `fields` what the file says of it, so that a conversion loses nothing.
+    `kind` is Batsim's type name, and `fields` are the profile's JSON fields, so that conversions lose nothing.
     """
 
     kind: str
@@ -82,16 +82,16 @@ class RawProfile(Profile, frozen=True, gc=False, kw_only=True):
 
 
 class GangTerms(NamedTuple):
-    """What a job's PodGroup says beyond the number of its pods (Volcano, kube-batch, coscheduling: PodGroupSpec)."""
+    """The fields of a job's PodGroup (PodGroupSpec of Volcano, kube-batch and the coscheduling plugin)."""
 
-    #: `minMember`: so many pods get their nodes together or not at all; 0 means all of them.
+    #: `minMember`: the number of pods that are scheduled together or not at all; 0 means all pods.
     min_member: int = 0
-    #: `minResources`: so much must be free, all pods together, before a scheduler looks at the job; empty for nothing.
+    #: `minResources`: the total that must be free before a scheduler considers the job; empty for no minimum.
     min_resources: Requests = ()
 
 
 WHOLE_GANG = GangTerms()
-"""The terms of a job that says nothing of them."""
+"""The default: all pods together, without a minimum of resources."""
 
 
 class Job(msgspec.Struct, frozen=True, gc=False, kw_only=True):
@@ -103,22 +103,22 @@ class Job(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     #: Batsim's `res`: machines in the whole-machine model, pods of the gang when packing by requests.
     size: int
     profile: Profile
-    #: After this long the job is killed; None when it may run for ever.
+    #: The time limit, after which the job is killed; None for no limit.
     walltime: Duration | None = None
-    #: Per pod; empty when the workload says nothing of cpu or memory.
+    #: Per pod; empty if the workload has no requests.
     requests: Requests = ()
     user: str = ""
     #: Larger is more important, as a Kubernetes PriorityClass value.
     priority: int = 0
-    #: The scheduler asked for by name; empty means the run's default one.
+    #: The name of the requested scheduler; empty for the default scheduler of the run.
     scheduler: str = ""
-    #: The container image, which decides what has to be pulled; empty means one image that all such jobs share.
+    #: The container image, for pulls; empty for an image that all such jobs share.
     image: str = ""
-    #: The queue it was submitted to; empty for the scheduler's default one.
+    #: The queue to which it is submitted; empty for the scheduler's default queue.
     queue: str = ""
-    #: The part of the machine it ran on, as a trace has it. Kept, and nothing that a scheduler is told of.
+    #: The partition of a trace. It is kept for selections and conversions; schedulers do not see it.
     partition: str = ""
-    #: What its PodGroup says, with schedulers that have such.
+    #: For schedulers with PodGroups.
     gang: GangTerms = WHOLE_GANG
 
     @property
@@ -128,70 +128,69 @@ class Job(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
     @property
     def shape(self) -> tuple[object, ...]:
-        """Equal for jobs that fit the same places: where one does not fit, the others need not be tried."""
+        """Equal for jobs that fit on the same nodes: if one does not fit, the others need not be tried."""
         return self.size, self.requests
 
     def __str__(self) -> str:
         limit = "no walltime" if self.walltime is None else f"walltime {human_duration(self.walltime)}"
-        asks = "".join(f", {name} {format_amount(name, amount)}" for name, amount in self.requests)
-        return f"job {self.key}: size {self.size}, {limit}{asks}"
+        requests = "".join(f", {name} {format_amount(name, amount)}" for name, amount in self.requests)
+        return f"job {self.key}: size {self.size}, {limit}{requests}"
 
 
 class ObjectManifest(msgspec.Struct, frozen=True, kw_only=True):
-    """A Kubernetes object as somebody wrote it down, to be applied at its time."""
+    """A Kubernetes object of a workload, to be applied at its submission time."""
 
     at: Instant
     #: The object's own fields, as JSON.
     fields: dict[str, Any]
-    #: The workload it belongs to, as in a job's identity.
+    #: The name of its workload, as in a job's identity.
     workload: str
-    #: The file, and where in it: `document 3 (Deployment web)`.
+    #: The file, and the position in it, such as `document 3 (Deployment web)`.
     source: str
     place: str
 
     @property
     def kind(self) -> str:
-        """What it is an object of."""
+        """The object's kind, such as Deployment."""
         return str(self.fields["kind"])
 
 
 @dataclass(frozen=True, slots=True)
 class TraceHeader:
-    """What a trace says beside its jobs, and has a place in when it is written again (SWF: the header)."""
+    """The metadata of a trace, which is kept when the trace is written again (SWF: the header)."""
 
-    #: When the instant 0 was, in seconds since 1970; None when nobody says, or when jobs do not arrive as recorded.
+    #: The date of instant 0, in seconds since 1970; None if unknown, or if jobs do not arrive as recorded.
     unix_start_s: int | None = None
-    #: What is meant by the numbers that stand for queues and partitions.
+    #: The names of queues and partitions, by their numbers in the trace.
     queue_names: Mapping[str, str] = field(default_factory=dict)
     partition_names: Mapping[str, str] = field(default_factory=dict)
-    #: Whose machine it was, in which time zone, whom to thank: labels and texts.
+    #: Labels and texts: computer, installation, time zone, acknowledgement, …
     comments: tuple[tuple[str, str], ...] = ()
 
     def shifted(self, by: int) -> TraceHeader:
-        """Return the header for jobs whose instant 0 is so many nanoseconds later; it counts whole seconds."""
+        """Return the header for jobs whose instant 0 is `by` nanoseconds later, in whole seconds."""
         if self.unix_start_s is None:
             return self
         return replace(self, unix_start_s=self.unix_start_s + by // NANOSECONDS_PER_SECOND)
 
     def without_start_time(self) -> TraceHeader:
-        """Return the header for jobs that arrive at other times than recorded, so that no date is theirs."""
+        """Return the header for jobs that do not arrive as recorded and so have no date."""
         return replace(self, unix_start_s=None)
 
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """Jobs in the order of their submission, and objects in the order in which they are applied."""
+    """Jobs in order of submission, and objects in order of application."""
 
     name: str
-    #: Where it came from: a path, or the generator's command.
+    #: A path, or the command of a generator.
     source: str
-    #: Ascending by `submit`; ties are in the order the format prescribes (Batsim: by id, SWF: by line).
+    #: Ascending by `submit`; ties are in the order that the format prescribes (Batsim: by id, SWF: by line).
     jobs: Sequence[Job]
-    #: The machine size the file states (Batsim's `nb_res`, SWF's MaxProcs); None when it does not.
+    #: The machine size in the file (Batsim: `nb_res`, SWF: MaxProcs); None if it is absent.
     size_machines: int | None = None
-    #: What reading it had to leave out or assume, each with how often.
+    #: What the reader left out or assumed, and how often.
     notes: tuple[tuple[FidelityNote, int], ...] = field(default=())
-    #: Ascending by `at`; ties are in the order of the file, what defines other objects first.
+    #: Ascending by `at`; ties are in the order of the file, except that CRDs and Namespaces come first.
     objects: Sequence[ObjectManifest] = ()
-    #: What the file says beside the jobs.
     header: TraceHeader = TraceHeader()

@@ -1,4 +1,4 @@
-"""Reading a workload, whatever its format: the one door for the rest of Batkube."""
+"""Read a workload of any format. All other packages read workloads through this module."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from batkube.workloads.files import open_input, open_lines
 from batkube.workloads.formats.traces.sacct_rows import REMEDY, delimiter_of
 from batkube.workloads.model import Workload
 
-#: The module and the function that read each format. Only that of a run's workload is imported: the others would take
-#: memory for nothing.
+#: The module and the function that read each format. They are imported on demand, to save memory.
 _READERS = {
     "batsim": ("formats.batsim.documents", "read_batsim"),
     "swf": ("formats.traces.swf", "read_swf"),
@@ -34,9 +33,9 @@ _FORMATS_TEXT = (
     "audit (kube-apiserver's log), alibaba (batch_task, batch_instance), google (task_events, instance_events); "
     "each may be gzipped (.gz)"
 )
-#: In every line of kube-apiserver's log.
+#: In every line of kube-apiserver's audit log.
 _AUDIT_GROUP = "audit.k8s.io"
-#: So many characters at the beginning of a file tell what it is of those formats that have no extension of their own.
+#: The number of bytes from which formats without an extension of their own are detected.
 _HEAD_BYTES = 4096
 
 
@@ -48,23 +47,23 @@ def read_workload(
     with_objects: bool = False,
     statuses: Collection[str] = (),
 ) -> Workload:
-    """Return the workload at `path`, its jobs in the order of their submission.
+    """Read the workload at `path`; its jobs are in order of submission.
 
-    The format is told by the file's extension unless `format` names one of `FORMATS`. `name` becomes the first part of
-    every job's identity. Manifests that no job can express are objects, if the caller can do anything `with_objects`.
-    Of an SWF trace only jobs of certain `statuses` may be wanted.
-    Raises InputError for whatever cannot be read.
+    The format is one of `FORMATS`; by default it is detected from content and extension. `name` becomes the first part
+    of every job's identity. With `with_objects`, manifests that jobs cannot express are read as objects. `statuses`
+    selects the jobs of an SWF trace by status.
+    Raises InputError.
     """
     if not name or "!" in name:
-        raise InputError(path, problem=f"cannot be called {name!r}", remedy="a workload's name has no '!'")
+        raise InputError(path, problem=f"cannot be called {name!r}", remedy="use a workload name without '!'")
     chosen = format or _detect_format(path)
     if chosen not in _READERS:
-        raise InputError(path, problem=f"there is no workload format {chosen!r}", remedy=f"formats: {_FORMATS_TEXT}")
+        raise InputError(path, problem=f"{chosen!r} is not a workload format", remedy=f"formats: {_FORMATS_TEXT}")
     reader = _reader(chosen)
     if statuses:
         if chosen != "swf":
-            problem = "only traces in the Standard Workload Format tell how jobs ended"
-            raise InputError(path, problem=problem, remedy="leave out --status")
+            problem = "has no job statuses; only traces in the Standard Workload Format (SWF) have them"
+            raise InputError(path, problem=problem, remedy="omit --status")
         return reader(path, name, statuses)
     return reader(path, name, with_objects=True) if with_objects and chosen == "manifests" else reader(path, name)
 
@@ -75,28 +74,29 @@ def _reader(format: str) -> Callable[..., Workload]:
 
 
 def format_of_name(path: Path) -> str | None:
-    """Return the format that the name of `path` stands for; None when it stands for none."""
+    """Return the format that the extension of `path` means; None if it means none."""
     inner = path.with_suffix("") if path.suffix.lower() == ".gz" else path
     return _FORMAT_OF_SUFFIX.get(inner.suffix.lower())
 
 
 def _detect_format(path: Path) -> str:
-    known = _detect_format_by_content(path) or format_of_name(path)
-    if known is None and _looks_like_swf(path):
-        known = "swf"
-    if known is None:
+    detected = _detect_format_by_content(path) or format_of_name(path)
+    if detected is None and _looks_like_swf(path):
+        detected = "swf"
+    if detected is None:
         raise InputError(
             path,
             problem="has no extension of a workload format",
             remedy=f"rename it or name the format: {_FORMATS_TEXT}",
         )
-    return known
+    return detected
 
 
 def _detect_format_by_content(path: Path) -> str | None:
-    """Return the format of a file that has no extension of its own, or that of another.
+    """Detect a format without an extension of its own; None if it is another one.
 
-    These are sacct's, lists of pods, audit logs, and the traces of Alibaba and Google.
+    These are sacct's lists, pod lists, audit logs, and the traces of Alibaba and Google. Some have the extension of
+    another format, .json or .csv.
     """
     if format_of_name(path) not in (None, "batsim", "openb"):
         return None
@@ -111,13 +111,13 @@ def _detect_format_by_content(path: Path) -> str | None:
         return cloud
     if _SACCT_JSON.search(head):
         raise InputError(
-            path, problem="is what sacct --json writes, which changes from version to version", remedy=REMEDY
+            path, problem="is output of sacct --json, which is not supported: it differs by version", remedy=REMEDY
         )
     return "pods" if _POD_LIST.search(head) else None
 
 
 def _detect_cloud_format(first: str) -> str | None:
-    """Say whose trace begins with such a line. Few runs have one, so the readers load only where it may be."""
+    """Detect an Alibaba or Google trace by its first line. Import their readers only if the line can be theirs."""
     if "," not in first or (first.startswith("{") and '"collection_id"' not in first):
         return None
     from batkube.workloads.formats.traces.alibaba import is_alibaba
@@ -128,16 +128,16 @@ def _detect_cloud_format(first: str) -> str | None:
     return "google" if is_task_events(first) or is_instance_events(first) else None
 
 
-#: Both stand at the beginning of a list that kubectl writes, and in none of Batsim's workloads.
+#: The beginning of a list from kubectl; no Batsim workload begins like this.
 _POD_LIST = re.compile(r'^\s*\{\s*"apiVersion"\s*:\s*"[^"]*"\s*,\s*"(?:items"\s*:|kind"\s*:\s*"\w*List")')
 
 
-#: How sacct's JSON begins, with Slurm 22.05 and with later ones.
+#: The beginning of sacct's JSON, from Slurm 22.05 and from later versions.
 _SACCT_JSON = re.compile(r'^\s*\{\s*"(?:meta"\s*:\s*\{\s*"plugin"|jobs"\s*:\s*\[\s*\{\s*"account")')
 
 
 def _looks_like_swf(path: Path) -> bool:
-    """Say whether the first line that is no comment has the 18 numbers of a job."""
+    """Return whether the first line that is not a comment has the 18 numbers of a job."""
     from batkube.workloads.formats.traces.swf import FIELD_COUNT
 
     with open_lines(path) as text:

@@ -1,4 +1,4 @@
-"""How a profile goes: how long it takes, and its exit code."""
+"""Run times and exit codes of profiles."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from batkube.workloads.model import Composed, Delay, Profile
 
 
 class RunTime(NamedTuple):
-    """What a profile comes to."""
+    """The run time and the exit code of a profile."""
 
     length: Duration
     ret: int
 
 
 def run_time_of(profile: Profile, length_of: Callable[[Profile], Duration]) -> RunTime:
-    """Return the run time of `profile`, given the length of each profile that is not composed of others.
+    """Return the run time of `profile`; `length_of` returns the length of each profile that is not composed.
 
-    A sequence fails at its first part that does, and ends there (Batsim: execute_task).
+    As in Batsim (src/jobs_execution.cpp, execute_task), a sequence ends at the first part that fails.
     """
     if not isinstance(profile, Composed):
         return RunTime(length_of(profile), profile.ret)
@@ -37,7 +37,7 @@ class _DependsOnMachinesError(Exception):
 
 
 def run_time(profile: Profile) -> Duration | None:
-    """Return how long `profile` takes on any machine; None when that depends on the machines."""
+    """Return the run time of `profile`; None if it depends on the machines."""
     try:
         return run_time_of(profile, _fixed_length).length
     except _DependsOnMachinesError:

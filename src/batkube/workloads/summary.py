@@ -1,4 +1,4 @@
-"""What a workload is like, in numbers: for `batkube workload show`, and for checking a conversion."""
+"""Statistics of a workload, for `batkube workload show` and for checking a conversion."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from batkube.workloads.run_times import run_time
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """How some values are distributed."""
+    """The distribution of some values."""
 
     least: float
     mean: float
@@ -25,7 +25,7 @@ class Spread:
 
     @staticmethod
     def of(values: Iterable[float]) -> Spread | None:
-        """Return the spread of `values`; None when there are none. The deviation is that of the whole population."""
+        """Return the spread of `values`, or None if there are none. The deviation is that of the population."""
         ordered = sorted(values)
         if not ordered:
             return None
@@ -38,7 +38,7 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The numbers of one workload. Times are nanoseconds; None stands for what cannot be told."""
+    """The statistics of one workload. Times are in nanoseconds; None means unknown."""
 
     jobs: int
     profiles: int
@@ -47,34 +47,34 @@ class Summary:
     first_submit: int
     last_submit: int
     size: Spread
-    #: Of the jobs whose profile says how long it takes.
+    #: Of the jobs with a fixed run time.
     run_time: Spread | None
     run_times_unknown: int
-    #: Jobs that have a walltime, and walltime / run time of those of them that run at all.
+    #: The number of jobs with a walltime, and walltime / run time of those with a run time above 0.
     walltimes: int
     overestimation: Spread | None
-    #: Jobs that need all of their walltime or more, and so will be killed: Batsim lets a job succeed only before it.
+    #: Jobs that reach their walltime and will be killed. As in Batsim, a job succeeds only strictly before it.
     overruns: int
     #: Sum over jobs of size × run time.
     work_ns: int
-    #: The same times the cores of each pod; None unless every job asks for some.
+    #: The work times the cores per pod; None unless all jobs request CPU.
     work_core_ns: int | None
     #: Gaps between consecutive submissions; None for a single job.
     gaps: Spread | None
-    #: By resource: how many jobs ask for it, and the spread of the amounts per pod.
+    #: By resource: the number of jobs that request it, and the spread of the amounts per pod.
     requests: dict[str, tuple[int, Spread]]
 
     @property
     def span(self) -> int:
-        """From the first submission to the last."""
+        """The time from the first submission to the last."""
         return self.last_submit - self.first_submit
 
     @property
     def offered_load(self) -> float | None:
-        """The work per unit of the machine and of the span: above 1, queues grow without end.
+        """The work per machine and time of the span. If it is above 1, queues grow without bound.
 
-        It counts whole machines, so it cannot be told when pods share them by their requests, nor when nobody knows how
-        long some jobs run.
+        It counts whole machines, so it is None if jobs have requests and so share machines, or if some run times are
+        unknown.
         """
         if not self.size_machines or not self.span or self.requests or self.run_times_unknown:
             return None
@@ -82,11 +82,11 @@ class Summary:
 
 
 def summarise(workload: Workload) -> Summary:
-    """Return the numbers of `workload`."""
+    """Return the statistics of `workload`."""
     jobs = workload.jobs
     runs = [(run_time(job.profile), job) for job in jobs]
-    known = [(run, job) for run, job in runs if run is not None]
-    limited = [(run, job.walltime) for run, job in known if job.walltime is not None]
+    timed = [(run, job) for run, job in runs if run is not None]
+    limited = [(run, job.walltime) for run, job in timed if job.walltime is not None]
     amounts: dict[str, list[int]] = {}
     for job in jobs:
         for resource, amount in job.requests:
@@ -101,20 +101,20 @@ def summarise(workload: Workload) -> Summary:
         first_submit=jobs[0].submit,
         last_submit=jobs[-1].submit,
         size=size,
-        run_time=Spread.of(run for run, _ in known),
-        run_times_unknown=len(jobs) - len(known),
+        run_time=Spread.of(run for run, _ in timed),
+        run_times_unknown=len(jobs) - len(timed),
         walltimes=sum(job.walltime is not None for job in jobs),
         overestimation=Spread.of(walltime / run for run, walltime in limited if run > 0),
         overruns=sum(run >= walltime for run, walltime in limited),
-        work_ns=sum(run * job.size for run, job in known),
-        work_core_ns=sum(run * job.size * dict(job.requests)[CPU] for run, job in known) // 1000
+        work_ns=sum(run * job.size for run, job in timed),
+        work_core_ns=sum(run * job.size * dict(job.requests)[CPU] for run, job in timed) // 1000
         if len(amounts.get(CPU, ())) == len(jobs)
         else None,
         gaps=Spread.of(later.submit - job.submit for job, later in itertools.pairwise(jobs)),
         requests={
-            resource: (len(held), spread)
-            for resource, held in sorted(amounts.items())
-            if (spread := Spread.of(held)) is not None
+            resource: (len(per_pod), spread)
+            for resource, per_pod in sorted(amounts.items())
+            if (spread := Spread.of(per_pod)) is not None
         },
     )
 
@@ -123,7 +123,7 @@ SPREAD_COLUMNS = ("min", "mean", "median", "max", "sd")
 
 
 def summary_rows(summary: Summary) -> list[tuple[str, str]]:
-    """Return (what, value) of the single numbers, for a table, in the order a reader asks."""
+    """Return the rows (title, value) of the table of single numbers."""
     machines, load = summary.size_machines, summary.offered_load
     rows = [
         ("jobs", f"{summary.jobs:,}"),
@@ -142,16 +142,16 @@ def summary_rows(summary: Summary) -> list[tuple[str, str]]:
     if summary.run_times_unknown:
         rows.append(("run time not fixed", f"{summary.run_times_unknown:,} jobs: it depends on the machines"))
     for resource, (count, _) in summary.requests.items():
-        rows.append((f"asking for {resource}", f"{count:,} jobs"))
+        rows.append((f"requesting {resource}", f"{count:,} jobs"))
     return rows
 
 
 def spread_rows(summary: Summary) -> list[tuple[str, ...]]:
-    """Return (what, and the `SPREAD_COLUMNS` as texts) of everything that varies from job to job."""
+    """Return the rows (title, `SPREAD_COLUMNS` as texts) of the table of values that vary between jobs."""
     rows: list[tuple[str, ...]] = [("size (machines or pods)", *_texts(summary.size, _number))]
-    for what, spread in (("run time", summary.run_time), ("gap between submissions", summary.gaps)):
+    for title, spread in (("run time", summary.run_time), ("gap between submissions", summary.gaps)):
         if spread is not None:
-            rows.append((what, *_texts(spread, lambda value: human_duration(round(value)))))
+            rows.append((title, *_texts(spread, lambda value: human_duration(round(value)))))
     if summary.overestimation is not None:
         rows.append(("walltime / run time", *_texts(summary.overestimation, _number)))
     for resource, (_, spread) in summary.requests.items():
@@ -169,16 +169,16 @@ def _texts(spread: Spread, text: Callable[[float], str]) -> tuple[str, ...]:
 
 
 def _work(summary: Summary) -> str:
-    """Return the work of the jobs whose run time is known, which nobody shall take for that of all."""
-    known = summary.jobs - summary.run_times_unknown
-    if not known:
+    """Return the work of the jobs with a known run time; say so if that is not all of them."""
+    known_jobs = summary.jobs - summary.run_times_unknown
+    if not known_jobs:
         return "not known"
     if summary.work_core_ns is not None:
         amount_ns, unit = summary.work_core_ns, "core-seconds"
     else:
         amount_ns, unit = summary.work_ns, "pod-seconds" if summary.requests else "machine-seconds"
     work = f"{amount_ns / NANOSECONDS_PER_SECOND:,.0f} {unit}"
-    return work if known == summary.jobs else f"{work} of {known:,} jobs; that of the others is not known"
+    return work if known_jobs == summary.jobs else f"{work} of {known_jobs:,} jobs; that of the others is not known"
 
 
 def _time(ns: int) -> str:

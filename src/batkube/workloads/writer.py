@@ -1,4 +1,4 @@
-"""Writing a workload to a file: whole or not at all."""
+"""Write a workload to a file, atomically."""
 
 from __future__ import annotations
 
@@ -24,33 +24,37 @@ _WRITERS: dict[str, Callable[[Workload], Iterator[str]]] = {
 WRITABLE_FORMATS = tuple(_WRITERS)
 _FORMATS_TEXT = "batsim (.json), swf (.swf), manifests (.yaml, .yml); each may be gzipped (.gz)"
 
-#: What the formats cannot hold, with the question whether a job has it.
+#: For each format, the losses of a conversion, and whether a job is affected.
 _LOSS_CHECKS: dict[str, tuple[tuple[FidelityNote, Callable[[Job], bool]], ...]] = {
     "batsim": (),
     "swf": (
-        (FidelityNote("workload", "SWF has no requests per pod: a job's are lost"), lambda job: bool(job.requests)),
-        (FidelityNote("workload", "SWF has no priorities: a job's is lost"), lambda job: job.priority != 0),
-        (FidelityNote("workload", "SWF has no schedulers: a job's is lost"), lambda job: bool(job.scheduler)),
         (
-            FidelityNote(
-                "workload", "SWF has whole seconds: a job's times have more digits, which some readers refuse"
-            ),
+            FidelityNote("workload", "SWF cannot express requests per pod: a job's are lost"),
+            lambda job: bool(job.requests),
+        ),
+        (FidelityNote("workload", "SWF cannot express priorities: a job's is lost"), lambda job: job.priority != 0),
+        (FidelityNote("workload", "SWF cannot express schedulers: a job's is lost"), lambda job: bool(job.scheduler)),
+        (
+            FidelityNote("workload", "SWF times are whole seconds: a job's have decimals, which some readers reject"),
             has_fractional_seconds,
         ),
-        (FidelityNote("workload", "SWF has no exit codes: a job's is lost"), lambda job: job.profile.ret != 0),
-        (FidelityNote("workload", "SWF has no PodGroups: a job's terms are lost"), lambda job: job.gang != WHOLE_GANG),
+        (FidelityNote("workload", "SWF cannot express exit codes: a job's is lost"), lambda job: job.profile.ret != 0),
+        (FidelityNote("workload", "SWF cannot express PodGroups: a job's is lost"), lambda job: job.gang != WHOLE_GANG),
     ),
     "manifests": (
         (
-            FidelityNote("workload", "manifests have no min_member and min_resources: a job's are lost"),
+            FidelityNote("workload", "manifests cannot express min_member and min_resources: a job's are lost"),
             lambda job: job.gang != WHOLE_GANG,
         ),
         (
-            FidelityNote("workload", "a job's name is not allowed in Kubernetes and was changed"),
+            FidelityNote("workload", "a job's name is not a valid Kubernetes object name and was changed"),
             lambda job: not is_object_name(job.name),
         ),
-        (FidelityNote("workload", "manifests have no queues: a job's is lost"), lambda job: bool(job.queue)),
-        (FidelityNote("workload", "manifests have no partitions: a job's is lost"), lambda job: bool(job.partition)),
+        (FidelityNote("workload", "manifests cannot express queues: a job's is lost"), lambda job: bool(job.queue)),
+        (
+            FidelityNote("workload", "manifests cannot express partitions: a job's is lost"),
+            lambda job: bool(job.partition),
+        ),
     ),
 }
 
@@ -58,18 +62,18 @@ _LOSS_CHECKS: dict[str, tuple[tuple[FidelityNote, Callable[[Job], bool]], ...]] 
 def write_workload(
     workload: Workload, path: Path, format: str | None = None, *, force: bool = False
 ) -> list[tuple[FidelityNote, int]]:
-    """Write `workload` to `path` and return what its format could not hold, each with for how many jobs.
+    """Write `workload` to `path`, and return notes on what the format cannot express, with the number of jobs.
 
-    The format is told by the extension unless `format` names one of `WRITABLE_FORMATS`. An existing file is replaced
-    only with `force`, and then in one step: a failure leaves the old one as it was.
+    The format is one of `WRITABLE_FORMATS`; by default, the extension determines it. An existing file is only replaced
+    with `force`, and atomically: after an error, the old file is unchanged.
     """
     chosen = format or format_of_name(path)
     if chosen not in _WRITERS:
-        raise InputError(path, problem="is no format that can be written", remedy=f"formats: {_FORMATS_TEXT}")
+        raise InputError(path, problem="has no extension of a writable format", remedy=f"formats: {_FORMATS_TEXT}")
     if path.is_dir():
         raise InputError(path, problem="is a directory", remedy="name a file in it")
     if path.exists() and not force:
-        raise InputError(path, problem="exists already", remedy="choose another name, or replace it with --force")
+        raise InputError(path, problem="already exists", remedy="choose another name, or replace it with --force")
     _write_atomically(path, _WRITERS[chosen](workload))
     counted = [(note, sum(map(has, workload.jobs))) for note, has in _LOSS_CHECKS[chosen]]
     return [(note, count) for note, count in counted if count]
@@ -79,7 +83,7 @@ def _write_atomically(path: Path, chunks: Iterable[str]) -> None:
     try:
         with replace_on_success(path) as partial, partial.open("wb") as raw:
             if path.suffix.lower() == ".gz":
-                # No name and no time inside: the same workload gives the same bytes.
+                # Without name and time in the header, the same workload gives the same bytes.
                 with gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as zipped:
                     _write_chunks(cast(BinaryIO, zipped), chunks)
             else:

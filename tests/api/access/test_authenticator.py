@@ -1,4 +1,4 @@
-"""Who sends a request."""
+"""Authentication by tokens."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ADMIN = authenticated_user("admin", "1", ("system:masters",))
 ALICE = authenticated_user("alice", "2", ())
 
 
-def test_a_token_leads_to_its_user_and_everybody_known_is_in_one_group_more() -> None:
+def test_a_token_identifies_its_user_who_is_also_in_system_authenticated() -> None:
     known = Authenticator({"admin-token": ADMIN, "alice-token": ALICE})
 
     assert known.authenticate({"authorization": "Bearer admin-token"}) is ADMIN
@@ -33,13 +33,13 @@ def test_a_token_leads_to_its_user_and_everybody_known_is_in_one_group_more() ->
 
 
 @pytest.mark.parametrize("header", [None, "", "Basic YTpi", "Bearer", "Bearer "])
-def test_who_shows_no_token_is_anonymous(header: str | None) -> None:
+def test_a_request_without_a_token_is_anonymous(header: str | None) -> None:
     headers = {} if header is None else {"authorization": header}
 
     assert Authenticator({"t": ADMIN}).authenticate(headers) is ANONYMOUS
 
 
-def test_a_wrong_token_is_refused() -> None:
+def test_an_invalid_token_is_rejected() -> None:
     with pytest.raises(Failure) as refusal:
         Authenticator({"t": ADMIN}).authenticate({"authorization": "Bearer wrong"})
 
@@ -69,7 +69,7 @@ def test_a_token_file_is_read_as_kube_apiserver_does(tmp_path: Path) -> None:
     [
         ("t,alice", "line 1: a token needs at least 3 columns (token, user name, user uid), found 2"),
         ("t,a,1\n,b,2", "line 2: the token is empty"),
-        ("t,a,1\nt,b,2", "line 2: the token was given before, on an earlier line"),
+        ("t,a,1\nt,b,2", "line 2: the token is already used on an earlier line"),
         ('t,a,1,"x', "line 1: unexpected end of data"),
     ],
 )
@@ -83,7 +83,7 @@ def test_a_malformed_token_file_names_the_line(tmp_path: Path, text: str, proble
     assert problem in str(error.value)
 
 
-def test_a_missing_token_file_is_bad_input(tmp_path: Path) -> None:
+def test_a_missing_token_file_is_an_input_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="the token file cannot be read"):
         read_token_file(tmp_path / "nope")
 
@@ -118,7 +118,7 @@ class Cluster:
         return token
 
 
-def test_a_token_of_a_secret_holds_as_long_as_the_secret_is_there() -> None:
+def test_a_token_of_a_secret_is_valid_while_the_secret_exists() -> None:
     cluster = Cluster()
     account, secret = cluster.store.get("serviceaccounts", Key("d/sa")), {"metadata": {"name": "s", "uid": "u-s"}}
     assert account is not None
@@ -134,7 +134,7 @@ def test_a_token_of_a_secret_holds_as_long_as_the_secret_is_there() -> None:
     assert cluster.user(token) is None
 
 
-def test_a_service_account_is_known_by_the_token_that_was_issued_for_it() -> None:
+def test_a_service_account_is_authenticated_by_its_token() -> None:
     cluster = Cluster()
 
     user = cluster.authenticator.authenticate({"authorization": f"Bearer {cluster.token()}"})
@@ -143,7 +143,7 @@ def test_a_service_account_is_known_by_the_token_that_was_issued_for_it() -> Non
     assert user.groups == ("system:serviceaccounts", "system:serviceaccounts:d", "system:authenticated")
 
 
-def test_a_token_of_a_pod_tells_of_the_pod_and_its_node() -> None:
+def test_a_token_of_a_pod_names_the_pod_and_its_node() -> None:
     cluster = Cluster()
 
     token = cluster.token(boundObjectRef={"apiVersion": "v1", "kind": "Pod", "name": "p"})
@@ -156,7 +156,7 @@ def test_a_token_of_a_pod_tells_of_the_pod_and_its_node() -> None:
     assert user.extra["authentication.kubernetes.io/node-name"] == ("n",)
 
 
-def test_a_token_dies_with_time_with_its_pod_and_with_its_account() -> None:
+def test_a_token_becomes_invalid_with_time_and_with_its_pod_and_account() -> None:
     cluster = Cluster()
     plain = cluster.token(expirationSeconds=600)
     bound = cluster.token(boundObjectRef={"kind": "Pod", "apiVersion": "v1", "name": "p"})
@@ -171,7 +171,7 @@ def test_a_token_dies_with_time_with_its_pod_and_with_its_account() -> None:
     assert cluster.user(again) is None
 
 
-def test_a_finalizer_that_holds_an_object_back_does_not_keep_its_tokens_alive() -> None:
+def test_a_finalizer_does_not_keep_the_tokens_of_a_deleted_object_valid() -> None:
     cluster = Cluster()
     token = cluster.token(boundObjectRef={"kind": "Pod", "apiVersion": "v1", "name": "p"})
     (pod,) = cluster.store.objects("pods", [Key("d/p")])
@@ -184,7 +184,7 @@ def test_a_finalizer_that_holds_an_object_back_does_not_keep_its_tokens_alive() 
     assert cluster.user(token) is None
 
 
-def test_a_forged_or_foreign_token_is_nobodys() -> None:
+def test_a_forged_or_foreign_token_is_unknown() -> None:
     cluster = Cluster()
     header, claims, _ = cluster.token().split(".")
 
@@ -193,7 +193,7 @@ def test_a_forged_or_foreign_token_is_nobodys() -> None:
     assert cluster.user(cluster.token(audiences=["someone-else"])) is None
 
 
-def test_a_token_request_is_filled_in() -> None:
+def test_the_status_of_a_token_request_is_set() -> None:
     cluster = Cluster()
 
     answer = cluster.requests.issue({"kind": "TokenRequest"}, "d", "sa", cluster.now)
@@ -241,9 +241,7 @@ def test_a_token_request_is_filled_in() -> None:
         ),
     ],
 )
-def test_a_token_request_that_cannot_be_met_is_refused(
-    request_: dict[str, object], name: str, code: int, message: str
-) -> None:
+def test_an_invalid_token_request_is_rejected(request_: dict[str, object], name: str, code: int, message: str) -> None:
     cluster = Cluster()
 
     with pytest.raises(Failure) as refusal:

@@ -1,11 +1,11 @@
-"""Nobody can grant rights that it does not have."""
+"""Users cannot grant permissions that they do not have."""
 
 from __future__ import annotations
 
 import pytest
 
 from batkube.api.access.escalation import check_escalation
-from batkube.api.access.rbac_authorizer import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, GROUP, Authorizer
+from batkube.api.access.rbac_authorizer import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, RBAC_GROUP, Authorizer
 from batkube.api.requests.options import WriteOptions
 from batkube.api.requests.statuses import Failure
 from batkube.api.requests.users import User, authenticated_user
@@ -19,7 +19,7 @@ ALICE = authenticated_user("alice", "2", ())
 PODS = {"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list"]}
 
 
-def written(
+def check_write(
     authorizer: Authorizer,
     plural: str,
     value: KubeObject,
@@ -27,8 +27,8 @@ def written(
     old: KubeObject | None = None,
     path_name: str = "",
 ) -> None:
-    """Have `user` write a role or binding of the whole cluster."""
-    resource = KindTable.builtin().resource(GROUP, "v1", plural)
+    """Check a write of a cluster-wide role or binding by `user`."""
+    resource = KindTable.builtin().resource(RBAC_GROUP, "v1", plural)
     assert resource is not None
     options = WriteOptions(False, "tests", "Ignore", None)
     write = Write(resource, resource, "", value["metadata"]["name"], "", options, user, START, name_in_path=path_name)
@@ -40,11 +40,11 @@ def role(*rules: dict[str, list[str]]) -> KubeObject:
 
 
 def binding(to: str) -> KubeObject:
-    return {"metadata": {"name": "b"}, "roleRef": {"apiGroup": GROUP, "kind": "ClusterRole", "name": to}}
+    return {"metadata": {"name": "b"}, "roleRef": {"apiGroup": RBAC_GROUP, "kind": "ClusterRole", "name": to}}
 
 
 def authorizer(*held: dict[str, list[str]]) -> Authorizer:
-    """One in which alice has the rights `held`, and there is a role `strong`."""
+    """Return an authorizer in which alice has the rules `held`, and a role `strong` exists."""
     store = Store()
     roles = [{"metadata": {"name": "own"}, "rules": list(held)}, {"metadata": {"name": "strong"}, "rules": [PODS]}]
     store.create(CLUSTER_ROLES, [Key("own"), Key("strong")], roles, START)
@@ -53,24 +53,24 @@ def authorizer(*held: dict[str, list[str]]) -> Authorizer:
     return Authorizer(store)
 
 
-def test_rights_that_are_held_can_be_granted() -> None:
+def test_permissions_that_the_user_has_can_be_granted() -> None:
     held = authorizer({"apiGroups": ["*"], "resources": ["pods", "*/log"], "verbs": ["*"]})
 
     for plural, value in (
         ("clusterroles", role(PODS, {**PODS, "resources": ["pods/log"]})),
         ("clusterrolebindings", binding("strong")),
     ):
-        written(held, plural, value)
+        check_write(held, plural, value)
         with pytest.raises(Failure):
-            written(authorizer(), plural, value)
+            check_write(authorizer(), plural, value)
 
 
-def test_rights_that_are_not_held_cannot_and_are_listed() -> None:
+def test_permissions_that_the_user_lacks_cannot_be_granted_and_are_listed() -> None:
     held = authorizer({**PODS, "verbs": ["get"]})
     wished = role(PODS, {"nonResourceURLs": ["/metrics"], "verbs": ["get"]}, {**PODS, "resources": ["nodes"]})
 
     with pytest.raises(Failure) as refusal:
-        written(held, "clusterroles", wished)
+        check_write(held, "clusterroles", wished)
 
     assert refusal.value.message == (
         'clusterroles.rbac.authorization.k8s.io "r" is forbidden: user "alice" (groups=["system:authenticated"]) is '
@@ -81,46 +81,46 @@ def test_rights_that_are_not_held_cannot_and_are_listed() -> None:
     )
 
 
-def test_a_right_to_one_name_is_no_right_to_all() -> None:
+def test_a_permission_for_one_name_does_not_cover_all_names() -> None:
     held = authorizer({**PODS, "resourceNames": ["a"]})
 
-    written(held, "clusterroles", role({**PODS, "resourceNames": ["a"]}))
+    check_write(held, "clusterroles", role({**PODS, "resourceNames": ["a"]}))
     with pytest.raises(Failure):
-        written(held, "clusterroles", role(PODS))
+        check_write(held, "clusterroles", role(PODS))
 
 
 @pytest.mark.parametrize(("plural", "verb"), [("clusterroles", "escalate"), ("clusterrolebindings", "bind")])
-def test_a_special_right_allows_it(plural: str, verb: str) -> None:
+def test_escalate_and_bind_permissions_allow_it(plural: str, verb: str) -> None:
     value = role(PODS) if plural == "clusterroles" else binding("strong")
 
     with pytest.raises(Failure):
-        written(authorizer(), plural, value)
-    right = {"apiGroups": [GROUP], "resources": ["clusterroles"], "verbs": [verb]}
-    written(authorizer(right), plural, value)
+        check_write(authorizer(), plural, value)
+    right = {"apiGroups": [RBAC_GROUP], "resources": ["clusterroles"], "verbs": [verb]}
+    check_write(authorizer(right), plural, value)
 
 
 def test_an_administrator_may_grant_anything() -> None:
-    written(authorizer(), "clusterroles", role(PODS), ADMIN)
+    check_write(authorizer(), "clusterroles", role(PODS), ADMIN)
     with pytest.raises(Failure):
-        written(authorizer(), "clusterroles", role(PODS), ALICE)
+        check_write(authorizer(), "clusterroles", role(PODS), ALICE)
 
 
-def test_bindings_that_lead_nowhere_are_told_in_the_refusal() -> None:
+def test_the_error_lists_bindings_to_missing_roles() -> None:
     store = Store()
     lost = {**binding("nope"), "subjects": [{"kind": "User", "name": "alice"}]}
     store.create(CLUSTER_ROLE_BINDINGS, [Key("b")], [lost], START)
 
     with pytest.raises(Failure) as refusal:
-        written(Authorizer(store), "clusterroles", role(PODS))
+        check_write(Authorizer(store), "clusterroles", role(PODS))
 
-    assert refusal.value.message.endswith(f'; resolution errors: [clusterroles.{GROUP} "nope" not found]')
+    assert refusal.value.message.endswith(f'; resolution errors: [clusterroles.{RBAC_GROUP} "nope" not found]')
 
 
 def test_a_binding_to_a_missing_role_is_not_found() -> None:
     with pytest.raises(Failure) as refusal:
-        written(authorizer(), "clusterrolebindings", binding("nope"))
+        check_write(authorizer(), "clusterrolebindings", binding("nope"))
 
-    assert (refusal.value.code, refusal.value.message) == (404, f'clusterrolebindings.{GROUP} "nope" not found')
+    assert (refusal.value.code, refusal.value.message) == (404, f'clusterrolebindings.{RBAC_GROUP} "nope" not found')
 
 
 AGGREGATION = {"aggregationRule": {"clusterRoleSelectors": [{"matchLabels": {"a": "b"}}]}}
@@ -135,55 +135,55 @@ EVERYTHING = (
     [(AGGREGATION, None), (AGGREGATION, {}), ({}, AGGREGATION), (AGGREGATION, AGGREGATION)],
     ids=["set on a new role", "added", "taken away", "kept"],
 )
-def test_only_who_may_do_everything_touches_a_role_that_aggregates(new: KubeObject, old: KubeObject | None) -> None:
+def test_only_a_user_with_all_permissions_may_write_an_aggregated_role(new: KubeObject, old: KubeObject | None) -> None:
     value = {**role(PODS), **new}
     before = None if old is None else {**role(), **old}
 
     for held in ((PODS,), (PODS, EVERYTHING[1])):
         with pytest.raises(Failure) as refusal:
-            written(authorizer(*held), "clusterroles", value, old=before)
+            check_write(authorizer(*held), "clusterroles", value, old=before)
         assert refusal.value.message == (
-            f'clusterroles.{GROUP} "r" is forbidden: must have cluster-admin privileges to use the aggregationRule'
+            f'clusterroles.{RBAC_GROUP} "r" is forbidden: must have cluster-admin privileges to use the aggregationRule'
         )
-    written(authorizer(*EVERYTHING), "clusterroles", value, old=before)
-    escalate = {"apiGroups": [GROUP], "resources": ["clusterroles"], "verbs": ["escalate"]}
-    written(authorizer(escalate), "clusterroles", value, old=before)
+    check_write(authorizer(*EVERYTHING), "clusterroles", value, old=before)
+    escalate = {"apiGroups": [RBAC_GROUP], "resources": ["clusterroles"], "verbs": ["escalate"]}
+    check_write(authorizer(escalate), "clusterroles", value, old=before)
 
 
-def test_a_right_to_escalate_one_role_does_not_count_for_a_posted_one_of_its_name() -> None:
-    right = {"apiGroups": [GROUP], "resources": ["clusterroles"], "verbs": ["escalate"], "resourceNames": ["r"]}
+def test_permission_to_escalate_one_role_does_not_apply_to_a_post() -> None:
+    right = {"apiGroups": [RBAC_GROUP], "resources": ["clusterroles"], "verbs": ["escalate"], "resourceNames": ["r"]}
 
-    written(authorizer(right), "clusterroles", role(PODS), old=role(), path_name="r")
+    check_write(authorizer(right), "clusterroles", role(PODS), old=role(), path_name="r")
     with pytest.raises(Failure):
-        written(authorizer(right), "clusterroles", role(PODS))
+        check_write(authorizer(right), "clusterroles", role(PODS))
 
 
-def test_who_only_lets_a_role_go_needs_none_of_its_rights() -> None:
+def test_removing_a_finalizer_of_a_role_needs_none_of_its_permissions() -> None:
     old = {"metadata": {"name": "r", "finalizers": ["a/b"]}, "rules": [PODS]}
     released = {"metadata": {"name": "r", "resourceVersion": "7"}, "rules": [PODS]}
 
     labelled = {**released, "metadata": {**released["metadata"], "labels": {"a": "b"}}}
 
-    written(authorizer(), "clusterroles", released, old=old)
+    check_write(authorizer(), "clusterroles", released, old=old)
     with pytest.raises(Failure):
-        written(authorizer(), "clusterroles", labelled, old=old)
+        check_write(authorizer(), "clusterroles", labelled, old=old)
 
 
-def test_a_long_list_of_ones_own_is_not_searched_for_every_wish() -> None:
-    """Name by name, this would be hundreds of millions of comparisons."""
+def test_long_lists_of_names_are_compared_quickly() -> None:
+    """A comparison name by name would take hundreds of millions of steps."""
     names = [f"name-{number}" for number in range(20_000)]
     held = authorizer({**PODS, "verbs": ["get"], "resourceNames": names[:10_000]})
     wished = role({**PODS, "verbs": ["get"], "resourceNames": names})
 
     with pytest.raises(Failure) as refusal:
-        written(held, "clusterroles", wished)
+        check_write(held, "clusterroles", wished)
 
     assert refusal.value.message.count("ResourceNames") == 10_000
 
 
-def test_more_rights_than_can_be_compared_are_refused() -> None:
+def test_more_permissions_than_can_be_compared_are_rejected() -> None:
     many = [f"v{number}" for number in range(1000)]
     wished = role({"apiGroups": many, "resources": many, "verbs": many})
 
-    with pytest.raises(Failure, match="these are 1000000000 single rights, and at most 23809 can be compared"):
-        written(authorizer(PODS), "clusterroles", wished)
+    with pytest.raises(Failure, match="the rules contain 1000000000 single permissions; at most 23809 can be compared"):
+        check_write(authorizer(PODS), "clusterroles", wished)

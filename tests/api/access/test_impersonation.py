@@ -1,4 +1,4 @@
-"""Acting as somebody else."""
+"""User impersonation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ADMIN = authenticated_user("admin", "1", ("system:masters",))
 ALICE = authenticated_user("alice", "2", ())
 
 
-def test_without_headers_everybody_is_itself() -> None:
+def test_without_headers_a_user_acts_as_itself() -> None:
     assert effective_user(ALICE, {}, Authorizer(Store())) is ALICE
 
 
@@ -32,7 +32,7 @@ def test_without_headers_everybody_is_itself() -> None:
         ({"impersonate-user": "system:anonymous"}, "system:anonymous", ("system:unauthenticated",)),
     ],
 )
-def test_an_administrator_becomes_whom_the_headers_name(
+def test_an_administrator_acts_as_the_user_in_the_headers(
     headers: dict[str, str], name: str, groups: tuple[str, ...]
 ) -> None:
     user = effective_user(ADMIN, headers, Authorizer(Store()))
@@ -40,7 +40,7 @@ def test_an_administrator_becomes_whom_the_headers_name(
     assert (user.name, user.groups, user.is_master) == (name, groups, False)
 
 
-def test_who_may_not_impersonate_is_told_so() -> None:
+def test_impersonation_without_permission_is_forbidden() -> None:
     with pytest.raises(Failure) as refusal:
         effective_user(ALICE, {"impersonate-user": "bob"}, Authorizer(Store()))
 
@@ -50,7 +50,7 @@ def test_who_may_not_impersonate_is_told_so() -> None:
     )
 
 
-def test_each_group_needs_a_right_of_its_own() -> None:
+def test_each_impersonated_group_needs_a_permission() -> None:
     store = Store()
     rule = {"verbs": ["impersonate"], "apiGroups": [""], "resources": ["users"]}
     store.create(CLUSTER_ROLES, [Key("r")], [{"metadata": {"name": "r"}, "rules": [rule]}], START)
@@ -67,6 +67,6 @@ def test_each_group_needs_a_right_of_its_own() -> None:
         effective_user(ALICE, {"impersonate-user": "bob", "impersonate-group": "system:masters"}, authorizer)
 
 
-def test_groups_alone_make_no_user() -> None:
+def test_groups_without_a_user_are_an_error() -> None:
     with pytest.raises(MissingImpersonatedUser, match=r"requested .*Group  a .* without impersonating a user"):
         effective_user(ADMIN, {"impersonate-group": "a"}, Authorizer(Store()))

@@ -1,4 +1,4 @@
-"""What a user may do, from roles and bindings."""
+"""RBAC: permissions from roles and bindings."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ LIST_PODS = Attributes("list", "", "v1", "pods", namespace="d")
 
 
 class Policy:
-    """A store to put roles and bindings into, and the authorizer over it."""
+    """A store for roles and bindings, and the authorizer over it."""
 
     def __init__(self, *, aggregates: bool = True) -> None:
         self.store = Store()
@@ -75,7 +75,7 @@ def test_a_master_may_do_everything_without_any_rule() -> None:
     assert Policy().authorizer.authorize(ADMIN, LIST_PODS) == AccessDecision(True)
 
 
-def test_nothing_is_allowed_that_no_rule_allows() -> None:
+def test_without_a_matching_rule_nothing_is_allowed() -> None:
     assert Policy().authorizer.authorize(ALICE, LIST_PODS) == AccessDecision(False)
 
 
@@ -106,7 +106,7 @@ def test_a_rule_allows_what_it_names(given: dict[str, list[str]], asked: dict[st
     assert policy.allows(ALICE, **asked) is allowed
 
 
-def test_a_role_binding_counts_in_its_namespace_only() -> None:
+def test_a_role_binding_applies_in_its_namespace_only() -> None:
     policy = Policy().add(role("r", rule(), namespace="d"), binding("b", "r", namespace="d", role_kind="Role"))
 
     assert policy.allows(ALICE, verb="get", resource="pods", namespace="d")
@@ -114,7 +114,7 @@ def test_a_role_binding_counts_in_its_namespace_only() -> None:
     assert not policy.allows(ALICE, verb="get", resource="pods")
 
 
-def test_service_accounts_and_groups_are_bound_too() -> None:
+def test_service_accounts_and_groups_can_be_subjects() -> None:
     account = authenticated_user("system:serviceaccount:d:sa", "u", ())
     policy = Policy().add(
         role("r", rule()),
@@ -136,7 +136,7 @@ def test_the_reason_names_the_binding() -> None:
     assert decision == AccessDecision(True, 'RBAC: allowed by RoleBinding "b/d" of ClusterRole "r" to User "alice"')
 
 
-def test_a_change_of_a_role_takes_effect_at_once() -> None:
+def test_an_updated_role_takes_effect_at_once() -> None:
     policy = Policy().add(role("r"), binding("b", "r"))
     assert not policy.authorizer.authorize(ALICE, LIST_PODS).allowed
 
@@ -145,7 +145,7 @@ def test_a_change_of_a_role_takes_effect_at_once() -> None:
     assert policy.authorizer.authorize(ALICE, LIST_PODS).allowed
 
 
-def test_a_binding_to_a_missing_role_is_told_in_the_refusal() -> None:
+def test_the_403_mentions_a_binding_to_a_missing_role() -> None:
     policy = Policy().add(binding("b", "nope"))
 
     with pytest.raises(Failure) as refusal:
@@ -158,16 +158,14 @@ def test_a_binding_to_a_missing_role_is_told_in_the_refusal() -> None:
 
 
 @pytest.mark.parametrize(("aggregates", "allowed"), [(True, True), (False, False)])
-def test_an_aggregated_role_has_the_rules_of_its_parts_where_a_controller_would_see_to_it(
-    aggregates: bool, allowed: bool
-) -> None:
+def test_an_aggregated_role_has_the_rules_of_its_parts_if_aggregation_is_on(aggregates: bool, allowed: bool) -> None:
     policy = Policy(aggregates=aggregates).add(*bootstrap_policy(), binding("b", "view", namespace="d"))
 
     assert policy.authorizer.authorize(ALICE, LIST_PODS).allowed is allowed
     assert not policy.allows(ALICE, verb="create", resource="pods", namespace="d")
 
 
-def test_a_cluster_starts_with_rights_for_everybody_known() -> None:
+def test_a_cluster_starts_with_permissions_for_authenticated_users() -> None:
     policy = Policy().add(*bootstrap_policy())
     reviews = {"group": "authorization.k8s.io", "resource": "selfsubjectaccessreviews"}
 
@@ -180,7 +178,7 @@ def test_a_cluster_starts_with_rights_for_everybody_known() -> None:
     assert policy.allows(scheduler, verb="create", resource="pods", subresource="binding", namespace="d")
 
 
-def test_recorded_refusals_of_anonymous_requests_are_worded_alike() -> None:
+def test_403s_of_anonymous_requests_match_the_recorded_ones() -> None:
     case = json.loads((CASES / "auth/anonymous.json").read_text())
     policy = Policy().add(*bootstrap_policy())
     verbs = {"GET": "get", "POST": "create", "DELETE": "delete"}

@@ -1,4 +1,4 @@
-"""Questions about access and their answers."""
+"""Access reviews."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def ask(reviews: ReviewEvaluator, group: str, plural: str, user: User = ADMIN, *
     return reviews.evaluate(resource, review, user, START)
 
 
-def test_a_user_learns_through_what_it_may_do_something(reviews: ReviewEvaluator) -> None:
+def test_an_access_review_names_the_binding_that_allows_it(reviews: ReviewEvaluator) -> None:
     spec = {
         "resourceAttributes": {"verb": "create", "group": "authentication.k8s.io", "resource": "selfsubjectreviews"}
     }
@@ -53,7 +53,7 @@ def test_a_user_learns_through_what_it_may_do_something(reviews: ReviewEvaluator
     assert answer["status"] == {"allowed": True, "reason": f"RBAC: allowed by {source}"}
 
 
-def test_a_subject_is_in_the_groups_that_the_question_names_and_no_other(reviews: ReviewEvaluator) -> None:
+def test_the_subject_of_a_review_has_exactly_the_named_groups(reviews: ReviewEvaluator) -> None:
     path = {"nonResourceAttributes": {"path": "/api", "verb": "get"}}
 
     without = ask(reviews, "authorization", "subjectaccessreviews", spec={"user": "bob", **path})
@@ -65,7 +65,7 @@ def test_a_subject_is_in_the_groups_that_the_question_names_and_no_other(reviews
     assert within["status"]["allowed"]
 
 
-def test_a_local_question_stays_in_its_namespace(reviews: ReviewEvaluator) -> None:
+def test_a_local_review_is_limited_to_its_namespace(reviews: ReviewEvaluator) -> None:
     spec = {"user": "bob", "resourceAttributes": {"verb": "get", "resource": "pods", "namespace": "other"}}
 
     with pytest.raises(Failure) as refusal:
@@ -101,14 +101,14 @@ def test_a_local_question_stays_in_its_namespace(reviews: ReviewEvaluator) -> No
         ),
     ],
 )
-def test_an_invalid_question_is_refused(reviews: ReviewEvaluator, body: dict[str, Any], problem: str) -> None:
+def test_an_invalid_review_is_rejected(reviews: ReviewEvaluator, body: dict[str, Any], problem: str) -> None:
     with pytest.raises(Failure) as refusal:
         ask(reviews, "authorization", "selfsubjectaccessreviews", **body)
 
     assert refusal.value.message == f'.authorization.k8s.io "" is invalid: {problem}'
 
 
-def test_a_selector_that_cannot_be_read_is_ignored_and_told(reviews: ReviewEvaluator) -> None:
+def test_an_unparsable_selector_is_ignored_and_reported(reviews: ReviewEvaluator) -> None:
     selectors = {"labelSelector": {"rawSelector": "a in"}, "fieldSelector": {"rawSelector": "metadata.name=x"}}
 
     answer = ask(
@@ -122,7 +122,7 @@ def test_a_selector_that_cannot_be_read_is_ignored_and_told(reviews: ReviewEvalu
     assert answer["status"] == {"allowed": True, "evaluationError": problem}
 
 
-def test_all_rules_of_a_user_are_listed(reviews: ReviewEvaluator) -> None:
+def test_a_rules_review_lists_all_rules_of_the_user(reviews: ReviewEvaluator) -> None:
     answer = ask(reviews, "authorization", "selfsubjectrulesreviews", ALICE, spec={"namespace": "d"})
 
     status = answer["status"]
@@ -143,7 +143,7 @@ def test_a_token_is_reviewed(reviews: ReviewEvaluator) -> None:
     assert elsewhere["status"] == {"user": {}, "error": "invalid bearer token"}
 
 
-def test_recorded_reviews_are_answered_alike(reviews: ReviewEvaluator) -> None:
+def test_answers_to_reviews_match_the_recorded_ones(reviews: ReviewEvaluator) -> None:
     compared = 0
     for name in ("access-reviews", "subject-reviews"):
         case = json.loads((CASES / f"auth/{name}.json").read_text())

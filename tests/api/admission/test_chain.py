@@ -1,4 +1,4 @@
-"""What a cluster adds to objects, and what it refuses."""
+"""The built-in admission plugins."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def pod(name: str = "p", requests: dict[str, str] | None = None, **spec: object)
 
 
 class Cluster:
-    """A store with a namespace, and admission in front of it."""
+    """A store with a namespace, and an admission chain."""
 
     def __init__(self, service_accounts: random.Random | None = None) -> None:
         self.store = Store()
@@ -95,7 +95,7 @@ def cluster() -> Cluster:
 # Namespaces
 
 
-def test_nothing_is_created_in_a_namespace_that_is_not_there(cluster: Cluster) -> None:
+def test_objects_cannot_be_created_in_a_missing_namespace(cluster: Cluster) -> None:
     cluster.store.delete("namespaces", [Key("n")], START)
 
     with pytest.raises(Failure) as refused:
@@ -104,7 +104,7 @@ def test_nothing_is_created_in_a_namespace_that_is_not_there(cluster: Cluster) -
     assert (refused.value.code, refused.value.message) == (404, 'namespaces "n" not found')
 
 
-def test_a_terminating_namespace_takes_changes_but_nothing_new(cluster: Cluster) -> None:
+def test_a_terminating_namespace_accepts_updates_but_no_creations(cluster: Cluster) -> None:
     live = cluster.write(pod())
     terminating = {**ACTIVE, "status": {"phase": "Terminating"}}
     cluster.store.replace("namespaces", [Key("n")], [terminating], START)
@@ -115,7 +115,7 @@ def test_a_terminating_namespace_takes_changes_but_nothing_new(cluster: Cluster)
     assert cluster.refusal(pod()) == f'pods "p" is forbidden: {expected}'
 
 
-def test_namespaces_that_every_cluster_needs_are_not_deleted() -> None:
+def test_system_namespaces_cannot_be_deleted() -> None:
     namespaces = resource_of(made("Namespace", "x"))
 
     check_deletable(namespaces, "mine")
@@ -136,7 +136,7 @@ def test_a_pod_gets_the_priority_of_its_class(cluster: Cluster) -> None:
     assert "priorityClassName" not in none
 
 
-def test_pods_without_a_class_are_of_the_default_one_and_there_is_one_at_most(cluster: Cluster) -> None:
+def test_pods_without_a_class_get_the_single_default_one(cluster: Cluster) -> None:
     cluster.put(made("PriorityClass", "usual", "scheduling.k8s.io/v1", value=3, globalDefault=True))
 
     spec = cluster.write(pod())["spec"]
@@ -146,7 +146,7 @@ def test_pods_without_a_class_are_of_the_default_one_and_there_is_one_at_most(cl
     assert "PriorityClass usual is already marked as default" in cluster.refusal(second)
 
 
-def test_an_unknown_class_and_a_priority_of_ones_own_are_refused(cluster: Cluster) -> None:
+def test_an_unknown_class_and_an_explicit_priority_are_rejected(cluster: Cluster) -> None:
     assert "no PriorityClass with name nope was found" in cluster.refusal(pod(priorityClassName="nope"))
     assert "the integer value of priority (5) must not be provided" in cluster.refusal(pod(priority=5))
 
@@ -154,7 +154,7 @@ def test_an_unknown_class_and_a_priority_of_ones_own_are_refused(cluster: Cluste
 # Tolerations, runtimes, accounts
 
 
-def test_a_pod_stays_five_minutes_on_a_failing_node_unless_it_says_how_long(cluster: Cluster) -> None:
+def test_a_pod_tolerates_a_failed_node_for_five_minutes_by_default(cluster: Cluster) -> None:
     own = {"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 1}
 
     usual = cluster.write(pod())["spec"]["tolerations"]
@@ -166,7 +166,7 @@ def test_a_pod_stays_five_minutes_on_a_failing_node_unless_it_says_how_long(clus
     assert all_of_them == [{"operator": "Exists"}]
 
 
-def test_a_runtime_adds_its_overhead_and_says_where_it_is(cluster: Cluster) -> None:
+def test_a_runtime_class_adds_its_overhead_and_scheduling_constraints(cluster: Cluster) -> None:
     overhead = {"podFixed": {"cpu": "100m"}}
     scheduling = {"nodeSelector": {"runtime": "kata"}}
     cluster.put(made("RuntimeClass", "kata", "node.k8s.io/v1", handler="k", overhead=overhead, scheduling=scheduling))
@@ -180,7 +180,7 @@ def test_a_runtime_adds_its_overhead_and_says_where_it_is(cluster: Cluster) -> N
     assert "Pod Overhead set without corresponding" in cluster.refusal(pod(overhead={"cpu": "1"}))
 
 
-def test_pods_have_a_service_account_only_where_they_are_switched_on() -> None:
+def test_pods_get_a_service_account_only_if_the_plugin_is_enabled() -> None:
     bare, full = Cluster(), Cluster(random.Random(1))
 
     without, spec = bare.write(pod())["spec"], full.write(pod())["spec"]
@@ -196,14 +196,14 @@ def test_pods_have_a_service_account_only_where_they_are_switched_on() -> None:
 # Nodes, storage, ingresses
 
 
-def test_a_new_node_is_not_ready_yet(cluster: Cluster) -> None:
+def test_a_new_node_is_tainted_as_not_ready(cluster: Cluster) -> None:
     node = cluster.write(made("Node", "a"))
 
     assert node["spec"]["taints"] == [{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}]
     assert cluster.write(made("Node", "a"), old=node)["spec"] == {}
 
 
-def test_claims_are_protected_and_of_the_newest_default_class(cluster: Cluster) -> None:
+def test_claims_get_a_finalizer_and_the_newest_default_class(cluster: Cluster) -> None:
     marked = {"storageclass.kubernetes.io/is-default-class": "true"}
     for name, year in (("old", 2001), ("new", 2002), ("other", 2003)):
         value = made("StorageClass", name, "storage.k8s.io/v1", provisioner="p")
@@ -219,7 +219,7 @@ def test_claims_are_protected_and_of_the_newest_default_class(cluster: Cluster) 
     assert (claim["spec"]["storageClassName"], own["spec"]["storageClassName"]) == ("new", "")
 
 
-def test_only_bound_claims_of_classes_that_allow_it_grow(cluster: Cluster) -> None:
+def test_only_bound_claims_of_expandable_classes_can_grow(cluster: Cluster) -> None:
     cluster.put(made("StorageClass", "fast", "storage.k8s.io/v1", provisioner="p", allowVolumeExpansion=True))
 
     def claim(size: str, name: str = "fast") -> dict[str, Any]:
@@ -243,7 +243,7 @@ def limit_range(*limits: dict[str, Any]) -> dict[str, Any]:
     return value
 
 
-def test_containers_get_the_defaults_of_the_namespace_and_the_pod_says_so(cluster: Cluster) -> None:
+def test_containers_get_the_default_limits_and_the_pod_an_annotation(cluster: Cluster) -> None:
     cluster.put(
         limit_range({"type": "Container", "default": {"cpu": "1", "memory": "1Gi"}, "defaultRequest": {"cpu": "500m"}})
     )
@@ -272,7 +272,9 @@ def test_containers_get_the_defaults_of_the_namespace_and_the_pod_says_so(cluste
         ),
     ],
 )
-def test_pods_outside_the_limits_are_refused(cluster: Cluster, resources: dict[str, Any], problem: str) -> None:
+def test_pods_that_violate_a_limit_range_are_rejected(
+    cluster: Cluster, resources: dict[str, Any], problem: str
+) -> None:
     cluster.put(
         limit_range(
             {"type": "Container", "min": {"cpu": "100m"}, "max": {"cpu": "2"}, "maxLimitRequestRatio": {"cpu": "4"}}
@@ -287,18 +289,18 @@ def test_pods_outside_the_limits_are_refused(cluster: Cluster, resources: dict[s
 # Pod security
 
 
-def hold_to(cluster: Cluster, **labels: str) -> None:
-    """Label the namespace with the standards of its pods."""
+def set_security_labels(cluster: Cluster, **labels: str) -> None:
+    """Set the pod security labels of the namespace."""
     marked = {f"pod-security.kubernetes.io/{name}": level for name, level in labels.items()}
     cluster.store.replace("namespaces", [Key("n")], [{**ACTIVE, "metadata": {"name": "n", "labels": marked}}], START)
 
 
-def test_without_labels_pods_may_do_anything(cluster: Cluster) -> None:
+def test_without_labels_all_pods_are_allowed(cluster: Cluster) -> None:
     assert cluster.write(pod(hostNetwork=True, hostPID=True))["spec"]["hostPID"] is True
 
 
-def test_pods_are_held_to_the_standard_of_their_namespace(cluster: Cluster) -> None:
-    hold_to(cluster, enforce="baseline")
+def test_the_pod_security_level_of_the_namespace_is_enforced(cluster: Cluster) -> None:
+    set_security_labels(cluster, enforce="baseline")
 
     cluster.write(pod())
 
@@ -307,8 +309,8 @@ def test_pods_are_held_to_the_standard_of_their_namespace(cluster: Cluster) -> N
     )
 
 
-def test_the_restricted_standard_asks_for_more_than_nothing(cluster: Cluster) -> None:
-    hold_to(cluster, enforce="restricted")
+def test_the_restricted_level_rejects_a_plain_pod(cluster: Cluster) -> None:
+    set_security_labels(cluster, enforce="restricted")
     security = {
         "allowPrivilegeEscalation": False,
         "capabilities": {"drop": ["ALL"]},
@@ -328,8 +330,8 @@ def test_the_restricted_standard_asks_for_more_than_nothing(cluster: Cluster) ->
     )
 
 
-def test_a_workload_whose_pods_would_be_refused_gets_a_warning(cluster: Cluster) -> None:
-    hold_to(cluster, enforce="baseline")
+def test_a_workload_whose_pods_would_be_rejected_gets_a_warning(cluster: Cluster) -> None:
+    set_security_labels(cluster, enforce="baseline")
     template = {"metadata": {"labels": {"a": "b"}}, "spec": pod(hostIPC=True)["spec"]}
     value = made("Deployment", "d", "apps/v1", spec={"selector": {"matchLabels": {"a": "b"}}, "template": template})
     warnings: list[str] = []
@@ -342,7 +344,7 @@ def test_a_workload_whose_pods_would_be_refused_gets_a_warning(cluster: Cluster)
     assert warnings == ['would violate PodSecurity "baseline:latest": host namespaces (hostIPC=true)']
 
 
-def test_a_namespace_cannot_name_a_standard_that_does_not_exist(cluster: Cluster) -> None:
+def test_an_unknown_pod_security_level_is_rejected(cluster: Cluster) -> None:
     value = made("Namespace", "x")
     value["metadata"]["labels"] = {"pod-security.kubernetes.io/enforce": "strict"}
 
@@ -367,7 +369,7 @@ def used_of(cluster: Cluster, name: str = "q") -> dict[str, str]:
     return used
 
 
-def test_what_is_created_is_charged_to_the_quota(cluster: Cluster) -> None:
+def test_created_objects_are_charged_to_the_quota(cluster: Cluster) -> None:
     cluster.put(quota("q", {"pods": "2", "requests.cpu": "1"}))
 
     cluster.write(pod("a", {"cpu": "600m"}))
@@ -380,7 +382,7 @@ def test_what_is_created_is_charged_to_the_quota(cluster: Cluster) -> None:
     assert used_of(cluster) == {"pods": "1", "requests.cpu": "600m"}
 
 
-def test_pods_must_say_what_a_quota_bounds(cluster: Cluster) -> None:
+def test_pods_must_specify_resources_that_a_quota_limits(cluster: Cluster) -> None:
     cluster.put(quota("q", {"requests.cpu": "1", "limits.memory": "1Gi"}))
 
     assert cluster.refusal(pod()) == (
@@ -388,13 +390,13 @@ def test_pods_must_say_what_a_quota_bounds(cluster: Cluster) -> None:
     )
 
 
-def test_a_quota_without_a_status_bounds_nothing(cluster: Cluster) -> None:
+def test_a_quota_without_a_status_limits_nothing(cluster: Cluster) -> None:
     cluster.put(made("ResourceQuota", "q", spec={"hard": {"pods": "0"}}, status={}))
 
     assert cluster.write(pod())["kind"] == "Pod"
 
 
-def test_scopes_say_which_pods_a_quota_is_for(cluster: Cluster) -> None:
+def test_scopes_select_the_pods_of_a_quota(cluster: Cluster) -> None:
     cluster.put(quota("idle", {"pods": "1"}, scopes=["BestEffort"]))
     cluster.put(quota("busy", {"pods": "5"}, scopes=["NotBestEffort"]))
 
@@ -422,7 +424,7 @@ CPUS = st.lists(st.integers(0, 900).map(lambda millis: f"{millis}m"), max_size=1
 
 @settings(max_examples=50, deadline=None)
 @given(CPUS)
-def test_a_quota_is_the_sum_of_what_was_admitted_and_never_exceeded(requests: list[str]) -> None:
+def test_quota_usage_is_the_sum_of_admitted_pods_and_never_exceeds_the_limit(requests: list[str]) -> None:
     cluster = Cluster()
     cluster.put(quota("q", {"requests.cpu": "2", "pods": "5"}))
     admitted = []
@@ -441,7 +443,7 @@ def test_a_quota_is_the_sum_of_what_was_admitted_and_never_exceeded(requests: li
 # From the start
 
 
-def test_what_a_cluster_has_from_the_start_passes_its_own_admission() -> None:
+def test_the_bootstrap_objects_pass_admission() -> None:
     cluster = Cluster()
     names = []
     for value in bootstrap_objects(6443):

@@ -1,4 +1,4 @@
-"""Admission policies judge what is written, where and as their bindings say."""
+"""Validating admission policies."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_a_policy_without_binding_does_nothing(server: Direct) -> None:
     assert server.ask("POST", MAPS, config("a")).status == 201
 
 
-def test_what_breaks_a_policy_is_refused_in_the_words_of_the_real_server(server: Direct) -> None:
+def test_violations_are_rejected_with_the_message_of_kube_apiserver(server: Direct) -> None:
     policy(server, {"expression": "object.data.size.startsWith('s')"})
     bind(server, "Deny")
     answer = server.ask("POST", MAPS, config("a", size="large"))
@@ -71,7 +71,7 @@ def test_what_breaks_a_policy_is_refused_in_the_words_of_the_real_server(server:
     assert server.ask("POST", "/api/v1/namespaces/default/secrets", {**config("s"), "kind": "Secret"}).status == 201
 
 
-def test_reasons_and_messages_are_the_policys_own(server: Direct) -> None:
+def test_reason_and_message_come_from_the_policy(server: Direct) -> None:
     told = {"expression": "false", "messageExpression": "'no ' + object.metadata.name", "reason": "Forbidden"}
     policy(server, told)
     bind(server, "Deny")
@@ -91,7 +91,7 @@ def test_a_policy_may_only_warn(server: Direct) -> None:
     assert any(warning in text for _, text in response.headers)
 
 
-def test_variables_may_use_those_before_them_and_are_evaluated_only_when_used(server: Direct) -> None:
+def test_variables_may_use_earlier_ones_and_are_evaluated_lazily(server: Direct) -> None:
     variables = [
         {"name": "size", "expression": "object.data.size"},
         {"name": "isSmall", "expression": "variables.size == 'small'"},
@@ -104,13 +104,13 @@ def test_variables_may_use_those_before_them_and_are_evaluated_only_when_used(se
 
 
 @pytest.mark.parametrize(("failure", "status"), [("Fail", 422), ("Ignore", 201)])
-def test_what_cannot_be_judged_is_refused_or_passes(server: Direct, failure: str, status: int) -> None:
+def test_evaluation_errors_follow_the_failure_policy(server: Direct, failure: str, status: int) -> None:
     policy(server, {"expression": "object.data.none == 'x'"}, failurePolicy=failure)
     bind(server, "Deny")
     assert server.ask("POST", MAPS, config("a", size="1")).status == status
 
 
-def test_conditions_and_selectors_say_what_a_policy_is_about(server: Direct) -> None:
+def test_conditions_and_selectors_restrict_a_policy(server: Direct) -> None:
     condition = {"name": "not-mine", "expression": "request.userInfo.username != 'alice'"}
     policy(server, {"expression": "false"}, matchConditions=[condition])
     bind(server, "Deny", matchResources={"objectSelector": {"matchLabels": {"judged": "yes"}}})
@@ -118,7 +118,7 @@ def test_conditions_and_selectors_say_what_a_policy_is_about(server: Direct) -> 
     assert server.ask("POST", MAPS, config("b", {"judged": "yes"})).status == 422
 
 
-def test_parameters_are_objects_of_the_kind_that_the_policy_names(server: Direct) -> None:
+def test_parameters_are_objects_of_the_param_kind(server: Direct) -> None:
     policy(
         server,
         {"expression": "int(object.data.size) <= int(params.data.most)"},
@@ -135,7 +135,7 @@ def test_parameters_are_objects_of_the_kind_that_the_policy_names(server: Direct
     assert "no params found for policy binding" in missing.body["message"]
 
 
-def test_policies_judge_deletions_where_there_is_no_new_object(server: Direct) -> None:
+def test_policies_apply_to_deletions_without_a_new_object(server: Direct) -> None:
     assert server.ask("POST", MAPS, config("a")).status == 201
     on_deletion = {**ON_MAPS, "operations": ["DELETE"]}
     validation = {"expression": "object == null && oldObject.metadata.name != 'a' && request.operation == 'DELETE'"}
@@ -148,7 +148,7 @@ def test_policies_judge_deletions_where_there_is_no_new_object(server: Direct) -
     assert server.ask("GET", f"{MAPS}/a").status == 200
 
 
-def test_expressions_of_policies_that_are_gone_do_not_stay() -> None:
+def test_expressions_of_deleted_policies_are_not_cached_for_ever() -> None:
     expressions = ExpressionCache(FidelityNotes())
     programs = [weakref.ref(expressions.program(f"object.data.size() < {number}")) for number in range(2000)]
 

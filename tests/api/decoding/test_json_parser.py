@@ -20,7 +20,7 @@ DOCUMENTS = st.recursive(
 
 
 @given(DOCUMENTS, st.booleans(), st.sampled_from([None, 2]))
-def test_json_is_read_as_everybody_reads_it(document: Any, ascii_only: bool, indent: int | None) -> None:  # noqa: ANN401
+def test_valid_json_is_parsed_as_by_json_loads(document: Any, ascii_only: bool, indent: int | None) -> None:  # noqa: ANN401
     text = json.dumps(document, ensure_ascii=ascii_only, indent=indent)
 
     assert parse_json(text.encode("utf-8", "surrogatepass")) == (json.loads(text), [])
@@ -29,7 +29,7 @@ def test_json_is_read_as_everybody_reads_it(document: Any, ascii_only: bool, ind
 @given(
     st.lists(st.sampled_from(["a", "b", 'c"', "d:", "\\", '":']), min_size=2, max_size=6), st.sampled_from([":", " : "])
 )
-def test_a_key_that_is_there_twice_never_passes(keys: list[str], colon: str) -> None:
+def test_a_duplicate_key_is_always_detected(keys: list[str], colon: str) -> None:
     body = "{" + ",".join(f"{json.dumps(key)}{colon}{number}" for number, key in enumerate(keys)) + "}"
 
     value, problems = parse_json(body.encode())
@@ -64,19 +64,19 @@ def test_a_key_that_is_there_twice_never_passes(keys: list[str], colon: str) -> 
         ("[" * 10_001, "invalid character '[' exceeded max depth"),
     ],
 )
-def test_what_is_no_json_is_told_in_the_words_of_go(text: str, problem: str) -> None:
+def test_syntax_errors_have_the_message_of_go(text: str, problem: str) -> None:
     with pytest.raises(ParseError) as raised:
         parse_json(text.encode())
     assert str(raised.value) == problem
 
 
-def test_nesting_that_go_takes_and_we_do_not_is_refused_in_peace() -> None:
+def test_nesting_deeper_than_we_support_is_an_error() -> None:
     with pytest.raises(ParseError, match="exceeded max depth"):
         parse_json(b'{"a":' * 5000 + b"1" + b"}" * 5000)
 
 
 @given(st.binary(max_size=30))
-def test_any_bytes_are_read_or_refused(data: bytes) -> None:
+def test_any_bytes_are_parsed_or_rejected(data: bytes) -> None:
     try:
         value, _ = parse_json(data)
     except ParseError:
@@ -84,7 +84,7 @@ def test_any_bytes_are_read_or_refused(data: bytes) -> None:
     assert value == json.loads(data.decode("utf-8", "replace"))
 
 
-def test_odd_encodings_become_the_replacement_character() -> None:
+def test_invalid_encodings_become_the_replacement_character() -> None:
     assert parse_json(b'{"a":"\xff","b":"\\ud800x\\ud83d\\ude00\\\\ud800"}') == (
         {"a": "\ufffd", "b": "\ufffdx\U0001f600\\ud800"},
         [],
@@ -113,11 +113,11 @@ def test_odd_encodings_become_the_replacement_character() -> None:
         ('{"metadata":{"name":"x"},"metadata":null}', {"metadata": {"name": "x"}}, ['duplicate field "metadata"']),
     ],
 )
-def test_a_field_that_is_there_twice_is_merged_as_go_does(body: str, read: dict[str, Any], problems: list[str]) -> None:
+def test_duplicate_fields_are_merged_as_in_go(body: str, read: dict[str, Any], problems: list[str]) -> None:
     assert parse_json(body.encode(), CONFIG_MAP) == (read, problems)
 
 
-def test_lists_that_are_there_twice_are_filled_over_their_old_elements() -> None:
+def test_duplicate_lists_are_decoded_over_their_old_elements() -> None:
     body = b'{"spec":{"containers":[{"name":"a","image":"i"},{"name":"b"}],"containers":[{"name":"c"}]}}'
 
     value, problems = parse_json(body, POD)

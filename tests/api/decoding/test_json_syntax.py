@@ -1,4 +1,4 @@
-"""What is wrong with a text that is not JSON, also on Pythons whose possessive groups are wrong (3.11.2)."""
+"""JSON syntax errors, also on Python versions with buggy possessive quantifiers (3.11.2)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DOCUMENTS = st.recursive(
 
 
 @given(DOCUMENTS, st.booleans(), st.sampled_from([None, 2]))
-def test_nothing_is_wrong_with_json(document: Any, ascii_only: bool, indent: int | None) -> None:  # noqa: ANN401
+def test_valid_json_has_no_syntax_error(document: Any, ascii_only: bool, indent: int | None) -> None:  # noqa: ANN401
     text = json.dumps(document, ensure_ascii=ascii_only, indent=indent).encode("utf-8", "surrogatepass")
 
     check_syntax(text)
@@ -27,7 +27,7 @@ def test_nothing_is_wrong_with_json(document: Any, ascii_only: bool, indent: int
 
 
 @given(DOCUMENTS.filter(lambda document: isinstance(document, dict | list)), st.data())
-def test_a_text_that_breaks_off_ends_unexpectedly(document: Any, data: st.DataObject) -> None:  # noqa: ANN401
+def test_a_truncated_text_ends_unexpectedly(document: Any, data: st.DataObject) -> None:  # noqa: ANN401
     text = json.dumps(document).encode()
     end = data.draw(st.integers(1, len(text) - 1))
 
@@ -44,7 +44,7 @@ def test_a_text_that_breaks_off_ends_unexpectedly(document: Any, data: st.DataOb
         (b'{"z":1,"a":"', b"x\\n", b"\x01", "invalid character '\\\\x01' in string literal"),
     ],
 )
-def test_the_fault_after_a_long_run_is_found(begin: bytes, run: bytes, end: bytes, problem: str, count: int) -> None:
+def test_an_error_after_a_long_run_is_found(begin: bytes, run: bytes, end: bytes, problem: str, count: int) -> None:
     with pytest.raises(ParseError) as told:
         check_syntax(begin + run * count + end)
 

@@ -1,4 +1,4 @@
-"""What decoding makes of objects; the expected values were checked against Kubernetes' own decoder."""
+"""Decoding of objects; the expected values were checked against Kubernetes' own decoder."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ SHAPES: dict[Shape, st.SearchStrategy[Any]] = {
 
 @st.composite
 def values(draw: st.DrawFn, schema: Schema, depth: int = 0) -> Any:  # noqa: ANN401 - any JSON
-    """A value of `schema`, thinner the deeper it gets."""
+    """Draw a value of `schema`, with fewer fields at greater depth."""
     if schema.shape is Shape.STRUCT:
         chosen = draw(st.lists(st.sampled_from(list(schema.fields)), unique=True, max_size=6 if depth < 6 else 0))
         return {name: draw(values(schema.fields[name].schema, depth + 1)) for name in chosen}
@@ -63,7 +63,7 @@ def test_the_canonical_form_is_canonical(pod: dict[str, Any]) -> None:
 
 
 @given(values(POD), st.sampled_from(["bogus", "Spec", "μ"]))
-def test_a_field_that_is_not_known_is_dropped_and_reported(pod: dict[str, Any], name: str) -> None:
+def test_an_unknown_field_is_dropped_and_reported(pod: dict[str, Any], name: str) -> None:
     spec = {**pod.get("spec", {}), name: {"a": [1]}}
 
     decoded = decode({**pod, "spec": spec}, POD)
@@ -87,11 +87,11 @@ def test_zero_values_are_written_where_go_writes_them() -> None:
     }
 
 
-def test_nothing_at_all_is_the_zero_object() -> None:
+def test_null_becomes_the_zero_object() -> None:
     assert decode(None, POD).object == {"metadata": {}, "spec": {"containers": None}, "status": {}}
 
 
-def test_nulls_and_empty_values_vanish() -> None:
+def test_nulls_and_empty_values_are_dropped() -> None:
     metadata = {"name": "", "labels": {}, "finalizers": [], "creationTimestamp": None, "generateName": None}
 
     assert decode({"metadata": metadata}, schema_of("ConfigMap")).object == {"metadata": {}}
@@ -147,13 +147,13 @@ def test_null_in_a_list_or_map_is_a_zero_value() -> None:
         ),
     ],
 )
-def test_a_wrong_type_is_told_in_the_words_of_go(pod: dict[str, Any], problem: str) -> None:
+def test_a_wrong_type_has_the_message_of_go(pod: dict[str, Any], problem: str) -> None:
     with pytest.raises(DecodeError) as raised:
         decode(pod, POD)
     assert str(raised.value) == f"json: {problem}"
 
 
-def test_of_several_wrong_types_the_first_is_told_unless_a_text_cannot_be_read() -> None:
+def test_the_first_wrong_type_is_reported_unless_a_text_is_invalid() -> None:
     first_wins = {"spec": {"nodeName": 5, "hostname": 6}}
     unreadable_wins = {"spec": {"nodeName": 5}, "metadata": {"creationTimestamp": "x"}}
 
@@ -167,7 +167,7 @@ def test_of_several_wrong_types_the_first_is_told_unless_a_text_cannot_be_read()
     ("text", "position"),
     [("aGk", 0), ("a", 0), ("aGk==", 4), ("!", 0), ("aGkx=", 4), ("aG=k", 2), ("aG=", 3), ("aGkh!", 4), ("=", 0)],
 )
-def test_what_is_no_base64_is_told_with_the_byte(text: str, position: int) -> None:
+def test_the_error_for_invalid_base64_names_the_byte(text: str, position: int) -> None:
     with pytest.raises(DecodeError, match=f"illegal base64 data at input byte {position}$"):
         decode({"binaryData": {"a": text}}, schema_of("ConfigMap"))
 
@@ -180,7 +180,7 @@ def test_base64_loses_its_line_breaks_and_stray_bits() -> None:
     assert decoded["binaryData"] == dict.fromkeys("abcd", "aGk=")
 
 
-def test_schemas_of_definitions_hold_schemas_booleans_and_lists() -> None:
+def test_schema_unions_accept_schemas_booleans_and_lists() -> None:
     props = TABLE.definition("io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps")
     value = {
         "additionalProperties": {"type": "string", "bogus": 1},
@@ -208,7 +208,7 @@ def test_a_number_keeps_its_text_where_it_matters() -> None:
 
 
 @pytest.mark.parametrize("number", ["1.50", "1e3"])
-def test_the_text_of_a_number_is_forgotten_where_it_does_not_matter(number: str) -> None:
+def test_the_text_of_a_number_is_dropped_where_it_does_not_matter(number: str) -> None:
     body = f'{{"metadata":{{"managedFields":[{{"fieldsV1":{{"f:a":{number}}}}}]}}}}'
 
     value, _ = parse_json(body.encode(), POD)
@@ -218,7 +218,7 @@ def test_the_text_of_a_number_is_forgotten_where_it_does_not_matter(number: str)
 
 
 @pytest.mark.parametrize("number", ["1e999", "9" * 5000])
-def test_a_number_beyond_all_types_is_refused(number: str) -> None:
+def test_a_number_beyond_all_types_is_rejected(number: str) -> None:
     value, _ = parse_json(f'{{"spec":{{"priority":{number}}}}}'.encode(), POD)
 
     with pytest.raises(DecodeError, match=rf"cannot unmarshal number {number} into .* of type int32"):
@@ -227,7 +227,7 @@ def test_a_number_beyond_all_types_is_refused(number: str) -> None:
         parse_json(number.encode())
 
 
-def test_the_recorded_server_complains_in_the_same_words() -> None:
+def test_errors_match_the_recorded_ones() -> None:
     checked = 0
     for path in sorted(CASES.glob("*/*.json")):
         for step in json.loads(path.read_text(encoding="utf-8"))["steps"]:
@@ -241,11 +241,11 @@ def test_the_recorded_server_complains_in_the_same_words() -> None:
             if problem.startswith(("no kind", "converting")) or not TABLE.of_kind(group, version, body["kind"]):
                 continue
             checked += 1
-            assert complaint(body, schema_of(body["kind"], group, version)) == problem, path
+            assert decode_error(body, schema_of(body["kind"], group, version)) == problem, path
     assert checked > 10
 
 
-def complaint(body: dict[str, Any], schema: Schema) -> str:
+def decode_error(body: dict[str, Any], schema: Schema) -> str:
     try:
         return "strict decoding error: " + ", ".join(decode(body, schema).strict_errors)
     except DecodeError as problem:

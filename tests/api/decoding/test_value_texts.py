@@ -1,4 +1,4 @@
-"""Quantities, times and durations as they come back; checked against Kubernetes' own types."""
+"""Stored quantities, times and durations; checked against Kubernetes' own types."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ QUANTITIES = st.from_regex(r"\A-?[1-9][0-9]{0,8}(\.[0-9]{1,4})?([numkMGTP]|[KMGT
 
 
 @given(QUANTITIES)
-def test_a_quantity_comes_back_with_the_same_value_and_then_stays(text: str) -> None:
+def test_a_stored_quantity_has_the_same_value_and_is_stable(text: str) -> None:
     stored = stored_quantity(text)
 
     assert parse_quantity(stored) == parse_quantity(text)
@@ -50,12 +50,12 @@ def test_a_quantity_that_looks_canonical_to_kubernetes_keeps_its_text(text: str,
     ("text", "problem"),
     [("", "regular expression"), ("abc", "regular expression"), ("1 Gi", "regular expression"), ("1e", "suffix")],
 )
-def test_what_is_no_quantity_is_told(text: str, problem: str) -> None:
+def test_an_invalid_quantity_is_reported(text: str, problem: str) -> None:
     with pytest.raises(InvalidQuantity, match=problem):
         stored_quantity(text)
 
 
-def test_times_come_back_in_utc() -> None:
+def test_times_are_stored_in_utc() -> None:
     assert normalize_time("2024-01-02T03:04:05.987+02:00") == "2024-01-02T01:04:05Z"
     assert normalize_micro_time("2024-01-02T03:04:05.123456-00:30") == "2024-01-02T03:34:05.123456Z"
     assert normalize_time("0001-01-01T00:00:00Z") is None
@@ -78,7 +78,7 @@ SECONDS = '"2006-01-02T15:04:05Z07:00"'
         ("2024-02-10T03:04:05Zx", 'parsing time "2024-02-10T03:04:05Zx": extra text: "x"'),
     ],
 )
-def test_what_is_no_time_is_told(text: str, problem: str) -> None:
+def test_an_invalid_time_is_reported(text: str, problem: str) -> None:
     with pytest.raises(InvalidTime) as raised:
         normalize_time(text)
     assert str(raised.value) == problem
@@ -90,7 +90,7 @@ def test_a_micro_time_has_six_decimals() -> None:
 
 
 @given(st.integers(0, 2**50))
-def test_a_duration_comes_back_as_it_was(ns: int) -> None:
+def test_a_duration_survives_a_round_trip(ns: int) -> None:
     stored = normalize_duration(f"{ns}ns")
 
     assert normalize_duration(stored) == stored
@@ -106,6 +106,6 @@ def test_durations_are_printed_as_go_prints_them(text: str, stored: str) -> None
 @pytest.mark.parametrize(
     ("text", "problem"), [("5", "missing unit"), ("1x", "unknown unit"), ("", "invalid"), ("s", "invalid")]
 )
-def test_what_is_no_duration_is_told(text: str, problem: str) -> None:
+def test_an_invalid_duration_is_reported(text: str, problem: str) -> None:
     with pytest.raises(InvalidTime, match=problem):
         normalize_duration(text)

@@ -1,4 +1,4 @@
-"""YAML answers; the expected texts were checked against the converter of the real server."""
+"""YAML responses; the expected texts were checked against kube-apiserver's converter."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DOCUMENTS = st.recursive(
 
 
 @given(DOCUMENTS)
-def test_what_is_written_is_read_again(document: Any) -> None:  # noqa: ANN401
+def test_emitted_yaml_parses_to_the_same_value(document: Any) -> None:  # noqa: ANN401
     assert parse_yaml(to_yaml({"a": document})) == ({"a": document}, [])
 
 
@@ -87,7 +87,7 @@ def test_long_text_is_folded_at_eighty_columns() -> None:
     ]
 
 
-def test_the_recorded_server_writes_the_same() -> None:
+def test_recorded_yaml_is_reproduced() -> None:
     compared = 0
     for path in sorted(CASES.glob("*/*.json")):
         for step in json.loads(path.read_text(encoding="utf-8"))["steps"]:

@@ -1,4 +1,4 @@
-"""YAML bodies; the expected values were checked against the converter of the real server."""
+"""YAML bodies; the expected values were checked against kube-apiserver's converter."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_json_is_yaml(document: Any) -> None:  # noqa: ANN401
         ("|\n  x\n  y\n", "x\ny\n"),
     ],
 )
-def test_scalars_mean_what_they_mean_in_yaml_1_1(text: str, value: Any) -> None:  # noqa: ANN401
+def test_scalars_are_resolved_as_in_yaml_1_1(text: str, value: Any) -> None:  # noqa: ANN401
     assert parse_yaml(f"a: {text}".encode()) == ({"a": value}, [])
 
 
@@ -63,13 +63,13 @@ def test_keys_are_text_and_sorted() -> None:
     assert list(value.items()) == [("1.5", "z"), ("2", "x"), ("a", 0), ("b", 1), ("true", "w")]
 
 
-def test_merge_keys_take_over_what_is_not_set() -> None:
+def test_merge_keys_add_fields_that_are_not_set() -> None:
     value, _ = parse_yaml(b"base: &b {a: 1, b: 2}\nuse:\n  <<: *b\n  b: 3\n")
 
     assert value["use"] == {"a": 1, "b": 3}
 
 
-def test_keys_that_are_there_twice_are_told_with_their_line() -> None:
+def test_duplicate_keys_are_reported_with_their_line() -> None:
     value, problems = parse_yaml(b"kind: ConfigMap\ndata:\n  a: '1'\n  a: '2'\n  3: x\n  3: z\n")
 
     assert value["data"] == {"3": "z", "a": "2"}
@@ -99,13 +99,13 @@ def test_keys_that_are_there_twice_are_told_with_their_line() -> None:
         ("a: !!int x", "yaml: cannot decode !!str `x` as a !!int"),
     ],
 )
-def test_what_is_no_yaml_is_told_in_the_words_of_go(text: str, problem: str) -> None:
+def test_yaml_errors_have_the_message_of_go(text: str, problem: str) -> None:
     with pytest.raises(ParseError) as raised:
         parse_yaml(text.encode())
     assert str(raised.value) == problem
 
 
-def test_aliases_of_aliases_do_not_fill_the_memory() -> None:
+def test_nested_aliases_do_not_exhaust_memory() -> None:
     lines = ["a0: &a0 [x, x]", *(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]" for n in range(1, 40))]
 
     with pytest.raises(ParseError, match="excessive aliasing"):
@@ -113,11 +113,11 @@ def test_aliases_of_aliases_do_not_fill_the_memory() -> None:
 
 
 @pytest.mark.parametrize("text", ["[" * 200_000, "- " * 200_000, "{a: " * 10_000, "? " * 10_000])
-def test_deep_nesting_is_refused_at_once(text: str) -> None:
+def test_deep_nesting_is_rejected_at_once(text: str) -> None:
     with pytest.raises(ParseError, match="exceeded max depth"):
         parse_yaml(text.encode())
 
 
-def test_only_the_first_document_counts() -> None:
+def test_only_the_first_document_is_parsed() -> None:
     assert parse_yaml(b"a: 1\n---\nb: : c") == ({"a": 1}, [])
     assert parse_yaml(b"") == (None, [])

@@ -13,7 +13,7 @@ TABLE = KindTable.builtin()
 
 
 def recorded() -> Iterator[tuple[str, bool, dict[str, Any]]]:
-    """The discovery requests that the real server answered: path, whether aggregated, and the answer."""
+    """Yield the recorded discovery requests: path, whether aggregated, and the response."""
     for case in ("aggregated", "legacy"):
         text = (CASES / "discovery" / f"{case}.json").read_text(encoding="utf-8")
         for step in json.loads(text)["steps"]:
@@ -34,14 +34,14 @@ def answered(path: str, aggregated: bool) -> dict[str, Any] | None:
 
 
 def comparable(value: Any) -> Any:  # noqa: ANN401 - any JSON
-    """Without what differs from server to server."""
+    """Return a document without the parts that differ between servers."""
     if isinstance(value, dict):
         kept = {key: item for key, item in value.items() if key not in ("storageVersionHash", "serverAddress")}
         return {key: comparable(item) for key, item in kept.items()}
     return [comparable(item) for item in value] if isinstance(value, list) else value
 
 
-def test_discovery_tells_what_the_real_server_tells() -> None:
+def test_discovery_matches_the_recorded_documents() -> None:
     compared = 0
     for path, aggregated, answer in recorded():
         assert comparable(answered(path, aggregated)) == comparable(answer), path
@@ -49,13 +49,13 @@ def test_discovery_tells_what_the_real_server_tells() -> None:
     assert compared > 20
 
 
-def test_what_is_not_served_has_no_answer() -> None:
+def test_unserved_groups_have_no_document() -> None:
     assert documents.api_group(TABLE, "bogus") is None
     assert documents.api_group(TABLE, "") is None
     assert documents.resource_list(TABLE, "apps", "v2") is None
 
 
-def test_custom_kinds_are_told_with_their_own_group() -> None:
+def test_custom_kinds_are_listed_with_their_group() -> None:
     table = KindTable.builtin()
     status = SubResource("status", "Widget", ("get",))
     scale = SubResource("scale", "Scale", ("get",), "autoscaling", "v1")

@@ -39,14 +39,14 @@ def documents() -> list[str]:
 
 
 @pytest.mark.parametrize("path", documents())
-def test_every_reference_leads_to_a_definition_and_none_is_left_over(path: str) -> None:
+def test_every_reference_has_a_definition_and_none_is_unused(path: str) -> None:
     document = OPEN_API.document(path)
 
     assert document is not None
     assert references(document) == set(document["components"]["schemas"])
 
 
-def test_the_references_of_version_2_lead_somewhere_too() -> None:
+def test_every_reference_of_version_2_has_a_definition() -> None:
     swagger = OPEN_API.version_2_document()
 
     assert references(swagger) == set(swagger["definitions"])
@@ -54,7 +54,7 @@ def test_the_references_of_version_2_lead_somewhere_too() -> None:
 
 
 def test_kubectl_finds_the_kind_of_every_resource_and_that_fields_are_validated() -> None:
-    """As kubectl explain and apply look it up (kubectl: explain/v2; cli-runtime: query_param_verifier_v3.go)."""
+    """Look them up as kubectl explain and apply do (kubectl: explain/v2; cli-runtime: query_param_verifier_v3.go)."""
     for resource in TABLE.resources():
         root = f"apis/{resource.api_version}" if resource.group else f"api/{resource.version}"
         document = OPEN_API.document(root)
@@ -75,7 +75,7 @@ def test_kubectl_finds_the_kind_of_every_resource_and_that_fields_are_validated(
             assert "fieldValidation" in parameters
 
 
-def test_merge_keys_enums_and_defaults_are_told() -> None:
+def test_schemas_contain_merge_keys_enums_and_defaults() -> None:
     document = OPEN_API.document("api/v1")
     assert document is not None
     schemas = document["components"]["schemas"]
@@ -102,7 +102,7 @@ def test_a_custom_kind_is_described_by_its_definition() -> None:
     assert simpler == {"type": "object", "properties": {"default": {"type": "integer"}}}
 
 
-def test_a_document_and_its_hash_change_when_a_kind_comes_or_goes() -> None:
+def test_a_document_and_its_hash_change_when_a_kind_is_added_or_removed() -> None:
     table, open_api = with_widgets()
     before = open_api.document_at("v3", JSON)
     (widgets,) = [resource for resource in table.resources() if resource.custom]
@@ -117,7 +117,7 @@ def test_a_document_and_its_hash_change_when_a_kind_comes_or_goes() -> None:
     assert open_api.document_at("v3/apis/example.com/v1", JSON) is None
 
 
-def test_answers_are_json_for_those_who_take_it() -> None:
+def test_documents_are_json_if_the_client_accepts_it() -> None:
     found = OPEN_API.document_at("v3/apis/apps/v1", "application/json, */*")
 
     assert found is not None
@@ -130,8 +130,8 @@ def test_answers_are_json_for_those_who_take_it() -> None:
     assert OPEN_API.document_at("v4", JSON) is None
 
 
-def test_what_somebody_knows_of_types_and_fields_is_told() -> None:
-    """Version 3 wraps a reference that has words beside it, as kube-openapi does; custom kinds share some."""
+def test_descriptions_of_types_and_fields_are_included() -> None:
+    """Version 3 wraps a reference that has a description, as kube-openapi does; custom kinds share some."""
     pod = "io.k8s.api.core.v1.Pod"
     words = {pod: {"": "A pod.", "spec": "What it should be.", "apiVersion": "The version."}}
     asked: list[str] = []

@@ -1,4 +1,4 @@
-"""The document of version 2 in protobuf says the same as in JSON; that kubectl reads it, tests/clients shows."""
+"""The version 2 document in protobuf equals the one in JSON; tests/clients checks that kubectl reads it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from batkube.api.wire.values import fields
 
 
 def parsed(data: bytes) -> dict[int, list[Any]]:
-    """Return the fields of a message by their numbers."""
+    """Return the fields of a message by number."""
     found: dict[int, list[Any]] = {}
     for number, value in fields(data, 0, len(data)):
         found.setdefault(number, []).append(value)
@@ -19,7 +19,7 @@ def parsed(data: bytes) -> dict[int, list[Any]]:
 
 
 def named(data: bytes) -> dict[str, dict[int, list[Any]]]:
-    """Return the values of a message that consists of pairs of name and value."""
+    """Return the values of a message that is a map of names to values."""
     pairs = [parsed(pair) for values in parsed(data).values() for pair in values]
     return {pair[1][0].decode(): parsed(pair[2][0]) for pair in pairs}
 
@@ -50,7 +50,7 @@ def test_every_definition_is_there_with_its_fields() -> None:
     assert msgspec.json.decode(parsed(extension[2][0])[2][0]) == [{"kind": "Queue"}]
 
 
-def test_a_path_tells_what_its_methods_take() -> None:
+def test_a_path_contains_the_parameters_of_its_methods() -> None:
     parameters = [
         {"name": "body", "in": "body", "required": True, "schema": {"type": "object"}},
         {"name": "dryRun", "in": "query", "type": "string"},

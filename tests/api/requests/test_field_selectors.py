@@ -1,4 +1,4 @@
-"""Field selectors: which fields a kind has, and what is said about the others."""
+"""Field selectors: the selectable fields of each kind, and errors about others."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def resource(kinds: KindTable, group: str, plural: str) -> Resource:
         ("", "configmaps", "metadata.namespace=d,metadata.name=a", {}),
     ],
 )
-def test_fields_select_as_in_the_real_server(
+def test_fields_select_as_in_kube_apiserver(
     kinds: KindTable, group: str, plural: str, selector: str, value: dict[str, object]
 ) -> None:
     chosen = parse_selector_for(selector, resource(kinds, group, plural))
@@ -78,7 +78,7 @@ def test_fields_select_as_in_the_real_server(
         ),
     ],
 )
-def test_other_fields_are_refused_in_the_words_of_their_kind(
+def test_unsupported_fields_are_rejected_with_the_message_of_their_kind(
     kinds: KindTable, group: str, plural: str, field: str, message: str
 ) -> None:
     with pytest.raises(SelectorError) as refusal:
@@ -96,7 +96,7 @@ def test_other_fields_are_refused_in_the_words_of_their_kind(
         ("a=b\\", "invalid field selector: invalid escape sequence: \\"),
     ],
 )
-def test_a_text_that_is_no_selector_is_refused(text: str, message: str) -> None:
+def test_an_invalid_selector_is_rejected(text: str, message: str) -> None:
     with pytest.raises(SelectorError) as refusal:
         parse_field_requirements(text)
 
@@ -107,7 +107,7 @@ FIELDS = st.sampled_from(["metadata.name", "spec.nodeName", "type"])
 
 
 @given(st.lists(st.tuples(FIELDS, st.text(alphabet="ab,=\\ é", max_size=5), st.booleans()), max_size=4))
-def test_escaped_values_come_back_as_they_were(terms: list[tuple[str, str, bool]]) -> None:
+def test_escaped_values_survive_a_round_trip(terms: list[tuple[str, str, bool]]) -> None:
     def escaped(value: str) -> str:
         return value.replace("\\", "\\\\").replace(",", "\\,").replace("=", "\\=")
 

@@ -1,4 +1,4 @@
-"""Kinds and objects that were watched, and objects that nobody ever changed: when they are gone, nothing stays."""
+"""Deleted kinds and objects leave nothing behind in memory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ JOBS = "/apis/batch/v1/namespaces/default/jobs"
 
 
 def watch_new_kind(server: Direct, number: int) -> None:
-    """Define a kind, watch it for a while, and take it away."""
+    """Define a kind, watch it for a while, and delete it."""
     group = f"g{number}.example.com"
     version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}
     names = {"plural": "ws", "singular": "w", "kind": "W"}
@@ -30,14 +30,14 @@ def watch_new_kind(server: Direct, number: int) -> None:
 
 
 def live_objects(server: Direct) -> int:
-    """Return how many objects Python keeps when history and the timers of watches are forgotten."""
+    """Return the number of live Python objects after history and watch timers are cleared."""
     server.timers.pass_time(3600)
     server.store.compact()
     gc.collect()
     return len(gc.get_objects())
 
 
-def test_a_kind_that_was_watched_and_is_gone_leaves_nothing_behind() -> None:
+def test_a_deleted_kind_that_was_watched_leaves_nothing_behind() -> None:
     server = Direct()
     for number in range(10):
         watch_new_kind(server, number)
@@ -56,7 +56,7 @@ def job(labels: dict[str, str], **spec: object) -> dict[str, Any]:
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j"}, "spec": {"template": template, **spec}}
 
 
-def test_what_was_special_about_an_object_does_not_hold_for_the_next_of_its_name() -> None:
+def test_state_of_a_deleted_object_does_not_apply_to_its_successor() -> None:
     server = Direct()
     # A Job whose last defaults are not stored at first: its first update is a change, whatever it changes.
     assert server.ask("POST", JOBS, job({})).status == 201

@@ -1,4 +1,4 @@
-"""Versions that Kubernetes has given up, served again for programs of that time."""
+"""Removed API versions, served again for programs that need them."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ def server() -> Direct:
     return Direct(more_versions=["policy/v1beta1"])
 
 
-def test_they_are_not_there_unless_asked_for() -> None:
+def test_they_are_not_served_by_default() -> None:
     assert Direct().ask("GET", OLD + "/poddisruptionbudgets").status == 404
 
 
-def test_an_object_is_shown_under_either_name(server: Direct) -> None:
+def test_an_object_is_served_in_both_versions(server: Direct) -> None:
     assert server.ask("POST", TODAY + BUDGETS, BUDGET).status == 201
 
     now, old = (server.ask("GET", f"{version}{BUDGETS}/b").body for version in (TODAY, OLD))
@@ -34,7 +34,7 @@ def test_an_object_is_shown_under_either_name(server: Direct) -> None:
     assert {**old, "apiVersion": "policy/v1"} == now
 
 
-def test_what_is_written_in_the_old_version_is_stored_in_todays(server: Direct) -> None:
+def test_objects_written_in_the_old_version_are_stored_in_the_current_one(server: Direct) -> None:
     assert server.ask("POST", OLD + BUDGETS, {**BUDGET, "apiVersion": "policy/v1beta1"}).status == 201
     changed = server.ask("PATCH", f"{OLD}{BUDGETS}/b", {"spec": {"minAvailable": 2}}, content_type=MERGE)
 
@@ -46,7 +46,7 @@ def test_what_is_written_in_the_old_version_is_stored_in_todays(server: Direct) 
     assert server.ask("GET", f"{TODAY}{BUDGETS}/b").status == 404
 
 
-def test_lists_and_watches_speak_the_version_of_the_request(server: Direct) -> None:
+def test_lists_and_watches_use_the_version_of_the_request(server: Direct) -> None:
     watches = [server.watch(version + BUDGETS) for version in (OLD, TODAY)]
     server.ask("POST", TODAY + BUDGETS, BUDGET)
 
@@ -71,7 +71,7 @@ def test_protobuf_lists_are_of_the_old_version_too(server: Direct) -> None:
     assert [item["spec"]["minAvailable"] for item in listed["items"]] == [1]
 
 
-def test_discovery_and_documents_name_the_old_version_after_todays(server: Direct) -> None:
+def test_discovery_and_openapi_list_the_old_version_after_the_current_one(server: Direct) -> None:
     group = server.ask("GET", "/apis/policy").body
 
     assert [each["version"] for each in group["versions"]] == ["v1", "v1beta1"]
@@ -83,12 +83,12 @@ def test_discovery_and_documents_name_the_old_version_after_todays(server: Direc
     assert "/apis/policy/v1beta1/poddisruptionbudgets" in server.ask("GET", "/openapi/v2").body["paths"]
 
 
-def test_a_version_that_is_served_anyway_is_left_as_it_is() -> None:
+def test_a_version_that_is_already_served_is_unchanged() -> None:
     server = Direct(more_versions=["policy/v1", "policy/v1"])
 
     assert [each["version"] for each in server.ask("GET", "/apis/policy").body["versions"]] == ["v1"]
 
 
-def test_a_group_that_never_was_is_bad_input() -> None:
+def test_an_unknown_group_is_an_input_error() -> None:
     with pytest.raises(InputError, match="no such group"):
         Direct(more_versions=["batkube.io/v1"])

@@ -1,4 +1,4 @@
-"""Whoever lists once and then watches knows the cluster: whatever is written, lost, slow or compacted meanwhile."""
+"""A client that lists and then watches has the state of the cluster, despite lost connections and compactions."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def _key(item: dict[str, Any]) -> tuple[str, str]:
 
 
 def write(direct: Direct, action: str, place: tuple[str, str], detail: dict[str, Any]) -> None:
-    """Write something; that an object is missing or there already is as good as a success."""
+    """Write something; ignore NotFound and AlreadyExists."""
     namespace, name = place
     collection = f"/api/v1/namespaces/{namespace}/pods"
     if action == "create":
@@ -152,7 +152,7 @@ def write(direct: Direct, action: str, place: tuple[str, str], detail: dict[str,
 
 @settings(max_examples=60)
 @given(st.lists(actions, max_size=60))
-def test_a_client_that_lists_and_watches_knows_what_the_server_lists(script: list[tuple[str, Any, Any]]) -> None:
+def test_a_client_that_lists_and_watches_has_the_state_of_the_server(script: list[tuple[str, Any, Any]]) -> None:
     direct = Direct(history_limit=25)
     for namespace in NAMESPACES:
         direct.ask("POST", "/api/v1/namespaces", _namespace(namespace))
@@ -178,7 +178,7 @@ def test_a_client_that_lists_and_watches_knows_what_the_server_lists(script: lis
 
 @settings(max_examples=40, suppress_health_check=[HealthCheck.filter_too_much])
 @given(st.lists(actions.filter(lambda action: action[0] in ("create", "label", "phase", "delete")), max_size=30))
-def test_a_replay_from_any_version_ends_at_the_present(script: list[tuple[str, Any, Any]]) -> None:
+def test_a_watch_from_any_version_ends_at_the_current_state(script: list[tuple[str, Any, Any]]) -> None:
     direct = Direct()
     for namespace in NAMESPACES:
         direct.ask("POST", "/api/v1/namespaces", _namespace(namespace))

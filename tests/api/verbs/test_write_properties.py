@@ -26,14 +26,14 @@ finalizers = st.lists(st.sampled_from(["example.com/a", "example.com/b"]), max_s
 
 
 def config_map(name: str, content: dict[str, Any], **metadata: object) -> dict[str, Any]:
-    """Return a body with `data` and `labels` where they belong."""
+    """Return a ConfigMap body with these `data` and `labels`."""
     meta = {"name": name, "labels": content["labels"], **metadata}
     body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta}
     return {**body, "data": content["data"]} if content["data"] else body
 
 
 class Writes(RuleBasedStateMachine):
-    """Writes at random; `model` says what each should answer and leave."""
+    """Random writes; `model` predicts their responses and results."""
 
     @initialize()
     def start(self) -> None:
@@ -173,7 +173,7 @@ class Writes(RuleBasedStateMachine):
 
 
 def content_of(item: dict[str, Any]) -> list[Any]:
-    """Return everything a client can see but the version."""
+    """Return everything that a client can see except the version."""
     return [item.get("data"), {key: value for key, value in item["metadata"].items() if key != "resourceVersion"}]
 
 

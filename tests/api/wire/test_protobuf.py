@@ -1,4 +1,4 @@
-"""Protobuf: bytes as Go writes them, and objects as JSON would have given them."""
+"""Protobuf: bytes as Go encodes them, and objects as decoded from JSON."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ VALUES: dict[Shape, Callable[[Schema], st.SearchStrategy[Any]]] = {
 
 @st.composite
 def values(draw: st.DrawFn, schema: Schema, depth: int = 0) -> Any:  # noqa: ANN401 - any JSON
-    """Draw a value that fits `schema`, with a few of its fields."""
+    """Draw a value of `schema` with a few of its fields."""
     if schema.shape in VALUES:
         return draw(VALUES[schema.shape](schema))
     if schema.shape is Shape.ANY:
@@ -93,7 +93,7 @@ def _free_values(schema: Schema, depth: int) -> st.SearchStrategy[Any]:
 
 @st.composite
 def stored_objects(draw: st.DrawFn) -> tuple[Resource, dict[str, Any]]:
-    """Draw an object of a built-in kind in the form in which it is stored."""
+    """Draw an object of a built-in kind in canonical form."""
     resource = draw(st.sampled_from(STORED))
     drawn = draw(values(resource.schema))
     whole = {"kind": resource.kind, "apiVersion": resource.api_version, **drawn}
@@ -117,7 +117,7 @@ SAMPLES: dict[Shape, Any] = {
 
 
 def filled(schema: Schema, around: tuple[str, ...] = ()) -> Any:  # noqa: ANN401 - any JSON
-    """Return a value with every field, but for types within themselves."""
+    """Return a value with every field, except for recursive types."""
     if schema.shape is Shape.ANY and schema.items is not None:
         inner = filled(schema.items, around)
         return [inner] if schema.name.endswith("OrArray") else inner
@@ -138,7 +138,7 @@ def filled(schema: Schema, around: tuple[str, ...] = ()) -> Any:  # noqa: ANN401
 
 @QUICK
 @given(stored_objects())
-def test_an_object_comes_back_as_it_was_stored(drawn: tuple[Resource, dict[str, Any]]) -> None:
+def test_an_object_survives_a_round_trip(drawn: tuple[Resource, dict[str, Any]]) -> None:
     resource, value = drawn
 
     enveloped = protobuf.wrap(value, resource.schema)
@@ -147,7 +147,7 @@ def test_an_object_comes_back_as_it_was_stored(drawn: tuple[Resource, dict[str, 
 
 
 @pytest.mark.parametrize("resource", STORED, ids=lambda resource: resource.group_resource)
-def test_every_field_of_every_kind_comes_back(resource: Resource) -> None:
+def test_every_field_of_every_kind_survives_a_round_trip(resource: Resource) -> None:
     value = canonical(filled(resource.schema), resource.schema).object
 
     assert protobuf.decode(protobuf.encode(value, resource.schema), resource.schema) == value
@@ -155,8 +155,8 @@ def test_every_field_of_every_kind_comes_back(resource: Resource) -> None:
 
 @settings(max_examples=300, deadline=None)
 @given(st.sampled_from(STORED), st.binary(max_size=60))
-def test_no_bytes_are_worse_than_undecodable(resource: Resource, data: bytes) -> None:
-    """What can be read is an object that is written and read again; all else is refused in one way."""
+def test_arbitrary_bytes_are_decoded_or_raise_a_wire_error(resource: Resource, data: bytes) -> None:
+    """Bytes that can be decoded give an object that survives a round trip; all others raise WireError."""
     with contextlib.suppress(protobuf.WireError):
         value = protobuf.decode(data, resource.schema)
         assert protobuf.decode(protobuf.encode(value, resource.schema), resource.schema) == value
@@ -166,9 +166,7 @@ def test_no_bytes_are_worse_than_undecodable(resource: Resource, data: bytes) ->
 
 @QUICK
 @given(stored_objects(), st.data())
-def test_a_damaged_message_is_another_message_or_none(
-    drawn: tuple[Resource, dict[str, Any]], data: st.DataObject
-) -> None:
+def test_a_damaged_message_is_decoded_or_rejected(drawn: tuple[Resource, dict[str, Any]], data: st.DataObject) -> None:
     resource, value = drawn
     message = bytearray(protobuf.encode(value, resource.schema))
     assume(message)
@@ -181,14 +179,14 @@ def test_a_damaged_message_is_another_message_or_none(
     assert isinstance(decoded, dict)
 
 
-def test_a_message_cut_short_says_so() -> None:
+def test_a_truncated_message_ends_unexpectedly() -> None:
     message = protobuf.encode({"metadata": {"name": "web"}}, POD)
 
     with pytest.raises(protobuf.WireError, match="unexpected EOF"):
         protobuf.decode(message[:3], POD)
 
 
-def test_a_deeply_nested_schema_is_refused_and_not_a_crash() -> None:
+def test_a_deeply_nested_schema_is_rejected() -> None:
     schema = TABLE.definition_of("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
     properties = (
         next(field for name, field in schema.fields["spec"].schema.fields.items() if name == "versions")
@@ -217,7 +215,7 @@ def _length(number: int) -> bytes:
 # Bytes that are known
 
 
-def test_texts_that_are_not_set_are_written_and_pointers_are_not() -> None:
+def test_unset_strings_are_written_and_unset_pointers_are_not() -> None:
     schema = Schema(
         Shape.STRUCT,
         fields={
@@ -232,7 +230,7 @@ def test_texts_that_are_not_set_are_written_and_pointers_are_not() -> None:
     assert protobuf.decode(b"\x18" + b"\xff" * 9 + b"\x01", schema) == {"c": -1}
 
 
-def test_packed_lists_are_read_though_go_never_writes_them() -> None:
+def test_packed_lists_are_decoded() -> None:
     schema = Schema(
         Shape.STRUCT, fields={"n": Field("n", Schema(Shape.LIST, items=Schema(Shape.INTEGER, go="int64")), number=1)}
     )
@@ -241,20 +239,20 @@ def test_packed_lists_are_read_though_go_never_writes_them() -> None:
     assert protobuf.decode(b"\x0a\x03\x01\xac\x02", schema) == {"n": [1, 300]}
 
 
-def test_what_is_no_envelope_is_refused_in_the_words_of_the_real_server() -> None:
+def test_an_invalid_envelope_is_rejected_with_the_message_of_kube_apiserver() -> None:
     with pytest.raises(protobuf.WireError, match=re.escape("expected prefix [107 56 115 0]")):
         protobuf.unwrap(b"{}")
     with pytest.raises(protobuf.WireError, match="empty data"):
         protobuf.unwrap(b"")
 
 
-def test_an_object_of_another_kind_is_named_and_not_read() -> None:
+def test_an_object_of_another_kind_is_not_decoded() -> None:
     enveloped = protobuf.wrap({"kind": "Node", "apiVersion": "v1", "metadata": {"name": "n"}}, POD)
 
     assert protobuf.decode_envelope(enveloped, POD) == {"kind": "Node", "apiVersion": "v1"}
 
 
-def test_parts_that_objects_share_are_written_alike_in_all_of_them() -> None:
+def test_shared_parts_are_encoded_equally_in_all_objects() -> None:
     containers = [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}]
     pods = [
         {"metadata": {"name": f"pod-{number}"}, "spec": {"containers": containers, "nodeName": f"node-{number % 3}"}}
@@ -268,10 +266,10 @@ def test_parts_that_objects_share_are_written_alike_in_all_of_them() -> None:
 
 
 class _Spec(dict[str, Any]):
-    """A spec that tells whether anybody holds it."""
+    """A spec that supports weak references."""
 
 
-def test_parts_of_objects_that_are_gone_do_not_stay_for_every_kind() -> None:
+def test_parts_of_deleted_objects_do_not_stay_in_the_cache() -> None:
     specs: list[weakref.ref[_Spec]] = []
     for resource in STORED:
         for _ in range(500 if "spec" in resource.schema.fields else 0):
@@ -290,7 +288,7 @@ def test_a_watch_event_is_a_frame_around_an_envelope() -> None:
 
 
 def test_recorded_bodies_have_the_recorded_length(shared_data: Path) -> None:
-    """The recording tells what the bytes meant and how many there were."""
+    """The recording contains the decoded bodies and their lengths."""
     recorded = re.compile(r"body \((\d+) bytes, decoded from protobuf\):\n  [<>] \S+, Kind=\w+ (\{.*\})\n")
     count = 0
     for page in sorted((shared_data / "kube-apiserver" / "traffic").glob("scheduler-protobuf-*.txt")):
@@ -313,7 +311,7 @@ def test_recorded_bodies_have_the_recorded_length(shared_data: Path) -> None:
 
 
 class Original:
-    """Kubernetes' own encoder, a small Go program."""
+    """Kubernetes' own encoder, in a small Go program."""
 
     def __init__(self, program: Path) -> None:
         self._process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)

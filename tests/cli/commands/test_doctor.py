@@ -41,7 +41,7 @@ def test_a_machine_that_passes_these_tests_has_everything_that_is_needed() -> No
 def test_an_empty_cache_is_a_limitation_with_the_command_that_fills_it(tmp_path: Path) -> None:
     done = doctor(XDG_CACHE_HOME=str(tmp_path / "new" / "folder"))
     assert done.returncode == 0
-    assert "→ nothing: the first run builds it" in done.stdout
+    assert "→ none needed: the first run builds it" in done.stdout
     assert "`batkube schedulers build kube-scheduler@" in done.stdout
     assert not (tmp_path / "new").exists(), "nothing is written"
 

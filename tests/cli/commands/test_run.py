@@ -103,7 +103,7 @@ def test_running_starts_without_what_only_other_commands_need(tmp_path: Path) ->
     """pandas and matplotlib take most of a second to import; the rest is memory that a long trace has to bear."""
     (tmp_path / "w.json").write_text(json.dumps(WORKLOAD))
     script = (
-        "import sys; from batkube.cli.invocation import answer; answer()\n"
+        "import sys; from batkube.cli.invocation import invoke; invoke()\n"
         "others = {'pandas', 'matplotlib', 'batkube.api.assembly', 'batkube.graph', 'batkube.controllers'}\n"
         "print(sorted(others & set(sys.modules)))"
     )

@@ -223,8 +223,8 @@ def test_a_folder_is_replaced_only_when_asked(tmp_path: Path, refused: Callable[
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (["--platform", "2x2"], "no output folder given"),
-        (["--out", "{out}"], "no platform given"),
+        (["--platform", "2x2"], "the output folder is missing"),
+        (["--out", "{out}"], "the platform is missing"),
         (["--out", "{out}", "--platform", "nonsense"], "not a platform"),
         (["--out", "{out}", "--platform", "2x2", "--speed", "0"], "must be more than 0"),
         (["--out", "{out}", "--platform", "2x2", "--scheduler", "magic"], "is no scheduler"),

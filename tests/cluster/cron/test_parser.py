@@ -1,6 +1,6 @@
-"""Schedules of CronJobs: one reader, which says and does what robfig/cron says and does.
+"""The parser of CronJob schedules, compared with robfig/cron.
 
-The messages and moments below were asked of github.com/robfig/cron/v3 v3.0.1 itself.
+The messages and activation times below were recorded from github.com/robfig/cron/v3 v3.0.1.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from batkube.kernel.instants import Instant, instant_of, rfc3339, seconds
 
 
 @pytest.mark.parametrize("text", ["* * * * *", "*/5 1-3 1,15 jan-mar MON", "@daily", "@every 1h30m", "0 0 ? * 0"])
-def test_a_schedule_is_read(text: str) -> None:
+def test_a_valid_schedule_is_parsed(text: str) -> None:
     parse_schedule(text)
     with pytest.raises(InvalidSchedule):
         parse_schedule(f"{text} and more")
@@ -39,7 +39,7 @@ def test_a_schedule_is_read(text: str) -> None:
         ("TZ=Europe * * * * *", "provided bad location Europe: is a directory"),
     ],
 )
-def test_a_bad_schedule_is_told_in_the_words_of_the_library(text: str, problem: str) -> None:
+def test_an_invalid_schedule_is_rejected_with_the_message_of_the_library(text: str, problem: str) -> None:
     with pytest.raises(InvalidSchedule) as caught:
         parse_schedule(text)
 
@@ -72,29 +72,29 @@ def test_a_bad_schedule_is_told_in_the_words_of_the_library(text: str, problem: 
         ("CRON_TZ=Asia/Kathmandu @hourly", "2024-03-01T00:00:00Z", "2024-03-01T00:15:00Z"),
     ],
 )
-def test_a_schedule_is_due_when_cron_says(schedule: str, after: str, expected: str) -> None:
+def test_the_next_activation_is_that_of_cron(schedule: str, after: str, expected: str) -> None:
     due = parse_schedule(schedule).next_after(instant_of(after))
     assert due is not None
     assert rfc3339(due) == expected
 
 
-def test_a_time_zone_moves_the_moment() -> None:
+def test_a_time_zone_shifts_the_activation() -> None:
     due = parse_schedule("TZ=Europe/Paris 0 9 * * *").next_after(instant_of("2024-07-01T00:00:00Z"))
     assert due == instant_of("2024-07-01T07:00:00Z")
 
 
 @pytest.mark.parametrize("text", ["", "* * * *", "61 * * * *", "* * * * mond", "*/0 * * * *", "5-1 * * * *"])
-def test_what_is_no_schedule_is_refused(text: str) -> None:
+def test_a_text_that_is_not_a_schedule_is_rejected(text: str) -> None:
     with pytest.raises(ValueError, match=r".+"):
         parse_schedule(text)
 
 
-def test_a_day_that_never_comes_is_never_due() -> None:
+def test_a_date_that_does_not_exist_never_activates() -> None:
     assert parse_schedule("0 0 31 2 *").next_after(Instant(0)) is None
 
 
 @given(st.integers(0, 59), st.integers(0, 23), st.integers(0, 4_000_000))
-def test_the_next_moment_lies_ahead_within_a_day_and_matches(minute: int, hour: int, now_s: int) -> None:
+def test_the_next_activation_of_a_daily_schedule_is_within_a_day(minute: int, hour: int, now_s: int) -> None:
     now = Instant(seconds(now_s))
     due = parse_schedule(f"{minute} {hour} * * *").next_after(now)
     assert due is not None
@@ -102,13 +102,13 @@ def test_the_next_moment_lies_ahead_within_a_day_and_matches(minute: int, hour: 
     assert rfc3339(due)[11:] == f"{hour:02d}:{minute:02d}:00Z"
 
 
-def test_a_day_that_a_country_left_out_does_not_hold_up_the_search() -> None:
-    """The library itself goes round for ever on Samoa's 30 December 2011."""
+def test_a_day_skipped_by_a_time_zone_does_not_block_the_search() -> None:
+    """The library itself loops forever on Samoa's 30 December 2011."""
     due = parse_schedule("TZ=Pacific/Apia 55 5 * * mon").next_after(instant_of("2011-12-29T15:00:00Z"))
     assert due == instant_of("2012-01-01T15:55:00Z")
 
 
-def test_what_no_calendar_reaches_is_never_due() -> None:
+def test_a_time_beyond_the_calendar_never_activates() -> None:
     assert parse_schedule("0 0 1 1 *").next_after(instant_of("9999-06-01T00:00:00Z")) is None
 
 
@@ -124,7 +124,7 @@ ZONES = st.sampled_from([None, "Europe/Paris", "America/Sao_Paulo", "Pacific/Api
 
 
 @given(SCHEDULES, ZONES, st.integers(0, 20 * 366 * 86400))
-def test_what_validation_takes_the_controller_reads_and_finds_the_next_moment_of(
+def test_the_controller_understands_every_schedule_that_passes_validation(
     text: str, zone: str | None, now_s: int
 ) -> None:
     problems = Problems()

@@ -1,4 +1,4 @@
-"""Machines have ids, whoever created their nodes, and it is known when the nodes existed."""
+"""The machine registry: ids of machines, and the times at which their nodes existed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def create(world: World, name: str, moment_s: int, cpu: str = "1") -> None:
     world.store.create(NODE, [Key(name)], [node], at(moment_s))
 
 
-def test_created_nodes_follow_the_platform_in_order_of_creation() -> None:
+def test_nodes_created_by_clients_get_the_next_ids_in_order_of_creation() -> None:
     world = World(Streams(0))
     world.machines.add_platform(read_platform("2x4").machines)
     for name, moment_s in (("node-1", 0), ("spot-b", 5), ("node-0", 6), ("spot-a", 7)):
@@ -44,5 +44,5 @@ def test_a_node_that_is_created_again_is_the_same_machine() -> None:
     machines = world.machines
     assert machines.ids["spot"] == 2
     assert machines.presence(0) == [(at(0), at(10))]
-    assert machines.presence(1) == [], "its node never came"
+    assert machines.presence(1) == [], "its node was never created"
     assert machines.presence(2) == [(at(5), at(10)), (at(20), None)]

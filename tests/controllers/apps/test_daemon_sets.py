@@ -1,4 +1,4 @@
-"""DaemonSets: a pod per node that may have one (as pkg/controller/daemon)."""
+"""DaemonSets: one pod per eligible node (Kubernetes: pkg/controller/daemon)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def taint(world: Cluster, node: str, *taints: dict[str, str]) -> None:
     world.change("nodes", node, taints=list(taints))
 
 
-def test_every_node_has_a_pod_those_that_come_later_too(world: Cluster) -> None:
+def test_every_node_gets_a_pod_including_later_nodes(world: Cluster) -> None:
     world.create("daemonsets.apps", daemon_set(world))
     world.run(1)
     assert nodes_of_pods(world) == ["node-0", "node-1", "node-2", "node-3"]
@@ -45,7 +45,7 @@ def test_every_node_has_a_pod_those_that_come_later_too(world: Cluster) -> None:
     assert (status["desiredNumberScheduled"], status["numberReady"], status["numberAvailable"]) == (5, 5, 5)
 
 
-def test_a_pod_is_pinned_to_its_node_and_tolerates_what_the_node_suffers_from(world: Cluster) -> None:
+def test_a_pod_has_affinity_to_its_node_and_tolerates_its_conditions(world: Cluster) -> None:
     world.create("daemonsets.apps", daemon_set(world))
     world.run(1)
 
@@ -65,7 +65,7 @@ def test_a_pod_is_pinned_to_its_node_and_tolerates_what_the_node_suffers_from(wo
     }
 
 
-def test_nodes_with_other_labels_or_taints_have_none_and_cordoned_ones_do(world: Cluster) -> None:
+def test_pods_run_on_cordoned_nodes_but_not_on_tainted_or_unselected_ones(world: Cluster) -> None:
     world.change("nodes", "node-0", unschedulable=True)
     taint(world, "node-1", {"key": "gpu", "value": "yes", "effect": "NoSchedule"})
     world.create("daemonsets.apps", daemon_set(world))
@@ -80,7 +80,7 @@ def test_nodes_with_other_labels_or_taints_have_none_and_cordoned_ones_do(world:
     assert nodes_of_pods(world) == ["node-2"]
 
 
-def test_a_taint_that_comes_later_ends_the_pod_only_if_it_says_so(world: Cluster) -> None:
+def test_a_later_taint_evicts_the_pod_only_with_no_execute(world: Cluster) -> None:
     world.create("daemonsets.apps", daemon_set(world))
     world.run(1)
 
@@ -92,7 +92,7 @@ def test_a_taint_that_comes_later_ends_the_pod_only_if_it_says_so(world: Cluster
     assert world.get("daemonsets.apps", "default/agent")["status"]["numberMisscheduled"] == 1
 
 
-def test_a_pod_that_is_deleted_is_made_again_for_the_same_node(world: Cluster) -> None:
+def test_a_deleted_pod_is_recreated_for_the_same_node(world: Cluster) -> None:
     world.create("daemonsets.apps", daemon_set(world))
     world.run(1)
     victim = world.pods()[0]
@@ -104,7 +104,7 @@ def test_a_pod_that_is_deleted_is_made_again_for_the_same_node(world: Cluster) -
     assert victim["metadata"]["name"] not in [pod["metadata"]["name"] for pod in world.pods()]
 
 
-def test_a_new_template_is_rolled_out_one_node_after_the_other(world: Cluster) -> None:
+def test_a_new_template_is_rolled_out_node_by_node(world: Cluster) -> None:
     made = daemon_set(world)
     probe = {"initialDelaySeconds": 10, "exec": {"command": ["true"]}}
     made["spec"]["template"]["spec"]["containers"][0]["readinessProbe"] = probe
@@ -133,12 +133,12 @@ def probed(world: Cluster, image: str, **limits: int | str) -> dict[str, Any]:
 
 
 def images(world: Cluster) -> list[tuple[str, str]]:
-    """Return on which node which pods are that stay."""
+    """Return node and image of each pod that is not being deleted."""
     alive = [pod for pod in world.pods() if "deletionTimestamp" not in pod["metadata"]]
     return sorted((pod["spec"].get("nodeName", ""), pod["spec"]["containers"][0]["image"]) for pod in alive)
 
 
-def test_with_a_surge_a_new_pod_comes_beside_the_old_one_which_goes_when_the_new_one_is_available(
+def test_with_a_surge_the_old_pod_is_deleted_once_the_new_one_is_available(
     world: Cluster,
 ) -> None:
     limits = {"maxSurge": 2, "maxUnavailable": 0}
@@ -170,18 +170,18 @@ def test_with_a_surge_a_new_pod_comes_beside_the_old_one_which_goes_when_the_new
     assert (status["updatedNumberScheduled"], status["numberAvailable"], status["desiredNumberScheduled"]) == (4, 4, 4)
 
 
-def test_a_surge_is_at_most_a_share_of_the_nodes_and_pods_that_are_of_no_use_do_not_count(world: Cluster) -> None:
+def test_a_surge_is_limited_and_unavailable_pods_do_not_count(world: Cluster) -> None:
     world.create("daemonsets.apps", probed(world, "agent:1", maxSurge="25%", maxUnavailable=0))
     world.run(5)  # none of them is ready
 
     world.change("daemonsets.apps", "default/agent", template=probed(world, "agent:2")["spec"]["template"])
     world.run(1)
 
-    # Of an old and a new pod that are both not ready only the new one is kept.
+    # If neither the old nor the new pod is ready, only the new one is kept.
     assert images(world) == [(f"node-{number}", "agent:2") for number in range(4)]
 
 
-def test_the_present_revision_is_found_by_its_bytes_as_clients_look_for_it(world: Cluster) -> None:
+def test_clients_find_the_current_revision_by_its_bytes(world: Cluster) -> None:
     """Go marshals the template through a map, whose keys are sorted (pkg/controller/daemon/update.go, Match)."""
     world.create("daemonsets.apps", daemon_set(world))
     world.run(1)

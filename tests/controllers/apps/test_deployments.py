@@ -1,4 +1,4 @@
-"""Deployments roll out, back, scale and pause as `kubectl rollout` expects."""
+"""Deployments roll out, roll back, scale and pause as `kubectl rollout` expects."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def sizes(world: Cluster) -> dict[str, int]:
     }
 
 
-def test_a_new_deployment_makes_its_first_replica_set(world: Cluster) -> None:
+def test_a_new_deployment_creates_a_replica_set(world: Cluster) -> None:
     world.create("deployments.apps", world.deployment(replicas=3))
     world.run(1)
     (replica_set,) = world.store.all("replicasets.apps").values()
@@ -62,7 +62,7 @@ def test_a_new_deployment_makes_its_first_replica_set(world: Cluster) -> None:
     assert world.events("ScalingReplicaSet") == [f"Scaled up replica set web-{digest} from 0 to 3"]
 
 
-def test_while_rolling_there_are_never_too_few_ready_nor_too_many_pods(world: Cluster) -> None:
+def test_a_rolling_update_respects_max_surge_and_max_unavailable(world: Cluster) -> None:
     deployment = world.deployment(replicas=8)
     probe = {"initialDelaySeconds": 5}
     deployment["spec"]["template"]["spec"]["containers"][0]["readinessProbe"] = probe
@@ -115,7 +115,7 @@ def test_the_old_rollback_annotation_still_works(world: Cluster) -> None:
     assert world.events("DeploymentRollback") == ['Rolled back deployment "web" to revision 1']
 
 
-def test_recreate_waits_until_the_old_pods_are_gone(world: Cluster) -> None:
+def test_recreate_waits_until_the_old_pods_are_deleted(world: Cluster) -> None:
     deployment = world.deployment(strategy={"type": "Recreate"})
     deployment["spec"]["template"]["metadata"]["annotations"] = {"batkube.io/stop-time": "5s"}
     world.create("deployments.apps", deployment)
@@ -127,7 +127,7 @@ def test_recreate_waits_until_the_old_pods_are_gone(world: Cluster) -> None:
     assert images(world) == ["app:2"] * 3
 
 
-def test_scaling_leaves_the_template_alone_and_is_told(world: Cluster) -> None:
+def test_scaling_creates_no_replica_set_and_is_reported(world: Cluster) -> None:
     world.create("deployments.apps", world.deployment(replicas=2))
     world.run(1)
     world.change("deployments.apps", WEB, replicas=5)
@@ -179,12 +179,12 @@ def test_the_history_of_revisions_is_limited(world: Cluster) -> None:
 
 
 @pytest.mark.parametrize(("value", "up", "down"), [(3, 3, 3), ("25%", 3, 2), ("100%", 10, 10), ("0%", 0, 0)])
-def test_a_share_is_rounded_as_asked(value: int | str, up: int, down: int) -> None:
+def test_a_percentage_is_rounded_up_or_down(value: int | str, up: int, down: int) -> None:
     assert scaled_value(value, 10, round_up=True) == up
     assert scaled_value(value, 10, round_up=False) == down
 
 
-def test_sizes_stay_in_proportion_when_a_rollout_is_scaled_in_the_middle(world: Cluster) -> None:
+def test_scaling_during_a_rollout_keeps_the_proportions(world: Cluster) -> None:
     def one(name: str, count: int) -> dict[str, Any]:
         annotations = {plan.MAX_REPLICAS: "13", plan.DESIRED_REPLICAS: "10"}
         metadata = {"name": name, "creationTimestamp": "2000-01-01T00:00:00Z", "annotations": annotations}

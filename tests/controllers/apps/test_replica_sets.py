@@ -1,4 +1,4 @@
-"""ReplicaSets keep their size, adopt, release and choose their victims."""
+"""ReplicaSets maintain their size, adopt and release pods, and choose which pods to delete."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def replica_set(world: Cluster, replicas: int, **spec: object) -> dict[str, Any]
     }
 
 
-def test_it_creates_what_is_missing_and_tells_its_status(world: Cluster) -> None:
+def test_missing_pods_are_created_and_the_status_is_updated(world: Cluster) -> None:
     world.create("replicasets.apps", replica_set(world, 3))
     world.run(1)
     assert len(world.pods("Running")) == 3
@@ -38,7 +38,7 @@ def test_it_creates_what_is_missing_and_tells_its_status(world: Cluster) -> None
     assert all(name.startswith("web-") for name in names)
 
 
-def test_a_pod_that_goes_is_replaced(world: Cluster) -> None:
+def test_a_deleted_pod_is_replaced(world: Cluster) -> None:
     world.create("replicasets.apps", replica_set(world, 2))
     world.run(1)
     first = world.pods()[0]["metadata"]["name"]
@@ -48,7 +48,7 @@ def test_a_pod_that_goes_is_replaced(world: Cluster) -> None:
     assert first not in [pod["metadata"]["name"] for pod in world.pods()]
 
 
-def test_scaling_down_takes_pods_that_do_not_run_first(world: Cluster) -> None:
+def test_scaling_down_deletes_pods_that_do_not_run_first(world: Cluster) -> None:
     world.create("replicasets.apps", replica_set(world, 16))
     world.run(1)
     world.change("replicasets.apps", "default/web", replicas=18)
@@ -62,7 +62,7 @@ def test_scaling_down_takes_pods_that_do_not_run_first(world: Cluster) -> None:
     assert {message.rpartition(" ")[2] for message in world.events("SuccessfulDelete")} == pending
 
 
-def test_of_running_pods_the_cheapest_go_first(world: Cluster) -> None:
+def test_of_running_pods_those_with_the_lowest_deletion_cost_are_deleted_first(world: Cluster) -> None:
     world.create("replicasets.apps", replica_set(world, 3))
     world.run(1)
     cheap = world.pods()[1]
@@ -72,7 +72,7 @@ def test_of_running_pods_the_cheapest_go_first(world: Cluster) -> None:
     assert world.events("SuccessfulDelete") == [f"Deleted pod: {cheap['metadata']['name']}"]
 
 
-def test_an_orphan_that_matches_is_adopted_and_one_that_no_longer_does_is_let_go(world: Cluster) -> None:
+def test_matching_orphans_are_adopted_and_mismatching_pods_released(world: Cluster) -> None:
     orphan = world.pod("stray")
     orphan["metadata"]["labels"] = {"app": "web"}
     world.create("pods", orphan)
@@ -89,7 +89,7 @@ def test_an_orphan_that_matches_is_adopted_and_one_that_no_longer_does_is_let_go
     assert len(world.pods()) == 3
 
 
-def test_what_cannot_be_created_is_told_and_tried_again(world: Cluster) -> None:
+def test_a_failed_creation_is_reported_and_retried(world: Cluster) -> None:
     world.api.forbidden["pods"] = 'pods "web-x" is forbidden: exceeded quota'
     world.create("replicasets.apps", replica_set(world, 2))
     world.run(2)
@@ -104,7 +104,7 @@ def test_what_cannot_be_created_is_told_and_tried_again(world: Cluster) -> None:
     assert "conditions" not in world.get("replicasets.apps", "default/web")["status"]
 
 
-def test_a_pod_counts_as_available_only_after_it_was_ready_long_enough(world: Cluster) -> None:
+def test_a_pod_is_available_after_min_ready_seconds(world: Cluster) -> None:
     world.create("replicasets.apps", replica_set(world, 1, minReadySeconds=20))
     world.run(10)
     status = world.get("replicasets.apps", "default/web")["status"]
@@ -114,7 +114,7 @@ def test_a_pod_counts_as_available_only_after_it_was_ready_long_enough(world: Cl
     assert world.get("replicasets.apps", "default/web")["status"]["availableReplicas"] == 1
 
 
-def test_a_replication_controller_does_the_same_for_plain_labels(world: Cluster) -> None:
+def test_a_replication_controller_selects_pods_by_plain_labels(world: Cluster) -> None:
     controller = replica_set(world, 2, selector={"app": "web"})
     controller |= {"apiVersion": "v1", "kind": "ReplicationController"}
     stray = world.pod("stray")
@@ -136,7 +136,7 @@ def test_a_replication_controller_does_the_same_for_plain_labels(world: Cluster)
     assert [pod["metadata"]["name"] for pod in world.pods()] == ["stray"]
 
 
-def test_a_name_in_the_template_is_none_of_its_pods(world: Cluster) -> None:
+def test_a_name_in_the_template_is_ignored(world: Cluster) -> None:
     """Kubernetes: controller_utils.go, GetPodFromTemplate takes labels, annotations and finalizers."""
     template = world.template({"app": "web"})
     template["metadata"]["name"] = "once"

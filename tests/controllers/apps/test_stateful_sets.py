@@ -1,4 +1,4 @@
-"""StatefulSets: names that stay, one after the other, and back again (as pkg/controller/statefulset)."""
+"""StatefulSets: stable names, ordered creation, reverse deletion (Kubernetes: pkg/controller/statefulset)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def images(world: Cluster) -> dict[str, str]:
     return {pod["metadata"]["name"]: pod["spec"]["containers"][0]["image"] for pod in world.pods()}
 
 
-def test_each_pod_waits_until_the_one_before_it_is_ready(world: Cluster) -> None:
+def test_each_pod_waits_until_its_predecessor_is_ready(world: Cluster) -> None:
     world.create("statefulsets.apps", stateful_set(world))
 
     seen = []
@@ -56,7 +56,7 @@ def test_each_pod_waits_until_the_one_before_it_is_ready(world: Cluster) -> None
     assert status["currentRevision"] == status["updateRevision"]
 
 
-def test_pods_of_a_parallel_set_come_and_go_at_once(world: Cluster) -> None:
+def test_pods_of_a_parallel_set_are_created_and_deleted_at_once(world: Cluster) -> None:
     world.create("statefulsets.apps", stateful_set(world, podManagementPolicy="Parallel"))
     world.run(0.1)
     assert names(world) == ["db-0", "db-1", "db-2"]
@@ -79,7 +79,7 @@ def test_a_pod_has_its_ordinal_its_host_name_and_its_claim(world: Cluster) -> No
     assert world.get("persistentvolumeclaims", "default/data-db-7")["metadata"]["labels"] == {"app": "db"}
 
 
-def test_a_pod_that_is_deleted_comes_back_by_its_name(world: Cluster) -> None:
+def test_a_deleted_pod_is_recreated_with_its_name(world: Cluster) -> None:
     world.create("statefulsets.apps", stateful_set(world, 2))
     world.run(20)
     before = world.get("pods", "default/db-0")["metadata"]["uid"]
@@ -91,7 +91,7 @@ def test_a_pod_that_is_deleted_comes_back_by_its_name(world: Cluster) -> None:
     assert world.get("pods", "default/db-0")["metadata"]["uid"] != before
 
 
-def test_a_new_template_reaches_the_last_pod_first_and_one_at_a_time(world: Cluster) -> None:
+def test_a_rolling_update_starts_with_the_last_pod_one_at_a_time(world: Cluster) -> None:
     world.create("statefulsets.apps", stateful_set(world))
     world.run(30)
     new = stateful_set(world, image="db:2")["spec"]["template"]
@@ -109,7 +109,7 @@ def test_a_new_template_reaches_the_last_pod_first_and_one_at_a_time(world: Clus
     assert [revision["revision"] for revision in world.store.all("controllerrevisions.apps").values()] == [1, 2]
 
 
-def test_a_partition_keeps_the_first_pods_as_they_were_even_when_they_are_made_anew(world: Cluster) -> None:
+def test_a_partition_keeps_the_old_template_for_the_first_pods(world: Cluster) -> None:
     world.create("statefulsets.apps", stateful_set(world))
     world.run(30)
     strategy = {"type": "RollingUpdate", "rollingUpdate": {"partition": 2}}
@@ -124,7 +124,7 @@ def test_a_partition_keeps_the_first_pods_as_they_were_even_when_they_are_made_a
 
 
 @pytest.mark.parametrize("replicas", [1, 0])
-def test_a_set_shrinks_from_its_end(world: Cluster, replicas: int) -> None:
+def test_a_set_scales_down_from_the_last_pod(world: Cluster, replicas: int) -> None:
     world.create("statefulsets.apps", stateful_set(world))
     world.run(30)
 
@@ -157,10 +157,10 @@ def test_a_pod_that_is_ready_is_deleted_only_after_min_ready_seconds(world: Clus
         ("Delete", "Delete", ["data-db-0"], []),
     ],
 )
-def test_claims_go_with_the_set_or_with_pods_that_have_no_place_as_the_policy_says(
+def test_the_retention_policy_deletes_claims_with_the_set_or_on_scale_down(
     world: Cluster, when_deleted: str, when_scaled: str, after_scaling: list[str], after_deletion: list[str]
 ) -> None:
-    """A pod that is lost, and comes again, finds its claim under every policy."""
+    """A deleted pod that is recreated keeps its claim under every policy."""
     claim = {"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"]}}
     policy = {"whenDeleted": when_deleted, "whenScaled": when_scaled}
     body = stateful_set(world, 2, volumeClaimTemplates=[claim], persistentVolumeClaimRetentionPolicy=policy)

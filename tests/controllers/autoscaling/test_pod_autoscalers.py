@@ -1,4 +1,4 @@
-"""HorizontalPodAutoscalers at work."""
+"""HorizontalPodAutoscalers scale a Deployment."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def autoscaler(name: str = "web", target: str = "web", **spec: object) -> dict[s
 
 
 def cluster(*objects: dict[str, Any]) -> Cluster:
-    """Return a cluster whose containers are busy for a while, with a Deployment of two and these autoscalers."""
+    """Return a cluster with busy containers, a Deployment of two replicas and the given objects."""
     world = Cluster("4x4,16Gi", rules=[ContainerRule("rules.yaml: [0]", image="app", cpu=BUSY)])
     world.create("deployments.apps", world.deployment(replicas=2))
     for one in objects:
@@ -41,15 +41,15 @@ def size(world: Cluster) -> int:
 
 
 def status(world: Cluster, name: str = "web") -> dict[str, Any]:
-    told: dict[str, Any] = world.get("horizontalpodautoscalers.autoscaling", f"default/{name}")["status"]
-    return told
+    result: dict[str, Any] = world.get("horizontalpodautoscalers.autoscaling", f"default/{name}")["status"]
+    return result
 
 
 def conditions(world: Cluster, name: str = "web") -> dict[str, tuple[str, str]]:
     return {one["type"]: (one["status"], one["reason"]) for one in status(world, name)["conditions"]}
 
 
-def test_a_target_grows_while_its_pods_are_busy_and_shrinks_five_minutes_after() -> None:
+def test_a_target_scales_up_under_load_and_down_five_minutes_later() -> None:
     world = cluster(autoscaler())
     world.run(14)
     assert size(world) == 2
@@ -70,8 +70,8 @@ def test_a_target_grows_while_its_pods_are_busy_and_shrinks_five_minutes_after()
     assert world.events("SuccessfulRescale")[-1] == "New size: 2; reason: All metrics below target"
 
 
-def test_a_load_that_pods_share_is_met_by_as_many_as_it_takes() -> None:
-    """Two cores of work at first, five after ten minutes, one after half an hour; each pod is to do half a core."""
+def test_a_shared_load_is_met_by_enough_pods() -> None:
+    """The load is two cores, five after ten minutes, one after half an hour; the target is half a core per pod."""
     load = UsageCurve(
         ((seconds(0), 2000), (seconds(600), 2000), (seconds(600), 5000), (seconds(1800), 5000), (seconds(1800), 1000))
     )
@@ -113,14 +113,14 @@ def test_a_load_that_pods_share_is_met_by_as_many_as_it_takes() -> None:
         ),
     ],
 )
-def test_what_cannot_be_had_is_said_and_changes_nothing(spec: dict[str, Any], kind: str, reason: str) -> None:
+def test_an_unavailable_metric_is_reported_and_changes_nothing(spec: dict[str, Any], kind: str, reason: str) -> None:
     world = cluster(autoscaler(**spec))
     world.run(100)
     assert conditions(world)[kind] == ("False", reason)
     assert size(world) == 2
 
 
-def test_two_autoscalers_of_the_same_pods_keep_their_hands_off() -> None:
+def test_two_autoscalers_of_the_same_pods_do_nothing() -> None:
     world = cluster(autoscaler(), autoscaler("twin"))
     world.run(100)
     assert size(world) == 4, "the first acted before it could know of the second"
@@ -129,7 +129,7 @@ def test_two_autoscalers_of_the_same_pods_keep_their_hands_off() -> None:
     assert "are controlled by multiple HPAs: [{twin default} {web default}]" in world.events("AmbiguousSelector")[0]
 
 
-def test_a_target_out_of_bounds_is_brought_back_whatever_its_pods_do() -> None:
+def test_a_target_out_of_bounds_is_scaled_to_the_bounds() -> None:
     world = cluster(autoscaler(minReplicas=5))
     world.run(16)
     assert size(world) == 5
@@ -138,7 +138,7 @@ def test_a_target_out_of_bounds_is_brought_back_whatever_its_pods_do() -> None:
     ]
 
 
-def test_a_target_of_no_replicas_is_left_alone() -> None:
+def test_a_target_with_zero_replicas_is_not_scaled() -> None:
     world = cluster(autoscaler())
     world.change("deployments.apps", "default/web", replicas=0)
     world.run(60)
@@ -146,7 +146,7 @@ def test_a_target_of_no_replicas_is_left_alone() -> None:
     assert conditions(world)["ScalingActive"] == ("False", "ScalingDisabled")
 
 
-def test_a_size_that_the_server_refuses_is_told() -> None:
+def test_a_rejected_size_is_reported() -> None:
     world = cluster(autoscaler())
     world.api.forbidden["deployments.apps"] = "no"
     world.run(16)

@@ -1,4 +1,4 @@
-"""How many pods an autoscaler asks for: the cases of Kubernetes' own calculator."""
+"""The replica calculator: cases of Kubernetes' own tests."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HALF = Target("cpu", "", 50, None)
 
 
 def pod(name: str, used: str | None, request: str = "1", phase: str = "Running", ready_for_s: int = LONG_AGO) -> Any:  # noqa: ANN401 - any JSON
-    """Return a pod that uses so much cpu; None for one of which nothing is measured."""
+    """Return a pod with this CPU usage; None for a pod without metrics."""
     since = rfc3339(Instant(NOW - seconds(ready_for_s)))
     ready = {"type": "Ready", "status": "True" if phase == "Running" else "False", "lastTransitionTime": since}
     state = {} if used is None else {"running": {"startedAt": since}}
@@ -40,28 +40,28 @@ def pod(name: str, used: str | None, request: str = "1", phase: str = "Running",
     ("pods", "target", "replicas", "percent"),
     [
         ([pod("a", "1"), pod("b", "1")], HALF, 4, 100),
-        # Within a tenth of the target nothing is done.
+        # No change within a tenth of the target.
         ([pod("a", "550m"), pod("b", "550m")], HALF, 2, 55),
         ([pod("a", "560m"), pod("b", "560m")], HALF, 3, 56),
         ([pod("a", "100m"), pod("b", "100m")], HALF, 1, 10),
-        # A pod that is not ready yet uses nothing where there should be more …
+        # When scaling up, a pod that is not ready counts as using nothing …
         ([pod("a", "1"), pod("b", "1"), pod("c", None, phase="Pending")], HALF, 4, 100),
         ([pod("a", "600m"), pod("b", "600m"), pod("c", None, phase="Pending")], HALF, 3, 60),
-        # … and does not count where there should be fewer.
+        # … and when scaling down it does not count.
         ([pod("a", "100m"), pod("b", "100m"), pod("c", None, phase="Pending")], HALF, 1, 10),
-        # One that is young counts once it was ready for a whole window.
+        # A young pod counts once it has been ready for a whole window.
         ([pod("a", "1"), pod("b", "1", ready_for_s=14)], HALF, 2, 100),
         ([pod("a", "1"), pod("b", "1", ready_for_s=15)], HALF, 4, 100),
-        # What is not measured uses all it requests where there should be fewer, nothing where there should be more.
+        # A pod without metrics uses its whole request when scaling down, and nothing when scaling up.
         ([pod("a", "100m"), pod("b", "100m"), pod("c", None)], HALF, 3, 10),
         ([pod("a", "100m"), pod("b", "100m"), pod("c", "100m"), pod("d", None)], HALF, 3, 10),
         ([pod("a", "1"), pod("b", "1"), pod("c", "1"), pod("d", None)], HALF, 6, 100),
-        # Failed pods are as if they were not there.
+        # Failed pods are ignored.
         ([pod("a", "1"), pod("b", None, phase="Failed")], HALF, 2, 100),
         ([pod("a", "250m"), pod("b", "350m")], Target("cpu", "", None, 100), 6, None),
     ],
 )
-def test_the_average_is_brought_to_the_target(
+def test_replicas_bring_the_average_to_the_target(
     pods: list[Any], target: Target, replicas: int, percent: int | None
 ) -> None:
     asked = calculate_replicas(target, pods, USE, len(pods), NOW)
@@ -77,6 +77,6 @@ def test_the_average_is_brought_to_the_target(
         ([pod("a", "1")], Target("memory", "", 50, None), "missing request for memory in container c of Pod a"),
     ],
 )
-def test_without_a_measure_nothing_is_asked_for(pods: list[Any], target: Target, problem: str) -> None:
+def test_without_metrics_the_calculation_fails(pods: list[Any], target: Target, problem: str) -> None:
     with pytest.raises(CalculationFailed, match=problem):
         calculate_replicas(target, pods, USE, max(1, len(pods)), NOW)

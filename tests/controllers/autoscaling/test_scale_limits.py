@@ -1,4 +1,4 @@
-"""How fast an autoscaler may go: bounds, rates, windows."""
+"""Limits of scaling: bounds, rates, stabilization windows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def at(second: int) -> Instant:
 
 
 def behaviour(up: dict[str, Any] | None = None, down: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Return rules as the API server completes them."""
+    """Return scaling rules with the defaults of the API server."""
     percent = {"type": "Percent", "value": 100, "periodSeconds": 15}
     ups = {"stabilizationWindowSeconds": 0, "selectPolicy": "Max", "policies": [percent]}
     return {
@@ -38,13 +38,13 @@ def behaviour(up: dict[str, Any] | None = None, down: dict[str, Any] | None = No
         (10, 1, 10, "DesiredWithinRange"),
     ],
 )
-def test_without_rules_at_most_twice_as_many_or_four(size: int, wanted: int, replicas: int, reason: str) -> None:
+def test_the_default_limit_is_double_the_size_or_four(size: int, wanted: int, replicas: int, reason: str) -> None:
     step = ScaleHistory(size, at(0)).next_step(size, wanted, BOUNDS, None, at(15))
     assert (step.replicas, step.scaling_limited[0]) == (replicas, reason)
     assert step.is_limited == (reason != "DesiredWithinRange")
 
 
-def test_fewer_are_left_only_when_five_minutes_have_asked_for_fewer() -> None:
+def test_scaling_down_waits_for_five_minutes_of_lower_recommendations() -> None:
     history = ScaleHistory(10, at(0))
     steps = [history.next_step(10, 3, BOUNDS, None, at(second)) for second in range(15, 331, 15)]
     assert [step.replicas for step in steps] == [10] * 20 + [3, 3]
@@ -52,7 +52,7 @@ def test_fewer_are_left_only_when_five_minutes_have_asked_for_fewer() -> None:
     assert steps[-1].able_to_scale[0] == "ReadyForNewScale"
 
 
-def test_a_rule_allows_so_many_pods_a_minute() -> None:
+def test_a_policy_limits_pods_per_minute() -> None:
     rules = behaviour({"policies": [{"type": "Pods", "value": 4, "periodSeconds": 60}]})
     history, size, sizes = ScaleHistory(4, at(0)), 4, []
     for second in range(15, 151, 15):
@@ -65,7 +65,7 @@ def test_a_rule_allows_so_many_pods_a_minute() -> None:
 
 
 @pytest.mark.parametrize(("choice", "replicas"), [("Max", 5), ("Min", 9), ("Disabled", 10)])
-def test_of_several_rules_the_largest_change_counts_or_the_smallest(choice: str, replicas: int) -> None:
+def test_the_select_policy_takes_the_largest_or_smallest_change(choice: str, replicas: int) -> None:
     policies = [
         {"type": "Percent", "value": 50, "periodSeconds": 60},
         {"type": "Pods", "value": 1, "periodSeconds": 60},
@@ -76,7 +76,7 @@ def test_of_several_rules_the_largest_change_counts_or_the_smallest(choice: str,
     assert step.scaling_limited[0] == "ScaleDownLimit"
 
 
-def test_a_window_upwards_holds_back_what_was_not_asked_for_all_along() -> None:
+def test_a_scale_up_window_applies_the_lowest_recommendation() -> None:
     rules = behaviour({"stabilizationWindowSeconds": 60})
     history = ScaleHistory(10, at(0))
     steps = [history.next_step(10, 15, BOUNDS, rules, at(second)) for second in (15, 30, 45, 60, 75)]
@@ -85,7 +85,7 @@ def test_a_window_upwards_holds_back_what_was_not_asked_for_all_along() -> None:
 
 
 @given(st.integers(1, 120), st.lists(st.integers(0, 500), min_size=1, max_size=40), st.booleans())
-def test_the_size_stays_within_its_bounds_once_it_is_there(size: int, wishes: list[int], has_rules: bool) -> None:
+def test_the_size_stays_within_its_bounds(size: int, wishes: list[int], has_rules: bool) -> None:
     size = min(max(size, BOUNDS.min_replicas), BOUNDS.max_replicas)
     history = ScaleHistory(size, at(0))
     for number, wanted in enumerate(wishes, start=1):

@@ -1,4 +1,4 @@
-"""CronJobs start Jobs on time, and say why when they cannot."""
+"""CronJobs create Jobs on schedule, and report why they do not."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def jobs(world: Cluster) -> list[str]:
     return [job["metadata"]["name"] for job in world.store.all("jobs.batch").values()]
 
 
-def test_a_job_is_made_whenever_the_schedule_says_so(world: Cluster) -> None:
+def test_a_job_is_created_at_each_scheduled_time(world: Cluster) -> None:
     world.create("cronjobs.batch", cron_job(world))
     world.run(125)
     made = world.store.all("jobs.batch").values()
@@ -55,14 +55,14 @@ def test_a_job_is_made_whenever_the_schedule_says_so(world: Cluster) -> None:
     assert f"Saw completed job: {jobs(world)[0]}, condition: Complete" in world.events("SawCompletedJob")
 
 
-def test_of_finished_jobs_only_the_last_few_are_kept(world: Cluster) -> None:
+def test_old_finished_jobs_are_deleted(world: Cluster) -> None:
     world.create("cronjobs.batch", cron_job(world, successfulJobsHistoryLimit=2))
     world.run(60 * 6)
     assert len(jobs(world)) == 2
     assert len(world.pods()) == 2
 
 
-def test_forbid_waits_for_the_one_that_runs(world: Cluster) -> None:
+def test_forbid_skips_a_job_while_another_runs(world: Cluster) -> None:
     world.create("cronjobs.batch", cron_job(world, length="150s", concurrencyPolicy="Forbid"))
     world.run(130)
     assert len(jobs(world)) == 1
@@ -71,7 +71,7 @@ def test_forbid_waits_for_the_one_that_runs(world: Cluster) -> None:
     assert len(jobs(world)) == 2
 
 
-def test_replace_stops_the_one_that_runs(world: Cluster) -> None:
+def test_replace_deletes_the_running_job(world: Cluster) -> None:
     world.create("cronjobs.batch", cron_job(world, length="1h", concurrencyPolicy="Replace"))
     world.run(190)
     assert len(jobs(world)) == 1
@@ -80,7 +80,7 @@ def test_replace_stops_the_one_that_runs(world: Cluster) -> None:
     assert len(world.events("SuccessfulDelete")) >= 2
 
 
-def test_a_suspended_one_starts_nothing_and_later_only_the_latest_that_was_missed(world: Cluster) -> None:
+def test_a_resumed_cron_job_starts_only_the_latest_missed_job(world: Cluster) -> None:
     world.create("cronjobs.batch", cron_job(world, suspend=True))
     world.run(300)
     assert not jobs(world)
@@ -90,14 +90,14 @@ def test_a_suspended_one_starts_nothing_and_later_only_the_latest_that_was_misse
 
 
 @pytest.mark.parametrize("schedule", ["1,,2 * * * *", "@every 1µs", "@every -1h"])
-def test_what_the_api_takes_the_controller_keeps_to(world: Cluster, schedule: str) -> None:
+def test_a_valid_schedule_is_followed(world: Cluster, schedule: str) -> None:
     world.create("cronjobs.batch", cron_job(world, schedule=schedule))
     world.run(3600)
     assert jobs(world)
     assert not [event for event in events(world) if event.startswith("Unparseable")]
 
 
-def test_every_keeps_its_beat_over_what_was_missed(world: Cluster) -> None:
+def test_every_keeps_its_phase_after_missed_jobs(world: Cluster) -> None:
     world.create("cronjobs.batch", cron_job(world, schedule="@every 7m", suspend=True))
     created = instant_of(world.store.all("cronjobs.batch")[Key(TICK)]["metadata"]["creationTimestamp"])
     world.run(3600)
@@ -107,7 +107,7 @@ def test_every_keeps_its_beat_over_what_was_missed(world: Cluster) -> None:
     assert instant_of(last) == created + seconds(8 * 7 * 60)
 
 
-def test_a_schedule_without_dates_is_told_in_an_event(world: Cluster) -> None:
+def test_a_schedule_without_dates_is_reported_in_an_event(world: Cluster) -> None:
     world.create("cronjobs.batch", cron_job(world, schedule="0 0 31 2 *"))
     world.run(60)
     reason = "time difference between two schedules is less than 1 second"

@@ -1,4 +1,4 @@
-"""Jobs complete, fail, retry, wait, index, suspend and expire as the real controller does it."""
+"""Jobs complete, fail, retry, back off, index, suspend and expire like those of the real controller."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_a_job_runs_its_pods_and_completes(world: Cluster) -> None:
     assert all("finalizers" not in pod["metadata"] for pod in world.pods())
 
 
-def test_pods_are_kept_by_a_finalizer_until_they_are_counted(world: Cluster) -> None:
+def test_a_finalizer_protects_pods_until_they_are_counted(world: Cluster) -> None:
     world.create("jobs.batch", world.job())
     world.run(1)
     (pod,) = world.pods()
@@ -47,7 +47,7 @@ def test_pods_are_kept_by_a_finalizer_until_they_are_counted(world: Cluster) -> 
     assert pod["metadata"]["ownerReferences"][0]["controller"] is True
 
 
-def test_failures_are_retried_after_longer_and_longer_pauses_until_the_limit(world: Cluster) -> None:
+def test_failures_are_retried_with_back_off_until_the_limit(world: Cluster) -> None:
     world.create("jobs.batch", world.job(annotations={"batkube.io/exit-code": "3"}, backoffLimit=2))
     world.run(31)
     assert len(world.pods()) == 1
@@ -81,7 +81,7 @@ def test_an_indexed_job_gives_each_pod_its_index(world: Cluster) -> None:
     assert status(world)["succeeded"] == 4
 
 
-def test_with_a_limit_per_index_the_others_go_on(world: Cluster) -> None:
+def test_with_a_limit_per_index_other_indexes_continue(world: Cluster) -> None:
     job = world.job(
         completionMode="Indexed", completions=2, parallelism=2, backoffLimitPerIndex=1, backoffLimit=2**31 - 1
     )
@@ -106,7 +106,7 @@ def test_with_a_limit_per_index_the_others_go_on(world: Cluster) -> None:
 
 
 def fail(world: Cluster, pod: dict[str, Any], code: int = 1) -> None:
-    """Let a pod fail from outside, as a kubelet would report it."""
+    """Report a failed pod, as a kubelet would."""
     containers = [
         {
             **one,
@@ -163,14 +163,14 @@ def test_a_job_without_completions_is_done_when_one_pod_succeeded_and_none_runs(
     assert conditions(world)[-1][0] == "Complete"
 
 
-def test_past_its_deadline_a_job_fails_and_its_pods_go(world: Cluster) -> None:
+def test_past_its_deadline_a_job_fails_and_its_pods_are_deleted(world: Cluster) -> None:
     world.create("jobs.batch", world.job(annotations={"batkube.io/duration": "1h"}, activeDeadlineSeconds=20))
     world.run(30)
     assert conditions(world) == [("FailureTarget", "DeadlineExceeded"), ("Failed", "DeadlineExceeded")]
     assert not world.pods("Running")
 
 
-def test_a_suspended_job_has_no_pods_and_starts_anew_when_resumed(world: Cluster) -> None:
+def test_a_suspended_job_has_no_pods_and_restarts_when_resumed(world: Cluster) -> None:
     world.create("jobs.batch", world.job(suspend=True))
     world.run(5)
     assert not world.pods()
@@ -188,7 +188,7 @@ def test_a_suspended_job_has_no_pods_and_starts_anew_when_resumed(world: Cluster
     assert world.events("Resumed") == ["Job resumed"]
 
 
-def test_a_finished_job_goes_with_its_pods_when_its_time_to_live_is_over(world: Cluster) -> None:
+def test_a_finished_job_is_deleted_with_its_pods_after_its_ttl(world: Cluster) -> None:
     world.create("jobs.batch", world.job(ttlSecondsAfterFinished=20))
     world.run(45)
     assert conditions(world)[-1][0] == "Complete"
@@ -197,7 +197,7 @@ def test_a_finished_job_goes_with_its_pods_when_its_time_to_live_is_over(world: 
     assert not world.pods()
 
 
-def test_deleting_a_job_in_the_background_takes_its_pods_along(world: Cluster) -> None:
+def test_deleting_a_job_in_the_background_deletes_its_pods(world: Cluster) -> None:
     world.create("jobs.batch", world.job(annotations={"batkube.io/duration": "1h"}))
     world.run(5)
     world.delete("jobs.batch", WORK)
@@ -224,17 +224,17 @@ def test_a_lower_parallelism_deletes_pods(world: Cluster) -> None:
 
 
 @given(st.frozensets(st.integers(0, 40)))
-def test_the_text_of_indexes_is_read_back(indexes: frozenset[int]) -> None:
+def test_the_text_of_indexes_round_trips(indexes: frozenset[int]) -> None:
     mask = mask_of(sorted(indexes))
     assert parse_indexes(format_indexes(mask), 41) == mask
     assert list(members(mask)) == sorted(indexes)
 
 
 @pytest.mark.parametrize(("indexes", "text"), [([0, 1], "0,1"), ([1, 3, 4, 5, 7], "1,3-5,7"), ([], "")])
-def test_indexes_are_written_as_the_real_controller_writes_them(indexes: list[int], text: str) -> None:
+def test_indexes_are_formatted_as_the_real_controller_does(indexes: list[int], text: str) -> None:
     assert format_indexes(mask_of(indexes)) == text
 
 
-def test_missing_indexes_are_taken_from_below() -> None:
+def test_the_lowest_missing_indexes_are_used() -> None:
     assert first_missing(mask_of([0, 2]), 2, 5) == [1, 3]
     assert first_missing(mask_of([0, 2]), 9, 5) == [1, 3, 4]

@@ -1,4 +1,4 @@
-"""Garbage collection: background, foreground, orphan, and owners that never were."""
+"""Garbage collection: background, foreground, orphan, and owners that never existed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def names(world: Cluster) -> list[str]:
     return [name for name in every if name != "kube-root-ca.crt"]
 
 
-def test_in_the_background_the_owner_goes_first_and_the_rest_follows(world: Cluster) -> None:
+def test_in_background_deletion_the_owner_is_deleted_first(world: Cluster) -> None:
     make(world, "owner")
     make(world, "child", "owner")
     make(world, "grandchild", "child")
@@ -37,7 +37,7 @@ def test_in_the_background_the_owner_goes_first_and_the_rest_follows(world: Clus
     assert names(world) == []
 
 
-def test_in_the_foreground_the_owner_waits_for_what_blocks_it(world: Cluster) -> None:
+def test_in_foreground_deletion_the_owner_waits_for_blocking_dependents(world: Cluster) -> None:
     make(world, "owner")
     make(world, "child", "owner")
     make(world, "careless", "owner", blocks=False)
@@ -55,7 +55,7 @@ def test_in_the_foreground_the_owner_waits_for_what_blocks_it(world: Cluster) ->
     assert names(world) == []
 
 
-def test_orphans_forget_their_owner_and_stay(world: Cluster) -> None:
+def test_orphaned_dependents_lose_their_owner_and_stay(world: Cluster) -> None:
     make(world, "owner")
     make(world, "child", "owner")
     world.delete("configmaps", "default/owner", propagation="Orphan")
@@ -64,7 +64,7 @@ def test_orphans_forget_their_owner_and_stay(world: Cluster) -> None:
     assert "ownerReferences" not in world.get("configmaps", "default/child")["metadata"]
 
 
-def test_one_living_owner_is_enough_and_the_dead_are_forgotten(world: Cluster) -> None:
+def test_an_object_with_one_existing_owner_stays_and_drops_other_references(world: Cluster) -> None:
     make(world, "one")
     make(world, "other")
     make(world, "child", "one", "other")
@@ -74,14 +74,14 @@ def test_one_living_owner_is_enough_and_the_dead_are_forgotten(world: Cluster) -
     assert reference["name"] == "other"
 
 
-def test_an_object_whose_owner_never_was_goes(world: Cluster) -> None:
+def test_an_object_with_a_nonexistent_owner_is_deleted(world: Cluster) -> None:
     ghost = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "ghost", "uid": "no-such-uid"}}
     world.create("configmaps", config_map("child", ghost))
     world.run(1)
     assert names(world) == []
 
 
-def test_deleting_a_deployment_leaves_nothing_of_it(world: Cluster) -> None:
+def test_deleting_a_deployment_deletes_its_dependents(world: Cluster) -> None:
     world.create("deployments.apps", world.deployment())
     world.run(1)
     world.delete("deployments.apps", "default/web", propagation="Foreground")

@@ -1,4 +1,4 @@
-"""Namespaces that go take everything along, and new ones get their service account."""
+"""Deleted namespaces are emptied, and new ones get their service account."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import tracemalloc
 from tests.controllers.conftest import Cluster
 
 
-def make_namespace(world: Cluster, name: str) -> None:
+def create_namespace(world: Cluster, name: str) -> None:
     namespace = {
         "apiVersion": "v1",
         "kind": "Namespace",
@@ -19,8 +19,8 @@ def make_namespace(world: Cluster, name: str) -> None:
     world.run(1)
 
 
-def test_every_namespace_has_its_default_account_and_gets_it_back(world: Cluster) -> None:
-    make_namespace(world, "lab")
+def test_the_default_account_of_a_namespace_is_created_and_recreated(world: Cluster) -> None:
+    create_namespace(world, "lab")
     first = world.get("serviceaccounts", "lab/default")
     world.delete("serviceaccounts", "lab/default")
     world.run(1)
@@ -28,8 +28,8 @@ def test_every_namespace_has_its_default_account_and_gets_it_back(world: Cluster
     assert first["metadata"]["uid"] != second["metadata"]["uid"]
 
 
-def test_a_namespace_goes_when_it_is_empty_and_says_what_it_waits_for(world: Cluster) -> None:
-    make_namespace(world, "lab")
+def test_a_namespace_is_deleted_when_empty_and_reports_its_remaining_content(world: Cluster) -> None:
+    create_namespace(world, "lab")
     config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "namespace": "lab"}}
     config["metadata"] = {**config["metadata"], "finalizers": ["example.com/held"]}
     world.create("configmaps", config)
@@ -41,28 +41,28 @@ def test_a_namespace_goes_when_it_is_empty_and_says_what_it_waits_for(world: Clu
     assert "configmaps. has 1 resource instances" in remaining["message"]
     assert conditions["NamespaceDeletionDiscoveryFailure"]["status"] == "False"
     assert world.store.get("serviceaccounts", "lab/default") is None  # type: ignore[arg-type]
-    let_go(world, "configmaps", "lab/c")
+    remove_finalizers(world, "configmaps", "lab/c")
     world.run(5)
     assert "lab" not in world.store.all("namespaces")
 
 
-def let_go(world: Cluster, storage: str, key: str) -> None:
-    """Take the finalizers from an object that waits for them."""
+def remove_finalizers(world: Cluster, storage: str, key: str) -> None:
+    """Remove the finalizers of an object that is being deleted."""
     held = world.get(storage, key)
     metadata = {name: value for name, value in held["metadata"].items() if name != "finalizers"}
     world.api.update(storage, {**held, "metadata": {**metadata, "deletionGracePeriodSeconds": 0}}, world.now)
     world.run(1)
 
 
-def test_every_namespace_knows_the_certificate_authority(world: Cluster) -> None:
-    make_namespace(world, "lab")
+def test_every_namespace_contains_the_ca_certificate(world: Cluster) -> None:
+    create_namespace(world, "lab")
     published = world.get("configmaps", "lab/kube-root-ca.crt")
     world.api.update("configmaps", {**published, "data": {"ca.crt": "forged"}}, world.now)
     world.run(1)
     assert world.get("configmaps", "lab/kube-root-ca.crt")["data"] == {"ca.crt": "the authority"}
 
 
-def test_a_quota_is_given_back_what_is_no_longer_used(world: Cluster) -> None:
+def test_quota_usage_decreases_when_objects_are_deleted(world: Cluster) -> None:
     quota = {
         "apiVersion": "v1",
         "kind": "ResourceQuota",
@@ -81,8 +81,8 @@ def test_a_quota_is_given_back_what_is_no_longer_used(world: Cluster) -> None:
     assert world.get("resourcequotas", "default/few")["status"]["used"] == {"pods": "0"}
 
 
-def test_pods_go_before_everything_else(world: Cluster) -> None:
-    make_namespace(world, "lab")
+def test_pods_are_deleted_before_other_objects(world: Cluster) -> None:
+    create_namespace(world, "lab")
     pod = world.pod("p")
     pod["metadata"] |= {"namespace": "lab", "finalizers": ["example.com/held"]}
     world.create("pods", pod)
@@ -93,14 +93,14 @@ def test_pods_go_before_everything_else(world: Cluster) -> None:
     world.run(60)
     assert "deletionTimestamp" in world.get("pods", "lab/p")["metadata"]
     assert "deletionTimestamp" not in world.get("configmaps", "lab/c")["metadata"]
-    let_go(world, "pods", "lab/p")
+    remove_finalizers(world, "pods", "lab/p")
     world.run(60)
     assert not [key for key in world.store.all("configmaps") if key.startswith("lab/")]
     assert "lab" not in world.store.all("namespaces")
 
 
-def test_a_namespace_is_looked_at_again_when_the_real_controller_would(world: Cluster) -> None:
-    make_namespace(world, "lab")
+def test_a_namespace_is_checked_again_at_the_times_of_the_real_controller(world: Cluster) -> None:
+    create_namespace(world, "lab")
     pod = world.pod("slow", {"batkube.io/stop-time": "30s"})
     pod["metadata"]["namespace"] = "lab"
     pod["spec"]["terminationGracePeriodSeconds"] = 30
@@ -112,7 +112,7 @@ def test_a_namespace_is_looked_at_again_when_the_real_controller_would(world: Cl
     world.run(0.2)
     assert "deletionTimestamp" in world.get("pods", "lab/slow")["metadata"]
 
-    # It has looked after 5 s, and 5 s after what it wrote then, and then every half of the pod's 30 s and a second.
+    # Checks are after 5 s, 5 s after the change of conditions, and then every half of the pod's 30 s plus one second.
     world.run(36.8)
     assert not [key for key in world.store.all("pods") if key.startswith("lab/")]
     assert "lab" in world.store.all("namespaces")
@@ -120,8 +120,8 @@ def test_a_namespace_is_looked_at_again_when_the_real_controller_would(world: Cl
     assert "lab" not in world.store.all("namespaces")
 
 
-def test_a_namespace_says_that_a_pod_does_not_end_in_its_time(world: Cluster) -> None:
-    make_namespace(world, "lab")
+def test_a_namespace_reports_a_pod_that_exceeds_its_grace_period(world: Cluster) -> None:
+    create_namespace(world, "lab")
     pod = world.pod("lost")
     pod["metadata"]["namespace"] = "lab"
     pod["spec"] |= {"nodeName": "node-that-failed", "terminationGracePeriodSeconds": 3}
@@ -134,8 +134,8 @@ def test_a_namespace_says_that_a_pod_does_not_end_in_its_time(world: Cluster) ->
     assert conditions["NamespaceDeletionContentFailure"] == failure
 
 
-def test_a_namespace_that_is_made_again_at_once_stays(world: Cluster) -> None:
-    make_namespace(world, "lab")
+def test_a_namespace_that_is_recreated_at_once_stays(world: Cluster) -> None:
+    create_namespace(world, "lab")
     world.delete("namespaces", "lab")
     while "lab" in world.store.all("namespaces"):
         world.run(0.001)
@@ -152,10 +152,10 @@ def test_a_namespace_that_is_made_again_at_once_stays(world: Cluster) -> None:
     assert "deletionTimestamp" not in world.get("namespaces", "lab")["metadata"]
 
 
-def test_namespaces_that_came_and_went_take_no_memory(world: Cluster) -> None:
-    def come_and_go(first: int, count: int) -> None:
+def test_deleted_namespaces_use_no_memory(world: Cluster) -> None:
+    def create_and_delete(first: int, count: int) -> None:
         for number in range(first, first + count):
-            make_namespace(world, f"lab-{number}")
+            create_namespace(world, f"lab-{number}")
             for name in range(50):
                 metadata = {"name": f"c-{name}", "namespace": f"lab-{number}"}
                 world.create("configmaps", {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})
@@ -164,11 +164,11 @@ def test_namespaces_that_came_and_went_take_no_memory(world: Cluster) -> None:
             assert f"lab-{number}" not in world.store.all("namespaces")
         world.store.compact()
 
-    come_and_go(0, 10)
+    create_and_delete(0, 10)
     gc.collect()
     tracemalloc.start()
     try:
-        come_and_go(10, 20)
+        create_and_delete(10, 20)
         gc.collect()
         grown, _ = tracemalloc.get_traced_memory()
     finally:

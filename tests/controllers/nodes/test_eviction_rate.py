@@ -1,4 +1,4 @@
-"""How fast lost nodes are emptied, by zone (Kubernetes: pkg/controller/nodelifecycle, ComputeZoneState)."""
+"""The eviction rate of failed nodes by zone (Kubernetes: pkg/controller/nodelifecycle, ComputeZoneState)."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def nodes(ready: int, lost: int, zone: str = "a") -> list[KubeObject]:
     ]
 
 
-def turns(pace: EvictionRateLimiter, there: list[KubeObject], count: int = 3) -> list[float | None]:
-    """Return in how many seconds the next nodes of the last one's zone may be emptied."""
+def eviction_times(pace: EvictionRateLimiter, there: list[KubeObject], count: int = 3) -> list[float | None]:
+    """Return after how many seconds the next nodes in the last node's zone may be evicted."""
     instants: list[float | None] = []
     for _ in range(count):
         turn = pace.next_eviction_at(there[-1])
@@ -44,37 +44,37 @@ def turns(pace: EvictionRateLimiter, there: list[KubeObject], count: int = 3) ->
         (22, 28, [None, None, None]),
     ],
 )
-def test_a_zone_is_emptied_slowly_or_not_at_all_when_too_many_of_its_nodes_are_lost(
+def test_evictions_in_a_zone_slow_down_or_stop_when_too_many_nodes_fail(
     ready: int, lost: int, expected: list[float | None]
 ) -> None:
     pace, there = EvictionRateLimiter(NOW), nodes(ready, lost)
     pace.update(there, NOW)
 
-    assert turns(pace, there) == expected
+    assert eviction_times(pace, there) == expected
 
 
-def test_a_zone_that_is_lost_as_a_whole_is_emptied_while_another_is_not_and_none_when_all_are() -> None:
+def test_a_failed_zone_is_evicted_unless_all_zones_failed() -> None:
     pace, lost = EvictionRateLimiter(NOW), nodes(0, 5)
     pace.update([*nodes(1, 3, "b"), *lost], NOW)
-    assert (pace.is_fully_disrupted, turns(pace, lost)) == (False, [0, 10, 20])
+    assert (pace.is_fully_disrupted, eviction_times(pace, lost)) == (False, [0, 10, 20])
 
     pace.update([*nodes(0, 4, "b"), *lost], NOW)
-    assert (pace.is_fully_disrupted, turns(pace, lost)) == (True, [None, None, None])
+    assert (pace.is_fully_disrupted, eviction_times(pace, lost)) == (True, [None, None, None])
 
 
-def test_after_a_pause_the_first_has_to_wait_for_its_turn() -> None:
+def test_after_a_stop_the_first_eviction_waits_for_its_interval() -> None:
     pace = EvictionRateLimiter(NOW)
     pace.update(nodes(1, 4), NOW)
     pace.update(nodes(4, 1), NOW)
 
-    assert turns(pace, nodes(4, 1)) == [10, 20, 30]
+    assert eviction_times(pace, nodes(4, 1)) == [10, 20, 30]
 
 
-def test_each_zone_has_a_pace_of_its_own_and_a_region_makes_it_another() -> None:
+def test_each_zone_of_each_region_has_its_own_rate() -> None:
     pace, here, there = EvictionRateLimiter(NOW), nodes(5, 1), nodes(5, 1, "b")
     pace.update([*here, *there], NOW)
 
-    assert turns(pace, here) == turns(pace, there) == [0, 10, 20]
+    assert eviction_times(pace, here) == eviction_times(pace, there) == [0, 10, 20]
     labels = {"topology.kubernetes.io/zone": "a", "topology.kubernetes.io/region": "r"}
     assert zone_of({"metadata": {"labels": labels}}) != zone_of(here[0])
     assert zone_of({"metadata": {}}) == ""

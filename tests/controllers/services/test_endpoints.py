@@ -1,4 +1,4 @@
-"""The addresses behind Services are told: in Endpoints, in slices, and in slices of Endpoints kept by hand."""
+"""Endpoints and EndpointSlices of Services, and slices mirrored from Endpoints."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_a_service_without_pods_has_empty_endpoints(world: Cluster) -> None:
     assert (one["addressType"], one["endpoints"], one["ports"]) == ("IPv4", [], [])
 
 
-def test_pods_are_told_as_soon_as_they_are_ready(world: Cluster) -> None:
+def test_pods_appear_in_endpoints_once_they_are_ready(world: Cluster) -> None:
     world.create(SERVICE, service())
     world.run(1)
     before = slices(world)[0]["metadata"]["name"]
@@ -78,7 +78,7 @@ def test_pods_are_told_as_soon_as_they_are_ready(world: Cluster) -> None:
     assert len(world.get(ENDPOINTS, "default/web")["subsets"][0]["addresses"]) == 2
 
 
-def test_a_pod_that_goes_is_terminating_in_its_slice_and_then_gone(world: Cluster) -> None:
+def test_a_deleted_pod_is_terminating_in_its_slice_and_then_removed(world: Cluster) -> None:
     world.create(SERVICE, service())
     world.create("pods", backend(world, "a", terminationGracePeriodSeconds=30))
     pod = world.get("pods", "default/a")
@@ -92,7 +92,7 @@ def test_a_pod_that_goes_is_terminating_in_its_slice_and_then_gone(world: Cluste
     assert slices(world)[0]["endpoints"] == []
 
 
-def test_ports_are_found_by_name_and_pods_without_them_are_left_out(world: Cluster) -> None:
+def test_ports_are_resolved_by_name_and_pods_without_them_are_skipped(world: Cluster) -> None:
     world.create(SERVICE, service(ports=[{"name": "http", "port": 80, "targetPort": "web", "protocol": "TCP"}]))
     named = backend(world, "named")
     named["spec"]["containers"][0]["ports"] = [{"name": "web", "containerPort": 9090, "protocol": "TCP"}]
@@ -115,7 +115,7 @@ def test_more_than_a_hundred_endpoints_need_a_second_slice(make_world: type[Clus
     assert len(world.get(ENDPOINTS, "default/web")["subsets"][0]["addresses"]) == 130
 
 
-def test_endpoints_go_with_their_service(world: Cluster) -> None:
+def test_endpoints_are_deleted_with_their_service(world: Cluster) -> None:
     world.create(SERVICE, service())
     world.create("pods", backend(world, "a"))
     world.run(1)

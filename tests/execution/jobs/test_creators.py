@@ -1,4 +1,4 @@
-"""Jobs in the words of schedulers: what is made of them through the API, whose definitions are open ones of ours."""
+"""The objects that are created for a job in each submission form, with permissive CustomResourceDefinitions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ COSCHEDULING = POD_GROUP_APIS["scheduling.x-k8s.io/v1alpha1"]
 
 
 def definition(kind: str, version: str, *, namespaced: bool = True) -> KubeObject:
-    """Return a definition that takes anything."""
+    """Return a CustomResourceDefinition that accepts any fields."""
     group, _, number = version.partition("/")
     plural = f"{kind.lower()}s"
     schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
@@ -46,7 +46,7 @@ def definition(kind: str, version: str, *, namespaced: bool = True) -> KubeObjec
 
 
 class Cluster:
-    """An API server with definitions, and who makes jobs of one form."""
+    """An API server with definitions, and a creator of jobs of one form."""
 
     def __init__(self, job_form: JobForm, *definitions: KubeObject) -> None:
         self.world = World(Streams(0))
@@ -92,7 +92,7 @@ FULL: dict[str, Any] = {"queue": "2", "user": "ann", "priority": -5, "walltime":
 
 
 @pytest.mark.parametrize("version", POD_GROUP_APIS)
-def test_a_pod_group_is_in_the_dialect_of_its_scheduler(version: str) -> None:
+def test_a_pod_group_has_the_api_of_its_scheduler(version: str) -> None:
     dialect = POD_GROUP_APIS[version]
     queue = definition("Queue", version, namespaced=False)
     cluster = Cluster(JobForm(SubmissionForm.POD_GROUP, dialect), definition("PodGroup", version), queue)
@@ -107,12 +107,12 @@ def test_a_pod_group_is_in_the_dialect_of_its_scheduler(version: str) -> None:
     pods = cluster.objects(POD)
     assert list(pods) == ["w0-7-0", "w0-7-1", "w0-7-2"]
     for pod in pods.values():
-        names = pod["metadata"]["labels" if dialect.is_label else "annotations"]
-        assert names[dialect.group_key] == group["metadata"]["name"]
+        names = pod["metadata"]["labels" if dialect.label else "annotations"]
+        assert names[dialect.label or dialect.annotation] == group["metadata"]["name"]
 
 
 @pytest.mark.parametrize("version", POD_GROUP_APIS)
-def test_a_pod_group_says_how_many_pods_and_how_much_there_must_be_if_its_job_does(version: str) -> None:
+def test_a_pod_group_has_the_minimum_members_and_resources_of_its_job(version: str) -> None:
     queue = definition("Queue", version, namespaced=False)
     cluster = Cluster(
         JobForm(SubmissionForm.POD_GROUP, POD_GROUP_APIS[version]), definition("PodGroup", version), queue
@@ -128,7 +128,7 @@ def test_a_pod_group_says_how_many_pods_and_how_much_there_must_be_if_its_job_do
     assert len(cluster.objects(POD)) == 3, "the others come as well"
 
 
-def test_everything_that_the_workload_says_of_a_job_arrives_on_its_pods() -> None:
+def test_all_attributes_of_a_job_are_on_its_pods() -> None:
     cluster = Cluster(JobForm(SubmissionForm.POD_GROUP, COSCHEDULING), definition("PodGroup", COSCHEDULING.api_version))
 
     cluster.maker.create(a_job(**FULL), NOW, PastAttempts())
@@ -141,7 +141,7 @@ def test_everything_that_the_workload_says_of_a_job_arrives_on_its_pods() -> Non
     assert cluster.objects("priorityclasses.scheduling.k8s.io")["priority-minus-5"]["value"] == -5
 
 
-def test_a_pod_group_outlives_an_attempt_and_ends_with_its_job() -> None:
+def test_a_pod_group_outlives_an_attempt_and_is_deleted_with_its_job() -> None:
     cluster = Cluster(JobForm(SubmissionForm.POD_GROUP, COSCHEDULING), definition("PodGroup", COSCHEDULING.api_version))
     job = a_job()
     cluster.maker.create(job, NOW, PastAttempts())
@@ -174,7 +174,7 @@ def test_an_indexed_job_has_all_pods_at_once_and_is_not_retried() -> None:
     )
 
 
-def test_a_job_for_kueue_is_suspended_and_names_a_queue_that_leads_to_the_cluster_queue() -> None:
+def test_a_job_for_kueue_is_suspended_and_names_a_local_queue_of_the_cluster_queue() -> None:
     version = "kueue.x-k8s.io/v1beta1"
     cluster_queue = definition("ClusterQueue", version, namespaced=False)
     cluster = Cluster(JobForm(SubmissionForm.KUEUE_JOB), definition("LocalQueue", version), cluster_queue)
@@ -193,7 +193,7 @@ def test_a_job_for_kueue_is_suspended_and_names_a_queue_that_leads_to_the_cluste
     assert (queue["metadata"]["name"], queue["spec"]["clusterQueue"]) == ("long", "all")
 
 
-def test_a_volcano_job_is_one_task_of_all_pods_that_starts_over_when_one_is_evicted() -> None:
+def test_a_volcano_job_is_one_task_that_restarts_when_a_pod_is_evicted() -> None:
     version = "batch.volcano.sh/v1alpha1"
     queue = definition("Queue", VOLCANO.api_version, namespaced=False)
     cluster = Cluster(JobForm(SubmissionForm.VOLCANO_JOB), definition("Job", version), queue)
@@ -210,7 +210,7 @@ def test_a_volcano_job_is_one_task_of_all_pods_that_starts_over_when_one_is_evic
     assert list(cluster.objects("queues.scheduling.volcano.sh")) == ["long"]
 
 
-def test_pods_that_a_controller_makes_join_the_course_of_their_job_by_their_index() -> None:
+def test_pods_of_a_controller_join_the_execution_of_their_job_by_their_index() -> None:
     cluster = Cluster(JobForm(SubmissionForm.INDEXED_JOB))
     cluster.maker.create(a_job(), NOW, PastAttempts())
     [owner] = cluster.objects(JOB).values()
@@ -225,7 +225,7 @@ def test_pods_that_a_controller_makes_join_the_course_of_their_job_by_their_inde
     assert (course.owner, course.job.name) == ("Job/w0-7", "7")
 
 
-def test_what_is_made_after_a_course_was_broken_off_is_another_with_its_past() -> None:
+def test_pods_created_after_an_abort_join_a_new_execution_with_past_attempts() -> None:
     cluster = Cluster(JobForm(SubmissionForm.INDEXED_JOB))
     job = a_job()
     cluster.maker.create(job, NOW, PastAttempts())
@@ -242,7 +242,7 @@ def test_what_is_made_after_a_course_was_broken_off_is_another_with_its_past() -
     assert course.past == PastAttempts(attempts=1, evictions=1)
 
 
-def test_a_name_that_is_long_or_has_dots_leaves_room_for_what_controllers_add() -> None:
+def test_a_name_that_is_long_or_has_dots_leaves_room_for_the_suffixes_of_controllers() -> None:
     names = {object_name(a_job(name=name)) for name in ("x" * 70, "x" * 71, "a.b", "a-b", "a_b")}
 
     assert len(names) == 5

@@ -26,7 +26,7 @@ def give(free: Free, half: PartialGang, node: str, sign: int) -> None:
 
 
 def can_place(free: Free, half: PartialGang, missing: int) -> bool:
-    """Try every node for every pod, one after the other."""
+    """Return whether the missing pods can be placed, by trying every node for every pod."""
     if missing == 0:
         return True
     for node in NODES:
@@ -40,7 +40,7 @@ def can_place(free: Free, half: PartialGang, missing: int) -> bool:
 
 
 def completed_in(order: tuple[int, ...], halves: list[PartialGang], free: Free) -> list[int]:
-    """Return which halves can be completed one by one in this very order, before the first that cannot."""
+    """Return the gangs that can be completed in this order, up to the first that cannot."""
     for position, number in enumerate(order):
         if not can_place(free, halves[number], halves[number].missing):
             return list(order[:position])
@@ -50,7 +50,7 @@ def completed_in(order: tuple[int, ...], halves: list[PartialGang], free: Free) 
 
 
 def left_after_all(halves: list[PartialGang], room: Free) -> Free:
-    """Return what is free while all halves hold their nodes, with rooms as large as they must be for that."""
+    """Return the free resources while all gangs hold their nodes."""
     free = {node: dict(amounts) for node, amounts in room.items()}
     for half in halves:
         for node in half.nodes:
@@ -59,8 +59,8 @@ def left_after_all(halves: list[PartialGang], room: Free) -> Free:
 
 
 @given(st.lists(HALF, max_size=4), ROOM)
-def test_it_is_found_exactly_when_no_order_of_completion_exists(halves: list[PartialGang], spare: Free) -> None:
-    # Halves hold what they hold: the room is that, and what is spare.
+def test_a_deadlock_is_found_exactly_when_no_order_of_completion_exists(halves: list[PartialGang], spare: Free) -> None:
+    # The capacity of each node is what the gangs hold there, plus spare resources.
     room = {node: dict(amounts) for node, amounts in spare.items()}
     for half in halves:
         for node in half.nodes:
@@ -75,7 +75,7 @@ def test_it_is_found_exactly_when_no_order_of_completion_exists(halves: list[Par
     assert set(stuck) == set(range(len(halves))) - set(most)
 
 
-def test_four_gangs_of_ten_that_hold_all_sixteen_cpus_wait_for_one_another() -> None:
+def test_four_gangs_of_ten_that_hold_all_sixteen_cpus_are_deadlocked() -> None:
     room = {f"node-{number}": {"cpu": 2000} for number in range(8)}
     nodes = [node for node in room for _ in range(2)]
     halves = [PartialGang((("cpu", 1000),), nodes[gang * 4 : gang * 4 + 4], 6) for gang in range(4)]
@@ -90,7 +90,7 @@ def test_one_gang_that_fits_frees_the_others() -> None:
     assert find_deadlocked([two_short, one_short], room) == []
 
 
-def test_only_those_are_named_that_can_never_be_whole() -> None:
+def test_only_gangs_that_can_never_be_completed_are_returned() -> None:
     room = {"a": {"cpu": 2}, "b": {"cpu": 2}, "c": {"gpu": 1, "cpu": 2}}
     first = PartialGang((("cpu", 2),), ("a",), 1)
     second = PartialGang((("cpu", 2),), ("b",), 1)

@@ -1,4 +1,4 @@
-"""When half-started jobs are told to be in a deadlock: bindings are made by hand, on a world without a scheduler."""
+"""Deadlocks of half-started jobs: the tests bind pods themselves, on a world without a scheduler."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LATER = Instant(START + ROLLBACK_TIME)
 
 
 class Cluster:
-    """Nodes of one cpu, and jobs of pods of one cpu each, by the sizes that their names are given."""
+    """Nodes of one cpu, and jobs with pods of one cpu each, given as name=size."""
 
     def __init__(
         self,
@@ -39,6 +39,7 @@ class Cluster:
         *,
         priority: int = 0,
         has_evictors: bool = False,
+        may_grow: bool = False,
         others: Sequence[KubeObject] = (),
     ) -> None:
         self.file = io.BytesIO()
@@ -59,14 +60,14 @@ class Cluster:
         ]
         maker = PodCreator(self.world, ResourceModel.REQUESTS)
         submission = Submission(self.world, jobs, maker)
-        conductor = WorkloadJobs(
+        driver = WorkloadJobs(
             self.world,
             maker,
             resubmit=submission.resubmit,
             on_outcome=lambda outcome: None,
             on_pods=lambda record: None,
         )
-        Kubelets(self.world, NodeAllocations(self.store), conductor)
+        Kubelets(self.world, NodeAllocations(self.store), driver)
         objects = [node_of(machine, ResourceModel.REQUESTS, START) for machine in machines]
         self.store.create(NODE, [key for key, _ in objects], [node for _, node in objects], START)
         self.watch = GangMonitor(
@@ -74,7 +75,8 @@ class Cluster:
             highest_priority=priority,
             has_objects=False,
             has_evictors=has_evictors,
-            goes_on=False,
+            may_grow=may_grow,
+            continues_after_deadlock=False,
         )
         submission.start()
         self.loop.run_until(START)
@@ -90,13 +92,13 @@ class Cluster:
 
 
 def half_and_half(**options: bool | int) -> Cluster:
-    """Return a cluster whose two jobs have one of two pods each, on all nodes."""
+    """Return a cluster of two nodes with two jobs, each with one of its two pods bound."""
     cluster = Cluster(2, {"a": 2, "b": 2}, **options)  # type: ignore[arg-type]
     cluster.bind(a_0=0, b_0=1)
     return cluster
 
 
-def test_where_nobody_evicts_it_is_told_at_once_with_jobs_nodes_and_since_when() -> None:
+def test_without_evictors_a_deadlock_is_reported_at_once_with_jobs_nodes_and_start() -> None:
     cluster = half_and_half()
 
     assert cluster.is_stuck()
@@ -110,7 +112,7 @@ def test_where_nobody_evicts_it_is_told_at_once_with_jobs_nodes_and_since_when()
     assert [line["nodes"] for line in lines if line["event"] == "deadlock"] == ["node-0", "node-1"]
 
 
-def test_programs_that_may_evict_have_ten_minutes() -> None:
+def test_programs_that_may_evict_get_ten_minutes() -> None:
     cluster = half_and_half(has_evictors=True)
 
     assert not cluster.is_stuck()
@@ -120,7 +122,35 @@ def test_programs_that_may_evict_have_ten_minutes() -> None:
     assert cluster.is_stuck()
 
 
-def test_an_eviction_ends_what_looked_like_one() -> None:
+def test_where_a_program_may_create_nodes_it_is_recorded_after_ten_minutes_and_ends_nothing() -> None:
+    cluster = half_and_half(may_grow=True)
+
+    assert not cluster.is_stuck()
+    assert not cluster.watch.deadlocked_jobs
+    cluster.loop.run_until(LATER)
+    assert not cluster.is_stuck()
+
+    assert cluster.watch.deadlock is None
+    assert list(cluster.watch.deadlocked_jobs) == ["w0!a", "w0!b"]
+    (note,) = cluster.world.notes.rows()
+    assert "unless a program adds nodes" in str(note["message"])
+
+
+def test_a_job_that_gets_its_last_node_after_all_is_no_longer_in_a_deadlock() -> None:
+    cluster = half_and_half(may_grow=True)
+    assert not cluster.is_stuck()
+    cluster.loop.run_until(LATER)
+    assert not cluster.is_stuck()
+    [new] = read_platform("3x1").machines[2:]
+    key, node = node_of(new, ResourceModel.REQUESTS, cluster.loop.now)
+    cluster.store.create(NODE, [key], [node], cluster.loop.now)
+
+    cluster.bind(a_1=2)
+
+    assert list(cluster.watch.deadlocked_jobs) == ["w0!b"]
+
+
+def test_an_eviction_ends_a_suspected_deadlock() -> None:
     cluster = half_and_half(has_evictors=True)
     assert not cluster.is_stuck()
 
@@ -130,7 +160,7 @@ def test_an_eviction_ends_what_looked_like_one() -> None:
     assert not cluster.is_stuck()
 
 
-def test_it_is_not_told_while_nodes_may_come() -> None:
+def test_a_deadlock_is_not_reported_while_nodes_may_be_added() -> None:
     cluster = half_and_half()
     cluster.world.agenda.book(Instant(seconds(50)), Rank.TIMELINE, lambda now: None)
 
@@ -139,7 +169,7 @@ def test_it_is_not_told_while_nodes_may_come() -> None:
     assert cluster.is_stuck()
 
 
-def test_it_is_not_told_while_a_job_may_come_that_preempts() -> None:
+def test_a_deadlock_is_not_reported_while_a_preempting_job_may_arrive() -> None:
     cluster = half_and_half(priority=1)
     cluster.world.agenda.book(Instant(seconds(50)), Rank.SUBMIT, lambda now: None)
 
@@ -148,7 +178,7 @@ def test_it_is_not_told_while_a_job_may_come_that_preempts() -> None:
     assert cluster.is_stuck()
 
 
-def test_a_running_job_will_end_and_is_no_obstacle() -> None:
+def test_a_running_job_will_end_and_causes_no_deadlock() -> None:
     cluster = Cluster(3, {"a": 2, "b": 2, "c": 1})
 
     cluster.bind(a_0=0, b_0=1, c=2)
@@ -156,7 +186,7 @@ def test_a_running_job_will_end_and_is_no_obstacle() -> None:
     assert not cluster.is_stuck()
 
 
-def test_a_pod_that_never_ends_is_one() -> None:
+def test_a_pod_that_never_ends_can_cause_a_deadlock() -> None:
     container = {"name": "c", "resources": {"requests": {"cpu": "1"}}}
     web: KubeObject = {
         "metadata": {"name": "web", "namespace": "default", "uid": "1"},
@@ -171,7 +201,7 @@ def test_a_pod_that_never_ends_is_one() -> None:
         assert cluster.is_stuck() == is_stuck
 
 
-def test_a_node_that_takes_no_pods_is_no_help() -> None:
+def test_an_unschedulable_node_does_not_resolve_a_deadlock() -> None:
     cluster = Cluster(3, {"a": 2, "b": 2})
     cluster.bind(a_0=0, b_0=1)
     assert not cluster.is_stuck()
@@ -183,7 +213,7 @@ def test_a_node_that_takes_no_pods_is_no_help() -> None:
     assert cluster.is_stuck()
 
 
-def test_how_long_pods_hold_nodes_for_the_others_is_counted() -> None:
+def test_the_time_in_which_pods_wait_for_the_others_is_counted() -> None:
     cluster = Cluster(4, {"a": 2, "b": 2})
     cluster.bind(a_0=0)
     cluster.loop.run_until(Instant(seconds(7)))

@@ -1,4 +1,4 @@
-"""What a latencies file says, and what it does to the pods of a run."""
+"""Latencies files, and their effects on the pods of a run."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def at(instant: float) -> Instant:
 # The file
 
 
-def test_a_file_of_plain_steps_is_read_as_ever(tmp_path: Path) -> None:
+def test_a_file_of_plain_steps_is_read(tmp_path: Path) -> None:
     read = read_latencies(
         latencies(tmp_path, "notice: 0.5\npull: lognormal:4,0.5\nreport: {name: exponential, mean: 1}\n")
     )
@@ -61,7 +61,7 @@ def test_a_file_of_plain_steps_is_read_as_ever(tmp_path: Path) -> None:
     )
 
 
-def test_everything_a_file_may_say_is_read_and_told_in_the_manifest(tmp_path: Path) -> None:
+def test_all_keys_of_a_file_are_read_and_shown_in_the_manifest(tmp_path: Path) -> None:
     text = """
 client: {qps: 5, burst: 10}
 spawn: 0.02
@@ -107,7 +107,7 @@ system-pods: [{name: coredns, cpu: 100m, memory: 70Mi}]
         ("speed: 3", ["speed", "system-pods"]),
     ],
 )
-def test_what_makes_no_sense_is_refused_with_its_place(tmp_path: Path, text: str, words: list[str]) -> None:
+def test_an_invalid_file_is_rejected_with_its_place(tmp_path: Path, text: str, words: list[str]) -> None:
     with pytest.raises(InputError) as refused:
         read_latencies(latencies(tmp_path, text))
 
@@ -117,7 +117,7 @@ def test_what_makes_no_sense_is_refused_with_its_place(tmp_path: Path, text: str
 # Steps of a pod's start
 
 
-def test_the_first_pod_on_a_node_takes_its_own_time() -> None:
+def test_the_first_pod_on_a_node_has_its_own_latency() -> None:
     step = FirstPodStep(parse_distribution(3), parse_distribution(0.5))
     some = delays(notice=step)
 
@@ -138,7 +138,7 @@ def test_the_first_pod_on_a_node_takes_its_own_time() -> None:
         ({"image": "nginx", "imagePullPolicy": "Never"}, "Never"),
     ],
 )
-def test_the_pull_policy_is_kubernetes_default_unless_given(container: dict[str, object], policy: str) -> None:
+def test_the_pull_policy_has_the_default_of_kubernetes(container: dict[str, object], policy: str) -> None:
     assert pull_policy_of(container) == policy
 
 
@@ -161,7 +161,7 @@ def test_a_kubelet_pulls_one_image_at_a_time() -> None:
     assert as_float_s(some.running_at(at(0), "b", NGINX)) == 1
 
 
-def test_a_pod_that_is_noticed_late_does_not_hold_up_others_before() -> None:
+def test_a_pod_that_is_noticed_late_does_not_delay_earlier_pods() -> None:
     some = delays(check="constant:1", cached=1.0, notice=FirstPodStep(parse_distribution(5), parse_distribution(1)))
 
     late, soon = (as_float_s(some.running_at(at(0), "a", NGINX)) for _ in range(2))
@@ -169,7 +169,7 @@ def test_a_pod_that_is_noticed_late_does_not_hold_up_others_before() -> None:
     assert (late, soon) == (6, 2)
 
 
-def test_the_share_of_cached_nodes_is_as_asked() -> None:
+def test_the_share_of_cached_nodes_is_as_configured() -> None:
     some = delays(pull="constant:10", cached=0.75)
 
     pulled = sum(some.running_at(START, f"node-{n}", PINNED) > START for n in range(2000))
@@ -181,8 +181,8 @@ def test_the_share_of_cached_nodes_is_as_asked() -> None:
     st.lists(st.tuples(st.integers(0, 50), st.integers(0, 2)), max_size=30),
     st.sampled_from(["uniform:0,5", "constant:2", "exponential:3"]),
 )
-def test_the_turns_of_one_node_never_overlap(bindings: list[tuple[int, int]], check: str) -> None:
-    """Whenever pods are bound, and wherever: the node's puller does one thing at a time."""
+def test_the_pulls_of_one_node_never_overlap(bindings: list[tuple[int, int]], check: str) -> None:
+    """A kubelet pulls one image at a time, whenever and wherever pods are bound."""
     some = delays(check=check, notice="uniform:0,9", cached=1.0)
 
     for instant, node in sorted(bindings):
@@ -207,7 +207,7 @@ def test_a_limited_client_submits_a_burst_and_then_at_its_rate(simulate: Simulat
     assert (run.jobs["waiting_time"] == 0).all()
 
 
-def test_a_client_that_is_slower_than_the_jobs_come_is_not_noticed(simulate: Simulate, tmp_path: Path) -> None:
+def test_a_limit_above_the_rate_of_jobs_has_no_effect(simulate: Simulate, tmp_path: Path) -> None:
     file = latencies(tmp_path, "client: {qps: 5, burst: 1}")
 
     run = simulate(jobs(20, every=1), DELAY_10, platform="20x1", latencies=file)
@@ -219,7 +219,7 @@ def test_a_client_that_is_slower_than_the_jobs_come_is_not_noticed(simulate: Sim
     st.lists(st.integers(0, 40), min_size=1, max_size=60).map(sorted), st.integers(1, 8), st.sampled_from([0.5, 2, 5])
 )
 def test_no_window_holds_more_jobs_than_the_clients_limit(due: list[int], burst: int, qps: float) -> None:
-    """As golang.org/x/time/rate promises: at most burst + qps * length in any stretch of time; none early, in order."""
+    """As in golang.org/x/time/rate: at most burst + qps * length in any window; no job is early; the order is kept."""
     profile = Delay(name="d", duration=seconds(1))
     jobs = [Job(workload="w", name=str(n), submit=at(t), size=1, profile=profile) for n, t in enumerate(due)]
 
@@ -232,7 +232,7 @@ def test_no_window_holds_more_jobs_than_the_clients_limit(due: list[int], burst:
             assert last - first + 1 <= burst + qps * (submitted[last] - begin) + 1e-6
 
 
-def test_pods_are_there_after_the_job_controllers_delay(simulate: Simulate, tmp_path: Path) -> None:
+def test_pods_are_created_after_the_job_controllers_delay(simulate: Simulate, tmp_path: Path) -> None:
     run = simulate(jobs(1), DELAY_10, platform="1x1", latencies=latencies(tmp_path, "spawn: 0.5"))
 
     assert list(run.pods["created"]) == [0.5]
@@ -250,7 +250,7 @@ def test_a_system_pod_keeps_jobs_of_a_whole_node_off_its_node(simulate: Simulate
     assert run.manifest["latencies"]["system-pods"] == "coredns, cpu 100m"
 
 
-def test_several_system_pods_go_to_a_node_each(simulate: Simulate, tmp_path: Path) -> None:
+def test_several_system_pods_get_one_node_each(simulate: Simulate, tmp_path: Path) -> None:
     file = latencies(tmp_path, "system-pods: [{name: a, cpu: 100m}, {name: b, cpu: 100m}]")
 
     run = simulate(jobs(6), DELAY_10, platform="4x1", scheduler="policy:first-fit", latencies=file)
@@ -258,19 +258,19 @@ def test_several_system_pods_go_to_a_node_each(simulate: Simulate, tmp_path: Pat
     assert sorted(run.jobs["allocated_resources"].unique()) == ["0", "1"]
 
 
-def test_a_job_that_a_system_pod_leaves_no_room_for_is_refused_before_the_run(
-    simulate: Simulate, tmp_path: Path
-) -> None:
+def test_a_job_without_room_beside_a_system_pod_is_rejected_before_the_run(simulate: Simulate, tmp_path: Path) -> None:
     file = latencies(tmp_path, "system-pods: [{name: coredns, cpu: 100m}]")
 
     with pytest.raises(InputError, match="at most cpu 900m"):
         simulate(jobs(1), DELAY_10, platform="1x1", latencies=file)
 
 
-def test_a_system_pod_that_has_no_room_itself_is_refused(simulate: Simulate, tmp_path: Path) -> None:
+def test_a_system_pod_that_does_not_fit_is_rejected(simulate: Simulate, tmp_path: Path) -> None:
     file = latencies(tmp_path, "system-pods: [{name: huge, cpu: 2}]")
 
-    with pytest.raises(InputError, match=r"latencies.yaml: system-pods: .*not enough cpu for the system pod 'huge'"):
+    with pytest.raises(
+        InputError, match=r"latencies.yaml: system-pods: .*not have enough cpu for the system pod 'huge'"
+    ):
         simulate(jobs(1), DELAY_10, platform="1x1", latencies=file)
 
 

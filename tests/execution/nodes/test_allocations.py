@@ -1,4 +1,4 @@
-"""What nodes have left, as their kubelets count it."""
+"""Resource allocations of nodes, as their kubelets count them."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def store() -> Store:
 
 @pytest.fixture
 def accounts(store: Store) -> NodeAllocations:
-    """Two nodes of two cpus."""
+    """Return the allocations of two nodes with two cpus each."""
     accounts = NodeAllocations(store)
     store.create(NODE, [Key("a"), Key("b")], [a_node("2"), a_node("2")], START)
     return accounts
 
 
-def test_pods_that_do_not_all_fit_take_nothing_and_the_kubelet_says_why(accounts: NodeAllocations) -> None:
+def test_pods_that_do_not_all_fit_allocate_nothing_and_the_reason_is_returned(accounts: NodeAllocations) -> None:
     shortage = accounts.allocate(["a", "a", "b", "a"], ONE_CPU)
 
     assert shortage is not None
@@ -52,7 +52,7 @@ def test_a_node_that_grows_has_room_for_more_and_one_that_shrinks_for_less(
     assert accounts.allocate(["b"], ONE_CPU) is not None
 
 
-def test_what_is_given_back_to_a_node_that_is_gone_is_gone_with_it(store: Store, accounts: NodeAllocations) -> None:
+def test_a_release_on_a_deleted_node_is_ignored(store: Store, accounts: NodeAllocations) -> None:
     accounts.allocate(["a"], ONE_CPU)
     store.delete(NODE, [Key("a")], START)
     assert (accounts.busy_node_count, "a" in accounts, "b" in accounts) == (0, False, True)
@@ -63,22 +63,22 @@ def test_what_is_given_back_to_a_node_that_is_gone_is_gone_with_it(store: Store,
     assert accounts.allocate(["a", "a"], ONE_CPU) is None
 
 
-def test_a_pod_of_the_cluster_itself_takes_room_and_makes_no_node_busy(accounts: NodeAllocations) -> None:
+def test_a_system_pod_takes_resources_and_does_not_make_its_node_busy(accounts: NodeAllocations) -> None:
     accounts.reserve("a", ONE_CPU)
 
     assert accounts.busy_node_count == 0
     assert accounts.allocate(["a", "a"], ONE_CPU) is not None
 
 
-def test_giving_back_what_was_never_taken_is_a_bug(accounts: NodeAllocations) -> None:
+def test_releasing_more_than_was_allocated_is_a_bug(accounts: NodeAllocations) -> None:
     accounts.allocate(["a"], (("cpu", 500),))
 
-    with pytest.raises(Bug, match="given back more cpu"):
+    with pytest.raises(Bug, match="more cpu was released"):
         accounts.release(["a"], ONE_CPU)
 
 
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(1, 2500)), max_size=30))
-def test_no_node_ever_gives_more_than_it_offers(wishes: list[tuple[str, int]]) -> None:
+def test_no_node_allocates_more_than_it_offers(wishes: list[tuple[str, int]]) -> None:
     store = Store()
     accounts = NodeAllocations(store)
     store.create(NODE, [Key("a"), Key("b")], [a_node("2"), a_node("2")], START)

@@ -1,4 +1,4 @@
-"""Leases of kubelets: renewed every ten seconds by those that are alive, and by nobody who would keep a run going."""
+"""Leases of nodes: renewed every ten seconds while the node is alive, without keeping the run alive."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from batkube.timing.loop import Loop
 
 
 class Kubelets:
-    """Two nodes from the first second on, and what is written of their leases."""
+    """Two nodes that exist from the first second on, and the writes of their leases."""
 
     def __init__(self) -> None:
         self.world = World(Streams(0))
@@ -48,7 +48,7 @@ def kubelets() -> Kubelets:
     return Kubelets()
 
 
-def test_a_lease_is_made_when_a_node_comes_and_all_are_renewed_in_one_write(kubelets: Kubelets) -> None:
+def test_a_lease_is_created_with_its_node_and_all_are_renewed_in_one_write(kubelets: Kubelets) -> None:
     kubelets.go(25)
     assert kubelets.writes == [(1, ["0"]), (1, ["1"]), (11, ["0", "1"]), (21, ["0", "1"])]
     lease = kubelets.world.store.objects(LEASE, [Key("kube-node-lease/node-0")])[0]
@@ -60,20 +60,20 @@ def test_a_lease_is_made_when_a_node_comes_and_all_are_renewed_in_one_write(kube
     assert lease["metadata"]["ownerReferences"][0]["name"] == "node-0"
 
 
-def test_a_silent_node_renews_nothing_from_the_instant_at_which_it_fails_until_it_is_back(kubelets: Kubelets) -> None:
+def test_a_silent_node_does_not_renew_from_its_failure_until_it_is_back(kubelets: Kubelets) -> None:
     kubelets.at(11, lambda now: kubelets.world.heartbeats.stop("node-0", now))
     kubelets.at(34, lambda now: kubelets.world.heartbeats.resume("node-0", now))
     kubelets.go(45)
     assert kubelets.writes[2:] == [(11, ["1"]), (21, ["1"]), (31, ["1"]), (34, ["0"]), (41, ["1"]), (44, ["0"])]
 
 
-def test_a_node_that_is_gone_renews_nothing(kubelets: Kubelets) -> None:
+def test_a_deleted_node_does_not_renew(kubelets: Kubelets) -> None:
     kubelets.at(5, lambda now: kubelets.world.store.delete(NODE, [Key("node-0")], now))
     kubelets.go(25)
     assert kubelets.writes[2:] == [(11, ["1"]), (21, ["1"])]
 
 
-def test_renewals_are_nothing_that_a_run_waits_for_and_end_with_the_last_node(kubelets: Kubelets) -> None:
+def test_renewals_do_not_keep_a_run_alive_and_end_with_the_last_node(kubelets: Kubelets) -> None:
     kubelets.go(25)
     assert len(kubelets.world.agenda) == 0
     assert kubelets.world.agenda.due == seconds(31)

@@ -1,4 +1,4 @@
-"""Timetables: entries brought together with nodes, checked before anything runs, drawn from streams of their own."""
+"""Timelines: entries are resolved to nodes, validated before the run, and drawn from separate streams."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ def timetable(folder: Path, text: str, platform: str = "4x1") -> ClusterTimeline
     return ClusterTimeline(read_events(folder / "events.yaml"), read_platform(platform))
 
 
-def told(happenings: list[TimelineEvent]) -> list[tuple[float, str, str]]:
-    return [(one.at / 1e9, one.action.value, " ".join(one.nodes)) for one in happenings]
+def summary_of(events: list[TimelineEvent]) -> list[tuple[float, str, str]]:
+    return [(one.at / 1e9, one.action.value, " ".join(one.nodes)) for one in events]
 
 
-def test_what_lasts_for_a_while_is_undone_even_after_the_next_has_begun(tmp_path: Path) -> None:
+def test_an_event_with_a_duration_is_undone_even_after_the_next_has_begun(tmp_path: Path) -> None:
     table = timetable(
         tmp_path, "- {at: 10, every: 10, count: 2, cordon: node-0, for: 5}\n- {at: 12, fail: 1-2, for: 9}"
     )
 
-    assert told(list(table.events(Streams(0)))) == [
+    assert summary_of(list(table.events(Streams(0)))) == [
         (10, "cordon", "node-0"),
         (12, "fail", "node-1 node-2"),
         (15, "uncordon", "node-0"),
@@ -42,22 +42,22 @@ def test_what_lasts_for_a_while_is_undone_even_after_the_next_has_begun(tmp_path
     ]
 
 
-def test_a_node_that_is_reclaimed_is_drained_then_taken_away_and_perhaps_comes_again(tmp_path: Path) -> None:
+def test_a_reclaimed_node_is_drained_then_removed_and_may_be_added_again(tmp_path: Path) -> None:
     table = timetable(tmp_path, "- {at: 100, reclaim: node-3, notice: 120, for: 1h}")
 
-    assert told(list(table.events(Streams(0)))) == [
+    assert summary_of(list(table.events(Streams(0)))) == [
         (100, "drain", "node-3"),
         (220, "remove", "node-3"),
         (3820, "add", "node-3"),
     ]
 
 
-def test_machines_that_are_added_have_ids_after_those_of_the_platform(tmp_path: Path) -> None:
+def test_added_machines_have_ids_after_those_of_the_platform(tmp_path: Path) -> None:
     table = timetable(tmp_path, "- {at: 5, every: 5, count: 2, add: 2x8, names: spot}\n- {at: 6, fail: spot-1}")
 
     assert [machine.name for machine in table.platform.machines[4:]] == ["spot-0", "spot-1", "spot-2", "spot-3"]
     assert [machine.id for machine in table.platform.machines] == list(range(8))
-    assert told(list(table.events(Streams(0)))) == [
+    assert summary_of(list(table.events(Streams(0)))) == [
         (5, "add", "spot-0 spot-1"),
         (6, "fail", "spot-1"),
         (10, "add", "spot-2 spot-3"),
@@ -66,11 +66,11 @@ def test_machines_that_are_added_have_ids_after_those_of_the_platform(tmp_path: 
 
 def failures_of(node: str, folder: Path, platform: str, more: str = "") -> list[float]:
     table = timetable(folder, f"- {{between: 'exponential:1000', fail: all, for: 'uniform:5,10'}}\n{more}", platform)
-    happenings = itertools.islice(table.events(Streams(7)), 9000)
-    return [at for at, deed, nodes in told(list(happenings)) if nodes == node and deed == "fail"][:10]
+    events = itertools.islice(table.events(Streams(7)), 9000)
+    return [at for at, action, nodes in summary_of(list(events)) if nodes == node and action == "fail"][:10]
 
 
-def test_more_nodes_and_more_entries_change_nothing_for_the_others(tmp_path: Path) -> None:
+def test_more_nodes_and_more_entries_do_not_change_the_others(tmp_path: Path) -> None:
     alone = failures_of("node-1", tmp_path, "2x1")
 
     assert len(alone) == 10
@@ -79,35 +79,35 @@ def test_more_nodes_and_more_entries_change_nothing_for_the_others(tmp_path: Pat
     assert failures_of("node-0", tmp_path, "2x1") != alone
 
 
-def test_failures_come_as_often_as_their_mean_says(tmp_path: Path) -> None:
+def test_failures_occur_at_their_mean_interval(tmp_path: Path) -> None:
     table = timetable(tmp_path, "- {between: 'exponential:1000', fail: all, for: 250, until: 1000000}", "20x1")
 
-    happenings = told(list(table.events(Streams(1))))
+    events = summary_of(list(table.events(Streams(1))))
 
     # Each of 20 nodes is up for 1000 s and down for 250 s on average, over a million seconds.
-    failures = sum(deed == "fail" for _, deed, _ in happenings)
+    failures = sum(deed == "fail" for _, deed, _ in events)
     assert failures == pytest.approx(20 * 800, rel=0.05)
-    assert happenings == sorted(happenings, key=lambda one: one[0])
+    assert events == sorted(events, key=lambda one: one[0])
 
 
 WRONG = {
-    "- {at: 5, fail: nobody}": "[0].fail: names the node 'nobody', which is not there",
+    "- {at: 5, fail: nobody}": "[0].fail: names node 'nobody', which does not exist",
     "- {at: 5, fail: 2-4}": "[0].fail: names machine 4, and there are 4 machines",
-    "- {at: 5, fail: {zone: a}}": "[0].fail: chooses no node of the platform",
+    "- {at: 5, fail: {zone: a}}": "[0].fail: selects no node: no node has these labels",
     "- {at: 5, return: node-1}": "[0].return: repairs 'node-1', which has not failed",
     "- {at: 5, fail: node-1}\n- {at: 3, return: node-1}": "[1].return: repairs 'node-1', which has not failed",
     "- {at: 5, fail: node-1}\n- {at: 6, fail: 0-1}": "[1].fail: lets 'node-1' fail at 6.000000 s",
     "- {at: 5, uncordon: node-1}": "[0].uncordon: makes 'node-1' available, which it is already",
     "- {at: 5, remove: node-1}\n- {at: 6, drain: node-1}": "[1].drain: is done to 'node-1' at 6.000000 s",
     "- {at: 5, add: 1x1, names: spot}\n- {at: 3, fail: spot-0}": "which is added later",
-    "- {at: 5, add: 1x1, names: node}": "[0].names: adds a node 'node-0', which there is already",
+    "- {at: 5, add: 1x1, names: node}": "[0].names: adds node 'node-0', which exists already",
     "- {at: 5, add: nonsense}": "not a platform",
 }
 
 
 @pytest.mark.parametrize("chance", ["", "\n- {between: 'exponential:9', cordon: node-3, for: 1}"])
 @pytest.mark.parametrize("text", list(WRONG))
-def test_what_cannot_happen_is_refused_before_anything_runs_whatever_chance_does_elsewhere(
+def test_impossible_events_are_rejected_before_the_run_whatever_is_random_elsewhere(
     tmp_path: Path, text: str, chance: str
 ) -> None:
     with pytest.raises(InputError) as refused:
@@ -119,10 +119,10 @@ def test_what_cannot_happen_is_refused_before_anything_runs_whatever_chance_does
 @pytest.mark.parametrize(
     "chance", ["{between: 'exponential:9', fail: node-1, for: 1}", "{at: 1, fail: node-1, for: 'uniform:1,9'}"]
 )
-def test_nothing_is_held_against_what_chance_may_make_possible(tmp_path: Path, chance: str) -> None:
+def test_events_that_a_random_draw_may_make_possible_are_accepted(tmp_path: Path, chance: str) -> None:
     table = timetable(tmp_path, f"- {chance}\n- {{at: 5, return: node-1}}")
 
-    assert (5, "return", "node-1") in told(list(itertools.islice(table.events(Streams(0)), 20)))
+    assert (5, "return", "node-1") in summary_of(list(itertools.islice(table.events(Streams(0)), 20)))
 
 
 _ENTRY = st.builds(
@@ -150,21 +150,21 @@ _COURSES = {
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(fixed=st.lists(_ENTRY, max_size=4), chance=st.lists(_CHANCE, min_size=1, max_size=3), seed=st.integers(0, 9))
-def test_any_timeline_is_in_the_order_of_time_then_of_the_file_and_undoes_what_it_did(
+def test_any_timeline_is_sorted_by_time_then_by_the_file_and_undoes_its_events(
     tmp_path: Path, fixed: list[dict[str, object]], chance: list[dict[str, object]], seed: int
 ) -> None:
     table = timetable(tmp_path, json.dumps([*chance, *fixed]))
 
-    happenings = list(table.events(Streams(seed)))
+    events = list(table.events(Streams(seed)))
 
-    assert [one.at for one in happenings] == sorted(one.at for one in happenings)
-    assert told(happenings) == told(list(table.events(Streams(seed))))
-    for _, together in itertools.groupby(happenings, key=lambda one: one.at):
+    assert [one.at for one in events] == sorted(one.at for one in events)
+    assert summary_of(events) == summary_of(list(table.events(Streams(seed))))
+    for _, together in itertools.groupby(events, key=lambda one: one.at):
         places = [one.entry.place.at for one in together]
         assert places == sorted(places)
     for number in range(len(chance)):
         for node in ("node-0", "node-3"):
-            own = [one for one in happenings if one.nodes == (node,) and one.entry.place.at == f"[{number}]"]
+            own = [one for one in events if one.nodes == (node,) and one.entry.place.at == f"[{number}]"]
             deeds = [one.action for one in own]
             course = next(course for deed, course in _COURSES.items() if deed in chance[number])
             assert deeds == course * (len(own) // len(course))

@@ -73,6 +73,8 @@ func handle(way, pod string) {
 		for _, node := range nodes()[:2] {
 			fmt.Println("binding to", node, "gave", bind(pod, node))
 		}
+	case "copies":
+		fmt.Println("binding gave", bindFromFile(pod, nodes()[0]))
 	case "killed":
 		bind(pod, nodes()[0])
 		time.Sleep(5 * time.Second)
@@ -141,6 +143,25 @@ func names(path string) []string {
 func bind(pod, node string) int {
 	body := fmt.Sprintf(`{"apiVersion":"v1","kind":"Binding","metadata":{"name":%q},"target":{"kind":"Node","name":%q}}`, pod, node)
 	return post("/api/v1/namespaces/default/pods/"+pod+"/binding", body)
+}
+
+// bindFromFile is bind, with a body that the kernel copies from a file (sendfile(2)).
+func bindFromFile(pod, node string) int {
+	file, err := os.CreateTemp("", "binding")
+	check(err)
+	fmt.Fprintf(file, `{"apiVersion":"v1","kind":"Binding","metadata":{"name":%q},"target":{"kind":"Node","name":%q}}`, pod, node)
+	size, err := file.Seek(0, io.SeekCurrent)
+	check(err)
+	file.Seek(0, io.SeekStart)
+	request, err := http.NewRequest("POST", server+"/api/v1/namespaces/default/pods/"+pod+"/binding", file)
+	check(err)
+	request.ContentLength = size
+	request.Header.Set("Content-Type", "application/json")
+	response, err := http.DefaultClient.Do(request)
+	check(err)
+	defer response.Body.Close()
+	io.Copy(io.Discard, response.Body)
+	return response.StatusCode
 }
 
 func post(path, body string) int {

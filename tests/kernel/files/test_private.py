@@ -1,4 +1,4 @@
-"""Files with secrets in them."""
+"""Files that contain secrets."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from batkube.kernel.files.private import write_private
 
 
 @pytest.mark.parametrize("content", ["secret", b"secret"])
-def test_a_private_file_is_its_owners_alone_whatever_the_umask(tmp_path: Path, content: str | bytes) -> None:
+def test_a_private_file_is_readable_only_by_its_owner_under_any_umask(tmp_path: Path, content: str | bytes) -> None:
     before = os.umask(0)
     try:
         write_private(tmp_path / "key", content)
@@ -23,7 +23,7 @@ def test_a_private_file_is_its_owners_alone_whatever_the_umask(tmp_path: Path, c
     assert (tmp_path / "key").read_text() == "secret"
 
 
-def test_an_open_file_is_replaced_and_who_has_it_open_reads_the_old_content(tmp_path: Path) -> None:
+def test_replacing_an_open_file_leaves_its_readers_the_old_content(tmp_path: Path) -> None:
     path = tmp_path / "key"
     path.write_text("old")
     path.chmod(0o666)

@@ -1,4 +1,4 @@
-"""A file is written whole or not at all, and what a link leads to is left alone."""
+"""Files are replaced atomically, and the targets of links are left alone."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from batkube.kernel.errors import InputError
 from batkube.kernel.files.replacement import replace_on_success, write_atomically
 
 
-def test_a_file_takes_the_place_of_another_with_the_permissions_of_any_new_file(tmp_path: Path) -> None:
+def test_a_replaced_file_has_default_permissions(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("old")
     (tmp_path / "other").touch()
 
@@ -23,7 +23,7 @@ def test_a_file_takes_the_place_of_another_with_the_permissions_of_any_new_file(
     assert sorted(os.listdir(tmp_path)) == ["a", "other"]
 
 
-def test_what_was_there_stays_when_writing_fails(tmp_path: Path) -> None:
+def test_the_old_file_survives_a_failed_write(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("old")
 
     def fail_in_the_middle() -> None:
@@ -38,7 +38,7 @@ def test_what_was_there_stays_when_writing_fails(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["a"]
 
 
-def test_a_link_is_replaced_and_not_what_it_leads_to(tmp_path: Path) -> None:
+def test_a_link_is_replaced_and_its_target_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "thesis").write_text("years of work")
     (tmp_path / "a").symlink_to("thesis")
 
@@ -48,21 +48,21 @@ def test_a_link_is_replaced_and_not_what_it_leads_to(tmp_path: Path) -> None:
     assert (tmp_path / "thesis").read_text() == "years of work"
 
 
-def test_a_pipe_is_written_to(tmp_path: Path) -> None:
+def test_a_pipe_is_written_directly(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    heard: list[bytes] = []
-    reader = threading.Thread(target=lambda: heard.append(pipe.read_bytes()), daemon=True)
+    received: list[bytes] = []
+    reader = threading.Thread(target=lambda: received.append(pipe.read_bytes()), daemon=True)
     reader.start()
 
     write_atomically(pipe, b"new")
     reader.join(timeout=30)
 
-    assert heard == [b"new"]
+    assert received == [b"new"]
     assert pipe.is_fifo()
 
 
-def test_a_place_where_no_file_can_be_is_told(tmp_path: Path) -> None:
+def test_an_unusable_path_is_an_input_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="does not exist"):
         write_atomically(tmp_path / "nowhere" / "a", b"")
     with pytest.raises(InputError, match="is a folder"):

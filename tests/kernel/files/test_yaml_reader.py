@@ -1,4 +1,4 @@
-"""YAML files that people write."""
+"""YAML input files."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def written(folder: Path, text: str) -> Path:
         ('- {a: 1, "a": 2}\n', "line 1: the key 'a' is given twice"),
     ],
 )
-def test_a_key_that_is_given_twice_is_refused_with_its_line(tmp_path: Path, text: str, place: str) -> None:
+def test_a_duplicate_key_is_rejected_with_its_line(tmp_path: Path, text: str, place: str) -> None:
     with pytest.raises(InputError) as refused:
         read_yaml(written(tmp_path, text))
 
     assert str(refused.value).startswith(f"{tmp_path / 'file.yaml'}: {place}")
 
 
-def test_what_is_merged_into_a_mapping_may_be_overridden(tmp_path: Path) -> None:
+def test_merged_keys_may_be_overridden(tmp_path: Path) -> None:
     text = "one: &one {a: 1, b: 1}\ntwo: &two {<<: *one, a: 2}\nthree: {<<: *two, a: 3}\n"
 
     content = read_yaml(written(tmp_path, text))

@@ -72,7 +72,7 @@ def test_a_run_behind_a_link_is_replaced_under_its_own_name_only(tmp_path: Path)
 def test_a_link_that_leads_nowhere_is_refused_before_the_run(tmp_path: Path, target: str) -> None:
     (tmp_path / "out").symlink_to(target)
 
-    with pytest.raises(InputError, match=f"is a link to {target}, which is not there"):
+    with pytest.raises(InputError, match=f"is a link to {target}, which does not exist"):
         OutputFolder(tmp_path / "out")
 
 

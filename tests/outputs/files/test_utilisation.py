@@ -51,7 +51,8 @@ def objects_file(folder: Path, *objects: Fields) -> Path:
 def trace_file(folder: Path, jobs: list[Fields]) -> Path:
     profiles = {f"d{job['length']}": {"type": "delay", "delay": job["length"]} for job in jobs}
     entries = [
-        {"id": str(number), "subtime": job["at"], "res": 1, "profile": f"d{job['length']}", "cpu": job["cpu"]}
+        {"id": str(number), "subtime": job["at"], "res": 1, "profile": f"d{job['length']}"}
+        | {key: job[key] for key in ("res", "cpu", "priority") if key in job}
         for number, job in enumerate(jobs)
     ]
     path = folder / "trace.json"
@@ -87,6 +88,64 @@ def test_pods_beside_jobs_count_as_well(tmp_path: Path) -> None:
     run = batkube.run(workload=[jobs, objects_file(tmp_path, deployment(2, "1"))], platform="2x2", until="200s")
 
     assert run.schedule["mean_utilisation"] == pytest.approx(1, abs=1e-2)
+
+
+def limit_range(cpu: str) -> Fields:
+    limit = {"type": "Container", "defaultRequest": {"cpu": cpu}}
+    return {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "few"}, "spec": {"limits": [limit]}}
+
+
+def test_requests_that_a_limit_range_gives_count(tmp_path: Path) -> None:
+    jobs = trace_file(tmp_path, [{"at": 0, "length": 100}])
+
+    run = batkube.run(workload=[objects_file(tmp_path, limit_range("2")), jobs], platform="1x4", resources="requests")
+
+    assert run.schedule["mean_utilisation"] == pytest.approx(0.5, abs=1e-2)
+    assert run.schedule["utilisation_cpu"] == run.schedule["mean_utilisation"]
+
+
+@pytest.mark.parametrize("resources", ["machines", "requests"])
+def test_a_job_that_the_end_of_the_run_cuts_off_counts_until_then(resources: str, tmp_path: Path) -> None:
+    jobs = trace_file(tmp_path, [{"at": 0, "length": 100, "cpu": "1"}])
+
+    run = batkube.run(workload=jobs, platform="2x1", resources=resources, until="50s")
+
+    assert run.schedule["nb_jobs_finished"] == 0
+    assert run.schedule["mean_utilisation"] == 0.5
+
+
+def test_an_attempt_that_is_thrown_away_counts(tmp_path: Path) -> None:
+    """The machine is never free: a job of 100 s is evicted after 50, and starts again when another one has run."""
+    jobs = [{"at": 0, "length": 100, "cpu": "1"}, {"at": 50, "length": 10, "cpu": "1", "priority": 5}]
+
+    run = batkube.run(
+        workload=trace_file(tmp_path, jobs), platform="1x1", scheduler="policy:priority", resources="machines"
+    )
+
+    assert (run.schedule["nb_evictions"], run.schedule["makespan"]) == (1, 160)
+    assert run.schedule["mean_utilisation"] == 1
+    # A machine has work as long as its pods hold it, so the share is known for every window.
+    assert Results(run.path, cool_down="10s").metrics.utilisation == 1
+
+
+def test_what_a_pod_holds_before_it_runs_and_until_its_end_is_known_counts(tmp_path: Path) -> None:
+    (tmp_path / "latencies.yaml").write_text("start: 10\nreport: 10\n")
+    jobs = trace_file(tmp_path, [{"at": at, "length": 30, "cpu": "1"} for at in (0, 0)])
+
+    run = batkube.run(workload=jobs, platform="1x1", resources="requests", latencies=tmp_path / "latencies.yaml")
+
+    assert run.schedule["measured_until"] == 90
+    assert run.schedule["mean_utilisation"] == 1
+
+
+def test_pods_that_wait_for_the_others_of_their_job_count(kube_scheduler: str, tmp_path: Path) -> None:
+    """The first of two pods holds its machine while a job of one has the other."""
+    jobs = [{"at": 0, "length": 100, "cpu": "1"}, {"at": 1, "length": 10, "cpu": "1", "res": 2}]
+
+    run = batkube.run(workload=trace_file(tmp_path, jobs), platform="2x1", scheduler=kube_scheduler)
+
+    assert run.schedule["makespan"] == pytest.approx(110, abs=1)
+    assert run.schedule["mean_utilisation"] == pytest.approx(1, abs=2e-2)
 
 
 def test_a_node_counts_while_it_exists(tmp_path: Path) -> None:
@@ -130,10 +189,7 @@ lifetimes = st.lists(st.tuples(st.integers(1, 60), st.integers(1, 60)), max_size
 
 
 def integral_over_files(run: batkube.Run, cpu_of: dict[str, float]) -> float:
-    """Return the share of cpu in the run's window: of pods.csv's rows, and of nodes while the manifest has them.
-
-    Of a job of the workload the last attempt counts.
-    """
+    """Return the share of cpu in the run's window: of pods.csv's rows, and of nodes while the manifest has them."""
     begin, end = run.schedule["measured_from"], run.schedule["measured_until"]
     nodes = {
         machine["name"]: (machine["cpu_milli"] / 1000, machine.get("present_s", [[0, None]]))
@@ -148,12 +204,9 @@ def integral_over_files(run: batkube.Run, cpu_of: dict[str, float]) -> float:
         for cpu, spans in nodes.values()
         for since, until in spans
     )
-    finishes = {(job.workload_name, job.job_id): job.finish_time for job in run.jobs.itertuples()}
     held = 0.0
     for pod in run.pods.itertuples():
-        key = (pod.workload_name, pod.job_id)
-        is_lost = pod.workload_name == "w0" and finishes.get(key) != pod.finished
-        if math.isnan(pod.scheduled) or is_lost:
+        if math.isnan(pod.scheduled):
             continue
         until = math.inf if math.isnan(pod.finished) else pod.finished
         for present, gone in nodes[pod.node][1]:

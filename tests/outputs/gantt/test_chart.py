@@ -82,7 +82,10 @@ def test_an_svg_repeats_byte_for_byte_on_any_machine_and_without_a_word(small: R
     settings.mkdir()
     (settings / "matplotlibrc").write_text("font.size: 30\nsavefig.bbox: tight\naxes.facecolor: red\n")
     (tmp_path / "file").write_text("")
-    program = "import sys; from batkube.cli.commands.gantt import gantt; from pathlib import Path; gantt(*map(Path, sys.argv[1:]))"
+    program = (
+        "import sys; from batkube.cli.commands.gantt import gantt; from pathlib import Path; "
+        "gantt(*map(Path, sys.argv[1:]))"
+    )
 
     for number, home in (("1", settings), ("2", tmp_path / "file" / "below")):
         ended = subprocess.run(
@@ -377,11 +380,11 @@ def test_the_command_line_draws_a_window_by_user(small: Results, tmp_path: Path)
 @pytest.mark.parametrize(
     ("target", "options", "message"),
     [
-        ("x.gif", {}, r"end it in \.svg, \.pdf, \.pgf, \.png or \.html"),
+        ("x.gif", {}, r"end the name in \.svg, \.pdf, \.pgf, \.png or \.html"),
         ("nowhere/x.svg", {}, "does not exist"),
         (".svg/x.svg", {}, "does not exist"),
         ("x.svg", {"start": "5x"}, "--from: '5x' is not a duration"),
-        ("x.svg", {"start": "2m", "end": "1m"}, "no stretch of time"),
+        ("x.svg", {"start": "2m", "end": "1m"}, "is not a valid time range"),
         ("x.svg", {"start": "1h", "end": "2h"}, "nothing runs between 1 h and 2 h"),
     ],
 )

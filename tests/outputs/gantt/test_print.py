@@ -203,7 +203,7 @@ def test_latex_sets_the_chart_in_its_own_font(run: Results, tmp_path: Path) -> N
 def test_what_print_has_not_is_told_with_its_limit(run: Results, make_run: MakeRun, tmp_path: Path) -> None:
     many = make_run([(str(job), 0, job, job + 1, str(job % 4)) for job in range(2001)], name="many")
 
-    with pytest.raises(InputError, match="has 2,001 boxes, and PGF holds a chart of at most 2,000"):
+    with pytest.raises(InputError, match="has 2,001 boxes, but PGF supports at most 2,000"):
         save_gantt(many, tmp_path / "x.pgf")
     with pytest.raises(InputError, match="as wide as its window"):
         save_gantt(run, tmp_path / "x.html", width_in=COLUMN_IN)

@@ -50,8 +50,8 @@ def test_a_notebook_shows_it_in_a_frame_that_reaches_nothing_else(simulate: Simu
     assert "default-src 'none'" in shown.html
 
 
-def test_of_too_many_instants_some_are_shown(simulate: Simulate, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stepper, "MOST_INSTANTS", 5)
+def test_a_slider_with_too_many_instants_shows_some(simulate: Simulate, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stepper, "MAX_STEPS", 5)
     jobs = [{"id": str(number), "subtime": number, "res": 1, "profile": "d"} for number in range(20)]
 
     instants = steps_in(simulate(jobs, PROFILES, platform="1x1").animate().html)["instants"]

@@ -101,12 +101,12 @@ def test_two_runs_in_one_chart_differ_in_more_than_their_colours(runs: list[Resu
     assert len({str(line.get_linestyle()) + str(line._unscaled_dash_pattern) for line in lines}) == 2
 
 
-def test_wrong_words_are_told(runs: list[Results], tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="names no kind of picture"):
+def test_bad_arguments_are_errors(runs: list[Results], tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="is not a picture format"):
         save_chart(ChartKind.QUEUE, runs, tmp_path / "x.doc")
-    with pytest.raises(InputError, match="no stretch of time"):
+    with pytest.raises(InputError, match="is not a valid time range"):
         draw_chart(ChartKind.QUEUE, runs, window=(50.0, 10.0))
-    with pytest.raises(InputError, match="does not tell the states"):
+    with pytest.raises(InputError, match=r"has no machine_states\.csv"):
         draw_chart(ChartKind.STATES, [Results(lone_jobs(runs[0], tmp_path))])
 
 
@@ -117,17 +117,17 @@ def lone_jobs(results: Results, folder: Path) -> Path:
     return path
 
 
-def test_a_difference_tells_who_begins_earlier_later_and_as_before(runs: list[Results]) -> None:
+def test_a_comparison_shows_which_jobs_start_earlier_later_or_at_the_same_time(runs: list[Results]) -> None:
     fcfs, easy = runs
     picture = gantt_model_of(easy, title=None, color_by="job", window=None, against=fcfs)
 
     shifts = (easy.jobs.set_index("job_id")["starting_time"] - fcfs.jobs.set_index("job_id")["starting_time"]).round(6)
-    words = {
+    labels = {
         entry.label.partition(" ")[2].partition(",")[0]: int(entry.label.split()[0])
         for entry in picture.colouring.legend
     }
-    counts = {"earlier": (shifts < 0).sum(), "as there": (shifts == 0).sum(), "later": (shifts > 0).sum()}
-    assert words == {name: count for name, count in counts.items() if count}
+    counts = {"earlier": (shifts < 0).sum(), "at the same time": (shifts == 0).sum(), "later": (shifts > 0).sum()}
+    assert labels == {name: count for name, count in counts.items() if count}
     assert counts["earlier"] > 0
     assert picture.title == "easy against fcfs"
     # In grey: at least a tenth of the way from black to white apart.

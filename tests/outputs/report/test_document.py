@@ -79,7 +79,7 @@ def test_a_run_is_told_with_its_numbers_and_all_that_repeats_it(make_run: Any) -
         "ef" * 32,
         "v1.34.4",
         "1.50 s real",
-        "Everything that the run asked for is modelled",
+        "Everything that the run requested is modelled",
         "job 3 (w0)",  # the story under the pointer
         "ada",
     ):
@@ -99,7 +99,7 @@ def test_pods_that_were_not_placed_are_told_by_reason(make_run: Any) -> None:  #
     page = told(make_run(ROWS, manifest=MANIFEST, pods=pods))
 
     assert "Of 4 pods 1 were never placed, 2 were placed after more than one attempt." in page.text
-    never, retried = (table for table in page.tables if table[0][0] == "last reason given")
+    never, retried = (table for table in page.tables if table[0][0] == "last reason")
     assert never[1] == ["no node has a <GPU>", "1", "9", "90.00", "p4"]
     assert retried[1] == [short, "2", "6", "50.00", "p2, p3"]
 
@@ -118,7 +118,7 @@ def test_jobs_of_many_pods_are_told_by_size_with_what_they_waited_for(make_run: 
     by_size, longest = (table for table in page.tables if table[0][0] in ("pods", "job"))
     assert by_size[1:] == [["1", "1", "0.00", "0.00", "0"], ["2 to 4", "2", "150.00", "45.00", "1"]]
     assert longest[1:] == [["w0!2", "2", "1 min 30 s", "1 min 40 s"]]
-    for words in ("let in by its scheduler at 7 s", "held nodes for 1 min 30 s", "evictions 1"):
+    for words in ("admitted by its scheduler at 7 s", "held nodes for 1 min 30 s", "evictions 1"):
         assert words in page.text, words
 
 
@@ -138,7 +138,7 @@ def test_a_bare_jobs_file_has_a_report_with_what_it_tells(make_run: Any, tmp_pat
 
     page = read_page(target.read_text(encoding="utf-8"))
     assert page.problems == []
-    assert "nothing is known of how they were run" in page.text
+    assert "it is unknown how they were run" in page.text
     assert target.read_bytes() == write_run_report(jobs, tmp_path / "again.html").read_bytes()
 
 

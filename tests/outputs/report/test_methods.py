@@ -52,7 +52,7 @@ def hash_of(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()[:12]
 
 
-def test_a_run_is_told_with_versions_hashes_and_options(folder: Path) -> None:
+def test_the_paragraph_has_versions_hashes_and_options(folder: Path) -> None:
     run(folder, "out", "--scheduler", "policy:easy", "--seed", "7", "--latencies", "latencies.yaml", "--warm-up", "10%")
     text = answer_here(folder, "cite", "out").stdout
     digest = json.loads((folder / "out" / "manifest.json").read_bytes())["digest"]
@@ -60,42 +60,40 @@ def test_a_run_is_told_with_versions_hashes_and_options(folder: Path) -> None:
     assert text.startswith(f"The run was simulated with Batkube {__version__} (Python ")
     assert "The scheduler was Batkube's policy easy." in text
     assert f"The workload was my_jobs.json (SHA-256 {hash_of(folder / 'my_jobs.json')}) with 5 jobs." in text
-    assert "The cluster had 2 machines of 4 cores and 8 GiB." in text
-    assert "Jobs took whole machines." in text
+    assert "The cluster had 2 machines with 4 cores and 8 GiB." in text
+    assert "Jobs were allocated whole machines." in text
     assert "The seed of all random streams was 7." in text
-    assert "Latencies of pods were pull lognormal:2.5,0.4 and start " in text
-    assert f"(s) (SHA-256 {hash_of(folder / 'latencies.yaml')}); means leave out the first 10% of the jobs." in text
-    assert f"Repeated, it gives the same results to the byte (digest {digest})." in text
+    assert "Pod latencies were pull lognormal:2.5,0.4 and start " in text
+    assert f"(s) (SHA-256 {hash_of(folder / 'latencies.yaml')}); means exclude the first 10% of the jobs." in text
+    assert f"A repetition gives byte-identical results (digest {digest})." in text
     assert text.endswith(f"\n\n{reference()}\n")
 
 
-def test_runs_share_a_paragraph_and_violations_are_not_passed_over(folder: Path) -> None:
+def test_runs_share_a_paragraph_which_names_violations(folder: Path) -> None:
     run(folder, "a", "--seed", "1", "--warm-up", "10%")
     run(folder, "b", "--seed", "2", "--scheduler", "policy:greedy.py:Greedy")
     text = answer_here(folder, "cite", "a", "b").stdout
 
     assert "Both runs were simulated" in text
-    options = "Runs differed in their options: means leave out the first 10% of the jobs (in 1 of 2 runs)."
+    options = "Runs differed in their options: means exclude the first 10% of the jobs (in 1 of 2 runs)."
     assert f"Pods started and ended without latency. {options}" in text
-    greedy = f"our policy Greedy of greedy.py (SHA-256 {hash_of(folder / 'greedy.py')})"
+    greedy = f"the policy Greedy in greedy.py (SHA-256 {hash_of(folder / 'greedy.py')})"
     assert f"The schedulers were Batkube's policy fcfs and {greedy}." in text
     assert "The seeds of the random streams were 1 and 2." in text
-    assert (
-        "Schedulers did what no cluster allows, so that these numbers are of no possible schedule: scheduler: " in text
-    )
+    assert "Schedulers did what no cluster allows, so these numbers are of an impossible schedule: scheduler: " in text
 
 
-def test_runs_that_a_seed_does_not_change_are_no_more_than_one(folder: Path) -> None:
+def test_runs_that_a_seed_does_not_change_are_one_observation(folder: Path) -> None:
     for seed in ("1", "2", "3"):
         run(folder, seed, "--seed", seed)
     text = answer_here(folder, "cite", "1", "2", "3").stdout
 
     assert "All 3 runs were simulated" in text
-    assert "2 of them equal another to the byte and count once." in text
+    assert "2 of them are byte-identical to another run and count once." in text
 
 
-def test_schedulers_that_decide_alike_are_no_copies_of_each_other(folder: Path) -> None:
-    """Jobs that never wait are started alike by everybody, and each scheduler's run counts in its own row."""
+def test_schedulers_with_equal_decisions_are_two_observations(folder: Path) -> None:
+    """All schedulers start jobs that never wait at the same time, and each scheduler's run counts in its own row."""
     run(folder, "fcfs", "--scheduler", "policy:fcfs", "--platform", "64x4")
     run(folder, "sjf", "--scheduler", "policy:sjf", "--platform", "64x4")
     digests = {json.loads((folder / name / "manifest.json").read_bytes())["digest"] for name in ("fcfs", "sjf")}
@@ -123,7 +121,7 @@ def test_an_experiment_is_told_whole_with_what_failed(folder: Path) -> None:
     assert "count once" not in text  # each seed draws a workload of its own
     assert "3 more runs failed and have no results." in text
     recipe = "interval 10s; jobs 20; size choice:1,2"
-    drawn = f"a synthetic workload of the model poisson ({recipe}), drawn by the run's seed"
+    drawn = f"a synthetic workload of the model poisson ({recipe}), drawn with the run's seed"
     assert f"The workload was {drawn}." in text
     assert "The seeds of the random streams were 0 to 2." in text
 
@@ -131,15 +129,19 @@ def test_an_experiment_is_told_whole_with_what_failed(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ({"window": "20jobs"}, "a window of 20 jobs of trace.swf (SHA-256 {}), drawn by the run's seed."),
+        ({"window": "20jobs"}, "a window of 20 jobs of trace.swf (SHA-256 {}), drawn with the run's seed."),
         (
             {"window": "10 jobs", "overlap": False, "rate": 2},
-            "a window of 10 jobs of trace.swf (SHA-256 {}) (rate 2), drawn by the run's seed such that no two overlap.",
+            "a window of 10 jobs of trace.swf (SHA-256 {}) (rate 2), "
+            "drawn with the run's seed such that no two overlap.",
         ),
-        ({"window": "30min"}, "a window of 30min of trace.swf (SHA-256 {}), drawn by the run's seed. It had 30 jobs."),
+        (
+            {"window": "30min"},
+            "a window of 30min of trace.swf (SHA-256 {}), drawn with the run's seed. It had 30 jobs.",
+        ),
         (
             {"blocks": "20min", "length": "1h", "seed": 4},
-            "1h of trace.swf (SHA-256 {}) (seed 4) in blocks of 20min, drawn by its own seed with replacement.",
+            "1h of trace.swf (SHA-256 {}) (seed 4) in blocks of 20min, drawn with replacement and with its own seed.",
         ),
     ],
 )
@@ -152,7 +154,7 @@ def test_it_is_told_how_a_workload_was_drawn_from_a_trace(folder: Path, words: d
     text = answer_here(folder, "cite", "study").stdout
 
     assert f"The workload was {told.format(hash_of(folder / 'trace.swf'))}" in text
-    assert "Pods started and ended without latency; means leave out the last 5 jobs." in text
+    assert "Pods started and ended without latency; means exclude the last 5 jobs." in text
 
 
 @pytest.mark.parametrize(

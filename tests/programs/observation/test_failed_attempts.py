@@ -1,4 +1,4 @@
-"""Failed attempts as kube-scheduler logs them."""
+"""Parsing of failed attempts from kube-scheduler's log."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ def output(tmp_path: Path) -> Iterator[ProgramLog]:
     log.close()
 
 
-def test_attempts_are_told_with_their_instant_even_when_a_line_comes_in_pieces(output: ProgramLog) -> None:
-    told: list[tuple[str, str, int]] = []
-    log = AttemptLog(output, lambda *attempt: told.append(attempt))
+def test_attempts_are_reported_with_their_instant_even_from_split_lines(output: ProgramLog) -> None:
+    attempts: list[tuple[str, str, int]] = []
+    log = AttemptLog(output, lambda *attempt: attempts.append(attempt))
     os.write(output.sink, (BOUND + NO_FIT[:60]).encode())
     log.read(Instant(2_000_000_000))
-    assert told == []
+    assert attempts == []
     os.write(output.sink, (NO_FIT[60:] + ERROR).encode())
     log.read(Instant(2_000_000_000))
-    assert told == [
+    assert attempts == [
         ("default/w0-1", '0/1 nodes: taint "x"', 1_500_000_000),
         ("other/p", "no such volume", 2_000_000_000),
     ]
@@ -65,7 +65,7 @@ def test_an_instant_survives_a_log_without_a_year(logged: int, later: int) -> No
         ("hello", None),
     ],
 )
-def test_the_version_is_what_a_program_says_when_it_starts(line: str, version: str | None) -> None:
+def test_the_version_is_read_from_the_start_up_message(line: str, version: str | None) -> None:
     log = f"I0101 00:00:00.000000 7 {line}\nI0101 00:00:00.000000 7 more.go:1] Starting\n"
     assert version_in_log(log.encode()) == version
 
@@ -79,9 +79,9 @@ def test_the_version_is_what_a_program_says_when_it_starts(line: str, version: s
         "Error scheduling pod; retrying",
     ],
 )
-def test_every_versions_messages_are_understood(output: ProgramLog, message: str) -> None:
-    told: list[tuple[str, str, int]] = []
-    log = AttemptLog(output, lambda *attempt: told.append(attempt))
+def test_messages_of_every_version_are_parsed(output: ProgramLog, message: str) -> None:
+    attempts: list[tuple[str, str, int]] = []
+    log = AttemptLog(output, lambda *attempt: attempts.append(attempt))
     os.write(output.sink, f'I0101 00:00:01.000000 7 it.go:1] "{message}" pod="default/p" err="why"\n'.encode())
     log.read(Instant(1_000_000_000))
-    assert told == [("default/p", "why", 1_000_000_000)]
+    assert attempts == [("default/p", "why", 1_000_000_000)]

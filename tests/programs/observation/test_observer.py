@@ -1,4 +1,4 @@
-"""What is seen of outside programs: failed attempts to place pods, as far as the API shows them."""
+"""Observation of external programs: failed scheduling attempts that the API shows."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def make_pod(world: World, uid: str) -> None:
 
 
 def tell(world: World, name: str, about: KubeObject) -> None:
-    """Let a scheduler tell that a pod was tried three times in vain."""
+    """Create an event that reports three failed attempts."""
     event: KubeObject = {
         "metadata": {"name": name, "namespace": "default"},
         "reason": "FailedScheduling",
@@ -38,7 +38,7 @@ def tell(world: World, name: str, about: KubeObject) -> None:
 
 
 @pytest.mark.parametrize("about", [{"uid": "1"}, {}])
-def test_an_event_tells_how_often_a_pod_was_tried_in_vain(world: World, about: KubeObject) -> None:
+def test_an_event_reports_how_often_scheduling_failed(world: World, about: KubeObject) -> None:
     observer = ProgramObserver(world)
     make_pod(world, "1")
 
@@ -47,8 +47,8 @@ def test_an_event_tells_how_often_a_pod_was_tried_in_vain(world: World, about: K
     assert observer.pop_attempts(Key("default/a")) == (3, WHY)
 
 
-def test_an_event_of_a_pod_that_is_gone_is_not_told_of_the_next_one_of_its_name(world: World) -> None:
-    """client-go tells of a series of events minutes after it; a job that was evicted is back by then."""
+def test_an_event_of_a_deleted_pod_is_not_attributed_to_a_new_pod_of_its_name(world: World) -> None:
+    """client-go reports a series of events minutes later; by then an evicted job may have been resubmitted."""
     observer = ProgramObserver(world)
     make_pod(world, "2")
 
@@ -57,7 +57,7 @@ def test_an_event_of_a_pod_that_is_gone_is_not_told_of_the_next_one_of_its_name(
     assert observer.pop_attempts(Key("default/a")) == (0, "")
 
 
-def test_an_event_of_no_pod_is_not_kept(world: World) -> None:
+def test_an_event_of_another_object_is_ignored(world: World) -> None:
     observer = ProgramObserver(world)
 
     tell(world, "a.1", {"uid": "1"})

@@ -1,4 +1,4 @@
-"""What must be there before programs start."""
+"""Objects that must exist before programs start."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def program_in(folder: Path, *, name: str = "queueing") -> ExternalProgram:
     return ExternalProgram(name, folder / name, start)
 
 
-def test_definitions_come_first_and_each_once_and_objects_know_the_cluster(tmp_path: Path) -> None:
+def test_definitions_come_first_without_duplicates_and_objects_contain_cluster_totals(tmp_path: Path) -> None:
     (tmp_path / DEFINITIONS).write_bytes(encode_definitions([KIND]))
     platform = read_platform("4x2,8Gi")
 
@@ -70,7 +70,7 @@ def test_definitions_come_first_and_each_once_and_objects_know_the_cluster(tmp_p
     assert (sums["cpu"], sums["memory"], sums["batkube.io/machine"]) == ("8", "32Gi", "4")
 
 
-def test_they_are_objects_of_the_api_before_anything_else(tmp_path: Path) -> None:
+def test_prerequisites_are_applied_through_the_api(tmp_path: Path) -> None:
     (tmp_path / DEFINITIONS).write_bytes(encode_definitions([KIND]))
     prerequisites = prerequisites_of([program_in(tmp_path)], read_platform("1x1").machines, ResourceModel.REQUESTS)
     world = World(Streams(0))
@@ -81,20 +81,20 @@ def test_they_are_objects_of_the_api_before_anything_else(tmp_path: Path) -> Non
     assert list(world.store.all("queues.example.org")) == ["default"]
 
 
-def test_definitions_that_are_missing_beside_the_program_are_told_with_what_to_do(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="the definitions of its kinds are missing") as told:
+def test_missing_definitions_are_reported_with_a_remedy(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="the definitions of its kinds are missing") as raised:
         prerequisites_of([program_in(tmp_path)], [], ResourceModel.REQUESTS)
-    assert "`batkube schedulers build queueing`" in str(told.value)
+    assert "`batkube schedulers build queueing`" in str(raised.value)
 
 
-def test_an_object_without_a_definition_is_refused_by_its_program_and_name(tmp_path: Path) -> None:
+def test_an_object_without_a_definition_is_rejected_with_program_and_name(tmp_path: Path) -> None:
     (tmp_path / DEFINITIONS).write_bytes(encode_definitions([]))
     prerequisites = prerequisites_of([program_in(tmp_path)], [], ResourceModel.REQUESTS)
     server = make_server(World(Streams(0)))
 
-    with pytest.raises(InputError) as told:
+    with pytest.raises(InputError) as raised:
         install(prerequisites, server.api.manifest_client(server.token))
-    assert str(told.value).startswith(
+    assert str(raised.value).startswith(
         "program 'queueing': Queue default: is refused by the API: "
         'no matches for kind "Queue" in version "example.org/v1"'
     )

@@ -1,4 +1,4 @@
-"""How outside programs are started: from their catalogue entry, with what the user gives on top."""
+"""Start-up of external programs: catalogue entries combined with the user's options."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 import yaml
 from hypothesis import given, settings
@@ -55,7 +56,7 @@ def _started(scheduler: ExternalProgram, folder: Path) -> tuple[list[str], dict[
     return command, yaml.safe_load(file.read_text()) if file.exists() else {}
 
 
-def test_nobody_else_can_read_the_secret_and_no_argument_tells_it(tmp_path: Path) -> None:
+def test_the_token_is_only_in_a_private_file_and_not_in_arguments(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
         command, _ = _started(_scheduler(), tmp_path)
@@ -86,14 +87,14 @@ def test_kube_scheduler_is_started_with_our_kubeconfig_and_without_an_election(t
     assert (tmp_path / "kubeconfig").stat().st_mode & 0o777 == 0o600
 
 
-def test_an_argument_of_the_users_takes_the_place_of_the_default_one(tmp_path: Path) -> None:
-    """Given twice, most flags of Go programs mean the last, but lists of controllers would add up."""
+def test_a_users_argument_replaces_the_default(tmp_path: Path) -> None:
+    """If a flag occurs twice, most Go programs use the last value, but lists of controllers are merged."""
     command, _ = _started(_scheduler(arguments=("--v=4", "--secure-port=10259")), tmp_path)
 
     assert command[1:] == [f"--config={tmp_path}/configuration.yaml", "--v=4", "--secure-port=10259"]
 
 
-def test_an_old_version_gets_a_configuration_of_its_time_and_the_api_it_asks_for(tmp_path: Path) -> None:
+def test_an_old_version_gets_its_own_configuration_and_api_versions(tmp_path: Path) -> None:
     scheduler = _scheduler("kube-scheduler@1.19.0")
     _, content = _started(scheduler, tmp_path)
 
@@ -103,32 +104,32 @@ def test_an_old_version_gets_a_configuration_of_its_time_and_the_api_it_asks_for
     assert required_api_versions([_scheduler()]) == []
 
 
-def test_the_users_configuration_is_handed_over_but_for_the_kubeconfig(tmp_path: Path) -> None:
-    given = _file(
+def test_the_users_configuration_is_passed_on_except_for_the_kubeconfig(tmp_path: Path) -> None:
+    config = _file(
         tmp_path,
         "clientConnection: {qps: 200, kubeconfig: /etc/kubernetes/scheduler.conf}\n"
         "podMaxBackoffSeconds: 3\n"
         "profiles: [{schedulerName: a}, {schedulerName: b, pluginConfig: [{name: X, args: {weight: 7}}]}]\n"
         "extenders: [{urlPrefix: 'http://127.0.0.1:1', filterVerb: filter}]\n",
     )
-    scheduler = _scheduler(file=given)
+    scheduler = _scheduler(file=config)
     _, content = _started(scheduler, tmp_path)
 
     assert content.pop("leaderElection") == {"leaderElect": False}
-    asked = yaml.safe_load(given.read_text())
-    asked["clientConnection"]["kubeconfig"] = f"{tmp_path}/kubeconfig"
-    assert content == asked
+    expected = yaml.safe_load(config.read_text())
+    expected["clientConnection"]["kubeconfig"] = f"{tmp_path}/kubeconfig"
+    assert content == expected
     assert served_scheduler_names(scheduler) == ["a", "b"]
 
 
-def test_an_election_that_is_asked_for_takes_place(tmp_path: Path) -> None:
-    given = _file(tmp_path, "leaderElection: {leaderElect: true, leaseDuration: 30s}\n")
-    _, content = _started(_scheduler(file=given), tmp_path)
+def test_leader_election_can_be_enabled(tmp_path: Path) -> None:
+    config = _file(tmp_path, "leaderElection: {leaderElect: true, leaseDuration: 30s}\n")
+    _, content = _started(_scheduler(file=config), tmp_path)
 
     assert content["leaderElection"] == {"leaderElect": True, "leaseDuration": "30s"}
 
 
-def test_a_section_left_empty_means_its_default(tmp_path: Path) -> None:
+def test_an_empty_section_means_its_default(tmp_path: Path) -> None:
     _, content = _started(_scheduler(file=_file(tmp_path, "clientConnection:\n")), tmp_path)
 
     assert content["clientConnection"] == {"kubeconfig": f"{tmp_path}/kubeconfig"}
@@ -144,17 +145,17 @@ _MAPPINGS = st.recursive(
 
 @settings(max_examples=40)
 @given(_MAPPINGS)
-def test_nothing_that_the_user_wrote_is_lost(tmp_path_factory: pytest.TempPathFactory, asked: dict[str, Any]) -> None:
+def test_no_setting_of_the_user_is_lost(tmp_path_factory: pytest.TempPathFactory, user_content: dict[str, Any]) -> None:
     path = tmp_path_factory.mktemp("given") / "given.yaml"
-    asked = {**asked, "kind": "KubeSchedulerConfiguration"}
-    path.write_text(yaml.safe_dump(asked))
+    user_content = {**user_content, "kind": "KubeSchedulerConfiguration"}
+    path.write_text(yaml.safe_dump(user_content))
 
-    def missing(asked: Any, got: Any) -> bool:  # noqa: ANN401
-        if isinstance(asked, dict):
-            return any(missing(value, got.get(key, ...)) for key, value in asked.items())
-        return bool(asked != got)
+    def missing(user_content: Any, content: Any) -> bool:  # noqa: ANN401
+        if isinstance(user_content, dict):
+            return any(missing(value, content.get(key, ...)) for key, value in user_content.items())
+        return bool(user_content != content)
 
-    assert not missing(asked, _scheduler(file=path).configuration)
+    assert not missing(user_content, _scheduler(file=path).configuration)
 
 
 def test_a_scheduler_with_a_name_of_its_own_has_a_profile_of_that_name(tmp_path: Path) -> None:
@@ -166,7 +167,7 @@ def test_a_scheduler_with_a_name_of_its_own_has_a_profile_of_that_name(tmp_path:
     assert served_scheduler_names(_scheduler()) == ["default-scheduler"]
 
 
-def test_a_program_without_a_configuration_file_is_told_by_arguments(tmp_path: Path) -> None:
+def test_a_program_without_a_configuration_file_is_configured_by_arguments(tmp_path: Path) -> None:
     start = ProgramStart(("--kubeconfig={kubeconfig}", "--name={scheduler-name}", "--conf={configuration}"), {}, "mine")
 
     command, content = _started(_scheduler(start=start), tmp_path)
@@ -177,12 +178,12 @@ def test_a_program_without_a_configuration_file_is_told_by_arguments(tmp_path: P
     assert named[2] == "--name=second"
 
 
-def test_a_file_of_the_users_is_handed_to_a_program_that_has_no_default_one(tmp_path: Path) -> None:
-    given = tmp_path / "given.yaml"
-    given.write_text("actions: allocate, backfill\n")
+def test_a_users_file_is_passed_to_a_program_without_a_default_one(tmp_path: Path) -> None:
+    config = tmp_path / "given.yaml"
+    config.write_text("actions: allocate, backfill\n")
     start = ProgramStart(("--conf={configuration}",), {}, "mine")
 
-    command, content = _started(_scheduler(start=start, file=given), tmp_path)
+    command, content = _started(_scheduler(start=start, file=config), tmp_path)
 
     assert command[1:] == [f"--conf={tmp_path}/configuration.yaml"]
     assert content == {"actions": "allocate, backfill"}
@@ -197,7 +198,7 @@ def test_a_file_of_the_users_is_handed_to_a_program_that_has_no_default_one(tmp_
         ("{", "is not YAML"),
     ],
 )
-def test_another_file_is_refused_before_anything_starts(tmp_path: Path, text: str, problem: str) -> None:
+def test_a_wrong_file_is_rejected_before_anything_starts(tmp_path: Path, text: str, problem: str) -> None:
     path = tmp_path / "given.yaml"
     path.write_text(text)
 
@@ -205,7 +206,7 @@ def test_another_file_is_refused_before_anything_starts(tmp_path: Path, text: st
         _scheduler(file=path)
 
 
-def test_a_program_that_takes_no_configuration_is_not_given_one(tmp_path: Path) -> None:
+def test_a_configuration_for_a_program_that_takes_none_is_rejected(tmp_path: Path) -> None:
     start = ProgramStart(("--kubeconfig={kubeconfig}",), {}, "mine")
 
     with pytest.raises(InputError, match="takes no configuration file"):
@@ -213,23 +214,27 @@ def test_a_program_that_takes_no_configuration_is_not_given_one(tmp_path: Path) 
 
 
 def _outside(*texts: str, **options: Any) -> ExternalProgram:  # noqa: ANN401
-    """Return the last of the schedulers of a scenario."""
+    """Return the last scheduler of a scenario."""
     main, *more = texts
     scenario = Scenario((Path("w.json"),), "1x1", main, more_schedulers=tuple(more), **options)
     return external_programs(scenario, lambda title, _: Path("/built") / title)[-1]
 
 
-def test_a_name_is_looked_up_and_built_and_a_path_is_taken_as_it_is(tmp_path: Path) -> None:
+def test_a_name_is_built_and_a_path_is_used_as_it_is(tmp_path: Path) -> None:
     program = tmp_path / "mine"
     program.touch()
 
-    named, given = _outside("kube-scheduler@1.19.0"), _outside(str(program))
+    by_name, by_path = _outside("kube-scheduler@1.19.0"), _outside(str(program))
 
-    assert (named.binary, named.start) == (Path("/built/kube-scheduler@1.19.0"), program_start("kube-scheduler@1.19.0"))
-    assert (given.binary, given.start) == (program, program_start("kube-scheduler"))
+    assert (by_name.binary, by_name.start) == (
+        Path("/built/kube-scheduler@1.19.0"),
+        program_start("kube-scheduler@1.19.0"),
+    )
+    assert by_path.binary == program
+    assert by_path.start == msgspec.structs.replace(program_start("kube-scheduler"), is_ours=False)
 
 
-def test_arguments_and_configuration_are_the_main_schedulers(tmp_path: Path) -> None:
+def test_arguments_and_configuration_options_apply_to_the_main_scheduler(tmp_path: Path) -> None:
     options = {"scheduler_args": {"v": "4"}, "scheduler_config": _file(tmp_path, "podMaxBackoffSeconds: 3\n")}
 
     main, second = _outside("kube-scheduler", **options), _outside("kube-scheduler", "second=kube-scheduler", **options)
@@ -239,11 +244,11 @@ def test_arguments_and_configuration_are_the_main_schedulers(tmp_path: Path) -> 
     assert "podMaxBackoffSeconds" not in second.configuration
 
 
-def test_any_scheduler_may_bring_arguments_and_its_configuration_file(tmp_path: Path) -> None:
-    given = _file(tmp_path, "profiles: [{schedulerName: third}]\n")
+def test_every_scheduler_may_have_arguments_and_a_configuration_file(tmp_path: Path) -> None:
+    config = _file(tmp_path, "profiles: [{schedulerName: third}]\n")
 
     second = _outside(
-        "kube-scheduler", f"second=kube-scheduler@1.29.6 --feature-gates=A=true,B=false '--config={given}'"
+        "kube-scheduler", f"second=kube-scheduler@1.29.6 --feature-gates=A=true,B=false '--config={config}'"
     )
 
     assert (second.name, second.serves, second.folder) == ("kube-scheduler@1.29.6", "second", "second")
@@ -264,10 +269,10 @@ def _attached(*texts: str) -> tuple[ExternalProgram, ...]:
     return external_programs(scenario, lambda title, _: Path("/built") / title)[1:]
 
 
-def test_what_is_attached_has_its_own_arguments_and_serves_no_pods(tmp_path: Path) -> None:
+def test_an_attached_program_has_its_own_arguments_and_serves_no_pods(tmp_path: Path) -> None:
     program = tmp_path / "descheduler"
     program.touch()
-    manager, plain, told = _attached(
+    manager, plain, with_placeholder = _attached(
         "kube-controller-manager@1.34.4 --v=4 '--name=a b'",
         f"{program} --dry-run",
         f"{program} --client={{kubeconfig}}",
@@ -276,16 +281,16 @@ def test_what_is_attached_has_its_own_arguments_and_serves_no_pods(tmp_path: Pat
     assert _started(manager, tmp_path)[0][-2:] == ["--v=4", "--name=a b"]
     assert f"--kubeconfig={tmp_path}/kubeconfig" in _started(manager, tmp_path)[0]
     assert _started(plain, tmp_path)[0] == [str(program), f"--kubeconfig={tmp_path}/kubeconfig", "--dry-run"]
-    assert _started(told, tmp_path)[0] == [str(program), f"--client={tmp_path}/kubeconfig"]
-    assert [served_scheduler_names(one) for one in (manager, plain, told)] == [[], [], []]
-    assert [one.folder for one in (manager, plain, told)] == [
+    assert _started(with_placeholder, tmp_path)[0] == [str(program), f"--client={tmp_path}/kubeconfig"]
+    assert [served_scheduler_names(one) for one in (manager, plain, with_placeholder)] == [[], [], []]
+    assert [one.folder for one in (manager, plain, with_placeholder)] == [
         "attached-1-kube-controller-manager",
         "attached-2-descheduler",
         "attached-3-descheduler",
     ]
 
 
-def test_the_real_controllers_are_started_as_the_catalogue_says_by_name_or_path(tmp_path: Path) -> None:
+def test_the_real_controllers_are_started_by_name_or_path(tmp_path: Path) -> None:
     program = tmp_path / "kube-controller-manager"
     program.touch()
     for text, binary in (
@@ -295,7 +300,7 @@ def test_the_real_controllers_are_started_as_the_catalogue_says_by_name_or_path(
         scenario = Scenario(
             (Path("w.yaml"),), "1x1", "kube-scheduler", controllers=f"{text} --v=4", attach=("kubectl",)
         )
-        with pytest.raises(InputError, match="not for virtual time"):
+        with pytest.raises(InputError, match="does not support virtual time"):
             external_programs(scenario, lambda title, _: Path("/built") / title)
         manager = external_programs(replace(scenario, attach=()), lambda title, _: Path("/built") / title)[1]
         command, _ = _started(manager, tmp_path)
@@ -308,11 +313,11 @@ def test_the_real_controllers_are_started_as_the_catalogue_says_by_name_or_path(
     [
         ("./nowhere --x", "there is no such program"),
         ("slurm", "there is no such program"),
-        ("a 'b", "no command line"),
+        ("a 'b", "not a valid command line"),
         (" ", "has no name"),
     ],
 )
-def test_what_cannot_be_attached_is_bad_input(text: str, problem: str) -> None:
+def test_an_invalid_attached_program_is_an_input_error(text: str, problem: str) -> None:
     with pytest.raises(InputError, match=problem):
         _attached(text)
 
@@ -324,12 +329,12 @@ def test_what_cannot_be_attached_is_bad_input(text: str, problem: str) -> None:
         ("./mine.py:Mine", "is a policy, not a program", "write policy:./mine.py:Mine"),
         ("slurm", "there is no such program", "choose one of kube-scheduler"),
         ("./nowhere", "there is no such program", "check the path"),
-        ("kube-scheduler@newest", "is no version of kube-scheduler", "write kube-scheduler@"),
-        ("kubectl", "is not for virtual time", "batkube schedulers list"),
-        ("kube-controller-manager", "is no scheduler", "--attach kube-controller-manager"),
+        ("kube-scheduler@newest", "is not a version of kube-scheduler", "write kube-scheduler@"),
+        ("kubectl", "does not support virtual time", "batkube schedulers list"),
+        ("kube-controller-manager", "is not a scheduler", "--attach kube-controller-manager"),
     ],
 )
-def test_what_is_no_scheduler_is_refused_with_a_remedy(text: str, problem: str, remedy: str) -> None:
+def test_an_invalid_scheduler_is_rejected_with_a_remedy(text: str, problem: str, remedy: str) -> None:
     with pytest.raises(InputError) as refused:
         _outside(text)
     assert problem in str(refused.value)

@@ -1,4 +1,4 @@
-"""The environment of outside programs: what they find, and where they may put files."""
+"""The environment of external programs: how they find the API, and where they write files."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 from batkube.programs.program import ExternalProgram
 from batkube.programs.startup.command_lines import ProgramFolder
 from batkube.programs.startup.environment import environment_of
+from batkube.schedulers.clocks import ClockKind
 from batkube.schedulers.named_programs import ProgramStart, program_start
 
 
@@ -27,7 +28,14 @@ def test_a_program_has_temporary_files_of_its_own(tmp_path: Path) -> None:
     }
 
 
+def test_a_program_finds_its_files_by_the_path_under_which_it_knows_its_folder(tmp_path: Path) -> None:
+    variables = _variables(ProgramStart((), {}, "", clock=ClockKind.PYTHON), tmp_path)
+
+    assert (variables["HOME"], variables["KUBECONFIG"]) == ("/proc/self/fd/7", "/proc/self/fd/7/kubeconfig")
+    assert str(tmp_path) not in str(variables)
+
+
 @pytest.mark.parametrize("program", ["volcano", "volcano-controller-manager"])
 def test_programs_of_volcano_do_not_share_a_socket(program: str, tmp_path: Path) -> None:
-    """Two runs at once had different results: both listened at /tmp/klog-socks/klog-klog.sock, and one removed it."""
+    """Concurrent runs used to share the socket /tmp/klog-socks/klog-klog.sock; one removed it, and results differed."""
     assert _variables(program_start(program), tmp_path)["DEBUG_SOCKET_DIR"] == "/proc/self/fd/8"

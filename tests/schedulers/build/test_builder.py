@@ -1,4 +1,4 @@
-"""Builds: by name or from a folder, kept, and made once."""
+"""Builds: by name or from a folder, cached, and done once."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from schedulers.conftest import needs_go
 
 @pytest.fixture
 def module(tmp_path: Path) -> Path:
-    """A researcher's own module, with a scheduler in it that does not do much."""
+    """A user's module that contains a trivial scheduler."""
     folder = tmp_path / "module"
     (folder / "cmd" / "mine").mkdir(parents=True)
     (folder / "go.mod").write_text("module example.com/mine\n\ngo 1.24\n")
@@ -34,7 +34,7 @@ def module(tmp_path: Path) -> Path:
 
 
 @needs_go
-def test_a_folder_is_built_in_one_call_and_again_when_it_changed(module: Path, tmp_path: Path) -> None:
+def test_a_folder_is_rebuilt_when_it_has_changed(module: Path, tmp_path: Path) -> None:
     wanted = local_recipe(module, "./cmd/mine")
     first = ensure_built(wanted, tmp_path / "cache").read_bytes()
     (module / "cmd" / "mine" / "main.go").write_text('package main\n\nfunc main() { println("changed") }\n')
@@ -47,31 +47,31 @@ def test_a_folder_is_built_in_one_call_and_again_when_it_changed(module: Path, t
 
 
 @needs_go
-def test_who_wants_what_another_builds_waits_for_it(module: Path, tmp_path: Path) -> None:
+def test_a_concurrent_build_waits_for_the_first(module: Path, tmp_path: Path) -> None:
     wanted = local_recipe(module, "./cmd/mine")
     binary = build_path(wanted, tmp_path)
-    told: list[str] = []
+    reports: list[str] = []
     has_told = threading.Event()
 
     def report(text: str) -> None:
-        told.append(text)
+        reports.append(text)
         has_told.set()
 
     second = threading.Thread(target=ensure_built, args=(wanted, tmp_path, report))
     with file_lock(lock_of(binary.parent), lambda: None):
         second.start()
         assert has_told.wait(30)
-        assert told == ["waiting for another build of mine"]
+        assert reports == ["waiting for another build of mine"]
         assert not binary.exists()
     second.join()
 
-    assert told[-1] == "built mine"
+    assert reports[-1] == "built mine"
     assert sorted(path.name for path in binary.parent.iterdir()) == [".overlay", "build.json", "mine"]
 
 
 @pytest.fixture
 def published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The path of a module that is published, and needs another that is not; on a module proxy made of files."""
+    """The path of a published module that requires an unpublished one, on a module proxy made of files."""
     proxy = tmp_path / "proxy"
     publish(
         proxy,
@@ -95,7 +95,7 @@ def published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def publish(proxy: Path, name: str, files: dict[str, str]) -> None:
-    """Write what a module proxy answers (go.dev/ref/mod, "GOPROXY protocol")."""
+    """Write the responses of a module proxy (go.dev/ref/mod, "GOPROXY protocol")."""
     folder = proxy / name / "@v"
     folder.mkdir(parents=True)
     (folder / "v0.1.0.info").write_text('{"Version": "v0.1.0"}')
@@ -118,12 +118,14 @@ def test_a_module_that_replaces_another_is_built_in_a_copy(published: str, tmp_p
 
 @needs_go
 @pytest.mark.parametrize(("module", "version"), [("example.com/tiny", "v9.9.9"), ("example.com/none", "v0.1.0")])
-def test_a_version_that_does_not_exist_is_bad_input(published: str, tmp_path: Path, module: str, version: str) -> None:
-    with pytest.raises(InputError) as told:
+def test_a_version_that_does_not_exist_is_an_input_error(
+    published: str, tmp_path: Path, module: str, version: str
+) -> None:
+    with pytest.raises(InputError) as reports:
         ensure_built(BuildRecipe("tiny", module, version, "./whole", go_mod=GoMod.COPY), tmp_path / "cache")
 
-    assert f"{module} has no version {version} that can be downloaded" in str(told.value)
-    assert "`batkube schedulers list` shows the versions of tiny that are known" in str(told.value)
+    assert f"{module} has no version {version} that can be downloaded" in str(reports.value)
+    assert "`batkube schedulers list` shows the versions of tiny that are known" in str(reports.value)
     assert not [path for path in (tmp_path / "cache" / "programs").iterdir() if path.is_dir()], "nothing is left of it"
     assert published == "example.com/tiny"
 
@@ -138,7 +140,7 @@ def test_a_proxy_that_cannot_be_reached_is_a_failure(tmp_path: Path, monkeypatch
 
 
 @needs_go
-def test_definitions_of_its_kinds_are_kept_with_a_program_and_removed_with_it(tmp_path: Path, published: str) -> None:
+def test_definitions_are_stored_and_removed_with_their_program(tmp_path: Path, published: str) -> None:
     wanted = BuildRecipe("tiny", published, "v0.1.0", "./whole", go_mod=GoMod.COPY, definitions=("crds",))
 
     binary = ensure_built(wanted, tmp_path / "cache")
@@ -154,20 +156,20 @@ def test_definitions_of_its_kinds_are_kept_with_a_program_and_removed_with_it(tm
 
 
 @needs_go
-def test_a_main_of_ours_is_built_around_a_published_module_once(published: str, tmp_path: Path) -> None:
+def test_our_main_package_for_a_published_module_is_built_once(published: str, tmp_path: Path) -> None:
     main = f'package main\n\nimport "{published}/alone"\n\nfunc main() {{ println(alone.Text) }}\n'
     wanted = BuildRecipe("tiny", published, "v0.1.0", "", main=main, missing_modules=("example.com/part",))
-    told: list[str] = []
+    reports: list[str] = []
 
     binary = ensure_built(wanted, tmp_path / "cache")
-    assert ensure_built(wanted, tmp_path / "cache", told.append) == binary
+    assert ensure_built(wanted, tmp_path / "cache", reports.append) == binary
 
-    assert told == []
+    assert reports == []
     assert subprocess.run([binary], capture_output=True, text=True, check=True).stderr == "alone\n"
 
 
 @needs_go
-def test_a_build_is_outdated_once_its_recipe_its_entry_or_its_go_is_another(published: str, tmp_path: Path) -> None:
+def test_a_build_is_outdated_after_a_change_of_recipe_entry_or_go(published: str, tmp_path: Path) -> None:
     def catalogue(**more: str) -> Catalogue:
         entry = {
             "about": "tiny",
@@ -199,24 +201,24 @@ def test_a_build_is_outdated_once_its_recipe_its_entry_or_its_go_is_another(publ
 
 
 @needs_go
-def test_progress_is_told_step_by_step(module: Path, tmp_path: Path) -> None:
-    told: list[str] = []
+def test_progress_is_reported_step_by_step(module: Path, tmp_path: Path) -> None:
+    reports: list[str] = []
 
-    ensure_built(local_recipe(module, "./cmd/mine"), tmp_path, told.append)
+    ensure_built(local_recipe(module, "./cmd/mine"), tmp_path, reports.append)
 
-    assert told[0] == "building mine"
-    assert told[1] == "downloading modules"
-    assert told[-1] == "built mine"
+    assert reports[0] == "building mine"
+    assert reports[1] == "downloading modules"
+    assert reports[-1] == "built mine"
 
 
 @needs_go
-def test_a_folder_that_does_not_compile_is_bad_input_with_the_compilers_lines(module: Path, tmp_path: Path) -> None:
+def test_a_compile_error_in_a_folder_is_an_input_error_with_the_compilers_lines(module: Path, tmp_path: Path) -> None:
     (module / "cmd" / "mine" / "main.go").write_text("package main\n\nfunc main() { undefined() }\n")
 
-    with pytest.raises(InputError) as told:
+    with pytest.raises(InputError) as reports:
         ensure_built(local_recipe(module, "./cmd/mine"), tmp_path)
 
-    assert str(told.value) == (
+    assert str(reports.value) == (
         f"{module}: ./cmd/mine: does not compile:\n"
         "# example.com/mine/cmd/mine\n"
         "cmd/mine/main.go:3:15: undefined: undefined"
@@ -235,12 +237,12 @@ def test_a_published_program_that_does_not_compile_is_a_failure(published: str, 
 @pytest.mark.parametrize(
     ("package", "problem"),
     [
-        ("./part", "the package is no program: it is not called `main`"),
+        ("./part", "the package is not a program: it is not called `main`"),
         (".", r"Go cannot load the package:\n.*no Go files"),
         ("./nowhere", r"Go cannot load the package:\n.*"),
     ],
 )
-def test_what_is_no_program_is_refused_with_those_that_are(
+def test_a_package_that_is_not_a_program_is_rejected_with_a_list_of_programs(
     module: Path, tmp_path: Path, package: str, problem: str
 ) -> None:
     (module / "part").mkdir()
@@ -269,7 +271,7 @@ def test_a_folder_of_a_workspace_is_built_with_its_neighbours(module: Path, tmp_
 
 
 @needs_go
-def test_a_program_may_be_called_like_anything_that_a_build_makes(module: Path, tmp_path: Path) -> None:
+def test_a_program_may_have_the_name_of_a_build_file(module: Path, tmp_path: Path) -> None:
     for name in ("overlay", "source", "lock"):
         (module / "cmd" / "mine").rename(module / "cmd" / name)
 
@@ -280,20 +282,20 @@ def test_a_program_may_be_called_like_anything_that_a_build_makes(module: Path, 
 @pytest.mark.parametrize(
     ("line", "version"), [("go 1.25.3", "1.25.3"), ("go 1.26", "1.26"), ("go 1.27rc1", "1.27rc1"), ("", "")]
 )
-def test_the_version_of_go_that_a_folder_needs_is_read_from_its_go_mod(module: Path, line: str, version: str) -> None:
+def test_the_go_version_of_a_folder_is_read_from_its_go_mod(module: Path, line: str, version: str) -> None:
     (module / "go.mod").write_text(f"module example.com/mine\n\n{line}\n")
 
     assert local_recipe(module, "./cmd/mine").go == version
 
 
 @pytest.mark.parametrize("package", ["./cmd/mine", "cmd/mine", "./cmd/mine/"])
-def test_a_package_is_looked_for_in_the_folder(module: Path, package: str) -> None:
+def test_a_package_is_resolved_in_the_folder(module: Path, package: str) -> None:
     wanted = local_recipe(module, package)
 
     assert (wanted.name, wanted.package) == ("mine", "./cmd/mine")
 
 
-def test_kubernetes_is_built_with_its_libraries_of_the_matching_version() -> None:
+def test_kubernetes_is_built_with_libraries_of_the_matching_version() -> None:
     own = (
         "module k8s.io/kubernetes\n\nrequire (\n\tk8s.io/api v0.0.0\n)\n\n"
         "replace k8s.io/api => ./staging/src/k8s.io/api\n"
@@ -316,7 +318,7 @@ def test_kubernetes_is_built_with_its_libraries_of_the_matching_version() -> Non
     )
 
 
-def test_a_library_that_lies_in_a_folder_of_the_repository_is_replaced_by_a_published_one() -> None:
+def test_a_library_in_a_folder_of_the_repository_is_replaced_by_a_published_one() -> None:
     own = (
         "module volcano.sh/volcano\n\nreplace (\n\tk8s.io/api => k8s.io/api v0.34.1\n"
         "\tvolcano.sh/apis => ./staging/src/apis\n)\n"

@@ -1,4 +1,4 @@
-"""Which Go builds: the machine's where it will do, another where it will not, and a clear word where there is none."""
+"""Selection of the Go toolchain: the machine's if possible, a downloaded one otherwise, an error if there is none."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FakeGo = Callable[..., Path]
 
 @pytest.fixture
 def fake_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeGo:
-    """Puts a `go` of some version on the PATH, which has others to download unless it is too old to know how."""
+    """Puts a `go` of some version on the PATH; it can download others unless it is too old."""
 
     def put(version: str, *, can_download: bool = True) -> Path:
         folder = tmp_path / "machine"
@@ -41,7 +41,7 @@ echo '{{"GOROOT": "'$root'", "GOVERSION": "'$version'"}}'
 
 
 @pytest.mark.parametrize(
-    ("own", "needs", "taken"),
+    ("own", "needs", "selected"),
     [
         ("go1.26.8", "", "go1.26.8"),
         ("go1.26.8", "1.24", "go1.26.8"),
@@ -55,16 +55,16 @@ echo '{{"GOROOT": "'$root'", "GOVERSION": "'$version'"}}'
         ("go1.28.0", "", "go1.24.9"),
     ],
 )
-def test_the_machines_go_is_taken_if_it_is_new_enough_and_the_overlay_fits(
-    fake_go: FakeGo, tmp_path: Path, own: str, needs: str, taken: str
+def test_the_machines_go_is_used_if_it_is_new_enough_and_supported(
+    fake_go: FakeGo, tmp_path: Path, own: str, needs: str, selected: str
 ) -> None:
     fake_go(own)
 
-    assert select_toolchain(tmp_path / "cache", at_least=needs).version == taken
+    assert select_toolchain(tmp_path / "cache", at_least=needs).version == selected
 
 
 @pytest.mark.parametrize(
-    ("asked", "taken"),
+    ("requested", "selected"),
     [
         ("1.26", "go1.26.3"),
         ("1.26.3", "go1.26.3"),
@@ -73,37 +73,37 @@ def test_the_machines_go_is_taken_if_it_is_new_enough_and_the_overlay_fits(
         ("1.27rc1", "go1.27rc1"),
     ],
 )
-def test_a_version_can_be_asked_for_to_the_minor_or_to_the_patch(
-    fake_go: FakeGo, tmp_path: Path, asked: str, taken: str
+def test_a_minor_or_a_patch_version_can_be_requested(
+    fake_go: FakeGo, tmp_path: Path, requested: str, selected: str
 ) -> None:
     fake_go("go1.26.3")
 
-    assert select_toolchain(tmp_path / "cache", exactly=asked).version == taken
+    assert select_toolchain(tmp_path / "cache", exactly=requested).version == selected
 
 
-def test_a_downloaded_go_is_copied_out_once_and_is_at_hand_then(fake_go: FakeGo, tmp_path: Path) -> None:
+def test_a_downloaded_go_is_copied_once_and_then_reused(fake_go: FakeGo, tmp_path: Path) -> None:
     fake_go("go1.26.3")
     cache = tmp_path / "cache"
-    told: list[str] = []
+    reports: list[str] = []
     assert local_toolchain(cache, "go1.25.6") is None
 
-    first = select_toolchain(cache, exactly="1.25.6", report=told.append)
-    second = select_toolchain(cache, exactly="1.25.6", report=told.append)
+    first = select_toolchain(cache, exactly="1.25.6", report=reports.append)
+    second = select_toolchain(cache, exactly="1.25.6", report=reports.append)
 
     assert first == second == local_toolchain(cache, "go1.25.6")
     assert first.root == cache / "toolchains" / "go1.25.6"
-    assert told == ["downloading go1.25.6"]
+    assert reports == ["downloading go1.25.6"]
 
 
-def test_a_download_that_was_broken_off_is_made_again(fake_go: FakeGo, tmp_path: Path) -> None:
+def test_an_interrupted_download_is_repeated(fake_go: FakeGo, tmp_path: Path) -> None:
     fake_go("go1.26.3")
     left = tmp_path / "cache" / "toolchains" / "go1.25.6.partial"
     left.mkdir(parents=True)
     (left / "half").touch()
 
-    found = select_toolchain(tmp_path / "cache", exactly="1.25.6")
+    toolchain = select_toolchain(tmp_path / "cache", exactly="1.25.6")
 
-    assert [path.name for path in found.root.iterdir()] == ["bin"]
+    assert [path.name for path in toolchain.root.iterdir()] == ["bin"]
     assert not left.exists()
 
 
@@ -116,21 +116,21 @@ def test_a_go_too_old_to_download_another_is_not_mistaken_for_it(fake_go: FakeGo
 
 
 @pytest.mark.parametrize("version", ["1.23", "2.0", "latest", "1.25.6.1"])
-def test_a_version_of_go_without_overlay_is_bad_input(fake_go: FakeGo, tmp_path: Path, version: str) -> None:
+def test_an_unsupported_go_version_is_an_input_error(fake_go: FakeGo, tmp_path: Path, version: str) -> None:
     fake_go("go1.26.3")
 
     with pytest.raises(InputError, match="no version of Go that the virtual clock is made for"):
         select_toolchain(tmp_path, exactly=version)
 
 
-def test_a_program_that_needs_a_later_go_than_we_know_is_told_so(fake_go: FakeGo, tmp_path: Path) -> None:
+def test_a_program_that_needs_an_unsupported_go_is_rejected(fake_go: FakeGo, tmp_path: Path) -> None:
     fake_go("go1.26.3")
 
-    with pytest.raises(RunFailed, match=r"needs Go 1\.28\.1, which the virtual clock is not made for yet"):
+    with pytest.raises(RunFailed, match=r"needs Go 1\.28\.1, which the virtual clock does not support yet"):
         select_toolchain(tmp_path, at_least="1.28.1")
 
 
-def test_go_is_found_beside_our_python_where_none_is_on_the_path(
+def test_go_is_found_in_our_python_environment_if_not_on_the_path(
     fake_go: FakeGo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     machine = fake_go("go1.26.3")
@@ -153,7 +153,7 @@ def test_the_machines_go_comes_before_that_of_an_activated_virtualenv(
     assert find_go() == str(tmp_path / "machine" / "go")
 
 
-def test_no_go_at_all_is_a_clear_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_go_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(sysconfig, "get_path", lambda _name: str(tmp_path))
 
@@ -162,8 +162,8 @@ def test_no_go_at_all_is_a_clear_message(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 @needs_go
-def test_the_machines_real_go_tells_its_version_and_root(tmp_path: Path) -> None:
-    found = local_toolchain(tmp_path, select_toolchain(tmp_path).version)
+def test_the_machines_go_reports_its_version_and_root(tmp_path: Path) -> None:
+    toolchain = local_toolchain(tmp_path, select_toolchain(tmp_path).version)
 
-    assert found is not None
-    assert (found.root / "src" / "runtime" / "proc.go").is_file()
+    assert toolchain is not None
+    assert (toolchain.root / "src" / "runtime" / "proc.go").is_file()

@@ -67,22 +67,40 @@ def test_a_dialect_of_the_users_own_is_taken_as_its_entry_describes_it() -> None
 
     [job_form] = job_forms_of(None, [scheduler(start)], definitions("podgroups.mine.org")).values()
 
-    assert job_form.dialect == PodGroupApi("mine.org/v1", "mine.org/group")
+    assert job_form.dialect == PodGroupApi("mine.org/v1", "mine.org/group", "mine.org/group")
+
+
+@pytest.mark.parametrize("version", ["scheduling.volcano.sh/v1beta1", "scheduling.x-k8s.io/v1alpha1"])
+def test_another_key_of_a_known_dialect_is_an_annotation_or_a_label_as_its_own(version: str) -> None:
+    start = ProgramStart((), {}, "mine", submit_as="pod-group", pod_group=version, pod_group_key="mine.org/group")
+
+    [job_form] = job_forms_of(None, [scheduler(start)], definitions(f"podgroups.{version.partition('/')[0]}")).values()
+
+    known = POD_GROUP_APIS[version]
+    assert job_form.dialect == known._replace(
+        annotation="mine.org/group" if known.annotation else "", label="mine.org/group" if known.label else ""
+    )
 
 
 @pytest.mark.parametrize(
-    ("keys", "is_label"), [("pod-group-key: mine.org/group", False), ("pod-group-label: mine.org/group", True)]
+    ("keys", "is_annotation", "is_label"),
+    [
+        ("pod-group: mine.org/v1, pod-group-key: mine.org/group", True, True),
+        ("pod-group: mine.org/v1, pod-group-label: mine.org/group", False, True),
+        ("pod-group: scheduling.volcano.sh/v1beta1, pod-group-key: mine.org/group", True, False),
+        ("pod-group: scheduling.x-k8s.io/v1alpha1, pod-group-key: mine.org/group", False, True),
+    ],
 )
 def test_pods_name_their_group_by_an_annotation_or_a_label_as_the_entry_says(
-    keys: str, is_label: bool, tmp_path: Path
+    keys: str, is_annotation: bool, is_label: bool, tmp_path: Path
 ) -> None:
     file = tmp_path / "mine.yaml"
     file.write_text(
-        "mine: {about: mine, scheduler-name: mine, command: [./x], clock: preload, submit-as: pod-group, "
-        f"pod-group: mine.org/v1, {keys}}}"
+        f"mine: {{about: mine, scheduler-name: mine, command: [./x], clock: preload, submit-as: pod-group, {keys}}}"
     )
     start = program_start("mine", read_catalogue([file]))
-    forms = job_forms_of(None, [scheduler(start)], definitions("podgroups.mine.org"))
+    kinds = (f"podgroups.{version.partition('/')[0]}" for version in ("mine.org", *POD_GROUP_APIS))
+    forms = job_forms_of(None, [scheduler(start)], definitions(*kinds))
     world = World(Streams(0))
     maker = job_maker_of(world, ResourceModel.REQUESTS, StoreClient(world.store), forms)
     job = Job(
@@ -92,10 +110,8 @@ def test_pods_name_their_group_by_an_annotation_or_a_label_as_the_entry_says(
 
     for pod in world.store.all(POD).values():
         metadata = pod["metadata"]
-        assert ("mine.org/group" in metadata["labels"], "mine.org/group" in metadata["annotations"]) == (
-            is_label,
-            not is_label,
-        )
+        assert ("mine.org/group" in metadata["annotations"]) is is_annotation
+        assert ("mine.org/group" in metadata["labels"]) is is_label
 
 
 def test_a_dialect_that_nobody_defines_is_one_message() -> None:

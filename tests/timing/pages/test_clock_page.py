@@ -1,8 +1,9 @@
-"""The page, without a program: what the coordinator writes is where the program looks, and the other way round."""
+"""The clock page, without a program: coordinator and program use the same slots."""
 
 from __future__ import annotations
 
 import os
+import resource
 import stat
 
 import pytest
@@ -10,12 +11,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.timing.conftest import OtherSide
 
+from batkube.kernel.errors import InputError
 from batkube.timing.pages.clock_page import ClockPage
 
 INT64 = st.integers(min_value=-(2**63), max_value=2**63 - 1)
 
 
-def test_nobody_else_can_open_the_page_and_nobody_can_take_it_from_under_us(page: ClockPage) -> None:
+def test_a_limit_on_file_sizes_that_is_too_small_is_reported() -> None:
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (64 * 1024, limits[1]))
+    try:
+        with pytest.raises(InputError, match="allows no file of 96 KiB") as refusal:
+            ClockPage(0, deterministic=True, seed=0)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+    assert "ulimit -f" in str(refusal.value.remedy)
+
+
+def test_other_users_cannot_open_the_page_and_the_program_cannot_shrink_it(page: ClockPage) -> None:
     path = page.environment["BATKUBE_PAGE"]
 
     assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
@@ -24,19 +38,19 @@ def test_nobody_else_can_open_the_page_and_nobody_can_take_it_from_under_us(page
             os.truncate(path, size)
 
 
-def test_a_new_page_says_what_the_program_must_know_from_its_first_moment(page: ClockPage, program: OtherSide) -> None:
+def test_a_new_page_has_the_initial_values_of_the_program(page: ClockPage, program: OtherSide) -> None:
     assert [program[slot] for slot in range(8)] == [0x334B4256, 1000, 0, 0, 1, 77, 0, 0]
     assert [program[slot] for slot in range(8, 20)] == [0] * 12
 
 
-def test_a_question_is_numbered_and_wakes_the_program(page: ClockPage, program: OtherSide) -> None:
+def test_a_probe_is_numbered_and_wakes_the_program(page: ClockPage, program: OtherSide) -> None:
     assert [page.probe(), page.probe()] == [1, 2]
 
     assert program[2] == 2
     assert os.eventfd_read(int(page.environment["BATKUBE_WAKE"])) == 2
 
 
-def test_only_an_answer_to_this_or_a_later_question_counts(page: ClockPage, program: OtherSide) -> None:
+def test_only_an_answer_to_this_or_a_later_probe_counts(page: ClockPage, program: OtherSide) -> None:
     number = page.probe()
     program[8] = number - 1
     assert not page.is_idle_since(number)
@@ -45,14 +59,14 @@ def test_only_an_answer_to_this_or_a_later_question_counts(page: ClockPage, prog
     assert page.is_idle_since(number)
 
 
-def test_waiting_ends_when_the_bell_rings_and_hears_it_once(page: ClockPage) -> None:
+def test_waiting_ends_with_the_event_and_consumes_it(page: ClockPage) -> None:
     os.eventfd_write(int(page.environment["BATKUBE_IDLE"]), 1)
 
     assert page.wait(10)
     assert not page.wait(0)
 
 
-def test_a_grant_holds_for_what_had_been_written(page: ClockPage, program: OtherSide) -> None:
+def test_a_grant_records_the_write_count(page: ClockPage, program: OtherSide) -> None:
     program[11] = 5
     page.grant(9000)
     assert (program[3], program[14]) == (9000, 5)
@@ -61,7 +75,7 @@ def test_a_grant_holds_for_what_had_been_written(page: ClockPage, program: Other
     assert program[3] == 0
 
 
-def test_a_collection_is_asked_for_until_the_program_has_done_it(page: ClockPage, program: OtherSide) -> None:
+def test_a_collection_is_requested_until_the_program_has_done_it(page: ClockPage, program: OtherSide) -> None:
     page.request_collection()
     assert program[4] == 3
     assert page.is_collecting
@@ -71,14 +85,14 @@ def test_a_collection_is_asked_for_until_the_program_has_done_it(page: ClockPage
 
 
 @given(INT64)
-def test_every_number_arrives_as_it_was_written(value: int) -> None:
+def test_every_number_is_read_as_it_was_written(value: int) -> None:
     page = ClockPage(value, deterministic=False, seed=0)
     program = OtherSide(page)
     try:
         assert program[1] == value
         readers = {
-            9: "next_timer", 11: "wrote", 12: "jumps", 13: "heap_bytes",
-            15: "connects", 16: "bytes_written", 17: "bytes_read", 18: "live_bytes", 19: "pid",
+            9: "next_timer", 11: "write_count", 12: "jump_count", 13: "heap_bytes",
+            15: "connect_count", 16: "bytes_written", 17: "bytes_read", 18: "live_bytes", 19: "pid",
         }  # fmt: skip
         for slot, name in readers.items():
             program[slot] = value - slot if value > 0 else value + slot
@@ -88,7 +102,7 @@ def test_every_number_arrives_as_it_was_written(value: int) -> None:
         page.close()
 
 
-def test_the_program_inherits_what_its_environment_names(page: ClockPage) -> None:
+def test_the_program_inherits_the_descriptors_that_its_environment_names(page: ClockPage) -> None:
     named = {page.environment["BATKUBE_PAGE"].rpartition("/")[2]}
     named |= {page.environment["BATKUBE_WAKE"], page.environment["BATKUBE_IDLE"]}
 

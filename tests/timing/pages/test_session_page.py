@@ -1,4 +1,4 @@
-"""Programs in C on the run's clock: whatever waits does so in virtual time, and everybody is heard to sleep."""
+"""Programs in C on the run's clock: timed waits are in virtual time, and sleeping threads are detected."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Compiled:
     return Compiled(clock_library(folder / "cache"), specimen)
 
 
-def lived_through(page: SessionPage, environment: dict[str, str], *command: str) -> list[str]:
-    """Run a command from wait to wait until it ends; return the lines it printed."""
+def run_to_end(page: SessionPage, environment: dict[str, str], *command: str) -> list[str]:
+    """Run a command from wait to wait until it ends; return its output lines."""
     environment = {**page.environment, "PATH": "/usr/bin:/bin", "TZ": "UTC", **environment}
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment, start_new_session=True)
     try:
@@ -88,23 +88,23 @@ def lived_through(page: SessionPage, environment: dict[str, str], *command: str)
         ),
     ],
 )
-def test_whatever_waits_in_c_waits_in_virtual_time(
+def test_all_timed_waits_of_c_are_in_virtual_time(
     session: SessionPage, compiled: Compiled, what: str, lines: list[str]
 ) -> None:
-    first, *rest = lived_through(session, compiled.environment, str(compiled.specimen), what)
+    first, *rest = run_to_end(session, compiled.environment, str(compiled.specimen), what)
     assert first == f"{START_NS // 10**9} {START_NS // 10**9}"
     assert rest == lines
 
 
-def test_threads_that_tick_side_by_side_do_so_in_the_order_of_time(session: SessionPage, compiled: Compiled) -> None:
-    _, *rest = lived_through(session, compiled.environment, str(compiled.specimen), "ticks")
+def test_threads_with_timers_run_in_the_order_of_time(session: SessionPage, compiled: Compiled) -> None:
+    _, *rest = run_to_end(session, compiled.environment, str(compiled.specimen), "ticks")
     moments = sorted((period * count, period) for period in (700, 1100, 1300) for count in range(1, 6))
     assert rest == [*(f"{at} tick of {period}" for at, period in moments), "6500 join"]
 
 
-def test_a_shell_and_its_children_live_on_the_clock(session: SessionPage, compiled: Compiled) -> None:
+def test_a_shell_and_its_children_use_the_clock(session: SessionPage, compiled: Compiled) -> None:
     script = "date -u +%s; for i in 1 2 3; do sleep 100 & sleep 30 | cat; wait; done; date -u +%s"
-    assert lived_through(session, compiled.environment, "bash", "-c", script) == [
+    assert run_to_end(session, compiled.environment, "bash", "-c", script) == [
         str(START_NS // 10**9),
         str(START_NS // 10**9 + 300),
     ]

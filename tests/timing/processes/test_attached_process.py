@@ -1,4 +1,4 @@
-"""A program that does not start, and one that ends with whoever started it."""
+"""A program that cannot be started, and one that ends with its parent process."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from batkube.timing.processes.attached_process import AttachedProcess
 from batkube.timing.processes.program_log import ProgramLog
 
 
-def test_a_file_that_cannot_be_started_is_called_a_program(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_started_is_an_input_error(tmp_path: Path) -> None:
     file = tmp_path / "notes.txt"
     file.touch()
 
@@ -27,7 +27,7 @@ def test_a_file_that_cannot_be_started_is_called_a_program(tmp_path: Path) -> No
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs Linux's parent-death signal")
-def test_a_program_does_not_outlive_who_started_it(tmp_path: Path) -> None:
+def test_a_program_does_not_outlive_its_parent(tmp_path: Path) -> None:
     code = f"""
 import os, signal
 from pathlib import Path

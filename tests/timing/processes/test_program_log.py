@@ -1,4 +1,4 @@
-"""What programs print is read to the last byte, whatever becomes of the file it is copied to."""
+"""The output of programs is read to the last byte, even if the file it is copied to is truncated."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def started(log: ProgramLog, *command: str) -> subprocess.Popen[bytes]:
     return process
 
 
-def test_a_program_that_prints_megabytes_is_never_stuck_while_its_log_is_followed(log: ProgramLog) -> None:
+def test_a_program_that_prints_megabytes_never_blocks_while_its_log_has_a_listener(log: ProgramLog) -> None:
     pieces: list[bytes] = []
     process = started(log, "head", "-c", str(MEGABYTES), "/dev/zero")
     log.follow(pieces.append)
@@ -54,7 +54,7 @@ def test_the_count_stays_the_same_only_while_no_process_waits_for_the_pipe(log: 
     assert seen[-1] == MEGABYTES
 
 
-def test_a_program_that_never_stops_printing_does_not_keep_its_reader(log: ProgramLog) -> None:
+def test_a_program_that_never_stops_printing_does_not_block_its_reader(log: ProgramLog) -> None:
     process = started(log, "yes")
     try:
         while log.drain() == 0:
@@ -81,20 +81,20 @@ def test_closing_does_not_wait_for_a_process_that_outlives_the_program(log: Prog
         wait_for_end(child)
 
 
-def test_a_copy_that_is_cut_costs_nothing_else(tmp_path: Path) -> None:
+def test_a_truncated_copy_has_no_other_effect(tmp_path: Path) -> None:
     code = f"""
 import os, subprocess
 from pathlib import Path
 from batkube.timing.processes.program_log import ProgramLog
 log, pieces = ProgramLog(Path({str(tmp_path / "log.txt")!r})), []
 process = subprocess.Popen(["seq", "200000"], stdout=log.sink)
-log.started()
+log.close_sink()
 log.follow(pieces.append)
 process.wait()
 log.close()
 assert b"".join(pieces) == b"".join(b"%d\\n" % number for number in range(1, 200001))
 assert log.last_lines()[-1] == "200000"
-print(log.cut)
+print(log.copy_error)
 """
     done = subprocess.run(
         [sys.executable, "-c", code],
@@ -108,7 +108,7 @@ print(log.cut)
     assert (tmp_path / "log.txt").stat().st_size == 100_000
 
 
-def test_the_flags_that_klog_lists_do_not_hide_what_matters() -> None:
+def test_the_last_lines_leave_out_the_flags_that_klog_lists() -> None:
     flags = [f'I0101 00:00:00.000000      42 flags.go:64] FLAG: --flag-{number}="1"' for number in range(40)]
     matters = 'E0101 00:00:00.000000      42 run.go:74] "command failed" err="no kind \\"Wrong\\" is registered"'
 

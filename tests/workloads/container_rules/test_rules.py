@@ -166,7 +166,7 @@ def test_that_nobody_looks_whether_a_container_is_healthy_is_noted(tmp_path: Pat
     some.behaviour_of(one, one["spec"]["containers"][0], 0, is_init=False)
     some.note_unused(notes)
     assert [row["message"] for row in notes.rows()] == [
-        "a rule says when a container is healthy, and it has no probe that would find out"
+        "a rule specifies when a container is healthy, but the container has no probe"
     ]
 
 
@@ -202,22 +202,22 @@ def test_what_is_drawn_is_of_the_distribution(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("[]", "has no rules"),
+        ("[]", "contains no rules"),
         ("image: app", "which is not a list"),
         ("- app", "[0]"),
-        ("- {duration: 5}", "says of no container"),
-        ("- {image: app}", "says nothing"),
+        ("- {duration: 5}", "matches no container"),
+        ("- {image: app}", "specifies no behaviour"),
         ("- {image: app, length: 5}", "[0].length"),
         ("- {image: app, duration: soon}", "[0].duration"),
         ("- {image: app, cpu: 1, cpu-load: 5}", "[0].cpu-load"),
-        ("- {image: app, cpu-load: [[5s, 1], [1s, 2]]}", "go back in time"),
+        ("- {image: app, cpu-load: [[5s, 1], [1s, 2]]}", "needs points in order of age"),
         ("- {image: app, duration: -5}", "negative"),
         ("- {image: app, duration: 'uniform:1'}", "uniform"),
         ("- {image: app, exit-code: 256}", "0 to 255"),
         ("- {image: app, exit-code: 'uniform:0,1'}", "0 to 255"),
         ("- {image: app, cpu: lots}", "[0].cpu"),
-        ("- {image: app, memory: []}", "no points"),
-        ("- {image: app, memory: [[10, 1Gi], [5, 1Gi]]}", "go back in time"),
+        ("- {image: app, memory: []}", "needs points"),
+        ("- {image: app, memory: [[10, 1Gi], [5, 1Gi]]}", "needs points in order of age"),
         ("- {image: app, memory: [[10]]}", "[0].memory[0]"),
         ("- {labels: web, duration: 5}", "[0].labels"),
         ("- {image: app, healthy-after: soon}", "[0].healthy-after"),
@@ -239,7 +239,7 @@ def test_rules_that_can_match_no_container_of_the_objects_are_refused(tmp_path: 
     }
     reject_unmatched_rules(rules(tmp_path, "- {image: web, duration: 5}"), [cron])
     reject_unmatched_rules(rules(tmp_path, "- {labels: {app: web}, pod: c-*, duration: 5}"), [cron])
-    with pytest.raises(InputError, match=r"(?s)no rule matches.*images there are: web:2, app:1"):
+    with pytest.raises(InputError, match=r"(?s)no rule matches.*the workload's images are: web:2, app:1"):
         reject_unmatched_rules(rules(tmp_path, "- {image: nginx, duration: 5}"), [cron, pod()])
     with pytest.raises(InputError, match="no rule matches"):
         reject_unmatched_rules(rules(tmp_path, "- {pod: q, duration: 5}"), [pod()])

@@ -27,11 +27,13 @@ def test_an_event_says_when_what_and_to_which_nodes(tmp_path: Path) -> None:
         """,
     )
 
-    assert (once.deed, once.when.at, once.nodes) == (EventAction.FAIL, seconds(1000), EventNodes(names=("node-3",)))
-    assert once.lasts.parameters == (1800,)
-    assert (often.when.every, often.when.count, often.nodes.ids) == (seconds(86400), 5, 0b10000111)
-    assert (drawn.when.between.describe(), drawn.lasts.describe()) == ("exponential:2592000", "weibull:0.7,3600")
-    assert (drawn.nodes.is_all, drawn.when.until) == (True, seconds(30 * 86400))
+    assert (once.action, once.schedule.at) == (EventAction.FAIL, seconds(1000))
+    assert once.nodes == EventNodes(names=("node-3",))
+    assert once.duration.parameters == (1800,)
+    assert (often.schedule.every, often.schedule.count, often.nodes.ids) == (seconds(86400), 5, 0b10000111)
+    assert drawn.schedule.interval.describe() == "exponential:2592000"
+    assert drawn.duration.describe() == "weibull:0.7,3600"
+    assert (drawn.nodes.is_all, drawn.schedule.until) == (True, seconds(30 * 86400))
 
 
 def test_an_event_knows_its_details(tmp_path: Path) -> None:
@@ -67,7 +69,7 @@ def test_batsims_machines_that_are_unavailable_are_cordoned_in_the_order_of_time
         '{"timestamp": 10, "type": "machine_unavailable", "resources": "0-1 3"}\n',
     )
 
-    assert [(entry.deed, entry.when.at, entry.nodes.ids) for entry in entries] == [
+    assert [(entry.action, entry.schedule.at, entry.nodes.ids) for entry in entries] == [
         (EventAction.CORDON, seconds(10), 0b1011),
         (EventAction.UNCORDON, seconds("20.5"), 0b1011),
     ]
@@ -79,31 +81,31 @@ WRONG = {
     "- {at: -5, fail: n}": "[0].at: is -5, which is negative",
     "- {at: -5s, fail: n}": "[0].at: '-5s' is negative",
     "- {at: soon, fail: n}": "[0].at: 'soon' is not a duration",
-    "- {fail: n}": "[0]: does not say when",
-    "- {at: 5}": "[0]: does nothing that is known",
-    "- {at: 5, explode: n}": "[0]: does nothing that is known (explode)",
-    "- {at: 5, fail: n, cordon: n}": "[0]: does 2 things at once",
-    "- {at: 5, fail: n, with: a}": "[0].with: means nothing to `fail`",
-    "- {at: 5, fail: []}": "[0].fail: is [], which is not a choice of nodes",
-    "- {at: 5, fail: 99999999999}": "no platform has so many machines",
-    "- {at: 5, fail: n, count: 2}": "[0].count: is for events that come again",
-    "- {at: 5, fail: n, every: 0}": "[0].every: is no time at all",
+    "- {fail: n}": "[0]: has no time",
+    "- {at: 5}": "[0]: has no known action",
+    "- {at: 5, explode: n}": "[0]: has no known action (its keys: explode)",
+    "- {at: 5, fail: n, cordon: n}": "[0]: has 2 actions",
+    "- {at: 5, fail: n, with: a}": "[0].with: is not a key of `fail`",
+    "- {at: 5, fail: []}": "[0].fail: is [], which is not a selection of nodes",
+    "- {at: 5, fail: 99999999999}": "which contains a machine id of more than 7 digits",
+    "- {at: 5, fail: n, count: 2}": "[0].count: requires `every`",
+    "- {at: 5, fail: n, every: 0}": "[0].every: is 0",
     "- {at: 5, every: 1, count: 0, fail: n}": "[0].count: is 0, but must be at least 1",
-    "- {at: 5, every: 1, until: 2, fail: n}": "[0].until: is before the event begins",
-    "- {at: 5, uncordon: n, for: 5}": "[0].for: means nothing to `uncordon`",
-    "- {at: 5, fail: n, for: 0}": "[0].for: is 0 s; some time must pass",
+    "- {at: 5, every: 1, until: 2, fail: n}": "[0].until: is earlier than `at`",
+    "- {at: 5, uncordon: n, for: 5}": "[0].for: cannot be used with `uncordon`",
+    "- {at: 5, fail: n, for: 0}": "[0].for: is 0 s, but must be positive",
     "- {between: 'gauss:3', fail: n}": "[0].between: there is no distribution 'gauss'",
     "- {between: 'exponential:-3', fail: n}": "[0].between: exponential",
-    "- {between: 5, every: 5, fail: n}": "[0].every: does not go with `between`",
-    "- {between: 5, scale: Deployment/web, to: 3}": "[0].between: is drawn for each node",
-    "- {at: 5, every: 5, add: 1x1}": "[0]: adds machines for ever",
+    "- {between: 5, every: 5, fail: n}": "[0].every: cannot be combined with `between`",
+    "- {between: 5, scale: Deployment/web, to: 3}": "[0].between: is drawn per node",
+    "- {at: 5, every: 5, add: 1x1}": "[0]: adds machines without end",
     "- {at: 5, taint: n, with: gpu}": "[0].with: is 'gpu', which is not a taint",
     "- {at: 5, taint: n, with: 'gpu:Never'}": "[0].with: is 'gpu:Never', which is not a taint",
     "- {at: 5, taint: n, with: 'a/b/c=v:NoSchedule'}": "[0].with: has 'a/b/c': a qualified name must consist of",
     "- {at: 5, label: n, with: {bad key: x}}": "[0].with.bad key: has 'bad key': name part must consist of",
     "- {at: 5, label: n, with: {disk: a b}}": "[0].with.disk: has 'a b': a valid label must be",
     "- {at: 5, label: n, with: 5}": "[0].with: is 5, which is not an object",
-    "- {at: 5, scale: web, to: 3}": "[0].scale: is 'web', which names no object",
+    "- {at: 5, scale: web, to: 3}": "[0].scale: is 'web', which is not a reference to an object",
     "- {at: 5, scale: Deployment/web, to: -3}": "[0].to: is -3, which is negative",
     "- {at: 5, apply: nowhere.yaml}": "nowhere.yaml",
     "- {at: 5, apply: {kind: Pod}}": "[0].apply[0].apiVersion: is missing",

@@ -59,7 +59,7 @@ def test_the_nth_matching_period_is_found(delays_at: MakeWorkload) -> None:
 @pytest.mark.parametrize(
     ("size_machines", "period_s", "nth", "part"),
     [
-        (None, 10, 1, "does not say how many processors"),
+        (None, 10, 1, "has no machine size"),
         (2, 10, 3, "has 1 periods of 10 s .* not 3"),
         (2, 0, 1, "period longer than 0"),
         (2, 1000, 1, "has 0 periods"),

@@ -1,8 +1,8 @@
-"""Who sends a request: a bearer token leads to a user and the groups that it is in.
+"""Authenticate requests: map a bearer token to a user and its groups.
 
 Tokens come from a file in the format of kube-apiserver's `--token-auth-file`, or were issued for a service account
-(`service_account_tokens`). A request without a token is anonymous; one with a wrong token is refused, whatever it asks
-for (Kubernetes: apiserver/pkg/authentication).
+(`service_account_tokens`). A request without a token is anonymous. A request with an invalid token is rejected with
+401 (Kubernetes: apiserver/pkg/authentication).
 """
 
 from __future__ import annotations
@@ -16,45 +16,45 @@ from batkube.api.requests.statuses import Failure
 from batkube.api.requests.users import ANONYMOUS, User, authenticated_user
 from batkube.kernel.errors import InputError
 
-#: Whom tokens that are accepted here are meant for; the issuer's name, as kube-apiserver does by default.
+#: The audience of tokens for this server: the issuer, which is kube-apiserver's default for `--api-audiences`.
 AUDIENCE = "https://kubernetes.default.svc.cluster.local"
 
 
 class TokenIdentity(NamedTuple):
-    """Whose a token is, and for which of the audiences asked about it is meant."""
+    """The user of a token, and those of the requested audiences that the token is valid for."""
 
     user: User
     audiences: Sequence[str]
 
 
 class TokenRejected(Exception):
-    """A token that was issued here, and is not accepted or not any more; says why."""
+    """A token of this issuer is not valid, or no longer; the message says why."""
 
 
 class TokenIssuer(Protocol):
-    """Something that issued tokens and recognises them."""
+    """Issues tokens and authenticates them."""
 
     def authenticate_token(self, token: str, audiences: Sequence[str]) -> TokenIdentity | None:
-        """Return whose token it is, or None if it did not issue it; raises TokenRejected."""
+        """Return the identity of a token, or None if this issuer did not issue it; raises TokenRejected."""
 
 
 class Authenticator:
-    """Finds out who sends a request."""
+    """Authenticates requests and tokens."""
 
     def __init__(self, users: Mapping[str, User], issuer: TokenIssuer | None = None) -> None:
         self._users = dict(users)
         self._issuer = issuer
-        #: The same users by the whole header that most clients send, so that a request costs one look-up.
+        #: The same users by the complete Authorization header, so that most requests need one lookup.
         self._users_by_header = {f"Bearer {token}": user for token, user in self._users.items()}
 
     def authenticate(self, headers: Mapping[str, str]) -> User:
-        """Return who sends a request with these headers (names in lower case); raises a 401 for a wrong token."""
+        """Return the user of a request with these headers (lower-case names); raises a 401 for an invalid token."""
         header = headers.get("authorization")
         if header is None:
             return ANONYMOUS
-        known = self._users_by_header.get(header)
-        if known is not None:
-            return known
+        user = self._users_by_header.get(header)
+        if user is not None:
+            return user
         token = _bearer_token(header)
         if not token:
             return ANONYMOUS
@@ -67,10 +67,10 @@ class Authenticator:
         return identity.user
 
     def authenticate_token(self, token: str, audiences: Sequence[str] = (AUDIENCE,)) -> TokenIdentity | None:
-        """Return whose token it is, None if nobody's; raises TokenRejected.
+        """Return the identity of a token, or None if it is unknown; raises TokenRejected.
 
-        Tokens of a file are meant for this server only. A guess at one takes no longer for being nearly right: the
-        table compares texts of the same hash alone, which is salted by chance in every process.
+        Tokens of the file are valid for this server's audience only. The lookup does not leak by its timing how much of
+        a guessed token is correct: a dict compares strings only if their hashes are equal, and the hash is salted.
         """
         user = self._users.get(token)
         if user is not None:
@@ -79,7 +79,8 @@ class Authenticator:
 
 
 def _bearer_token(header: str) -> str:
-    """Return the token of an Authorization header, "" if it carries none (apiserver: request/bearertoken)."""
+    """Return the bearer token of an Authorization header, "" if it has none."""
+    # Kubernetes: apiserver/pkg/authentication/request/bearertoken/bearertoken.go, AuthenticateRequest.
     parts = header.strip().split(" ", 2)
     return parts[1] if len(parts) > 1 and parts[0].lower() == "bearer" else ""
 
@@ -87,8 +88,9 @@ def _bearer_token(header: str) -> str:
 def read_token_file(path: Path) -> dict[str, User]:
     """Return the users of a static token file by token; raises InputError.
 
-    A line is `token,user,uid` with, if wanted, a fourth column of groups: `"group1,group2"`.
+    A line is `token,user,uid`, with an optional fourth column of groups: `"group1,group2"`.
     """
+    # Kubernetes: apiserver/pkg/authentication/token/tokenfile/tokenfile.go, NewCSV.
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -106,7 +108,7 @@ def read_token_file(path: Path) -> dict[str, User]:
 def _parse_row(users: dict[str, User], row: list[str], path: Path, line: int) -> None:
     if not row:
         return
-    remedy = 'a line is: token,user,uid,"group1,group2" (the groups may be left out)'
+    remedy = 'write each line as: token,user,uid,"group1,group2" (the groups are optional)'
     if len(row) < 3:
         problem = f"a token needs at least 3 columns (token, user name, user uid), found {len(row)}"
         raise InputError(path, at=f"line {line}", problem=problem, remedy=remedy)
@@ -114,5 +116,5 @@ def _parse_row(users: dict[str, User], row: list[str], path: Path, line: int) ->
     if not token:
         raise InputError(path, at=f"line {line}", problem="the token is empty", remedy=remedy)
     if token in users:
-        raise InputError(path, at=f"line {line}", problem="the token was given before, on an earlier line")
+        raise InputError(path, at=f"line {line}", problem="the token is already used on an earlier line")
     users[token] = authenticated_user(name, uid, tuple(groups[0].split(",")) if groups else ())

@@ -1,7 +1,7 @@
-"""The roles and bindings that every cluster starts with.
+"""The RBAC roles and bindings that every cluster starts with.
 
-The real server creates them when it starts, and so they can be listed, bound to and changed like any other. The table
-is derived from Kubernetes by scripts/derive_bootstrap_roles.py.
+kube-apiserver creates them as ordinary objects when it starts (Kubernetes:
+plugin/pkg/auth/authorizer/rbac/bootstrappolicy). The table is derived by scripts/derive_bootstrap_roles.py.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _KIND_OF_PLURAL = {
 
 
 def bootstrap_policy() -> list[KubeObject]:
-    """Return the objects to create, in order; without uid and creation time, which the creator gives."""
+    """Return the objects in the order of their creation, without uid and creationTimestamp."""
     table = msgspec.json.decode(Path(__file__).with_name("bootstrap_roles.json").read_bytes())
     return [_new_object(_KIND_OF_PLURAL[resource], entry) for resource, entries in table.items() for entry in entries]
 

@@ -1,8 +1,9 @@
-"""Requests for certificates: who may approve or sign them is told by rights to their signers.
+"""Authorize the approval and signing of CertificateSigningRequests.
 
-A right to the sub-resource is not enough; approving takes `approve`, signing takes `sign` on the signer that the
-request names, or on all of its domain. And nobody asks for a certificate of the masters (Kubernetes:
-plugin/pkg/admission/certificates/{approval,signing,subjectrestriction}, pkg/certauthorization).
+Write permission for the subresource is not enough: approval requires the verb `approve`, and signing the verb `sign`,
+on the signer that the request names or on all signers of its domain. A request for a client certificate of group
+`system:masters` is forbidden (Kubernetes: plugin/pkg/admission/certificates/{approval,signing,subjectrestriction},
+pkg/certauthorization).
 """
 
 from __future__ import annotations
@@ -24,19 +25,19 @@ _SIGNED_FIELDS = ("certificate", "conditions")
 def authorize_certificate_request(
     authorizer: Authorizer, write: Write, value: KubeObject, old: KubeObject | None
 ) -> None:
-    """Raise a 403 if a request for a certificate may not be made, approved or signed by who does so."""
+    """Raise a 403 unless the user may create, approve or sign the certificate request; `old` is None for a create."""
     if old is None:
         if value["spec"].get("signerName") == _CLIENT_SIGNER and MASTERS in _requested_groups(write, value):
             raise _forbidden_error(write, f"use of {_CLIENT_SIGNER} signer with {MASTERS} group is not allowed")
         return
     verb = _required_verb(write.subresource, value.get("status") or {}, old.get("status") or {})
-    signer = old["spec"]["signerName"]
+    signer = old["spec"]["signerName"]  # the stored one, whatever the update says
     if verb and not _is_permitted(authorizer, write, verb, signer):
         raise _forbidden_error(write, f"user not permitted to {verb} requests with signerName {go_quote(signer)}")
 
 
 def _required_verb(subresource: str, status: KubeObject, before: KubeObject) -> str:
-    """Return which right to the signer a change needs, "" for none. It is for the old signer, should that change."""
+    """Return the verb on the signer that an update requires, "" for none."""
     if subresource == "approval":
         return "approve"
     is_signed = any((status.get(part) or None) != (before.get(part) or None) for part in _SIGNED_FIELDS)
@@ -45,12 +46,12 @@ def _required_verb(subresource: str, status: KubeObject, before: KubeObject) -> 
 
 def _is_permitted(authorizer: Authorizer, write: Write, verb: str, signer: str) -> bool:
     names = (signer, f"{signer.partition('/')[0]}/*")
-    wishes = [Attributes(verb, write.resource.group, "*", "signers", name=name) for name in names]
-    return any(authorizer.authorize(write.user, wish).allowed for wish in wishes)
+    checks = [Attributes(verb, write.resource.group, "*", "signers", name=name) for name in names]
+    return any(authorizer.authorize(write.user, attributes).allowed for attributes in checks)
 
 
 def _requested_groups(write: Write, value: KubeObject) -> list[str | bytes]:
-    """Return the groups of whom a certificate is asked for."""
+    """Return the groups (organizations) in the subject of the requested certificate."""
     from cryptography import x509
 
     try:

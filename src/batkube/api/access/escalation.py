@@ -1,8 +1,10 @@
-"""Nobody can grant rights that it does not have.
+"""Prevent privilege escalation: users cannot grant permissions that they do not have.
 
-Whoever writes a role must have every right in it, or the right to `escalate`; for one that aggregates others, every
-right there is. Whoever writes a binding must have every right of the role, or the right to `bind` it (Kubernetes:
-pkg/registry/rbac/*/policybased, component-helpers auth/rbac/validation).
+* To write a role, a user needs every permission in it, or the verb `escalate` on roles.
+* To write a role with an aggregation rule, a user needs all permissions.
+* To write a binding, a user needs every permission of the role, or the verb `bind` on it.
+
+Kubernetes: pkg/registry/rbac/*/policybased, component-helpers/auth/rbac/validation.
 """
 
 from __future__ import annotations
@@ -18,22 +20,23 @@ from batkube.kernel.text.go_format import go_quote
 
 _ROLES = ("roles", "clusterroles")
 _RESOURCE_OF = {"Role": "roles", "ClusterRole": "clusterroles"}
-#: All rights, of which an administrator has the very same rules.
+#: The rules of `cluster-admin`, which grant everything.
 _ALL_RULES = (
     {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]},
     {"nonResourceURLs": ["*"], "verbs": ["*"]},
 )
-#: What the collector of garbage changes to let an object go, and what changes with it.
+#: Metadata fields that the garbage collector updates, and those that change as a consequence.
 _GARBAGE_COLLECTED_FIELDS = ("ownerReferences", "finalizers", "selfLink", "managedFields", "resourceVersion")
-#: A rule is the product of its lists: a few kilobytes can name billions of single rights, to be compared one by one
-#: with every rule of the user's. This many take half a second; to name one right takes as long as some comparisons.
+#: A rule is the product of its lists, so a few kilobytes can name billions of permissions, and each is compared with
+#: every rule of the user. This many comparisons take half a second.
 _MAX_COMPARISONS = 500_000
+#: The cost of generating one single-permission rule, in comparisons.
 _COMPARISON_OVERHEAD = 20
 _RULE_FIELDS = ("apiGroups", "resources", "nonResourceURLs", "resourceNames", "verbs")
 
 
 def check_escalation(authorizer: Authorizer, write: Write, value: KubeObject, old: KubeObject | None) -> None:
-    """Raise a 403 if who writes a role or binding would grant what it does not have; `old` is None for a new one."""
+    """Raise a 403 if a role or binding grants permissions that the user lacks; `old` is None for a create."""
     if write.user.is_master or (old is not None and _is_garbage_collection_only(value, old)):
         return
     if write.resource.plural in _ROLES:
@@ -43,7 +46,7 @@ def check_escalation(authorizer: Authorizer, write: Write, value: KubeObject, ol
 
 
 def _is_garbage_collection_only(value: KubeObject, old: KubeObject) -> bool:
-    """Return whether an update changes nothing but what the collector of garbage does, which holds no rights.
+    """Return whether an update changes only fields of the garbage collector, which has no RBAC permissions itself.
 
     Kubernetes: pkg/registry/rbac/helpers.go, IsOnlyMutatingGCFields.
     """
@@ -59,11 +62,11 @@ def _without_metadata_fields(value: KubeObject, fields: Collection[str]) -> Kube
 
 def _check_role(authorizer: Authorizer, write: Write, value: KubeObject, old: KubeObject | None) -> None:
     plural = write.resource.plural
-    wish = Attributes("escalate", RBAC_GROUP, "*", plural, namespace=write.namespace, name=write.name_in_path)
-    if authorizer.authorize(write.user, wish).allowed:
+    attributes = Attributes("escalate", RBAC_GROUP, "*", plural, namespace=write.namespace, name=write.name_in_path)
+    if authorizer.authorize(write.user, attributes).allowed:
         return
     _check_rules(authorizer, write, value, value.get("rules") or [])
-    # An aggregation rule gathers whatever comes to be labelled, and so nobody can say what it will grant.
+    # An aggregation rule also covers roles that get a matching label later, so it may come to grant anything.
     if any(_is_aggregated(role) for role in (value, old or {})) and _missing_rules(authorizer, write, _ALL_RULES)[0]:
         problem = "must have cluster-admin privileges to use the aggregationRule"
         raise forbidden(write.resource, value["metadata"].get("name", ""), problem)
@@ -73,8 +76,8 @@ def _check_binding(authorizer: Authorizer, write: Write, value: KubeObject) -> N
     reference = value["roleRef"]
     resource = _RESOURCE_OF.get(reference.get("kind", ""), "")
     group, name = reference.get("apiGroup", ""), reference.get("name", "")
-    wish = Attributes("bind", group, "*", resource, namespace=write.namespace, name=name)
-    if resource and authorizer.authorize(write.user, wish).allowed:
+    attributes = Attributes("bind", group, "*", resource, namespace=write.namespace, name=name)
+    if resource and authorizer.authorize(write.user, attributes).allowed:
         return
     rules, problem = authorizer.rules_of_role(reference, write.namespace)
     if problem:
@@ -83,7 +86,7 @@ def _check_binding(authorizer: Authorizer, write: Write, value: KubeObject) -> N
 
 
 def _unresolved_role_error(write: Write, resource: str, name: str, problem: str) -> Failure:
-    """Return what the real server answers when the role that shall be bound cannot be looked at."""
+    """Return kube-apiserver's failure for a binding to a role that cannot be resolved."""
     if not resource:
         return internal_error(problem)
     if resource == "roles" and not write.namespace:
@@ -96,27 +99,27 @@ def _check_rules(authorizer: Authorizer, write: Write, value: KubeObject, rules:
     if not missing:
         return
     groups = " ".join(go_quote(group) for group in write.user.groups)
-    rights = "\n".join(sorted({_rule_text(rule) for rule in _compact_rules(missing)}))
+    permissions = "\n".join(sorted({_rule_text(rule) for rule in _compact_rules(missing)}))
     text = (
         f"user {go_quote(write.user.name)} (groups=[{groups}]) is attempting to grant RBAC permissions not currently "
-        f"held:\n{rights}"
+        f"held:\n{permissions}"
     )
     if problems:
-        named = [_role_error_text(problem, write.resource.plural) for problem in problems]
-        text += f"; resolution errors: [{named[0] if len(named) == 1 else '[' + ', '.join(named) + ']'}]"
+        errors = [_role_error_text(problem, write.resource.plural) for problem in problems]
+        text += f"; resolution errors: [{errors[0] if len(errors) == 1 else '[' + ', '.join(errors) + ']'}]"
     raise forbidden(write.resource, value["metadata"].get("name", ""), text)
 
 
 def _missing_rules(
     authorizer: Authorizer, write: Write, rules: Sequence[KubeObject]
 ) -> tuple[list[KubeObject], Sequence[str]]:
-    """Return the parts of `rules` that the user does not have, and what is wrong with its bindings."""
+    """Return the single-permission rules of `rules` that the user lacks, and the problems with its bindings."""
     grants, problems = authorizer.granted_rules(write.user, write.namespace)
     held = [{field: frozenset(values or ()) for field, values in grant.rule.items()} for grant in grants]
-    most = _MAX_COMPARISONS // (_COMPARISON_OVERHEAD + sum(1 + len(own.get("nonResourceURLs", ())) for own in held))
-    wished = sum(map(_single_rule_count, rules))
-    if wished > most:
-        problem = f"these are {wished} single rights, and at most {most} can be compared with those of the user"
+    limit = _MAX_COMPARISONS // (_COMPARISON_OVERHEAD + sum(1 + len(own.get("nonResourceURLs", ())) for own in held))
+    count = sum(map(_single_rule_count, rules))
+    if count > limit:
+        problem = f"the rules contain {count} single permissions; at most {limit} can be compared with the user's own"
         raise forbidden(write.resource, write.name, problem)
     parts = itertools.chain.from_iterable(map(_break_down_rule, rules))
     return [part for part in parts if not any(_covers(own, part) for own in held)], problems
@@ -127,7 +130,7 @@ def _is_aggregated(role: KubeObject) -> bool:
 
 
 def _role_error_text(problem: str, plural: str) -> str:
-    """Say of a missing role what the real server says here: as if what is written were missing."""
+    """Return the error about a missing role as kube-apiserver words it: it names the resource being written."""
     return problem.replace(f"clusterrole.{RBAC_GROUP}", f"{plural}.{RBAC_GROUP}").replace(
         f"role.{RBAC_GROUP}", f"{plural}.{RBAC_GROUP}"
     )
@@ -142,29 +145,31 @@ def _single_rule_count(rule: KubeObject) -> int:
 
 
 def _break_down_rule(rule: KubeObject) -> Iterator[KubeObject]:
-    """Yield rules of one verb and one thing each, which together are `rule`."""
+    """Yield rules with one verb and one resource or path each, which together grant the same as `rule`."""
+    # Kubernetes: component-helpers/auth/rbac/validation/policy_comparator.go, BreakdownRule.
     verbs = rule.get("verbs") or ()
     for group in rule.get("apiGroups") or ():
         for resource in rule.get("resources") or ():
             for verb in verbs:
-                one = {"apiGroups": [group], "resources": [resource], "verbs": [verb]}
+                part = {"apiGroups": [group], "resources": [resource], "verbs": [verb]}
                 names = rule.get("resourceNames") or ()
-                yield from [{**one, "resourceNames": [name]} for name in names] if names else [one]
+                yield from [{**part, "resourceNames": [name]} for name in names] if names else [part]
     for path in rule.get("nonResourceURLs") or ():
         for verb in verbs:
             yield {"nonResourceURLs": [path], "verbs": [verb]}
 
 
 _HeldRule = Mapping[str, frozenset[str]]
-"""A rule of the user's, its lists as sets, however long they are."""
+"""A rule that the user has, with its lists as sets."""
 
 
 def _covers(own: _HeldRule, part: KubeObject) -> bool:
-    """Return whether a rule allows all that a rule of one verb and one thing does."""
+    """Return whether the user's rule `own` grants the single permission `part`."""
+    # Kubernetes: component-helpers/auth/rbac/validation/policy_comparator.go, ruleCovers.
     if not _contains(own, "verbs", part["verbs"][0]):
         return False
     if "nonResourceURLs" in part:
-        # Names are of resources, and who has a right limited to some has none to a path.
+        # resourceNames apply to resources only; a rule with names grants no access to paths.
         return not own.get("resourceNames") and _covers_path(own, part["nonResourceURLs"][0])
     names = own.get("resourceNames")
     return (
@@ -185,12 +190,12 @@ def _covers_resource(own: _HeldRule, resource: str) -> bool:
 
 
 def _covers_path(own: _HeldRule, path: str) -> bool:
-    mine = own.get("nonResourceURLs", ())
-    return path in mine or any(each.endswith("*") and path.startswith(each.rstrip("*")) for each in mine)
+    paths = own.get("nonResourceURLs", ())
+    return path in paths or any(each.endswith("*") and path.startswith(each.rstrip("*")) for each in paths)
 
 
 def _compact_rules(rules: list[KubeObject]) -> list[KubeObject]:
-    """Join the verbs of rules about the same thing; paths stay as they are."""
+    """Merge the verbs of rules about the same resource; keep rules about paths as they are."""
     joined: dict[tuple[str, ...], KubeObject] = {}
     paths = []
     for rule in rules:
@@ -204,7 +209,7 @@ def _compact_rules(rules: list[KubeObject]) -> list[KubeObject]:
 
 
 def _rule_text(rule: KubeObject) -> str:
-    """Write a rule as Go does: {APIGroups:[""], Resources:["pods"], Verbs:["get"]}."""
+    """Format a rule as Go does: {APIGroups:[""], Resources:["pods"], Verbs:["get"]}."""
     parts = []
     for part in _RULE_FIELDS:
         values = rule.get(part)

@@ -1,7 +1,7 @@
-"""Acting as somebody else: `kubectl --as`.
+"""User impersonation (`kubectl --as`).
 
-Headers name the user, groups, uid and extra that a request shall be taken to come from. Whoever sends it must have the
-right to impersonate each of these (Kubernetes: apiserver/pkg/endpoints/filters/impersonation.go).
+`Impersonate-*` headers name the user, groups, uid and extra fields to act as. The sender needs the verb `impersonate`
+on each of them (Kubernetes: apiserver/pkg/endpoints/filters/impersonation.go).
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _SERVICE_ACCOUNT_PREFIX = "system:serviceaccount:"
 
 
 class MissingImpersonatedUser(Exception):
-    """A request names groups or the like, but no user to act as; the real server answers 500 in plain text."""
+    """A request impersonates groups, a uid or extra fields but no user; kube-apiserver answers 500 in plain text."""
 
 
 def effective_user(user: User, headers: Mapping[str, str], authorizer: Authorizer) -> User:
-    """Return whom `user` acts as by these headers (names in lower case), itself if there are none; raises Failure."""
-    if _PREFIX not in " ".join(headers):  # every request is asked; the rest of this is for few
+    """Return the user that the headers (lower-case names) name, or `user` if they name none; raises Failure."""
+    if _PREFIX not in " ".join(headers):  # fast path, since this runs for every request
         return user
     name = headers.get(_USER, "")
     groups = _split_values(headers[_GROUP]) if _GROUP in headers else ()
@@ -44,12 +44,12 @@ def effective_user(user: User, headers: Mapping[str, str], authorizer: Authorize
     if not (name or groups or extra or uid):
         return user
     if not name:
-        wanted = [f"{{Group  {group}    }}" for group in groups]
-        wanted += [
+        requested = [f"{{Group  {group}    }}" for group in groups]
+        requested += [
             f"{{UserExtra  {value}  {_AUTHENTICATION_API}  {key}}}" for key, values in extra.items() for value in values
         ]
-        wanted += [f"{{UID  {uid}  {_AUTHENTICATION_API}  }}"] if uid else []
-        raise MissingImpersonatedUser(f"requested [{' '.join(wanted)}] without impersonating a user")
+        requested += [f"{{UID  {uid}  {_AUTHENTICATION_API}  }}"] if uid else []
+        raise MissingImpersonatedUser(f"requested [{' '.join(requested)}] without impersonating a user")
     for attributes in _required_permissions(name, groups, extra, uid):
         authorizer.require(user, attributes)
     account = _service_account(name)
@@ -64,7 +64,7 @@ class _ImpersonatedAccount(NamedTuple):
 
 
 def _service_account(user: str) -> _ImpersonatedAccount | None:
-    """Return the service account that a user's name stands for; one of a name that none can have is a plain user.
+    """Return the service account of a user name, or None if it is not a valid service account user name.
 
     Kubernetes: apiserver/pkg/authentication/serviceaccount/util.go, SplitUsername.
     """
@@ -75,32 +75,33 @@ def _service_account(user: str) -> _ImpersonatedAccount | None:
 
 
 def _split_values(header: str) -> tuple[str, ...]:
-    """Return the values of a header that was sent several times, and came here as one."""
+    """Return the values of a repeated header, which the HTTP parser joins with commas."""
     return tuple(value.strip() for value in header.split(","))
 
 
 def _required_permissions(
     name: str, groups: tuple[str, ...], extra: dict[str, tuple[str, ...]], uid: str
 ) -> list[Attributes]:
-    """Return what must be allowed, one by one."""
-    account, verb, about = _service_account(name), "impersonate", "authentication.k8s.io"
+    """Return the permissions that impersonation requires, in the order in which they are checked."""
+    account, verb, group_name = _service_account(name), "impersonate", "authentication.k8s.io"
     if account:
-        wishes = [Attributes(verb, "", "v1", "serviceaccounts", namespace=account.namespace, name=account.name)]
+        required = [Attributes(verb, "", "v1", "serviceaccounts", namespace=account.namespace, name=account.name)]
     else:
-        wishes = [Attributes(verb, "", "v1", "users", name=name)]
-    wishes += [Attributes(verb, "", "v1", "groups", name=group) for group in groups]
-    wishes += [
-        Attributes(verb, about, "v1", "userextras", key, name=value)
+        required = [Attributes(verb, "", "v1", "users", name=name)]
+    required += [Attributes(verb, "", "v1", "groups", name=group) for group in groups]
+    required += [
+        Attributes(verb, group_name, "v1", "userextras", key, name=value)
         for key, values in extra.items()
         for value in values
     ]
     if uid:
-        wishes.append(Attributes(verb, about, "v1", "uids", name=uid))
-    return wishes
+        required.append(Attributes(verb, group_name, "v1", "uids", name=uid))
+    return required
 
 
 def _with_default_group(name: str, groups: tuple[str, ...]) -> tuple[str, ...]:
-    """Add the group of all known users, or of all unknown ones, unless the headers say which."""
+    """Add `system:authenticated`, or `system:unauthenticated` for the anonymous user, unless the headers name
+    either."""
     if name == ANONYMOUS.name:
         return groups if _UNAUTHENTICATED_GROUP in groups else (*groups, _UNAUTHENTICATED_GROUP)
     return groups if AUTHENTICATED in groups or _UNAUTHENTICATED_GROUP in groups else (*groups, AUTHENTICATED)

@@ -1,8 +1,8 @@
-"""Who writes an admission policy, or binds one, must be able to read the parameters that it is evaluated with.
+"""Require that authors of admission policies and bindings can read the parameters of the policy.
 
-Otherwise a policy would tell its author, by what it refuses, what is in objects that the author cannot read
-(Kubernetes: pkg/registry/admissionregistration/{validating,mutating}admissionpolicy{,binding}/authz.go). What is judged
-here has passed validation, and so is complete.
+Otherwise a policy's decisions could reveal the content of objects that its author cannot read (Kubernetes:
+pkg/registry/admissionregistration/{validating,mutating}admissionpolicy{,binding}/authz.go). The checks run after
+validation, so required fields are present.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from batkube.cluster.store import Key, KubeObject, Store
 
 _GROUP = "admissionregistration.k8s.io"
 _POLICIES = tuple(f"{sort}admissionpolicies.{_GROUP}" for sort in ("validating", "mutating"))
-#: The policies that each sort of binding is about.
+#: The policy kind of each binding kind.
 _BINDINGS = {each.replace("policies", "policybindings"): each for each in _POLICIES}
 _WILDCARD = "*"
 
 
 class PolicyParameterAuthorizer:
-    """Judges policies and their bindings by what their authors can read."""
+    """Checks whether the author of a policy or binding can read its parameters."""
 
     def __init__(self, store: Store, table: KindTable, authorizer: Authorizer) -> None:
         self._store = store
@@ -31,7 +31,7 @@ class PolicyParameterAuthorizer:
         self._authorizer = authorizer
 
     def validate(self, write: Write, value: KubeObject, old: KubeObject | None) -> list[FieldError]:
-        """Return what is wrong with a policy or binding that is valid by itself; nothing for all other kinds."""
+        """Return the problems of a valid policy or binding; an empty list for all other kinds."""
         if write.user.is_master or write.stored.storage not in (*_POLICIES, *_BINDINGS):
             return []
         spec, before = value["spec"], (old or {"spec": {}})["spec"]
@@ -46,8 +46,10 @@ class PolicyParameterAuthorizer:
         group, version, resource = self._resolve_kind(kind)
         if self._allows(user, Attributes("get", group, version, resource, namespace=_WILDCARD, name=_WILDCARD)):
             return []
-        named = f"(kind={kind['kind']}, apiVersion={kind['apiVersion']})"
-        problem = f'user {_go_text(user)} must have "get" permission on all objects of the referenced paramKind {named}'
+        kind_text = f"(kind={kind['kind']}, apiVersion={kind['apiVersion']})"
+        problem = (
+            f'user {_go_text(user)} must have "get" permission on all objects of the referenced paramKind {kind_text}'
+        )
         return [field_errors.forbidden("spec.paramKind", problem)]
 
     def _validate_param_ref(self, write: Write, reference: KubeObject, policy_name: str) -> list[FieldError]:
@@ -68,22 +70,22 @@ class PolicyParameterAuthorizer:
             kind_text = f"&{{{kind['apiVersion']} {kind['kind']}}}"
             problem = f"unable to resolve paramKind {kind_text} {unknown} {lacks} {everything}"
         else:
-            # Of a mutating policy the real server confuses who and what (mutatingadmissionpolicybinding/authz.go).
-            who, what = (_go_text(user), verb) if policies == _POLICIES[0] else (verb, _go_text(user))
-            problem = f'user {who} does not have "{what}" permission on the object referenced by paramRef'
+            # For a mutating policy, kube-apiserver swaps user and verb (mutatingadmissionpolicybinding/authz.go).
+            first, second = (_go_text(user), verb) if policies == _POLICIES[0] else (verb, _go_text(user))
+            problem = f'user {first} does not have "{second}" permission on the object referenced by paramRef'
         return [field_errors.forbidden("spec.paramRef", problem)]
 
     def _resolve_kind(self, kind: KubeObject) -> tuple[str, str, str]:
-        """Return group, version and resource of a kind; of an unknown one all resources are meant."""
+        """Return the group, version and resource of a kind; the resource of an unknown kind is `*`."""
         group, _, version = kind["apiVersion"].rpartition("/")
         resource = self._kind_table.of_kind(group, version, kind["kind"])
         return group, version, _WILDCARD if resource is None else resource.plural
 
-    def _allows(self, user: User, wish: Attributes) -> bool:
-        return self._authorizer.authorize(user, wish).allowed
+    def _allows(self, user: User, attributes: Attributes) -> bool:
+        return self._authorizer.authorize(user, attributes).allowed
 
 
 def _go_text(user: User) -> str:
-    """Write a user as Go prints one."""
+    """Format a user as Go's %v does."""
     extra = " ".join(f"{key}:[{' '.join(values)}]" for key, values in sorted(user.extra.items()))
     return f"&{{{user.name} {user.uid} [{' '.join(user.groups)}] map[{extra}]}}"

@@ -1,8 +1,8 @@
-"""What a user may do: role-based access control over the roles and bindings of the store.
+"""Role-based access control (RBAC) over the roles and bindings in the store.
 
-Rules only ever allow, so a request is allowed as soon as one rule of one role that is bound to the user fits. Members
-of `system:masters` may do everything and are not looked up at all. Which rules a user has is worked out once and kept
-until a role or binding changes (Kubernetes: plugin/pkg/auth/authorizer/rbac, pkg/registry/rbac/validation/rule.go).
+Rules only grant, so a request is allowed as soon as one rule of a role bound to the user matches. Members of
+`system:masters` may do everything without a lookup. The rules of a user are cached until a role or binding changes
+(Kubernetes: plugin/pkg/auth/authorizer/rbac/rbac.go, pkg/registry/rbac/validation/rule.go).
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ CLUSTER_ROLES = f"clusterroles.{RBAC_GROUP}"
 ROLE_BINDINGS = f"rolebindings.{RBAC_GROUP}"
 CLUSTER_ROLE_BINDINGS = f"clusterrolebindings.{RBAC_GROUP}"
 
-#: For how many pairs of a user and a namespace the rules are kept.
+#: How many pairs of user and namespace the cache holds.
 _MAX_CACHED = 1000
 
 
 class Attributes(msgspec.Struct, frozen=True):
-    """What a request asks for, as far as access to it is concerned. With a path, even "", it is about no resource."""
+    """The attributes of a request that authorization considers. If `path` is set, even to "", it is not a resource."""
 
     verb: str
     group: str = ""
@@ -43,14 +43,14 @@ class Attributes(msgspec.Struct, frozen=True):
 
 
 class AccessDecision(NamedTuple):
-    """Whether a request is allowed, and why as far as the real server says."""
+    """Whether a request is allowed, with the reason that kube-apiserver reports."""
 
     allowed: bool
     reason: str = ""
 
 
 class GrantedRule(NamedTuple):
-    """One rule that a user has, and through which binding."""
+    """A rule that a user has, and a description of the binding that grants it."""
 
     rule: KubeObject
     source: str
@@ -60,13 +60,17 @@ _ALLOWED_AS_MASTER = AccessDecision(True)
 
 
 class Authorizer:
-    """Decides what users may do."""
+    """Decides whether users may do what they request."""
 
     def __init__(self, store: Store, aggregates: bool = True) -> None:
-        """`aggregates`: the rules of an aggregated role are those of its parts, as a controller would copy them."""
+        """Create the authorizer.
+
+        * `aggregates`: Whether to resolve aggregated roles, as the clusterrole-aggregation controller does by copying
+          rules (Kubernetes: pkg/controller/clusterroleaggregation).
+        """
         self._store = store
         self._aggregates = aggregates
-        #: The rules of a user in a namespace, and the problems in finding them.
+        #: The rules of a user in a namespace, and the errors met while resolving them.
         self._granted_rules_cache: dict[tuple[str, tuple[str, ...], str], tuple[list[GrantedRule], list[str]]] = {}
         for kind in (ROLES, CLUSTER_ROLES, ROLE_BINDINGS, CLUSTER_ROLE_BINDINGS):
             store.subscribe(kind, self._clear_cache)
@@ -75,27 +79,27 @@ class Authorizer:
         self._granted_rules_cache.clear()
 
     def authorize(self, user: User, attributes: Attributes) -> AccessDecision:
-        """Return whether `user` may do what `attributes` say."""
+        """Return whether `user` may send a request with these attributes."""
         if user.is_master:
             return _ALLOWED_AS_MASTER
         grants, problems = self.granted_rules(user, attributes.namespace)
-        fits = _rule_allows_resource if attributes.path is None else _rule_allows_path
+        allows = _rule_allows_resource if attributes.path is None else _rule_allows_path
         for rule, source in grants:
-            if fits(rule, attributes):
+            if allows(rule, attributes):
                 return AccessDecision(True, f"RBAC: allowed by {source}")
         if not problems:
             return AccessDecision(False)
         return AccessDecision(False, f"RBAC: {problems[0] if len(problems) == 1 else '[' + ', '.join(problems) + ']'}")
 
     def require(self, user: User, attributes: Attributes) -> None:
-        """Raise a 403 unless `user` may do what `attributes` say."""
+        """Raise a 403 unless `user` may send a request with these attributes."""
         if not user.is_master:
             decision = self.authorize(user, attributes)
             if not decision.allowed:
                 raise forbidden_error(user, attributes, decision.reason)
 
     def granted_rules(self, user: User, namespace: str) -> tuple[list[GrantedRule], list[str]]:
-        """Return every rule that `user` has in `namespace` ("": in all), and what is wrong with its bindings."""
+        """Return the rules that `user` has in `namespace` ("" for cluster-wide), and the problems with its bindings."""
         key = (user.name, user.groups, namespace)
         result = self._granted_rules_cache.get(key)
         if result is None:
@@ -112,20 +116,20 @@ class Authorizer:
         return result
 
     def _bindings_of_user(self, user: User, namespace: str) -> Iterator[tuple[KubeObject, str, str]]:
-        """Yield the bindings that name `user`, with the namespace they are in and a description; by name."""
+        """Yield the bindings of `user`, sorted by name, each with its namespace and a description."""
         for _, binding in sorted(self._store.all(CLUSTER_ROLE_BINDINGS).items()):
             subject = _matching_subject(user, binding, "")
             if subject is not None:
                 yield binding, "", _describe_binding("ClusterRoleBinding", binding, subject, "")
         if not namespace:
             return
-        for _, binding in sorted(self._store.in_namespace(ROLE_BINDINGS, namespace), key=lambda one: one[0]):
+        for _, binding in sorted(self._store.in_namespace(ROLE_BINDINGS, namespace), key=lambda item: item[0]):
             subject = _matching_subject(user, binding, namespace)
             if subject is not None:
                 yield binding, namespace, _describe_binding("RoleBinding", binding, subject, namespace)
 
     def rules_of_role(self, reference: KubeObject, namespace: str) -> tuple[list[KubeObject], str]:
-        """Return the rules of the role that a binding refers to, or what is wrong with the reference."""
+        """Return the rules of the role that a binding refers to, and an error text ("" for none)."""
         kind, name = reference.get("kind", ""), reference["name"]
         if kind == "Role":
             role = self._store.get(ROLES, Key(f"{namespace}/{name}"))
@@ -140,11 +144,11 @@ class Authorizer:
         return role.get("rules") or [], ""
 
     def _aggregated_rules(self, role: KubeObject, seen: list[str]) -> list[KubeObject]:
-        """Return the rules of the parts of an aggregated role, which may be aggregated in turn."""
+        """Return the rules of all roles that an aggregated role selects; those may be aggregated too."""
         name = role["metadata"]["name"]
         if name in seen:
             return []
-        #: By what they say, since the parts of a role may repeat one another.
+        # By their JSON, to drop duplicates.
         rules: dict[bytes, KubeObject] = {}
         for value in role["aggregationRule"].get("clusterRoleSelectors") or ():
             try:
@@ -160,7 +164,8 @@ class Authorizer:
 
 
 def forbidden_error(user: User, attributes: Attributes, reason: str = "") -> Failure:
-    """Return the 403 that tells `user` what it may not do (apiserver: responsewriters/errors.go)."""
+    """Return the 403 of a denied request, in kube-apiserver's words."""
+    # Kubernetes: apiserver/pkg/endpoints/handlers/responsewriters/errors.go, forbiddenMessage.
     if attributes.path is not None:
         problem = f"User {go_quote(user.name)} cannot {attributes.verb} path {go_quote(attributes.path)}"
     else:
@@ -183,37 +188,42 @@ def forbidden_error(user: User, attributes: Attributes, reason: str = "") -> Fai
     )
 
 
-# Whom a binding names, and what a rule allows
+# Subjects of bindings and matching of rules
 
 
 def _matching_subject(user: User, binding: KubeObject, namespace: str) -> KubeObject | None:
-    """Return the first subject of a binding that `user` is, or None."""
+    """Return the first subject of a binding that matches `user`, or None."""
+    # Kubernetes: pkg/registry/rbac/validation/rule.go, appliesTo.
     for subject in binding.get("subjects") or ():
         kind, name = subject.get("kind"), subject.get("name", "")
         if kind == "User":
-            is_user = user.name == name
+            is_match = user.name == name
         elif kind == "Group":
-            is_user = name in user.groups
+            is_match = name in user.groups
         elif kind == "ServiceAccount":
             place = subject.get("namespace") or namespace
-            is_user = bool(place) and user.name == f"system:serviceaccount:{place}:{name}"
+            is_match = bool(place) and user.name == f"system:serviceaccount:{place}:{name}"
         else:
-            is_user = False
-        if is_user:
+            is_match = False
+        if is_match:
             match: KubeObject = subject
             return match
     return None
 
 
 def _describe_binding(kind: str, binding: KubeObject, subject: KubeObject, namespace: str) -> str:
-    """Say through what a user has a right, in the words of the real server."""
-    name, role, who = binding["metadata"]["name"], binding["roleRef"], subject.get("name", "")
+    """Describe which binding grants the permission, as kube-apiserver does."""
+    # Kubernetes: pkg/registry/rbac/validation/rule.go, clusterRoleBindingDescriber and roleBindingDescriber.
+    name, role, subject_name = binding["metadata"]["name"], binding["roleRef"], subject.get("name", "")
     if namespace:
         name = f"{name}/{namespace}"
     if subject["kind"] == "ServiceAccount":
-        who = f"{who}/{subject.get('namespace') or namespace}"
-    to = f"{subject['kind']} {go_quote(who)}"
+        subject_name = f"{subject_name}/{subject.get('namespace') or namespace}"
+    to = f"{subject['kind']} {go_quote(subject_name)}"
     return f"{kind} {go_quote(name)} of {role['kind']} {go_quote(role['name'])} to {to}"
+
+
+# Kubernetes: plugin/pkg/auth/authorizer/rbac/rbac.go, RuleAllows; pkg/apis/rbac/v1/evaluation_helpers.go.
 
 
 def _rule_allows_resource(rule: KubeObject, attributes: Attributes) -> bool:

@@ -1,7 +1,7 @@
-"""Questions about access: kinds that are only ever created, and whose status is the answer.
+"""Access reviews: SubjectAccessReview, TokenReview and the like, which are created and answered but never stored.
 
-`kubectl auth can-i` and `whoami` ask them, and so do servers that let this one authenticate and authorize their own
-clients (Kubernetes: pkg/registry/authorization and pkg/registry/authentication).
+`kubectl auth can-i` and `kubectl auth whoami` create them, and so do servers that delegate authentication and
+authorization to this one (Kubernetes: pkg/registry/authorization, pkg/registry/authentication).
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from batkube.kernel.instants import Instant, rfc3339
 _AUTHORIZATION = "authorization.k8s.io"
 _AUTHENTICATION = "authentication.k8s.io"
 
-#: The order of Go's ObjectMeta, in which metadata is quoted.
+#: The field order of Go's ObjectMeta, in which error messages quote metadata.
 _METADATA_ORDER = ("name", "generateName", "namespace", "uid", "labels", "annotations", "managedFields")
 
 
 class ReviewEvaluator:
-    """Answers reviews; an object given to it may be edited."""
+    """Evaluates reviews; may edit the objects passed to it."""
 
     def __init__(self, authenticator: Authenticator, authorizer: Authorizer) -> None:
         self._authenticator = authenticator
@@ -48,7 +48,7 @@ class ReviewEvaluator:
         return resource.group_resource in self._evaluators
 
     def evaluate(self, resource: Resource, review: KubeObject, user: User, now: Instant) -> KubeObject:
-        """Return the review that `user` created with its answer; raises Failure."""
+        """Return the review that `user` created, with its status set_fields in; raises Failure."""
         return self._evaluators[resource.group_resource](review, user, now)
 
     # authorization.k8s.io
@@ -148,14 +148,14 @@ def _select_fields(rule: KubeObject, fields: tuple[str, ...]) -> KubeObject:
 
 def _user_info_of(user: User) -> KubeObject:
     info = {"username": user.name, "uid": user.uid, "groups": list(user.groups)}
-    filled: KubeObject = {key: value for key, value in info.items() if value}
+    set_fields: KubeObject = {key: value for key, value in info.items() if value}
     if user.extra:
-        filled["extra"] = {key: list(values) for key, values in user.extra.items()}
-    return filled
+        set_fields["extra"] = {key: list(values) for key, values in user.extra.items()}
+    return set_fields
 
 
 def _reviewed_user(spec: KubeObject) -> User:
-    """Return the user that a review asks about: of exactly the groups that it names."""
+    """Return the user that a review is about, with exactly the groups that it names."""
     return user_in_groups(spec.get("user", ""), spec.get("uid", ""), tuple(spec.get("groups") or ()))
 
 
@@ -163,7 +163,7 @@ def _reviewed_attributes(spec: KubeObject) -> Attributes:
     path = spec.get("nonResourceAttributes")
     resource = spec.get("resourceAttributes")
     if resource is None:
-        assert path is not None, "validation lets no review without attributes pass"
+        assert path is not None, "validation rejects reviews without attributes"
         return Attributes(path.get("verb", ""), path=path.get("path", ""))
     names = ("verb", "group", "version", "resource", "subresource", "namespace", "name")
     return Attributes(**{name: resource.get(name, "") for name in names})
@@ -200,12 +200,12 @@ def _validate_metadata(review: KubeObject, problem: str, allowed: tuple[str, ...
 
 
 def _internal_attributes(path: KubeObject) -> KubeObject:
-    """Write non-resource attributes as Kubernetes' internal type, which has no JSON names."""
+    """Return non-resource attributes with the field names of Kubernetes' internal type, which has no JSON names."""
     return {"Path": path.get("path", ""), "Verb": path.get("verb", "")}
 
 
 def _reject_invalid(problems: list[FieldError]) -> None:
-    """Raise the 422 of a review: the real server forgets which kind it was about."""
+    """Raise a 422 if there are problems. As in kube-apiserver, its message does not name the kind."""
     if not problems:
         return
     messages = [f"{problem.field}: {problem.message}" for problem in problems]

@@ -1,7 +1,7 @@
-"""Selectors within access reviews: may someone list just the pods of one node?
+"""Field and label selectors in access reviews, such as "may the user list the pods of one node?".
 
-Role-based access control does not look at them, but they are validated, and a review says which it could not read
-(Kubernetes: pkg/apis/authorization/validation and pkg/registry/authorization/util).
+RBAC ignores them, but they are validated, and the review's status reports those that cannot be parsed (Kubernetes:
+pkg/apis/authorization/validation, pkg/registry/authorization/util).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _WITHOUT_VALUES = ("Exists", "DoesNotExist")
 
 
 def validate_selectors(spec: KubeObject) -> list[FieldError]:
-    """Return what is wrong with the selectors of a review's resource attributes."""
+    """Return the problems with the selectors of a review's resource attributes."""
     attributes = spec.get("resourceAttributes") or {}
     return [
         problem
@@ -64,17 +64,17 @@ def _validate_requirement(requirement: KubeObject, path: str, of_labels: bool) -
 
 
 def unparsable_selectors(spec: KubeObject) -> str:
-    """Return which selectors of a review were ignored, at least in part, because they cannot be read."""
+    """Return a message about the selectors of a review that were ignored, wholly or partly, due to parse errors."""
     attributes = spec.get("resourceAttributes") or {}
     ignored = []
-    for name, is_good in (("fieldSelector", _is_field_requirement), ("labelSelector", _is_label_requirement)):
+    for name, is_valid in (("fieldSelector", _is_field_requirement), ("labelSelector", _is_label_requirement)):
         selector = attributes.get(name) or {}
         requirements = selector.get("requirements") or []
-        good = [is_good(requirement) for requirement in requirements]
+        valid = [is_valid(requirement) for requirement in requirements]
         if not requirements and selector.get("rawSelector") and not _is_parsable(name, selector["rawSelector"]):
             ignored.append(f"spec.resourceAttributes.{name} ignored due to parse error")
-        elif not all(good):
-            partly = "partially ignored" if any(good) else "ignored"
+        elif not all(valid):
+            partly = "partially ignored" if any(valid) else "ignored"
             ignored.append(f"spec.resourceAttributes.{name} {partly} due to parse error")
     return "; ".join(ignored)
 
@@ -88,7 +88,7 @@ def _is_parsable(name: str, text: str) -> bool:
 
 
 def _is_field_requirement(requirement: KubeObject) -> bool:
-    """Whether a requirement on a field is one that a field selector can have: equal to one value, or not."""
+    """Return whether a field selector can express the requirement: it compares with exactly one value."""
     return requirement.get("operator") in _WITH_VALUES and len(requirement.get("values") or ()) == 1
 
 

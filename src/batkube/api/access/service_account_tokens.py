@@ -1,10 +1,10 @@
-"""Tokens of service accounts: issued on request, recognised afterwards.
+"""Issue and authenticate service account tokens.
 
-A token is a JSON Web Token with the claims that kube-apiserver writes (pkg/serviceaccount/claims.go). It is accepted
-until it expires, as long as the service account, and the object to which it may be bound, exist with the same uid.
+A token is a JSON Web Token with the claims of kube-apiserver (Kubernetes: pkg/serviceaccount/claims.go). It is valid
+until it expires, while the service account and the object it is bound to exist with the same uid.
 
-The key that signs tokens is drawn anew at every start from the system's own randomness and never leaves the process.
-Nothing that a run repeats from its seed may depend on it: a token has the same length whatever the key is.
+The signing key is generated from the system's entropy at every start and never leaves the process. Reproducible
+results cannot depend on it, since a token has the same length whatever the key is.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ SERVICE_ACCOUNTS = "serviceaccounts"
 _HEADER = {"alg": "HS256", "typ": "JWT"}
 _EPOCH_S = int(EPOCH.timestamp())
 _KEY_BYTES = 32
-#: How long a token outlives the time at which an object it depends on was to be gone (go-jose: jwt.DefaultLeeway).
+#: How long a token stays valid after the deletionTimestamp of its account or bound object (go-jose: DefaultLeeway).
 _LEEWAY = Duration(60 * NANOSECONDS_PER_SECOND)
 _ACCOUNT_CLAIM = "serviceaccount"
 _INVALIDATED_MESSAGE = "service account token has been invalidated"
-#: Objects that a token can be bound to: the claim, its kind in the store, and whether it lies in the namespace.
+#: Objects that a token can be bound to: the claim, the kind in the store, and whether it is namespaced.
 _BOUND_OBJECT_CLAIMS = (("pod", "pods", True), ("secret", "secrets", True), ("node", "nodes", False))
 
 
@@ -53,10 +53,10 @@ def _object_reference(value: KubeObject) -> dict[str, str]:
 
 
 class ServiceAccountTokens:
-    """Issues tokens and tells whose they are."""
+    """Issues and authenticates tokens."""
 
     def __init__(self, store: Store, identities: random.Random, now: Callable[[], Instant]) -> None:
-        """`identities` draws the ids of tokens, which are no secrets: the key is, and comes from nowhere else."""
+        """Create the issuer. `identities` draws the ids of tokens (`jti`), which need not be secret."""
         self._store = store
         self._key = secrets.token_bytes(_KEY_BYTES)
         self._id_rng = identities
@@ -70,9 +70,10 @@ class ServiceAccountTokens:
         lifetime_s: int | None,
         now: Instant,
     ) -> str:
-        """Return a token of a service account, bound to the `pod`, `node` or `secret` that is given, if any.
+        """Return a token of a service account.
 
-        Without a lifetime it does not expire.
+        * `bound`: The objects that the token is bound to, by claim: `pod`, `node` or `secret`.
+        * `lifetime_s`: None for a token that does not expire.
         """
         namespace, name = account["metadata"]["namespace"], account["metadata"]["name"]
         issued_s = _unix_s(now)
@@ -94,9 +95,9 @@ class ServiceAccountTokens:
         return f"{payload}.{self._sign(payload)}"
 
     def authenticate_token(self, token: str, audiences: Sequence[str]) -> TokenIdentity | None:
-        """Return whose token it is, or None if it is not ours; raises TokenRejected in the words of the real server.
+        """Return the identity of a token, or None if we did not sign it; raises TokenRejected.
 
-        What our signature is under needs no check of its form.
+        The payload of a token that we signed is well-formed and is not checked.
         """
         payload, _, signature = token.rpartition(".")
         if not payload or not hmac.compare_digest(signature.encode(), self._sign(payload).encode()):
@@ -105,8 +106,8 @@ class ServiceAccountTokens:
         claims = msgspec.json.decode(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
         shared = [audience for audience in claims["aud"] if audience in audiences]
         if not shared:
-            for_whom, targets = (" ".join(map(go_quote, each)) for each in (claims["aud"], audiences))
-            raise TokenRejected(f"token audiences [{for_whom}] is invalid for the target audiences [{targets}]")
+            own, targets = (" ".join(map(go_quote, names)) for names in (claims["aud"], audiences))
+            raise TokenRejected(f"token audiences [{own}] is invalid for the target audiences [{targets}]")
         if not claims["nbf"] <= _unix_s(self._now()) < claims.get("exp", math.inf):
             raise TokenRejected("service account token has expired")
         return TokenIdentity(self._user_of_claims(claims), shared)
@@ -115,18 +116,18 @@ class ServiceAccountTokens:
         return _base64url(hmac.new(self._key, payload.encode(), hashlib.sha256).digest())
 
     def _user_of_claims(self, claims: dict[str, Any]) -> User:
-        """Return the user of claims that are ours; raises TokenRejected unless the objects they name are still there."""
-        about = claims["kubernetes.io"]
-        namespace, account = about["namespace"], about[_ACCOUNT_CLAIM]
+        """Return the user of verified claims; raises TokenRejected if an object that they name no longer exists."""
+        # Kubernetes: pkg/serviceaccount/claims.go, Validate.
+        bindings = claims["kubernetes.io"]
+        namespace, account = bindings["namespace"], bindings[_ACCOUNT_CLAIM]
         self._check_reference(_ACCOUNT_CLAIM, SERVICE_ACCOUNTS, namespace, account)
         extra: dict[str, tuple[str, ...]] = {"authentication.kubernetes.io/credential-id": (f"JTI={claims['jti']}",)}
         for claim, kind, namespaced in _BOUND_OBJECT_CLAIMS:
-            reference = about.get(claim)
+            reference = bindings.get(claim)
             if reference is None:
                 continue
-            # A pod's token names the node as a matter of fact; only a token of a node depends on it.
-            depends = claim != "node" or "pod" not in about
-            if depends:
+            # The token of a pod names the pod's node for information only; it stays valid without the node.
+            if claim != "node" or "pod" not in bindings:
                 self._check_reference(claim, kind, namespace if namespaced else "", reference)
             if claim != "secret":
                 extra[f"authentication.kubernetes.io/{claim}-name"] = (reference["name"],)
@@ -136,16 +137,18 @@ class ServiceAccountTokens:
         return authenticated_user(claims["sub"], account["uid"], groups, extra)
 
     def _check_reference(self, claim: str, kind: str, namespace: str, reference: dict[str, str]) -> None:
-        """Refuse unless the very object is still there, and not only because a finalizer holds it back."""
+        """Raise TokenRejected unless the object exists with the same uid and its deletion is not overdue."""
         name, claimed, is_account = reference["name"], reference.get("uid"), claim == _ACCOUNT_CLAIM
         owner = self._store.get(kind, Key(f"{namespace}/{name}" if namespace else name))
         if owner is None:
             raise TokenRejected(f"{kind} {go_quote(name)} not found" if is_account else _INVALIDATED_MESSAGE)
-        uid, going = owner["metadata"].get("uid"), owner["metadata"].get("deletionTimestamp")
+        uid, deletion_time = owner["metadata"].get("uid"), owner["metadata"].get("deletionTimestamp")
         if uid != claimed:
-            whose, reference_text = ("service account", "") if is_account else (claim, f"service account {claim} ref ")
-            raise TokenRejected(f"{whose} UID ({uid}) does not match {reference_text}claim ({claimed})")
-        if going is not None and self._now() > after(instant_of(going), _LEEWAY):
+            kind_text, reference_text = (
+                ("service account", "") if is_account else (claim, f"service account {claim} ref ")
+            )
+            raise TokenRejected(f"{kind_text} UID ({uid}) does not match {reference_text}claim ({claimed})")
+        if deletion_time is not None and self._now() > after(instant_of(deletion_time), _LEEWAY):
             raise TokenRejected(
                 f"service account {namespace}/{name} has been deleted" if is_account else _INVALIDATED_MESSAGE
             )

@@ -1,7 +1,7 @@
-"""A certificate authority of the server's own, and the certificate that it shows to clients.
+"""Generate the server's certificate authority and serving certificate.
 
-Clients of Kubernetes send their token over TLS only (client-go: clientcmd, IsConfigTransportTLS), so even a server on
-the loopback needs a certificate. Both are made anew at every start and the keys are never kept.
+Kubernetes clients send tokens over TLS only (client-go: rest.IsConfigTransportTLS), so even a server on the loopback
+interface needs a certificate. Both are generated at every start; the keys are never kept on disk.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ from batkube.kernel.files.private import write_private
 from batkube.kernel.files.temporary import temporary_file_errors
 from batkube.kernel.instants import EPOCH, Instant
 
-#: Names by which any API server may be called (Kubernetes: kubeadm's certificate).
+#: Names by which pods and local clients reach an API server, as in kubeadm's certificates.
 _DNS_NAMES = ("localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc")
 _IP_ADDRESSES = ("127.0.0.1", "::1", "10.96.0.1")
-#: Clocks differ, and nobody keeps such a server for ten years.
+#: The validity starts in the past, since clocks of clients differ, and outlasts any server process.
 _CLOCK_SKEW, _VALIDITY = datetime.timedelta(days=1), datetime.timedelta(days=3650)
 
 
 @dataclass(frozen=True, slots=True)
 class ServerCredentials:
-    """What the server shows, and what clients check it with."""
+    """The server's TLS context, and the CA certificate with which clients verify it."""
 
-    #: The authority's certificate, PEM.
+    #: PEM.
     ca_certificate: bytes
     tls_context: ssl.SSLContext
 
 
 def new_server_credentials(host: str, now: Instant) -> ServerCredentials:
-    """Return new credentials for a server that is reached as `host`, by the machine's name or by a usual one.
+    """Return new credentials, valid for `host`, the machine's name and the usual names of an API server.
 
-    `now` is the time of day.
+    `now` is real time, relative to `EPOCH`.
     """
     moment = EPOCH + datetime.timedelta(microseconds=now // 1000)
     authority_key, key = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
@@ -97,7 +97,7 @@ def _pem(certificate: x509.Certificate) -> bytes:
 
 
 def _server_tls_context(certificate: bytes, key: ec.EllipticCurvePrivateKey) -> ssl.SSLContext:
-    """Return the server's side of TLS. Python reads keys from files only, so there is one for a moment."""
+    """Return the TLS context of the server. Python loads keys from files only, so the key is in one for a moment."""
     secret = key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )

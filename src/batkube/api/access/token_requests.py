@@ -1,4 +1,4 @@
-"""The sub-resource `token` of service accounts: asking for a token (`kubectl create token`).
+"""The `token` subresource of service accounts (`kubectl create token`).
 
 Kubernetes: pkg/registry/core/serviceaccount/storage/token.go.
 """
@@ -17,19 +17,19 @@ _GROUP = "authentication.k8s.io"
 _LIFETIME_S_DEFAULT = 3600
 _LIFETIME_S_MIN = 600
 _LIFETIME_S_MAX = 2**32
-#: What a token can be bound to: the kind in the store, and whether it lies in the account's namespace.
+#: Kinds that a token can be bound to: the kind in the store, and whether it is namespaced.
 _BINDABLE = {"Pod": ("pods", True), "Secret": ("secrets", True), "Node": ("nodes", False)}
 
 
 class TokenRequestHandler:
-    """Answers requests for tokens."""
+    """Handles TokenRequests."""
 
     def __init__(self, store: Store, tokens: ServiceAccountTokens) -> None:
         self._store = store
         self._tokens = tokens
 
     def issue(self, request: KubeObject, namespace: str, name: str, now: Instant) -> KubeObject:
-        """Return `request`, a TokenRequest for the service account, with the token in its status; may edit it."""
+        """Return the TokenRequest `request` with a token for the service account in its status; edits it in place."""
         metadata, spec = request.setdefault("metadata", {}), request.setdefault("spec", {})
         if metadata.get("namespace") not in (None, "", namespace):
             raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
@@ -39,8 +39,10 @@ class TokenRequestHandler:
         account = self._get(SERVICE_ACCOUNTS, namespace, name)
         uid = account["metadata"]["uid"]
         if metadata.get("uid") not in (None, "", uid):
-            own = metadata["uid"]
-            problem = f"the UID in the token request ({own}) does not match the UID of the service account ({uid})"
+            requested = metadata["uid"]
+            problem = (
+                f"the UID in the token request ({requested}) does not match the UID of the service account ({uid})"
+            )
             raise _conflict_error(f"TokenRequest.{_GROUP}", name, problem, {"group": _GROUP, "kind": "TokenRequest"})
         metadata.update(name=name, namespace=namespace, uid=uid, creationTimestamp=rfc3339(now))
         spec["audiences"] = spec.get("audiences") or [AUDIENCE]
@@ -56,7 +58,7 @@ class TokenRequestHandler:
         return request
 
     def _bound_objects(self, reference: KubeObject | None, namespace: str, account: str) -> dict[str, KubeObject]:
-        """Return the objects that the token's claims shall name, by claim."""
+        """Return the objects that the token is bound to, by claim."""
         if reference is None:
             return {}
         kind, name = reference.get("kind", ""), reference.get("name", "")

@@ -1,1 +1,1 @@
-"""Admission: what a cluster adds to objects, and what it refuses although they are valid."""
+"""Admission control: plugins, policies and webhooks that change or reject writes of valid objects."""

@@ -1,7 +1,7 @@
-"""What every cluster has from the start: namespaces, priority classes, the service `kubernetes`, flow control.
+"""The objects that every cluster starts with: namespaces, priority classes, the service `kubernetes`, flow control.
 
-kube-apiserver creates these when it starts, through its own API; so do we, which gives them defaults, uids and
-everything else that objects have. Kubernetes: pkg/controlplane, apiserver/pkg/apis/flowcontrol/bootstrap/default.go.
+Like kube-apiserver, we create them through the API when the server starts, so that they get defaults, uids and so on.
+Kubernetes: pkg/controlplane, apiserver/pkg/apis/flowcontrol/bootstrap/default.go.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from batkube.api.groups.core.services.strategy import CLUSTER_RANGE
 
 _NAMESPACES = ("kube-system", "kube-public", "kube-node-lease", "default")
 
-#: Name, value and description of the classes of pods that a cluster cannot do without.
+#: Name, value and description of the system priority classes (Kubernetes: pkg/apis/scheduling/v1/helpers.go).
 _PRIORITY_CLASSES = (
     (
         "system-node-critical",
@@ -27,7 +27,7 @@ _PRIORITY_CLASSES = (
     ),
 )
 
-#: Name, shares, percent that others may borrow, and queues with their hand size, of priority levels with queues.
+#: Priority levels with queues: name, nominal shares, lendable percent, number of queues, hand size.
 _QUEUED_PRIORITY_LEVELS = (
     ("system", 30, 33, 64, 6),
     ("node-high", 40, 25, 64, 6),
@@ -62,7 +62,7 @@ _NODES = (
     {"verbs": ["*"], "apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "namespaces": ["*"]},
 )
 
-#: Name, priority level, precedence, what tells flows apart, subjects, rules for resources and for paths.
+#: Name, priority level, matching precedence, flow distinguisher, subjects, rules for resources, rules for paths.
 _FLOW_SCHEMAS: tuple[tuple[str, str, int, str, Sequence[str], Sequence[Any], Sequence[Any]], ...] = (
     ("exempt", "exempt", 1, "", ("group:system:masters",), _ANY_RESOURCE, _ANY_PATH),
     ("catch-all", "catch-all", 10000, "ByUser", _ALL_USERS, _ANY_RESOURCE, _ANY_PATH),
@@ -95,9 +95,9 @@ _FLOW_SCHEMAS: tuple[tuple[str, str, int, str, Sequence[str], Sequence[Any], Seq
 
 
 def bootstrap_objects(port: int, address: str = "") -> list[dict[str, Any]]:
-    """Return the objects to create when a server starts, in order; `port` is that of the API.
+    """Return the objects to create when a server starts, in order; `port` is the port of the API server.
 
-    With an `address` the Service `kubernetes` has endpoints, too (Kubernetes: pkg/controlplane/reconcilers).
+    If `address` is given, the Service `kubernetes` also has endpoints (Kubernetes: pkg/controlplane/reconcilers).
     """
     return [
         *(_new_object("v1", "Namespace", name) for name in _NAMESPACES),
@@ -134,28 +134,28 @@ def _kubernetes_service(port: int) -> dict[str, Any]:
 
 def _kubernetes_endpoints(address: str, port: int) -> list[dict[str, Any]]:
     ports = [{"name": "https", "port": port, "protocol": "TCP"}]
-    # Not mirrored: the server writes the slice itself.
+    # Excluded from mirroring, because the server writes the EndpointSlice itself.
     endpoints = _new_object("v1", "Endpoints", "kubernetes", subsets=[{"addresses": [{"ip": address}], "ports": ports}])
     endpoints["metadata"].update(namespace="default", labels={"endpointslice.kubernetes.io/skip-mirror": "true"})
     ready = [{"addresses": [address], "conditions": {"ready": True}}]
-    one = _new_object(
+    endpoint_slice = _new_object(
         "discovery.k8s.io/v1", "EndpointSlice", "kubernetes", addressType="IPv4", endpoints=ready, ports=ports
     )
-    one["metadata"].update(namespace="default", labels={"kubernetes.io/service-name": "kubernetes"})
-    return [endpoints, one]
+    endpoint_slice["metadata"].update(namespace="default", labels={"kubernetes.io/service-name": "kubernetes"})
+    return [endpoints, endpoint_slice]
 
 
 def _authentication_config_map() -> dict[str, Any]:
-    """Return where extension servers read how to authenticate; kube-scheduler asks for it when it starts."""
+    """Return the ConfigMap with the authentication settings for extension servers; kube-scheduler reads it on start."""
     config = _new_object("v1", "ConfigMap", "extension-apiserver-authentication")
     config["metadata"]["namespace"] = "kube-system"
     return config
 
 
 def _flow_control_object(kind: str, name: str, spec: dict[str, Any]) -> dict[str, Any]:
-    made = _new_object("flowcontrol.apiserver.k8s.io/v1", kind, name, spec=spec)
-    made["metadata"]["annotations"] = {"apf.kubernetes.io/autoupdate-spec": "true"}
-    return made
+    config = _new_object("flowcontrol.apiserver.k8s.io/v1", kind, name, spec=spec)
+    config["metadata"]["annotations"] = {"apf.kubernetes.io/autoupdate-spec": "true"}
+    return config
 
 
 def _priority_levels() -> list[dict[str, Any]]:

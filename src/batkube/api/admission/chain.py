@@ -1,10 +1,9 @@
-"""The plugins of admission, in their order.
+"""The chain of admission plugins.
 
-As in the real server there are two rounds. `AdmissionChain.admit` comes before strategies and validation and may
-change the
-object; `AdmissionChain.review` comes after, when the object is whole, and only judges; what it charges to quotas is to
-be
-written before the object itself. The plugins are those that kube-apiserver has on by default, in its order.
+As in kube-apiserver there are two phases. `AdmissionChain.admit` (mutating) runs before the kind's strategy and
+validation and may change the object. `AdmissionChain.validate` runs after them and can only reject the object; the
+quota updates that it returns must be written before the object. The plugins are those that kube-apiserver enables by
+default, in its order (Kubernetes: pkg/kubeapiserver/options/plugins.go, AllOrderedPlugins).
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ from batkube.kernel.instants import Instant
 
 Plugin = Callable[[AdmissionRequest], None]
 
-#: Plugins that may change an object, by kind and sub-resource.
+#: Mutating plugins by kind and subresource.
 _MUTATING: Mapping[str, tuple[Plugin, ...]] = {
     "ingresses.networking.k8s.io": (resource_defaults.set_default_ingress_class,),
     "nodes": (resource_defaults.taint_new_node,),
@@ -52,7 +51,7 @@ _MUTATING: Mapping[str, tuple[Plugin, ...]] = {
     "volumeattributesclasses.storage.k8s.io": (resource_defaults.add_protection_finalizer,),
 }
 
-#: Plugins that judge an object, by kind and sub-resource.
+#: Validating plugins by kind and subresource.
 _VALIDATING: Mapping[str, tuple[Plugin, ...]] = {
     "namespaces": (pod_security.check_namespace_labels,),
     "persistentvolumeclaims": (limit_ranges.check_claim_limits, resource_defaults.check_volume_expansion),
@@ -87,7 +86,7 @@ class AdmissionChain:
         mutating_policies: MutatingPolicies | None = None,
         webhooks: AdmissionWebhooks | None = None,
     ) -> None:
-        """`service_accounts` gives pods an account and its token, drawing volume names from it; None does not."""
+        """`service_accounts` generates the names of token volumes; if None, pods get no service account token."""
         self._store = store
         self._validating_policies = policies
         self._mutating_policies = mutating_policies
@@ -110,36 +109,39 @@ class AdmissionChain:
         options: dict[str, Any] | None = None,
         deletes: bool = False,
     ) -> AdmissionRequest:
-        """Return the attempt to write `value`; `old` is the live object, None for a creation."""
+        """Return the admission request of a write of `value`; `old` is the live object, None for a create."""
         own_warnings = [] if warnings is None else warnings
-        where = resource, namespace, name, subresource
+        target = resource, namespace, name, subresource
         return AdmissionRequest(
-            *where, value, old, self._store, now, own_warnings, user, dry_run, options or {}, deletes
+            *target, value, old, self._store, now, own_warnings, user, dry_run, options or {}, deletes
         )
 
-    def admit(self, attempt: AdmissionRequest) -> None:
-        """Let the plugins change the object, or refuse it with a Failure."""
-        namespace_lifecycle.check_namespace(attempt)
-        self._run_mutating_plugins(attempt)
+    def admit(self, request: AdmissionRequest) -> None:
+        """Run the mutating plugins, policies and webhooks; raises Failure if one rejects the object.
+
+        Policies and webhooks run a second time if they have changed the object (`reinvocation`).
+        """
+        namespace_lifecycle.check_namespace(request)
+        self._run_mutating_plugins(request)
         if not self._has_mutating_extensions:
             return
-        by_policies, by_webhooks = ReinvocationContext(), ReinvocationContext()
-        self._run_mutating_extensions(attempt, by_policies, by_webhooks)
-        if by_policies.object_changed or by_webhooks.object_changed:
-            by_policies.round = by_webhooks.round = 1
-            self._run_mutating_plugins(attempt)
-            self._run_mutating_extensions(attempt, by_policies, by_webhooks)
+        policy_context, webhook_context = ReinvocationContext(), ReinvocationContext()
+        self._run_mutating_extensions(request, policy_context, webhook_context)
+        if policy_context.object_changed or webhook_context.object_changed:
+            policy_context.round = webhook_context.round = 1
+            self._run_mutating_plugins(request)
+            self._run_mutating_extensions(request, policy_context, webhook_context)
 
     @property
     def _has_mutating_extensions(self) -> bool:
-        """Whether there is any policy or webhook that may change objects; most writes pay no more than this."""
+        """Whether any mutating policy or any webhook exists; a fast check, since most clusters have none."""
         policies = self._mutating_policies
         return (policies is not None and policies.any_bound) or self.has_webhooks
 
     def is_name_dependent(self, namespace: str) -> bool:
-        """Return whether pods of a namespace that differ in their names alone may be admitted differently.
+        """Return whether admission may treat pods of a namespace differently that differ only in their names.
 
-        That is so where they are charged to a quota, judged by a policy or webhook, or given a token each.
+        That is the case if there are quotas, policies or webhooks, or if each pod gets a token volume.
         """
         has_quotas = any(True for _ in self._store.in_namespace("resourcequotas", namespace))
         return (
@@ -150,53 +152,56 @@ class AdmissionChain:
         )
 
     def _run_mutating_extensions(
-        self, attempt: AdmissionRequest, by_policies: ReinvocationContext, by_webhooks: ReinvocationContext
+        self, request: AdmissionRequest, policy_context: ReinvocationContext, webhook_context: ReinvocationContext
     ) -> None:
-        """Let policies and webhooks of users change the object, those whose turn it is."""
+        """Run the mutating policies and webhooks that are due in this round."""
         if self._mutating_policies is not None:
-            self._mutating_policies.mutate(attempt, by_policies)
+            self._mutating_policies.mutate(request, policy_context)
         if self._webhooks is not None:
-            self._webhooks.mutate(attempt, by_webhooks)
+            self._webhooks.mutate(request, webhook_context)
 
-    def _run_mutating_plugins(self, attempt: AdmissionRequest) -> None:
-        """Let our own plugins change the object."""
-        place = _plugin_key(attempt)
-        if self._service_accounts is not None and place == "pods":
-            self._service_accounts.admit(attempt)
-        for plugin in _MUTATING.get(place, ()):
-            plugin(attempt)
+    def _run_mutating_plugins(self, request: AdmissionRequest) -> None:
+        """Run the built-in mutating plugins."""
+        key = _plugin_key(request)
+        if self._service_accounts is not None and key == "pods":
+            self._service_accounts.admit(request)
+        for plugin in _MUTATING.get(key, ()):
+            plugin(request)
 
-    def validate(self, attempt: AdmissionRequest) -> QuotaCharges:
-        """Let the plugins judge the whole object; return the quotas to write before it, unless it is a dry run."""
-        for plugin in _VALIDATING.get(_plugin_key(attempt), ()):
-            plugin(attempt)
-        self._run_validating_extensions(attempt)
-        return charge_quotas(attempt)
+    def validate(self, request: AdmissionRequest) -> QuotaCharges:
+        """Run the validating plugins, policies and webhooks, and charge the quotas; raises Failure.
+
+        Return the updated quotas; unless it is a dry run, write them before the object.
+        """
+        for plugin in _VALIDATING.get(_plugin_key(request), ()):
+            plugin(request)
+        self._run_validating_extensions(request)
+        return charge_quotas(request)
 
     @property
     def validates_deletions(self) -> bool:
-        """Whether anybody has a say in what is deleted."""
+        """Whether any policy or webhook may reject deletions."""
         return self.has_webhooks or (self._validating_policies is not None and self._validating_policies.any_bound)
 
     @property
     def has_webhooks(self) -> bool:
-        """Whether there is any webhook."""
+        """Whether any webhook is configured."""
         return self._webhooks is not None and self._webhooks.any_configured
 
-    def validate_deletion(self, attempt: AdmissionRequest) -> None:
-        """Let webhooks and policies refuse a deletion; the former may not change anything, but are asked."""
+    def validate_deletion(self, request: AdmissionRequest) -> None:
+        """Run policies and webhooks on a deletion. Mutating webhooks are called too, but may only reject it."""
         if self._webhooks is not None:
-            self._webhooks.mutate(attempt, ReinvocationContext())
-        self._run_validating_extensions(attempt)
+            self._webhooks.mutate(request, ReinvocationContext())
+        self._run_validating_extensions(request)
 
-    def _run_validating_extensions(self, attempt: AdmissionRequest) -> None:
+    def _run_validating_extensions(self, request: AdmissionRequest) -> None:
         if self._validating_policies is not None:
-            self._validating_policies.validate(attempt)
+            self._validating_policies.validate(request)
         if self._webhooks is not None:
-            self._webhooks.validate(attempt)
+            self._webhooks.validate(request)
 
 
-def _plugin_key(attempt: AdmissionRequest) -> str:
-    """Return the kind and sub-resource that is written: `pods`, `pods/resize`."""
-    place = attempt.resource.storage
-    return f"{place}/{attempt.subresource}" if attempt.subresource else place
+def _plugin_key(request: AdmissionRequest) -> str:
+    """Return the kind and subresource that is written: `pods`, `pods/resize`."""
+    kind = request.resource.storage
+    return f"{kind}/{request.subresource}" if request.subresource else kind

@@ -1,1 +1,1 @@
-"""Connections: bytes of clients in and out, within bounds; who moves them depends on how time goes on."""
+"""Client connections: HTTP and TLS over asyncio (`event_loop`, for `serve`) or polled sockets (`polled`, for runs)."""

@@ -1,1 +1,1 @@
-"""Objects out of text: JSON and YAML as Go reads them, then every value as its type in Go has it."""
+"""Decode JSON and YAML as Go does, and convert values to the canonical form of their Go types."""

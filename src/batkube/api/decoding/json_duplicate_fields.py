@@ -1,7 +1,7 @@
-"""Documents in which a field is there twice: what strict decoding says of them, and what Go makes of them.
+"""Resolve duplicate fields in JSON documents as Go does, and report them as strict decoding does.
 
-Go decodes the second occurrence into the value that the first one left: structs and maps merge, lists are filled anew
-over their old elements, all else is replaced (sigs.k8s.io/json, decode.go).
+Go decodes the second occurrence into the value of the first one: structs and maps are merged, lists are decoded over
+their old elements, and other values are replaced (sigs.k8s.io/json, decode.go).
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ Path = list[str | int]
 
 
 class KeyValuePairs(list[tuple[str, Any]]):
-    """A JSON object with every occurrence of every key, in order."""
+    """A JSON object with all occurrences of its keys, in order."""
 
 
 def resolve_duplicates(value: Any, schema: Schema | None) -> tuple[Any, list[str]]:  # noqa: ANN401 - any JSON
-    """Return `value` with plain objects for `KeyValuePairs`, and the strict errors, in the order of the document."""
-    resolving = _DuplicateResolver()
-    plain = resolving.value(value, schema, [])
-    return plain, list(resolving.problems)
+    """Return `value` with a dict for each `KeyValuePairs`, and the strict errors in the order of the document."""
+    resolver = _DuplicateResolver()
+    plain = resolver.value(value, schema, [])
+    return plain, list(resolver.problems)
 
 
 class _DuplicateResolver:
-    """Collects what strict decoding complains about; each complaint once."""
+    """Resolves duplicates, and collects distinct strict errors."""
 
     def __init__(self) -> None:
         self.problems: dict[str, None] = {}
 
     def value(self, value: Any, schema: Schema | None, path: Path) -> Any:  # noqa: ANN401 - any JSON
-        """Return plain JSON for a value at `path`."""
+        """Return the value at `path` as plain JSON."""
         if isinstance(value, KeyValuePairs):
             if schema is not None and schema.shape is Shape.ANY:
                 return _plain_json(value)
@@ -78,7 +78,7 @@ def _plain_json(value: Any) -> Any:  # noqa: ANN401 - any JSON
 
 
 def _decode_onto(old: Any, new: Any, field: Field) -> Any:  # noqa: ANN401 - any JSON
-    """Return what Go holds in `field` after it decoded `old` and then `new`."""
+    """Return the value of `field` after Go has decoded `old` and then `new`."""
     if new is None:
         cleared = field.pointer or field.schema.shape in (Shape.LIST, Shape.MAP)
         return None if cleared else old
@@ -95,6 +95,6 @@ def _merge(old: Any, new: Any, schema: Schema) -> Any:  # noqa: ANN401 - any JSO
     if schema.shape is Shape.MAP and isinstance(old, dict) and isinstance(new, dict):
         return {**old, **new}
     if schema.shape is Shape.LIST and isinstance(old, list) and isinstance(new, list) and schema.items is not None:
-        over = [_merge(before, after, schema.items) for before, after in zip(old, new, strict=False)]
-        return over + new[len(old) :]
+        merged = [_merge(before, after, schema.items) for before, after in zip(old, new, strict=False)]
+        return merged + new[len(old) :]
     return new

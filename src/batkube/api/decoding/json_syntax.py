@@ -1,7 +1,8 @@
-"""What is wrong with a text that is not JSON, in the words of Go.
+"""Report JSON syntax errors with Go's messages.
 
-Only texts that the fast parser refuses come here, so this reads plainly, byte by byte, as Go's own scanner does
-(Go: encoding/json, scanner.go). Some of them are fine for Go after all (odd encodings): then nothing is wrong.
+Only texts that the fast parser has rejected are checked, so this is a plain byte-by-byte scanner like Go's
+(encoding/json/scanner.go). Some of those texts, such as ones with invalid UTF-8, are valid for Go: then no error is
+raised.
 """
 
 from __future__ import annotations
@@ -10,20 +11,20 @@ import re
 
 from batkube.kernel.text.go_format import go_quote
 
-#: Deeper nesting is refused.
+#: The maximal nesting depth.
 DEPTH_LIMIT = 10_000
 _SPACE = " \t\r\n"
 _END = "unexpected end of JSON input"
 _EXPECT_VALUE, _EXPECT_VALUE_OR_END, _EXPECT_KEY, _EXPECT_KEY_OR_END, _EXPECT_SEPARATOR = range(5)
-# Atomic groups, not possessive ones: before 3.11.5 Python is wrong about those with alternatives in them (gh-106052).
+# Atomic groups instead of possessive quantifiers, which are buggy before Python 3.11.5 (gh-106052).
 _TEXT = r'"(?>(?:[^"\\\x00-\x1f]++|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4}){0,1000})"'
 _SCALAR = rf"(?:{_TEXT}|-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?|true|false|null|\[\]|{{}})"
-#: Runs of elements and of fields in which nothing is wrong, skipped at once; not too long, as each takes memory.
+#: Runs of valid elements and fields, which are skipped at once; limited in length, since each element takes memory.
 _ELEMENTS = re.compile(rf"(?>(?:[ \t\r\n]*+{_SCALAR}[ \t\r\n]*+,){{1,1000}})")
 _FIELDS = re.compile(rf"(?>(?:[ \t\r\n]*+{_TEXT}[ \t\r\n]*+:[ \t\r\n]*+{_SCALAR}[ \t\r\n]*+,){{1,1000}})")
 _STRING_PART = re.compile(r'[^"\\\x00-\x1f]*')
 _LITERALS = {"t": "true", "f": "false", "n": "null"}
-#: Numbers, state by state: which characters lead where, and what Go says of others (None: the number may end here).
+#: The state machine of numbers: transitions by character class, and Go's error for other characters (None: may end).
 _NUMBER: dict[str, tuple[dict[str, str], str | None]] = {
     "-": ({"0": "0", "1-9": "1"}, "in numeric literal"),
     "0": ({".": ".", "eE": "e"}, None),
@@ -34,7 +35,7 @@ _NUMBER: dict[str, tuple[dict[str, str], str | None]] = {
     "s": ({"0-9": "d"}, "in exponent of numeric literal"),
     "d": ({"0-9": "d"}, None),
 }
-#: In these states a number may go on with any number of digits, which are skipped at once.
+#: States in which any number of digits may follow, which are skipped at once.
 _DIGITS_FOLLOW = frozenset("1fd")
 _DIGITS = re.compile("[0-9]*")
 _CLASSES = {"0": "0", "1-9": "123456789", "0-9": "0123456789", ".": ".", "eE": "eE", "+-": "+-"}
@@ -45,12 +46,12 @@ class ParseError(Exception):
 
 
 def check_syntax(data: bytes) -> None:
-    """Raise ParseError with Go's words if `data` is not one JSON value."""
+    """Raise ParseError with Go's message if `data` is not a single JSON value."""
     _Scanner(data.decode("latin-1")).run()
 
 
 class _Scanner:
-    """Walks over the text once; `_open` holds the brackets that are not closed yet."""
+    """Scans the text once; `_open` is the stack of open brackets."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -82,7 +83,7 @@ class _Scanner:
         return self._text[self._position]
 
     def _current_in_token(self) -> str:
-        """Return the character here inside a word, number or escape, where Go takes the end for a blank."""
+        """Return the current character within a literal, number or escape, where Go treats the end as a space."""
         return self._text[self._position] if self._position < len(self._text) else " "
 
     def _invalid(self, where: str) -> ParseError:
@@ -180,12 +181,12 @@ class _Scanner:
         self._position += 1
         self._skip_digits(state)
         while True:
-            leads, problem = _NUMBER[state]
+            transitions, problem = _NUMBER[state]
             char = self._current_in_token()
-            following = next((then for kind, then in leads.items() if char in _CLASSES[kind]), None)
-            if following is None:
+            next_state = next((target for kind, target in transitions.items() if char in _CLASSES[kind]), None)
+            if next_state is None:
                 break
-            state = following
+            state = next_state
             self._position += 1
             self._skip_digits(state)
         if problem is not None:

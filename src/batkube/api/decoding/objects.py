@@ -1,12 +1,11 @@
-"""Objects as the server understands them: what a client sent, read into Go's types and written back.
+"""Decode objects to their canonical form: what Go prints after decoding them into its structs.
 
-Whatever a client sends is decoded by the real server into Go structs. That drops unknown fields, nulls and empty values
-that Go leaves out, adds zero values that Go does not leave out (`status: {}`), and fails on values of a wrong type, in
-Go's words. `decode` does the same to plain dictionaries. A decoder is a function compiled once per schema, because
-this is on the path of every write.
+kube-apiserver decodes all bodies into Go structs. This drops unknown fields, nulls and empty values with `omitempty`,
+adds zero values without `omitempty` (`status: {}`), and fails on values of the wrong type. `decode` does the same with
+plain dictionaries and Go's error messages. A decoder is compiled once per schema, since every write uses it.
 
-A value of a wrong type does not stop Go: it goes on and reports the first one at the end. A text that a type with a
-reader of its own cannot read (a quantity, a time) stops it at once, and is reported whatever came before
+A value of the wrong type does not stop Go's decoder, which reports the first one at the end. An invalid value of a type
+with its own UnmarshalJSON (a quantity, a time) stops it at once and takes precedence over earlier errors
 (sigs.k8s.io/json, decode.go: saveError and UnmarshalJSON).
 """
 
@@ -31,7 +30,7 @@ __all__ = ["DecodeError", "Decoded", "ParseError", "decode", "parse_json", "pars
 
 
 class Decoded(NamedTuple):
-    """An object in canonical form, and what strict decoding complains about, in its words."""
+    """An object in canonical form, and the errors of strict decoding."""
 
     object: KubeObject
     #: Such as `unknown field "spec.bogus"`.
@@ -39,7 +38,7 @@ class Decoded(NamedTuple):
 
 
 def decode(value: Any, schema: Schema) -> Decoded:  # noqa: ANN401 - any JSON
-    """Return `value` in canonical form; null gives the zero object. Raises DecodeError."""
+    """Return `value` in canonical form; null becomes the zero object. Raises DecodeError."""
     state = DecodingState()
     try:
         decoded = zero(schema) if value is None else decoder_of(schema)(value, state)
@@ -63,21 +62,21 @@ _ZEROS = {
     Shape.INT_OR_STRING: 0,
     Shape.DURATION: "0s",
 }
-#: The shapes that are structs in Go, hence never "empty" for omitempty.
+#: Shapes that are structs in Go, which `omitempty` never omits.
 _GO_STRUCT_SHAPES = frozenset(
     (Shape.STRUCT, Shape.QUANTITY, Shape.INT_OR_STRING, Shape.TIME, Shape.MICRO_TIME, Shape.DURATION, Shape.ANY)
 )
 
 
 def zero(schema: Schema) -> Any:  # noqa: ANN401 - any JSON
-    """Return how Go writes the zero value of a type."""
+    """Return the zero value of a type as Go prints it."""
     if schema.shape is Shape.STRUCT:
         return {field.name: _absent_value(field) for field in schema.fields.values() if _always_written(field)}
     return _ZEROS.get(schema.shape)
 
 
 def _always_written(field: Field) -> bool:
-    """Return whether Go writes the field even when it is not set."""
+    """Return whether Go prints the field even if it is unset."""
     if field.omit_zero:
         return False
     return not field.omit_empty or (field.schema.shape in _GO_STRUCT_SHAPES and not field.pointer)
@@ -87,29 +86,29 @@ def _absent_value(field: Field) -> Any:  # noqa: ANN401 - any JSON
     return None if field.pointer else zero(field.schema)
 
 
-# Compiling
+# Compilation
 
 
 def decoder_of(schema: Schema) -> Decoder:
-    """Return the function that decodes values of `schema` that are not null; compiled once."""
+    """Return the decoder of non-null values of `schema`, compiled once."""
     if schema.decoder is None:
         compile_one = _COMPILERS.get(schema.shape)
         schema.decoder = value_decoder(schema) if compile_one is None else compile_one(schema)
     return schema.decoder
 
 
-#: What the servers within kube-apiserver for definitions and APIServices hold in etcd as JSON.
+#: Types that kube-apiserver stores in etcd as JSON instead of protobuf.
 _STORED_AS_JSON_PREFIXES = ("io.k8s.apiextensions-apiserver.", "io.k8s.kube-aggregator.")
 
 
 class _FieldDecoder(NamedTuple):
-    """How a field of a struct is decoded."""
+    """How to decode a field of a struct."""
 
-    #: The Python type whose values are canonical as they are.
+    #: The Python type whose values are already canonical; None if there is none.
     plain_type: type | None
     keeps_empty: bool
     decode: Decoder
-    #: An empty list or map is null where it is always written: protobuf, in which etcd holds it, has but one.
+    #: Whether an empty list or map becomes null: protobuf, in which etcd stores it, does not distinguish them.
     nil_if_empty: bool
     place: StructField
 
@@ -146,18 +145,18 @@ def _struct_decoder(schema: Schema) -> Decoder:
                     out[key] = item
             elif item is not None:
                 path.append(place)
-                made = decode_item(item, state)
+                decoded = decode_item(item, state)
                 path.pop()
-                if made:
-                    out[key] = made
+                if decoded:
+                    out[key] = decoded
                 elif keeps_empty:
-                    out[key] = None if nil_if_empty else made
+                    out[key] = None if nil_if_empty else decoded
         for name, fresh in fillings:
             if name not in out:
                 out[name] = fresh()
         return out
 
-    # Known before its fields are compiled, since a struct may contain itself.
+    # Set before the fields are compiled, since a struct may be recursive.
     schema.decoder = decode_struct
     for field in schema.fields.values():
         slots[field.name] = _field_decoder(field, schema)
@@ -167,15 +166,15 @@ def _struct_decoder(schema: Schema) -> Decoder:
 
 
 def _copier(template: Any) -> Callable[[], Any]:  # noqa: ANN401 - any JSON
-    """Return a function that makes a copy of `template`."""
+    """Return a function that copies `template`."""
     return dict if template == {} else functools.partial(copy.deepcopy, template)
 
 
 def _item_decoding(schema: Schema) -> tuple[Decoder, Any, Callable[[], Any]]:
-    """Return how elements of a list or map are decoded, which type they may simply have, and what null stands for."""
+    """Return the decoder of elements, the Python type that needs no decoding, and a function that replaces null."""
     items = schema.items
     assert items is not None, f"{schema.go} has no elements"
-    # No bytes in a map are as good as an empty text of bytes, once they were in etcd.
+    # Null bytes become empty bytes once they were stored in etcd.
     absent = str if items.shape is Shape.BYTES else functools.partial(zero, items)
     return decoder_of(items), str if items.shape is Shape.STRING else None, absent
 

@@ -1,8 +1,8 @@
-"""Quantities as they come back from the server.
+"""The text of quantities after a round trip through the server.
 
-Kubernetes keeps the text of a quantity that looks canonical to its parser, and prints all others anew: `100m` stays,
-`1000m` becomes `1`, and, by accident, `1.500` and `1e3` stay (apimachinery/pkg/api/resource, ParseQuantity). Clients
-compare texts, so the same must happen here; what a quantity *means* is `kernel.quantities`.
+Kubernetes keeps the text of a quantity that its parser considers canonical, and formats all others again: `100m` stays,
+`1000m` becomes `1`, and, by accident, `1.500` and `1e3` stay (apimachinery/pkg/api/resource/quantity.go,
+ParseQuantity). Clients compare texts, so we do the same. `kernel.quantities` has the values of quantities.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ _FORMAT = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinum
 _NUMERIC = "unable to parse numeric part of quantity"
 _SUFFIX = "unable to parse quantity's suffix"
 
-#: No digits can belong to two parts: else a long text that is no quantity would be tried in every way there is.
+#: The parts are unambiguous, so that matching a long invalid text does not backtrack exponentially.
 _PARTS = re.compile(r"[+-]?([0-9]*)(?:\.([0-9]*))?((?:[eEinumkKMGTP]+[-+]?|[-+])[0-9]*)?", re.ASCII)
 _POWERS_OF_TEN = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _POWERS_OF_TWO = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 _EXPONENT = re.compile(r"[eE]([+-]?[0-9]+)", re.ASCII)
-#: So many decimal digits surely fit an int64.
+#: This many decimal digits fit into an int64.
 _DIGITS = 18
 
 
 class InvalidQuantity(ValueError):
-    """The text is no quantity; the message is that of the real server."""
+    """The text is not a quantity; the message is kube-apiserver's."""
 
 
 @memoized(4096)  # pods of one workload repeat a few texts
 def stored_quantity(text: str) -> str:
-    """Return how the server prints the quantity `text` once it has read it; raises InvalidQuantity."""
+    """Return the quantity `text` as the server prints it after parsing; raises InvalidQuantity."""
     match = _PARTS.fullmatch(text) if text else None
     if match is None:
         raise InvalidQuantity(_FORMAT)
@@ -43,7 +43,7 @@ def stored_quantity(text: str) -> str:
     if canonical:
         return text
     try:
-        # What Kubernetes reads as nothing at all, such as "m" or "+", is zero.
+        # Kubernetes parses a quantity without digits, such as "m" or "+", as zero.
         return str(parse_quantity(text if match[1] or fraction or "0" in text else "0"))
     except ValueError:
         raise InvalidQuantity(_NUMERIC) from None

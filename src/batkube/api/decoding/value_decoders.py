@@ -1,6 +1,6 @@
-"""Decoders of single values: numbers, bytes, quantities, times, and JSON of any kind.
+"""Decoders of single values: numbers, bytes, quantities, times, and arbitrary JSON.
 
-Each takes a value that is not null and returns what Go would write back (see `objects.py`).
+Each takes a non-null value and returns its canonical form (see `objects.py`).
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _INT32_MIN, _INT32_MAX = _INT_RANGES["int32"]
 _BASE64_DIGITS = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
 _BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
 _CORRUPT_BASE64 = "illegal base64 data at input byte {}"
-#: Floats up to here that are whole are written without a fraction by both Go and us.
+#: Whole floats below this are written without a fraction, by Go and by us.
 _WHOLE_NUMBER_LIMIT = 1e21
 
 
 def value_decoder(schema: Schema) -> Decoder:
-    """Return the decoder of a schema that is neither struct, list nor map."""
+    """Return the decoder of a schema that is not a struct, list or map."""
     return _COMPILERS[schema.shape](schema)
 
 
@@ -47,11 +47,11 @@ def _exact_type_decoder(kind: type, zero: Any) -> Callable[[Schema], Decoder]:  
 
 def _integer_decoder(schema: Schema) -> Decoder:
     go = schema.go
-    # Named integer types (there are none that are narrower) have the range of int32 only if they say so.
-    least, most = _INT_RANGES.get(go, _INT_RANGES["int64"])
+    # Named integer types count as int64.
+    minimum, maximum = _INT_RANGES.get(go, _INT_RANGES["int64"])
 
     def decode(value: Any, state: DecodingState) -> Any:  # noqa: ANN401 - any JSON
-        if type(value) is int and least <= value <= most:
+        if type(value) is int and minimum <= value <= maximum:
             return value
         if isinstance(value, int | float) and not isinstance(value, bool):
             state.record_out_of_range(value, go)
@@ -89,10 +89,10 @@ def _bytes_decoder(schema: Schema) -> Decoder:
             if _BASE64.fullmatch(text) is None:
                 state.error = state.error or _base64_problem(value.encode())
                 return ""
-            # Written anew if bits were lost in the padding.
+            # Encode again if there is padding, which may contain non-zero bits.
             return base64.b64encode(base64.b64decode(text)).decode() if text.endswith("=") else text
         if type(value) is list:
-            # A list of numbers is a list of bytes, too.
+            # Go also decodes a list of numbers as bytes.
             return _bytes_from_list(value, state)
         state.record_type_mismatch(value, schema.go)
         return ""
@@ -113,7 +113,7 @@ def _bytes_from_list(value: list[Any], state: DecodingState) -> str:
 
 
 def _base64_problem(data: bytes) -> str:
-    """Return Go's complaint about text that is no base64 (encoding/base64, decodeQuantum)."""
+    """Return Go's error for invalid base64 (encoding/base64, decodeQuantum)."""
     digits = 0
     for position, octet in enumerate(data):
         if octet in b"\r\n":
@@ -127,7 +127,7 @@ def _base64_problem(data: bytes) -> str:
 
 
 def _corrupt_padding(data: bytes, position: int, digits: int) -> int:
-    """Return which byte Go complains of when padding begins at `position`, after `digits` digits of a group of four."""
+    """Return the byte that Go's error names for padding at `position`, after `digits` digits of a group of four."""
     if digits < 2:
         return position
     rest = [number for number in range(position, len(data)) if data[number] not in b"\r\n"]
@@ -144,7 +144,7 @@ def _quantity_decoder(_schema: Schema) -> Decoder:
             return stored_quantity(value if value.isalnum() else value.strip())
         if isinstance(value, int | float) and not isinstance(value, bool):
             return stored_quantity(number_text(value))
-        # Anything else is read as its JSON text, which is never a quantity.
+        # Go parses the JSON text of other values, which is never a quantity.
         return stored_quantity("?")
 
     return decode
@@ -175,13 +175,13 @@ def _any_decoder(schema: Schema) -> Decoder:
     def decode(value: Any, _state: DecodingState) -> Any:  # noqa: ANN401 - any JSON
         return value if only_names and _is_empty_tree(value) else _plain_json(value)
 
-    # The fields that managers own are in most updates, and are nothing but names.
+    # Fast path for managedFields, which are in most updates and consist of nested objects only.
     only_names = schema.go == "v1.FieldsV1"
     return decode
 
 
 def _is_empty_tree(value: Any) -> bool:  # noqa: ANN401 - any JSON
-    """Return whether there is nothing but objects in `value`."""
+    """Return whether `value` consists of objects only."""
     if type(value) is not dict:
         return False
     for item in value.values():  # noqa: SIM110 - twice as fast as `all`, and in every patch
@@ -191,7 +191,7 @@ def _is_empty_tree(value: Any) -> bool:  # noqa: ANN401 - any JSON
 
 
 def _plain_json(value: Any) -> Any:  # noqa: ANN401 - any JSON
-    """Return JSON with plain numbers."""
+    """Return JSON with plain numbers instead of `NumberWithText`."""
     if type(value) is NumberWithText:
         if not math.isfinite(value):
             raise DecodeError(f"json: cannot unmarshal number {value.text} into Go value of type float64")
@@ -202,7 +202,7 @@ def _plain_json(value: Any) -> Any:  # noqa: ANN401 - any JSON
 
 
 def alternatives_decoder(schema: Schema, read_object: Decoder, read_list: Decoder) -> Decoder:
-    """Return the decoder of JSONSchemaPropsOrBool, OrArray and OrStringArray, which read themselves.
+    """Return the decoder of JSONSchemaPropsOrBool, OrArray and OrStringArray, which have their own UnmarshalJSON.
 
     Kubernetes: apiextensions-apiserver/pkg/apis/apiextensions/v1/marshal.go.
     """

@@ -1,8 +1,8 @@
-"""Objects as YAML, byte for byte as the real server writes it.
+"""Emit objects as YAML, byte for byte as kube-apiserver does.
 
-The real server writes JSON, reads it as YAML and writes it again with go-yaml v2 (sigs.k8s.io/yaml, JSONToYAML). What
-is left to choose for an emitter of libyaml's family is the style of texts and the order of keys: text that would mean
-something else is double-quoted, text of several lines is a literal block, and numbers within keys sort as numbers.
+kube-apiserver converts JSON to YAML with go-yaml v2 (sigs.k8s.io/yaml, JSONToYAML), a port of libyaml. The emitter
+chooses only the style of strings and the order of keys: a string that would be parsed as something else is
+double-quoted, a string of several lines is a literal block, and digits within keys are compared as numbers.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ _TIMESTAMP = re.compile(
 
 
 class _Dumper(yaml.CSafeDumper):
-    """Writes nodes in the style they ask for: every plain scalar is what it looks like."""
+    """Emits nodes in their own style, without tags."""
 
     def resolve(self, kind: type[Node], value: Any, implicit: Any) -> str:  # noqa: ANN401 - PyYAML's interface
-        """Return the tag that needs no mention."""
+        """Return the default tag of a node, which is not emitted."""
         return _TEXT_TAG if kind is ScalarNode else _SEQUENCE_TAG if kind is SequenceNode else _MAPPING_TAG
 
 
 def to_yaml(value: Any) -> bytes:  # noqa: ANN401 - any JSON
     """Return JSON as YAML."""
     text: str = yaml.serialize(_to_node(value), Dumper=_Dumper, allow_unicode=True)
-    # libyaml ends some documents explicitly, go-yaml none.
+    # libyaml writes an explicit end of some documents; go-yaml never does.
     return text.removesuffix("...\n").encode()
 
 
@@ -82,17 +82,17 @@ def _is_timestamp(text: str) -> bool:
 
 
 def _float_text(number: float) -> str:
-    """Write a float as Go's 'g' format with the fewest digits; whole ones are integers in JSON, and so here."""
+    """Format a float as Go's 'g' verb with the fewest digits; whole numbers are integers, as in JSON."""
     if number.is_integer() and abs(number) < _WHOLE_NUMBER_LIMIT:
         return str(int(number))
     sign, digits, exponent = Decimal(repr(number)).as_tuple()
     assert isinstance(exponent, int), "JSON has no infinities"
     text, point = "".join(map(str, digits)).rstrip("0"), len(digits) + exponent
-    mark = "-" if sign else ""
+    minus = "-" if sign else ""
     if -4 <= point - 1 < 6:
-        return mark + _positional_text(text, point)
+        return minus + _positional_text(text, point)
     fraction = f".{text[1:]}" if len(text) > 1 else ""
-    return f"{mark}{text[0]}{fraction}e{point - 1:+03d}"
+    return f"{minus}{text[0]}{fraction}e{point - 1:+03d}"
 
 
 def _positional_text(text: str, point: int) -> str:
@@ -102,7 +102,7 @@ def _positional_text(text: str, point: int) -> str:
 
 
 def _compare_keys(left: str, right: str) -> int:
-    """Order keys as go-yaml does (sorter.go): numbers by value, letters after all else."""
+    """Compare keys as go-yaml does (sorter.go): digits by their value, letters after other characters."""
     for position, (a, b) in enumerate(zip(left, right, strict=False)):
         if a == b:
             continue
@@ -115,7 +115,7 @@ def _compare_keys(left: str, right: str) -> int:
 
 
 def _compare_numbers(left: str, right: str, position: int) -> int:
-    """Order two keys that first differ at `position`, where neither has a letter."""
+    """Compare two keys that first differ at `position`, where neither has a letter."""
     start = 0
     if "0" in (left[position], right[position]):
         before = re.search(r"\d*\Z", left[:position], re.ASCII)

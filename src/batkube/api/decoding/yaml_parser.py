@@ -1,9 +1,9 @@
-"""YAML as the server reads it: YAML 1.1 turned into JSON, with Go's words for what is wrong.
+"""Parse YAML 1.1 to JSON, with go-yaml's error messages.
 
-The real server converts YAML to JSON with go-yaml v2, a translation of libyaml, and sorts the keys
-(sigs.k8s.io/yaml). Here libyaml's events become JSON in one pass, without a stack of calls that deep nesting could
-exhaust. An alias stands for a copy of what its anchor holds; so that a few hundred bytes cannot stand for years of
-work, copies are counted before they are made, and refused by go-yaml's own measure (decode.go, allowedAliasRatio).
+kube-apiserver converts YAML to JSON with go-yaml v2, a port of libyaml, and sorts the keys (sigs.k8s.io/yaml). We
+convert libyaml's events in one pass, without recursion that deep nesting could exhaust. An alias becomes a copy of its
+anchor's value. Copies are counted before they are made and limited by go-yaml's rule (decode.go, allowedAliasRatio), so
+that a few hundred bytes cannot expand without bounds.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from batkube.api.decoding.yaml_scalars import (
 )
 from batkube.kernel.text.go_format import go_quote
 
-#: Deeper nesting is refused; libyaml gets slower with every level (go-yaml stops at 10,000 levels).
+#: The maximal nesting depth; libyaml gets slower with every level (go-yaml allows 10,000 levels).
 _DEPTH_LIMIT = 300
 _TOO_DEEP = "yaml: exceeded max depth"
-#: Until so many nodes, 99 in 100 may come from aliases; from there on fewer, down to one in ten of
-#: `_ALIAS_RATIO_HIGH_NODES`.
+#: Up to the first number of nodes, 99 % of them may come from aliases. The limit then decreases linearly to 10 % at the
+#: second number.
 _ALIAS_RATIO_LOW_NODES, _ALIAS_RATIO_HIGH_NODES = 400_000, 4_000_000
-#: libyaml compares every directive with all before it.
+#: libyaml compares each directive with all previous ones.
 _TAG_DIRECTIVES_LIMIT = 1000
 _COLLECTION_STARTS = frozenset((yaml.MappingStartEvent, yaml.SequenceStartEvent))
 _COLLECTION_ENDS = frozenset((yaml.MappingEndEvent, yaml.SequenceEndEvent))
@@ -40,29 +40,29 @@ _MERGE_NEEDS_MAPS = "yaml: map merge requires map or sequence of maps as the val
 
 
 def parse_yaml(data: bytes, _schema: object = None) -> tuple[Any, list[str]]:
-    """Return the first document as JSON, and what strict decoding says of keys that are there twice.
+    """Return the first document as JSON, and strict errors about duplicate keys; raises ParseError.
 
-    Raises ParseError. The schema is not needed, as YAML has been turned into JSON before it is decoded.
+    The schema is unused; the parameter makes the signature that of `parse_json`.
     """
-    building = _DocumentBuilder()
-    _parse_first_document(data, building)
-    if building.error is not None:
-        raise building.error
-    if not building.duplicate_errors:
-        return building.value, []
-    return building.value, ["yaml: unmarshal errors:\n  " + "\n  ".join(building.duplicate_errors)]
+    builder = _DocumentBuilder()
+    _parse_first_document(data, builder)
+    if builder.error is not None:
+        raise builder.error
+    if not builder.duplicate_errors:
+        return builder.value, []
+    return builder.value, ["yaml: unmarshal errors:\n  " + "\n  ".join(builder.duplicate_errors)]
 
 
 def strict_warnings(problems: list[str]) -> list[str]:
-    """Return strict errors as the warnings that clients get: those of YAML line by line.
+    """Return strict errors as warnings for clients, those of YAML line by line.
 
     Kubernetes: apiserver/pkg/endpoints/handlers/rest.go, parseYAMLWarnings.
     """
     return [line.strip() for text in problems for line in text.removeprefix("yaml: unmarshal errors:\n").split("\n")]
 
 
-def _parse_first_document(data: bytes, building: _DocumentBuilder) -> None:
-    """Hand over the events of the first document one by one; raises ParseError."""
+def _parse_first_document(data: bytes, builder: _DocumentBuilder) -> None:
+    """Pass the events of the first document to the builder; raises ParseError."""
     if data.startswith(b"%") and data.count(b"\n%TAG") > _TAG_DIRECTIVES_LIMIT:
         raise ParseError("yaml: too many %TAG directives")
     loader, depth = None, 0
@@ -73,7 +73,7 @@ def _parse_first_document(data: bytes, building: _DocumentBuilder) -> None:
                 depth += 1
                 if depth > _DEPTH_LIMIT:
                     raise ParseError(_TOO_DEEP)
-            building.handle_event(kind, event)
+            builder.handle_event(kind, event)
             if kind in _COLLECTION_ENDS:
                 depth -= 1
     except yaml.MarkedYAMLError as problem:
@@ -86,7 +86,7 @@ def _parse_first_document(data: bytes, building: _DocumentBuilder) -> None:
 
 
 def _go_yaml_message(problem: yaml.MarkedYAMLError) -> str:
-    """Return go-yaml's words; it counts lines from 0 in some errors, and leaves out line 0 (decode.go, fail)."""
+    """Return go-yaml's message, which counts lines from 0 in some errors and omits line 0 (decode.go, fail)."""
     line = 0
     if problem.problem_mark is not None and problem.problem_mark.line:
         line = problem.problem_mark.line + isinstance(problem, yaml.scanner.ScannerError)
@@ -97,36 +97,36 @@ def _go_yaml_message(problem: yaml.MarkedYAMLError) -> str:
 
 
 class _AnchoredNode(NamedTuple):
-    """What an anchor holds: its JSON, how many nodes and levels it has, and which keys in it are there twice."""
+    """The value of an anchor: its JSON, number of nodes, depth, and errors about duplicate keys."""
 
     value: Any
     nodes: int
     depth: int
-    repeated: list[str]
+    duplicates: list[str]
 
 
 class _OpenCollection:
-    """A collection that is not complete yet, and where it began."""
+    """An incomplete collection, with the state at its start."""
 
-    def __init__(self, anchor: str | None, line: int, count: int, repeated: int) -> None:
+    def __init__(self, anchor: str | None, line: int, count: int, duplicates: int) -> None:
         self.anchor = anchor
         self.line = line
         self.count = count
-        self.repeated = repeated
+        self.duplicates = duplicates
         self.depth = 1
 
     def add(self, value: Any, line: int) -> None:  # noqa: ANN401 - any JSON
-        """Take the next node in; `line` is where it begins."""
+        """Add the next node, which begins at `line`."""
         raise NotImplementedError
 
     def value(self) -> Any:  # noqa: ANN401 - any JSON
-        """Return the JSON, now that all is there."""
+        """Return the complete collection as JSON."""
         raise NotImplementedError
 
 
 class _Sequence(_OpenCollection):
-    def __init__(self, anchor: str | None, line: int, count: int, repeated: int) -> None:
-        super().__init__(anchor, line, count, repeated)
+    def __init__(self, anchor: str | None, line: int, count: int, duplicates: int) -> None:
+        super().__init__(anchor, line, count, duplicates)
         self.items: list[Any] = []
 
     def add(self, value: Any, line: int) -> None:  # noqa: ANN401 - any JSON
@@ -149,17 +149,17 @@ class _MergeSources(_Sequence):
 
 
 class _Mapping(_OpenCollection):
-    def __init__(self, anchor: str | None, line: int, count: int, repeated: int, complaints: list[str]) -> None:
-        super().__init__(anchor, line, count, repeated)
-        self._duplicate_errors = complaints
+    def __init__(self, anchor: str | None, line: int, count: int, duplicates: int, errors: list[str]) -> None:
+        super().__init__(anchor, line, count, duplicates)
+        self._duplicate_errors = errors
         self._fields: dict[str, Any] = {}
         self._key: Any = None
-        #: Whether the next node is a key, and not the value of one; and whether that key is `<<`.
+        #: Whether the next node is a key; otherwise it is a value, of the merge key `<<` if `is_merging`.
         self.expects_key = True
         self.is_merging = False
 
     def begin_merge(self) -> None:
-        """Take the key `<<` in."""
+        """Handle the merge key `<<`."""
         self.expects_key, self.is_merging = False, True
 
     def add(self, value: Any, line: int) -> None:  # noqa: ANN401 - any JSON
@@ -188,20 +188,20 @@ class _Mapping(_OpenCollection):
 
 
 class _DocumentBuilder:
-    """The JSON of a document, as far as its events have come.
+    """Builds the JSON of a document from its events.
 
-    The first thing that makes no sense is kept in `error` until the document ends: go-yaml reads all of the document
-    before it looks at what it means, so an error in the syntax further down is told first.
+    The first semantic error is kept in `error` until the end of the document: go-yaml parses the whole document before
+    it decodes it, so a syntax error further down takes precedence.
     """
 
     def __init__(self) -> None:
         self.value: Any = None
         self.error: ParseError | None = None
-        #: Complaints about keys that are there twice.
+        #: Errors about duplicate keys.
         self.duplicate_errors: list[str] = []
         self._open_collections: list[_OpenCollection] = []
         self._anchors: dict[str, _AnchoredNode] = {}
-        #: How often go-yaml would have been at a node, in all and inside aliases; the document is one.
+        #: How many nodes go-yaml would have decoded, in total and within aliases; the document itself counts as one.
         self._node_count = 1
         self._aliased_node_count = 0
 
@@ -213,7 +213,7 @@ class _DocumentBuilder:
         }
 
     def handle_event(self, kind: type, event: Any) -> None:  # noqa: ANN401 - one of PyYAML's events
-        """Go on with the next event, which is of the class `kind`."""
+        """Handle the next event, which is of class `kind`."""
         handle = self._handlers.get(kind)
         if handle is None or self.error is not None:
             return
@@ -225,10 +225,10 @@ class _DocumentBuilder:
     def _on_scalar(self, event: Any) -> None:  # noqa: ANN401 - PyYAML's event
         tag = None if event.tag == "!" else event.tag
         is_plain = tag is None and event.implicit[0]
-        within = self._open_collections[-1] if self._open_collections else None
+        parent = self._open_collections[-1] if self._open_collections else None
         may_merge = event.value == _MERGE_KEY and (is_plain or tag == TAG_PREFIX + "merge")
-        if may_merge and isinstance(within, _Mapping) and within.expects_key:
-            within.begin_merge()
+        if may_merge and isinstance(parent, _Mapping) and parent.expects_key:
+            parent.begin_merge()
             return
         self._node_count += 1
         value = resolve_plain(event.value) if is_plain else resolve_tagged(event.value, tag or TAG_PREFIX + "str")
@@ -237,8 +237,8 @@ class _DocumentBuilder:
         self._add(value, 0, event.start_mark.line)
 
     def _on_collection_start(self, event: Any) -> None:  # noqa: ANN401 - PyYAML's event
-        within = self._open_collections[-1] if self._open_collections else None
-        merges = isinstance(within, _Mapping) and within.is_merging
+        parent = self._open_collections[-1] if self._open_collections else None
+        merges = isinstance(parent, _Mapping) and parent.is_merging
         start = (event.anchor, event.start_mark.line, self._node_count, len(self.duplicate_errors))
         if isinstance(event, yaml.MappingStartEvent):
             self._open_collections.append(_Mapping(*start, self.duplicate_errors))
@@ -250,15 +250,15 @@ class _DocumentBuilder:
         self._node_count += 1
 
     def _on_collection_end(self, _event: Any) -> None:  # noqa: ANN401 - PyYAML's event
-        whole = self._open_collections.pop()
-        value = whole.value()
-        if whole.anchor is not None:
-            count, repeated = self._node_count - whole.count, self.duplicate_errors[whole.repeated :]
-            self._anchors[whole.anchor] = _AnchoredNode(value, count, whole.depth, repeated)
-        self._add(value, whole.depth, whole.line)
+        collection = self._open_collections.pop()
+        value = collection.value()
+        if collection.anchor is not None:
+            count, duplicates = self._node_count - collection.count, self.duplicate_errors[collection.duplicates :]
+            self._anchors[collection.anchor] = _AnchoredNode(value, count, collection.depth, duplicates)
+        self._add(value, collection.depth, collection.line)
 
     def _on_alias(self, event: Any) -> None:  # noqa: ANN401 - PyYAML's event
-        if any(within.anchor == event.anchor for within in self._open_collections):
+        if any(parent.anchor == event.anchor for parent in self._open_collections):
             raise ParseError(f"yaml: anchor '{event.anchor}' value contains itself")
         node = self._anchors.get(str(event.anchor))
         if node is None:
@@ -268,11 +268,11 @@ class _DocumentBuilder:
         self._node_count += 1 + node.nodes
         self._aliased_node_count += node.nodes
         self._check_aliases()
-        self.duplicate_errors += node.repeated
+        self.duplicate_errors += node.duplicates
         self._add(_deep_copy(node.value), node.depth, event.start_mark.line)
 
     def _check_aliases(self) -> None:
-        """Refuse a document most of which is copies: go-yaml v2, decode.go, unmarshal."""
+        """Raise ParseError if too many nodes come from aliases (go-yaml v2, decode.go, unmarshal)."""
         beyond = min(
             max(0.0, (self._node_count - _ALIAS_RATIO_LOW_NODES) / (_ALIAS_RATIO_HIGH_NODES - _ALIAS_RATIO_LOW_NODES)),
             1.0,
@@ -289,9 +289,9 @@ class _DocumentBuilder:
         if not self._open_collections:
             self.value = to_json_number(value)
             return
-        within = self._open_collections[-1]
-        within.depth = max(within.depth, depth + 1)
-        within.add(value, line)
+        parent = self._open_collections[-1]
+        parent.depth = max(parent.depth, depth + 1)
+        parent.add(value, line)
 
 
 def _deep_copy(value: Any) -> Any:  # noqa: ANN401 - any JSON

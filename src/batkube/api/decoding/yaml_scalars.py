@@ -1,7 +1,7 @@
-"""What the scalars of YAML 1.1 mean, as go-yaml v2 reads them (resolve.go), and how they look as JSON.
+"""Resolve YAML 1.1 scalars as go-yaml v2 does (resolve.go), and convert them to JSON.
 
-So `yes` and `y` are true, `0x10` and `010` are numbers, dates are text, and a number may be a key, by its text
-(sigs.k8s.io/yaml, convertToJSONableObject).
+For example, `yes` and `y` are true, `0x10` and `010` are numbers, and dates are strings. A number as a key becomes a
+string (sigs.k8s.io/yaml, convertToJSONableObject).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from batkube.kernel.text.go_format import go_quote
 from batkube.kernel.text.numbers import parse_float
 
 TAG_PREFIX = "tag:yaml.org,2002:"
-#: The words that mean something else than themselves (go-yaml v2, resolve.go).
+#: Plain scalars with a special value (go-yaml v2, resolve.go).
 _NAMED_VALUES: dict[str, bool | float | None] = {
     **{word: True for text in ("y", "yes", "true", "on") for word in (text, text.capitalize(), text.upper())},
     **{word: False for text in ("n", "no", "false", "off") for word in (text, text.capitalize(), text.upper())},
@@ -29,18 +29,18 @@ _NAMED_VALUES: dict[str, bool | float | None] = {
 #: Go's strconv.ParseInt with base 0.
 _INTEGER = re.compile(r"([+-]?)(?:0[xX]([0-9a-fA-F]+)|0[bB]([01]+)|0[oO]?([0-7]+)|(0|[1-9][0-9]*))")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
-#: As many as an int64 or uint64 holds; beyond, a number is a float.
+#: The range of int64 and uint64 together; numbers beyond it are floats.
 _INTEGERS = range(-(2**63), 2**64)
-#: Whole floats below this are written without an exponent, so they are integers in JSON.
+#: Whole floats below this are written without an exponent, and are therefore integers in JSON.
 _WHOLE_NUMBER_LIMIT = 1e21
-#: A text with more digits is no integer of 64 bits in any base.
+#: A text with more digits is not a 64-bit integer in any base.
 _DIGITS_LIMIT = 100
-#: Tags whose text must resolve to them, with the Python types they stand for; a bool is an int, so it comes first.
+#: Tags that the text must resolve to, with their Python types. `bool` comes first, since it is a subclass of int.
 _CHECKED_TAGS = {"bool": bool, "int": int, "float": float, "null": type(None)}
 
 
 def resolve_tagged(text: str, tag: str) -> Any:  # noqa: ANN401 - any JSON scalar
-    """Return what a scalar with an explicit tag means; raises ParseError if its text is nothing of the kind."""
+    """Return the value of a scalar with an explicit tag; raises ParseError if its text does not match the tag."""
     kind = tag.removeprefix(TAG_PREFIX)
     if kind == "binary":
         try:
@@ -59,7 +59,7 @@ def resolve_tagged(text: str, tag: str) -> Any:  # noqa: ANN401 - any JSON scala
 
 
 def resolve_plain(text: str) -> Any:  # noqa: ANN401 - any JSON scalar
-    """Return what a plain scalar means."""
+    """Return the value of a plain scalar."""
     if text in _NAMED_VALUES:
         return _NAMED_VALUES[text]
     if text[0] not in "+-.0123456789":
@@ -80,7 +80,7 @@ def resolve_plain(text: str) -> Any:  # noqa: ANN401 - any JSON scalar
 
 
 def to_json_number(value: Any) -> Any:  # noqa: ANN401 - any JSON scalar
-    """Return a float as JSON has it: whole ones without a fraction."""
+    """Return a number as in JSON: a whole float becomes an integer. Raises ParseError for infinities and NaN."""
     if not isinstance(value, float):
         return value
     if not math.isfinite(value):
@@ -90,7 +90,7 @@ def to_json_number(value: Any) -> Any:  # noqa: ANN401 - any JSON scalar
 
 
 def key_text(key: Any, value: Any) -> str:  # noqa: ANN401 - any JSON
-    """Return the text that a scalar is as a key; `value` is what it is the key of."""
+    """Return a scalar key as a string; `value` is its value, for the error message."""
     if isinstance(key, str):
         return key
     if key is None:
@@ -101,7 +101,7 @@ def key_text(key: Any, value: Any) -> str:  # noqa: ANN401 - any JSON
 
 
 def go_syntax(value: Any) -> str:  # noqa: ANN401 - any JSON
-    """Write a value as Go's %#v."""
+    """Format a value as Go's %#v does."""
     if isinstance(value, dict):
         pairs = ", ".join(f"{go_quote(key)}:{go_syntax(item)}" for key, item in value.items())
         return f"map[interface {{}}]interface {{}}{{{pairs}}}"

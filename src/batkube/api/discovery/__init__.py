@@ -1,1 +1,1 @@
-"""Discovery: the paths that tell of the server itself, not of objects."""
+"""Paths about the server itself: discovery, health, version and metrics."""

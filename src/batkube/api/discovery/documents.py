@@ -1,8 +1,9 @@
-"""Discovery: what clients ask first, to learn which kinds there are and where.
+"""Discovery documents, from which clients learn the served groups, versions and resources.
 
-There are two forms. The old one takes a request per group version (/api, /apis, /apis/GROUP, /apis/GROUP/VERSION); the
-aggregated one, which kubectl and client-go ask for by their Accept header, tells all of /api or /apis at once
-(Kubernetes: apiserver/pkg/endpoints/discovery). Both are read off the table of kinds, custom kinds included.
+There are two forms. The unaggregated one takes a request per group version (/api, /apis, /apis/GROUP,
+/apis/GROUP/VERSION). The aggregated one, which kubectl and client-go request by their Accept header, describes all of
+/api or /apis at once (Kubernetes: apiserver/pkg/endpoints/discovery). Both are derived from the table of kinds, which
+includes custom kinds.
 """
 
 from __future__ import annotations
@@ -46,14 +47,14 @@ def api_group(table: KindTable, name: str) -> Document | None:
 def resource_list(table: KindTable, group: str, version: str, verbs: Verbs = _all_verbs) -> Document | None:
     """Return the answer to /api/v1 or /apis/GROUP/VERSION; None if it is not served.
 
-    `verbs` tells those of a resource, which may be fewer for a while.
+    `verbs` returns the current verbs of a resource; a custom resource that is being deleted has fewer.
     """
     resources = [each for each in table.resources() if each.group == group and each.version == version]
     if not resources:
         return None
     entries = [entry for resource in resources for entry in _api_resources(resource, verbs)]
     answer: Document = {"kind": "APIResourceList", "groupVersion": resources[0].api_version, "resources": entries}
-    # The core group answers in the form of before there were groups, which had no apiVersion.
+    # The core group omits apiVersion: its response predates API groups.
     return {"apiVersion": "v1", **answer} if group else answer
 
 
@@ -140,13 +141,14 @@ def _api_subresource(resource: Resource, below: SubResource) -> Document:
 
 
 def _storage_version_hash(resource: Resource) -> str:
-    """Return the hash by which storage migrators see that objects are stored in another version."""
+    """Return the hash that tells storage migrators when the storage version has changed."""
+    # Kubernetes: apiserver/pkg/endpoints/discovery/storageversionhash.go, StorageVersionHash.
     digest = hashlib.sha256(f"{resource.group}/{resource.version}/{resource.kind}".encode()).digest()
     return base64.b64encode(digest[:8]).decode()
 
 
 def _response_kind(resource: Resource, kind: str, group: str = "", version: str = "") -> Document:
-    """Return the kind of an answer; only what is not built in says its own group and version again."""
-    outside = resource.custom or resource.group == METRICS_GROUP
-    own_group, own_version = (resource.group, resource.version) if outside else ("", "")
+    """Return a `responseKind`. Built-in resources leave group and version empty unless they differ from their own."""
+    is_external = resource.custom or resource.group == METRICS_GROUP
+    own_group, own_version = (resource.group, resource.version) if is_external else ("", "")
     return {"group": group or own_group, "version": version or own_version, "kind": kind}

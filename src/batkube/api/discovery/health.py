@@ -1,4 +1,4 @@
-"""The paths that are not about objects: /version, /healthz and its kin, /metrics."""
+"""The responses to /version, /healthz, /livez, /readyz and /metrics."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from batkube.api.requests.messages import TEXT, Response
 from batkube.kernel.errors import Bug
 
-#: The checks that the real server lists with ?verbose; ours are one process, so they pass together.
+#: The checks that kube-apiserver lists with ?verbose; here they always pass.
 _CHECKS = (
     "ping",
     "log",
@@ -45,7 +45,7 @@ _CHECKS = (
 
 
 def version_info(kubernetes: str) -> dict[str, Any]:
-    """Return what /version tells: the Kubernetes version imitated."""
+    """Return the response to /version for the imitated Kubernetes version."""
     major, minor, _ = kubernetes.removeprefix("v").split(".")
     previous = str(int(minor) - 1)
     return {
@@ -66,7 +66,7 @@ def version_info(kubernetes: str) -> dict[str, Any]:
 
 
 def health(name: str, check: str, query: dict[str, list[str]]) -> Response | None:
-    """Answer /healthz, /livez or /readyz (`name`), or one check below it; None if there is no such check."""
+    """Return the response to /healthz, /livez or /readyz (`name`), or to one check below it; None if it is unknown."""
     checks = _checks(name)
     if check:
         return Response(200, b"ok", TEXT) if check in checks else None
@@ -82,7 +82,7 @@ def _checks(name: str) -> tuple[str, ...]:
         return (*_CHECKS[:3], "etcd-readiness", "informer-sync", *_CHECKS[3:], "shutdown")
     if name in ("healthz", "livez"):
         return _CHECKS
-    raise Bug(f"there is no health path {name}")
+    raise Bug(f"unknown health path: {name}")
 
 
 def check_paths() -> list[str]:
@@ -92,7 +92,7 @@ def check_paths() -> list[str]:
 
 
 _MAX_SERIES = 1000
-"""What is asked for comes from clients, who may ask for anything: beyond so many it is counted together."""
+"""Maximal number of counted series. Clients can request arbitrary resources; further ones share a series `other`."""
 
 
 def _escaped(label: str) -> str:
@@ -100,20 +100,20 @@ def _escaped(label: str) -> str:
 
 
 class RequestCounters:
-    """What the server counts about itself, for /metrics."""
+    """Counts requests for /metrics."""
 
     def __init__(self) -> None:
         self._requests: dict[tuple[str, str, int], int] = {}
 
     def count(self, verb: str, resource: str, code: int) -> None:
-        """Count one answered request."""
+        """Count one handled request."""
         key = (verb, resource, code)
         if key not in self._requests and len(self._requests) >= _MAX_SERIES:
             key = ("other", "other", code)
         self._requests[key] = self._requests.get(key, 0) + 1
 
     def prometheus_text(self, gauges: Iterable[tuple[str, str, float]]) -> bytes:
-        """Return everything in Prometheus' text format; `gauges` are (name, help, value)."""
+        """Return all metrics in Prometheus' text format; `gauges` are (name, help, value)."""
         lines = [
             "# HELP batkube_apiserver_requests_total Requests answered, by verb, resource and status code.",
             "# TYPE batkube_apiserver_requests_total counter",

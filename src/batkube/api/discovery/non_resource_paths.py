@@ -1,4 +1,4 @@
-"""Paths that are not about objects: discovery, OpenAPI, health, version, metrics."""
+"""Handler of the paths that are not about objects: discovery, OpenAPI, health, version, metrics."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8; escaping=underscores"
 _OPENID = ".well-known/openid-configuration"
 _JWKS = "openid/v1/jwks"
 _JWKS_TYPE = "application/jwk-set+json"
-#: Paths that have a route for GET alone.
+#: Paths that support GET only.
 _GET_ONLY_PATHS = ("api", "version", _OPENID, _JWKS)
 _OTHER_PATHS = (
     f"/{_OPENID}",
@@ -47,7 +47,7 @@ Gauges = Callable[[], list[tuple[str, str, float]]]
 
 
 class NonResourcePaths:
-    """Answers what is not an object."""
+    """Handles requests for paths that are not about objects."""
 
     def __init__(
         self,
@@ -61,16 +61,16 @@ class NonResourcePaths:
         self._documents = documents
         self._counters = counters
         self._gauges = gauges
-        #: Where clients reach the server, as /api tells it.
+        #: The server's address, as /api reports it.
         self.address = "127.0.0.1"
         self._verbs = verbs
-        #: The resources of definitions, whose verbs can change, and the revision of the table that they are of.
+        #: The revision of the table, and its custom resources, whose verbs can change without a new revision.
         self._custom_resources: tuple[int, list[Resource]] | None = None
-        #: The aggregated discovery of the core and of all else, and of which state of the table it is.
+        #: The aggregated discovery of the core group (True) and of all others (False), each with its table state.
         self._cached_discovery: dict[bool, tuple[object, bytes]] = {}
 
     def handle(self, request: Request, route: Route) -> Response | None:
-        """Answer one request; None if there is nothing at the path."""
+        """Return the response to one request, or None if the path does not exist."""
         parts = [part for part in request.path.split("/") if part]
         if request.path.startswith("//"):
             return None
@@ -88,7 +88,7 @@ class NonResourcePaths:
         return self._handle_single_path(request, "/".join(parts))
 
     def _is_get_only(self, parts: list[str]) -> bool:
-        """Return whether a path has a route for GET alone; the other paths do not care for the method."""
+        """Return whether a path supports GET only; the other paths accept any method."""
         if parts[:1] in (["api"], ["apis"]) and len(parts) == (2 if parts[0] == "api" else 3):
             group, version = ("", parts[1]) if parts[0] == "api" else (parts[1], parts[2])
             return any(each.name == group and version in each.versions for each in self._kind_table.groups())
@@ -112,7 +112,7 @@ class NonResourcePaths:
         return None
 
     def _openid_configuration(self) -> dict[str, Any]:
-        """Tell who issues tokens of service accounts; the key is a secret of the server, so there is none to fetch."""
+        """Return the OpenID configuration of the token issuer. The signing key is secret, so `jwks_uri` lists none."""
         return {
             "issuer": AUDIENCE,
             "jwks_uri": f"https://{self.address}/{_JWKS}",
@@ -146,7 +146,7 @@ class NonResourcePaths:
         return self._handle_group_version(request, parts[1], parts[2])
 
     def _aggregated_discovery(self, *, core: bool) -> bytes:
-        """Return the aggregated discovery; it is kept, for controllers ask for it several times a minute."""
+        """Return the aggregated discovery; it is cached, since controllers request it several times a minute."""
         if self._custom_resources is None or self._custom_resources[0] != self._kind_table.revision:
             customs = [resource for resource in self._kind_table.resources() if resource.custom]
             self._custom_resources = self._kind_table.revision, customs
@@ -172,7 +172,7 @@ class NonResourcePaths:
         return Response(200, body, media_type, (("ETag", etag),) if etag else ())
 
     def _all_paths(self) -> list[str]:
-        """Return what `/` lists: every path that does something by itself."""
+        """Return the paths that `/` lists."""
         groups = [group for group in self._kind_table.groups() if group.name]
         paths = ["/api", "/api/v1", "/apis", "/apis/"]
         paths += [f"/apis/{group.name}" for group in groups]
@@ -185,14 +185,14 @@ def _json_response(value: dict[str, Any]) -> Response:
 
 
 def _without_aggregated_accept(request: Request, value: dict[str, Any]) -> dict[str, Any]:
-    """Discovery of one group version is never aggregated, whatever the client would like."""
+    """Return `value`, and drop the request for aggregation, which a single group version does not support."""
     if "as=APIGroupDiscoveryList" in request.headers.get("accept", ""):
         request.headers = {**request.headers, "accept": JSON}
     return value
 
 
 def _wants_aggregated(request: Request) -> bool:
-    """Return whether the best acceptable form is the aggregated one; refuse a request for another version of it."""
+    """Return whether the client prefers aggregated discovery; raises a 406 if it accepts other versions only."""
     accept = request.headers.get("accept", "")
     for clause in accept.split(","):
         kind, *parameters = (part.strip() for part in clause.split(";"))

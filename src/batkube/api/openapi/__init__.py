@@ -1,1 +1,1 @@
-"""OpenAPI: the types and paths of the API as documents, of version 2 and 3."""
+"""OpenAPI documents of the API, in version 2 (Swagger) and version 3."""

@@ -1,4 +1,4 @@
-"""Custom kinds in OpenAPI: the schema of their definition, with the fields that every object has.
+"""OpenAPI schemas of custom kinds: the schema of the CustomResourceDefinition plus the common object fields.
 
 Kubernetes: apiextensions-apiserver/pkg/controller/openapi/builder.
 """
@@ -13,9 +13,9 @@ from batkube.cluster.kinds import KindTable, Resource
 Document = dict[str, Any]
 
 _META = "io.k8s.apimachinery.pkg.apis.meta.v1."
-#: Definitions whose fields apiVersion, kind and metadata are described as those of every kind, and of every list.
+#: Built-in definitions whose descriptions of apiVersion, kind and metadata are used for custom kinds and lists.
 _MODEL_KIND, _MODEL_LIST = "io.k8s.api.core.v1.Pod", "io.k8s.api.core.v1.PodList"
-#: What version 2 cannot say.
+#: Keywords that version 2 does not support.
 _ONLY_IN_V3 = ("allOf", "anyOf", "oneOf", "not", "nullable", "default")
 
 
@@ -27,11 +27,11 @@ def definition_name(resource: Resource, kind: str) -> str:
 def custom_kind_references(
     version: int, schemas: SchemaWriter, resource: Resource, raw: Document, table: KindTable
 ) -> tuple[Document, Document]:
-    """Return references to the types of a custom kind and of its list, which are written to `schemas`."""
+    """Return references to the schemas of a custom kind and its list; add both to `schemas`."""
     schema: Document = {"type": "object", **(raw if version == 3 else _to_version_2(raw))}
     metadata = schemas.reference(table.definition(_META + "ObjectMeta"))
     if not raw or (version == 2 and raw.get("x-kubernetes-preserve-unknown-fields")):
-        # kubectl takes the properties of version 2 for all there may be, so a kind that may have others names none.
+        # kubectl rejects fields that a version 2 schema does not list, so a kind with unknown fields lists none.
         schema = {"type": "object"}
     else:
         wrapped = {"allOf": [metadata]} if version == 3 else metadata
@@ -49,14 +49,17 @@ def custom_kind_references(
 
 
 def _common_fields(schemas: SchemaWriter, like: str, metadata: Document) -> Document:
-    """Return the fields that every kind has, described as those of the built-in definition `like`."""
-    words = schemas.descriptions.get(like, {})
+    """Return the common fields of objects, with the descriptions of the built-in definition `like`."""
+    descriptions = schemas.descriptions.get(like, {})
     fields = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": metadata}
-    return {name: {**({"description": words[name]} if name in words else {}), **fields[name]} for name in fields}
+    return {
+        name: {**({"description": descriptions[name]} if name in descriptions else {}), **fields[name]}
+        for name in fields
+    }
 
 
 def _to_version_2(raw: Document) -> Document:
-    """Drop what version 2 cannot say; where a value may be of several types, say none."""
+    """Return a schema without keywords that version 2 lacks, and without a type where several are possible."""
     loose = raw.get("x-kubernetes-preserve-unknown-fields") or raw.get("x-kubernetes-int-or-string")
     dropped = (*_ONLY_IN_V3, "type", "properties") if loose else _ONLY_IN_V3
     document = {key: value for key, value in raw.items() if key not in dropped}

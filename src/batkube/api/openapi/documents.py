@@ -1,8 +1,8 @@
-"""OpenAPI: the types and paths of the API, for clients that explain, validate or merge with them.
+"""OpenAPI documents, with which clients explain, validate and merge objects.
 
-/openapi/v3 is an index of documents, one per group version, each with a hash by which clients cache it; /openapi/v2 is
-one document for everything. Documents are written when they are asked for, and their bytes kept until a kind comes or
-goes; the documents themselves would take several times as much.
+/openapi/v3 is an index of documents, one per group version, each with a hash for client-side caching. /openapi/v2 is a
+single document. Documents are generated on request. Their encoded bytes are cached until a kind is added or removed;
+the decoded documents would take several times the memory.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from batkube.cluster.kinds import KindTable, Resource, SubResource
 Document = dict[str, Any]
 RawSchema = Callable[[Resource], Document]
 Describe = Callable[[str], Descriptions]
-"""Finds the words for the types of a version of Kubernetes; asked when they are first needed."""
+"""Loads the descriptions of types for a version of Kubernetes; called on first use."""
 _META = "meta.k8s.io"
 _SECURITY = {"BearerToken": {"type": "apiKey", "in": "header", "name": "authorization"}}
-#: Documents that are not of a group version, with the kind their path answers ("" where it is none of ours).
+#: Documents that are not about a group version, with the kind that their path returns ("" for none).
 _OTHER_DOCUMENTS = {
     ".well-known/openid-configuration": "",
     "api": "APIVersions",
@@ -40,30 +40,36 @@ _OTHER_DOCUMENTS = {
 
 
 class OpenApi:
-    """Writes the documents of a table; `raw_schema` gives the schema of a custom resource as its definition has it."""
+    """Generates the documents of a table of kinds; `raw_schema` returns the schema in a CustomResourceDefinition."""
 
     def __init__(self, table: KindTable, raw_schema: RawSchema, describe: Describe = lambda _: {}) -> None:
         self._kind_table = table
         self._describe = functools.cache(describe)
         self._raw_schema = raw_schema
         self._revision = -1
-        #: The bytes of what was written at this revision of the table with their ETag, by path and form.
+        #: The documents encoded at this revision of the table, with their ETags, by path and media type.
         self._encoded_documents: dict[str, tuple[bytes, str]] = {}
 
     def document_at(self, path: str, accept: str) -> tuple[bytes, str, str] | None:
-        """Return what is below /openapi/ at `path` (`v2`, `v3`, `v3/apis/apps/v1`): bytes, media type and ETag.
+        """Return the document at /openapi/`path` (`v2`, `v3`, `v3/apis/apps/v1`): bytes, media type and ETag.
 
-        Documents are written as JSON, that of version 2 as protobuf too; None for a client that takes neither.
+        None if it does not exist, or if the client accepts neither JSON nor, for version 2, protobuf.
         """
-        version, _, below = path.partition("/")
+        version, _, group_path = path.partition("/")
         media_type = _media_type(version, accept)
-        if version not in ("v2", "v3") or (version == "v2" and below) or media_type is None:
+        if version not in ("v2", "v3") or (version == "v2" and group_path) or media_type is None:
             return None
         if self._revision != self._kind_table.revision:
             self._revision, self._encoded_documents = self._kind_table.revision, {}
         form = f"{path} {media_type}"
         if form not in self._encoded_documents:
-            document = self.version_2_document() if version == "v2" else self.document(below) if below else self.index()
+            document = (
+                self.version_2_document()
+                if version == "v2"
+                else self.document(group_path)
+                if group_path
+                else self.index()
+            )
             if document is None:
                 return None
             data = msgspec.json.encode(document) if media_type == JSON else to_protobuf(document)
@@ -72,14 +78,14 @@ class OpenApi:
         return data, media_type, etag
 
     def index(self) -> Document:
-        """Return the answer to /openapi/v3."""
+        """Return the response to /openapi/v3."""
         paths = {}
         for path, resources in sorted(self._document_paths().items()):
             paths[path] = {"serverRelativeURL": f"/openapi/v3/{path}?hash={self._hash(path, resources)}"}
         return {"paths": paths}
 
     def document(self, path: str) -> Document | None:
-        """Return the answer to /openapi/v3/`path`, such as `apis/apps/v1`; None if there is no such document."""
+        """Return the response to /openapi/v3/`path`, such as `apis/apps/v1`; None if it does not exist."""
         resources = self._document_paths().get(path)
         if resources is None:
             return None
@@ -98,7 +104,7 @@ class OpenApi:
         }
 
     def version_2_document(self) -> Document:
-        """Return the answer to /openapi/v2."""
+        """Return the response to /openapi/v2."""
         schemas = SchemaWriter(2, self._describe(self._kind_table.kubernetes_version))
         paths = self._paths(2, schemas, self._kind_table.resources())
         return {
@@ -111,7 +117,7 @@ class OpenApi:
         }
 
     def _document_paths(self) -> dict[str, list[Resource]]:
-        """Return the paths of all documents, with the resources they describe."""
+        """Return the paths of all version 3 documents, with the resources that they describe."""
         paths: dict[str, list[Resource]] = {path: [] for path in _OTHER_DOCUMENTS}
         for resource in self._kind_table.resources():
             if resource.group:
@@ -121,7 +127,7 @@ class OpenApi:
         return paths
 
     def _hash(self, path: str, resources: Iterable[Resource]) -> str:
-        """Return a text that changes with the document; far cheaper than writing the document."""
+        """Return a hash that changes with the document, without generating it."""
         digest = hashlib.sha512(f"{self._kind_table.kubernetes_version} {path}".encode())
         for resource in resources:
             digest.update(repr((resource.plural, resource.kind, resource.verbs, list(resource.subresources))).encode())
@@ -129,13 +135,13 @@ class OpenApi:
                 digest.update(json.dumps(self._raw_schema(resource), sort_keys=True).encode())
         return digest.hexdigest().upper()
 
-    # Writing
+    # Generation
 
     def _info(self) -> Document:
         return {"title": "Kubernetes", "version": self._kind_table.kubernetes_version}
 
     def _discovery_path(self, path: str, schemas: SchemaWriter) -> Document:
-        """Return the one path of a document without resources: it tells what is below it."""
+        """Return the single path of a document without resources, a discovery endpoint."""
         kind = _OTHER_DOCUMENTS.get(path, "APIGroup")
         response: Document = {"description": "OK"}
         if kind:
@@ -151,16 +157,16 @@ class OpenApi:
         for resource in resources:
             kind, listed = self._kind_references(version, schemas, resource)
             paths.update(writer.resource_paths(resource, kind, listed, options, status))
-            for below in resource.subresources.values():
+            for group_path in resource.subresources.values():
                 paths.update(
                     writer.subresource_path(
-                        resource, below, self._subresource_reference(schemas, resource, below, kind)
+                        resource, group_path, self._subresource_reference(schemas, resource, group_path, kind)
                     )
                 )
         return paths
 
     def _kind_references(self, version: int, schemas: SchemaWriter, resource: Resource) -> tuple[Document, Document]:
-        """Return references to the type of a resource and to that of its list."""
+        """Return references to the schemas of a resource and its list."""
         if resource.custom:
             return custom_kind_references(version, schemas, resource, self._raw_schema(resource), self._kind_table)
         kind = schemas.reference(resource.schema)
@@ -170,18 +176,18 @@ class OpenApi:
         return kind, schemas.reference(listed)
 
     def _subresource_reference(
-        self, schemas: SchemaWriter, resource: Resource, below: SubResource, kind: Document
+        self, schemas: SchemaWriter, resource: Resource, group_path: SubResource, kind: Document
     ) -> Document:
-        if below.kind == resource.kind and not below.version:
+        if group_path.kind == resource.kind and not group_path.version:
             return kind
-        if below.kind.endswith("Options"):
-            # What exec, attach and port-forward take are parameters; they answer a stream.
+        if group_path.kind.endswith("Options"):
+            # exec, attach and port-forward take query parameters and return a stream.
             return {"type": "string"}
-        group, version = below.group or resource.group, below.version or resource.version
-        return schemas.reference(self._kind_table.definition_of(group, version, below.kind))
+        group, version = group_path.group or resource.group, group_path.version or resource.version
+        return schemas.reference(self._kind_table.definition_of(group, version, group_path.kind))
 
     def _with_group_version_kinds(self, definitions: dict[str, Document]) -> dict[str, Document]:
-        """Add to each definition of which kind it is, and sort them by name."""
+        """Return the definitions sorted by name, those of kinds with their group, version and kind."""
         kinds = self._kind_table.kinds_by_definition()
         customs = [resource for resource in self._kind_table.resources() if resource.custom]
         for resource in customs:
@@ -196,7 +202,7 @@ class OpenApi:
 
 
 def _media_type(version: str, accept: str) -> str | None:
-    """Return the first form in which a client takes a document and we have it."""
+    """Return the first accepted media type that is supported, or None."""
     for clause in accept.split(","):
         kind = clause.partition(";")[0].strip()
         if kind in ("", "*/*", "application/*", JSON):

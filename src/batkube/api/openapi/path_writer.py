@@ -1,8 +1,10 @@
-"""The paths of the API as OpenAPI describes them: which methods a resource has, what they take and answer.
+"""Generate the OpenAPI paths of resources: methods, parameters, bodies and responses.
 
-kubectl reads three things here: from `x-kubernetes-group-version-kind` which kind a resource is of (explain), from the
-parameters of PATCH whether the server validates fields (apply, create), and from what PATCH takes whether a strategic
-merge patch may be sent (apply); custom resources take none.
+kubectl uses three parts of them:
+
+* `x-kubernetes-group-version-kind`, to find the kind of a resource (explain),
+* the parameters of PATCH, to see whether the server validates fields (apply, create),
+* the media types of PATCH, to see whether it supports strategic merge patches (apply). Custom resources do not.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ _PARAMETER_TYPES = {
         "boolean",
     ),
 }
-#: What each verb is in HTTP: the method, the action and the first word of its operation, and its parameters.
+#: The HTTP method, `x-kubernetes-action`, prefix of the operationId and parameters of each verb.
 _VERBS: dict[str, tuple[str, str, str, tuple[str, ...]]] = {
     "get": ("get", "get", "read", ()),
     "list": ("get", "list", "list", _LIST_PARAMETERS),
@@ -50,7 +52,7 @@ _VERBS: dict[str, tuple[str, str, str, tuple[str, ...]]] = {
     ),
 }
 _COLLECTION_VERBS = ("list", "create", "deletecollection")
-#: What only built-in kinds are read and patched in.
+#: Media types that custom resources do not support.
 _BUILT_IN_ONLY_MEDIA_TYPES = ("application/vnd.kubernetes.protobuf", "application/strategic-merge-patch+json")
 _MEDIA_TYPES = ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf")
 _PATCH_MEDIA_TYPES = (
@@ -60,7 +62,7 @@ _PATCH_MEDIA_TYPES = (
 
 
 class PathWriter:
-    """Writes paths in one version of OpenAPI; the types they speak of go to `schemas`."""
+    """Generates paths in one version of OpenAPI; adds the schemas they refer to to `schemas`."""
 
     def __init__(self, version: int, schemas: SchemaWriter) -> None:
         self._version = version
@@ -69,38 +71,38 @@ class PathWriter:
     def resource_paths(
         self, resource: Resource, kind: Document, listed: Document, options: Schema, status: Schema
     ) -> dict[str, Document]:
-        """Return the paths of a resource; `kind` and `listed` are references to its type and its list's."""
+        """Return the paths of a resource; `kind` and `listed` refer to the schemas of the resource and its list."""
         root = f"/apis/{resource.api_version}" if resource.group else f"/api/{resource.version}"
-        within = f"{root}/namespaces/{{namespace}}" if resource.namespaced else root
-        answers, takes = {"list": listed}, {"create": kind, "update": kind}
+        base = f"{root}/namespaces/{{namespace}}" if resource.namespaced else root
+        responses, bodies = {"list": listed}, {"create": kind, "update": kind}
         if "delete" in resource.verbs:
-            answers["delete"] = answers["deletecollection"] = self._schemas.reference(status)
-            takes["delete"] = takes["deletecollection"] = self._schemas.reference(options)
+            responses["delete"] = responses["deletecollection"] = self._schemas.reference(status)
+            bodies["delete"] = bodies["deletecollection"] = self._schemas.reference(options)
         item, collection, everywhere = self._path(resource, True), self._path(resource, False), self._path(resource)
         for verb in resource.verbs:
             if verb in _VERBS:
-                operation = self._operation(resource, verb, takes.get(verb), answers.get(verb, kind))
+                operation = self._operation(resource, verb, bodies.get(verb), responses.get(verb, kind))
                 (collection if verb in _COLLECTION_VERBS else item)[_VERBS[verb][0]] = operation
-        paths = {f"{within}/{resource.plural}": collection, f"{within}/{resource.plural}/{{name}}": item}
+        paths = {f"{base}/{resource.plural}": collection, f"{base}/{resource.plural}/{{name}}": item}
         if resource.namespaced and "list" in resource.verbs:
             everywhere["get"] = self._operation(resource, "list", None, listed, "ForAllNamespaces")
             paths[f"{root}/{resource.plural}"] = everywhere
-        # A path without a method is none: a review can only be created, so there is nothing at {name}.
+        # Drop paths without methods: a review, for example, can only be created, so it has no path with {name}.
         return {path: methods for path, methods in paths.items() if len(methods) > 1}
 
     def subresource_path(self, resource: Resource, below: SubResource, kind: Document) -> dict[str, Document]:
-        """Return the path of a sub-resource; `kind` refers to the type that it takes and answers."""
+        """Return the path of a subresource; `kind` refers to the schema of its body and response."""
         root = f"/apis/{resource.api_version}" if resource.group else f"/api/{resource.version}"
-        within = f"{root}/namespaces/{{namespace}}" if resource.namespaced else root
+        base = f"{root}/namespaces/{{namespace}}" if resource.namespaced else root
         methods = self._path(resource, True)
         for verb in below.verbs:
-            takes = kind if verb in ("create", "update") else None
-            operation = self._operation(resource, verb, takes, kind, below.name.capitalize(), below)
+            bodies = kind if verb in ("create", "update") else None
+            operation = self._operation(resource, verb, bodies, kind, below.name.capitalize(), below)
             methods[_VERBS[verb][0]] = operation
-        return {f"{within}/{resource.plural}/{{name}}/{below.name}": methods}
+        return {f"{base}/{resource.plural}/{{name}}/{below.name}": methods}
 
     def _path(self, resource: Resource, named: bool = False) -> Document:
-        """Return a path without methods: the parameters in the path itself."""
+        """Return a path item without methods, with its path parameters."""
         names = [*(["name"] if named else []), *(["namespace"] if resource.namespaced else [])]
         parameters = [self._parameter(name, "path") for name in names]
         return {"parameters": [*parameters, self._parameter("pretty", "query")]}
@@ -116,8 +118,8 @@ class PathWriter:
         self,
         resource: Resource,
         verb: str,
-        takes: Document | None,
-        answers: Document,
+        bodies: Document | None,
+        responses: Document,
         suffix: str = "",
         below: SubResource | None = None,
     ) -> Document:
@@ -135,26 +137,31 @@ class PathWriter:
             "x-kubernetes-group-version-kind": {"group": group, "version": version, "kind": kind},
         }
         if verb == "patch":
-            takes = self._schemas.named_reference(PATCH_DEFINITION)
-        left_out = _BUILT_IN_ONLY_MEDIA_TYPES if resource.custom else ()
-        consumed = [media for media in _PATCH_MEDIA_TYPES if media not in left_out] if verb == "patch" else ["*/*"]
-        produced = [media for media in _MEDIA_TYPES if media not in left_out]
-        return self._with_bodies(operation, takes, answers, consumed, produced)
+            bodies = self._schemas.named_reference(PATCH_DEFINITION)
+        unsupported = _BUILT_IN_ONLY_MEDIA_TYPES if resource.custom else ()
+        consumed = [media for media in _PATCH_MEDIA_TYPES if media not in unsupported] if verb == "patch" else ["*/*"]
+        produced = [media for media in _MEDIA_TYPES if media not in unsupported]
+        return self._with_bodies(operation, bodies, responses, consumed, produced)
 
     def _with_bodies(
-        self, operation: Document, takes: Document | None, answers: Document, consumed: list[str], produced: list[str]
+        self,
+        operation: Document,
+        bodies: Document | None,
+        responses: Document,
+        consumed: list[str],
+        produced: list[str],
     ) -> Document:
         if self._version == 3:
-            if takes is not None:
-                content = {media: {"schema": takes} for media in consumed}
+            if bodies is not None:
+                content = {media: {"schema": bodies} for media in consumed}
                 operation["requestBody"] = {"content": content, "required": operation["x-kubernetes-action"] == "patch"}
-            answered: Document = {"content": {media: {"schema": answers} for media in produced}}
+            answered: Document = {"content": {media: {"schema": responses} for media in produced}}
         else:
             operation.update(consumes=consumed, produces=produced, schemes=["https"])
-            if takes is not None:
-                body = {"name": "body", "in": "body", "required": True, "schema": takes}
+            if bodies is not None:
+                body = {"name": "body", "in": "body", "required": True, "schema": bodies}
                 operation["parameters"] = [body, *operation["parameters"]]
-            answered = {"schema": answers}
+            answered = {"schema": responses}
         operation["responses"] = {"200": {"description": "OK", **answered}, "401": {"description": "Unauthorized"}}
         return operation
 

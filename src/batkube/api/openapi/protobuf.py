@@ -1,8 +1,8 @@
-"""The OpenAPI document of version 2 as protobuf, the only form in which many clients ask for it.
+"""Encode the OpenAPI version 2 document as protobuf, the form that most clients request.
 
-kubectl before 1.27 validates and explains with it, and newer ones fall back to it to learn that a kind is not served at
-all. The messages are those of gnostic (github.com/google/gnostic-models, openapiv2/OpenAPIv2.proto); the tables below
-tell, for each key of the document, the number of its field and how its value is written.
+kubectl before 1.27 validates and explains with it; newer ones fall back to it to find out that a kind is not served.
+The messages are those of gnostic (github.com/google/gnostic-models, openapiv2/OpenAPIv2.proto). The tables below map
+each key of the document to its field number and the encoder of its value.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from batkube.api.wire.varints import BYTES, FIXED64, VARINT, encode_signed_varin
 
 Document = dict[str, Any]
 Write = Callable[[int, Any], bytes]
-"""Writes a value as the field of a number."""
+"""Encodes a value as the field with a number."""
 
 MEDIA_TYPES = (
     "application/com.github.proto-openapi.spec.v2.v1.0+protobuf",
@@ -26,11 +26,11 @@ MEDIA_TYPES = (
 
 
 def to_protobuf(swagger: Document) -> bytes:
-    """Return a document of version 2 as its message."""
+    """Return a version 2 document as a protobuf message."""
     return _message_body(_DOCUMENT, swagger)
 
 
-# How values are written
+# Encoders of values
 
 
 def _write_text(number: int, value: str) -> bytes:
@@ -50,7 +50,7 @@ def _write_double(number: int, value: float) -> bytes:
 
 
 def _write_any(number: int, value: object) -> bytes:
-    """Write any value: as YAML, of which JSON is a part."""
+    """Encode any value as an `Any` message, whose YAML text may be JSON."""
     return length_delimited(field_tag(number, BYTES), _write_text(2, msgspec.json.encode(value).decode()))
 
 
@@ -59,24 +59,24 @@ def _repeated(write: Write) -> Write:
 
 
 def _wrapped(inner: int, write: Write) -> Write:
-    """Write a message with this one field."""
+    """Return an encoder of a message with a single field."""
     return lambda number, value: length_delimited(field_tag(number, BYTES), write(inner, value))
 
 
 def _named_values(write: Write) -> Write:
-    """Write an object as pairs of name and value."""
+    """Return an encoder of a map as a list of (name, value) messages."""
 
-    def written(number: int, values: Document) -> bytes:
+    def encode(number: int, values: Document) -> bytes:
         return b"".join(
             length_delimited(field_tag(number, BYTES), _write_text(1, name) + write(2, value))
             for name, value in values.items()
         )
 
-    return written
+    return encode
 
 
 class _Message:
-    """A message: its fields by key, and the number of the field for the keys that begin with `x-`."""
+    """A message type: its fields by key, and the field number of extensions (keys that begin with `x-`)."""
 
     def __init__(self, extensions: int, fields: dict[str, tuple[int, Write]]) -> None:
         self.extensions = extensions
@@ -109,13 +109,13 @@ def _write_additional_properties(number: int, value: Document | bool) -> bytes:
 
 
 def _write_parameter(number: int, value: Document) -> bytes:
-    """Write a parameter, in as many envelopes as its place needs."""
+    """Encode a parameter, wrapped in one message for the body and in two for path and query."""
     if value["in"] == "body":
-        within = _message_writer(_BODY_PARAMETER)(1, value)
+        inner = _message_writer(_BODY_PARAMETER)(1, value)
     else:
-        message, place = (_PATH_PARAMETER, 4) if value["in"] == "path" else (_QUERY_PARAMETER, 3)
-        within = length_delimited(field_tag(2, BYTES), _message_writer(message)(place, value))
-    return length_delimited(field_tag(number, BYTES), length_delimited(field_tag(1, BYTES), within))
+        message, field_number = (_PATH_PARAMETER, 4) if value["in"] == "path" else (_QUERY_PARAMETER, 3)
+        inner = length_delimited(field_tag(2, BYTES), _message_writer(message)(field_number, value))
+    return length_delimited(field_tag(number, BYTES), length_delimited(field_tag(1, BYTES), inner))
 
 
 _EXTENSION = _named_values(_write_any)

@@ -1,8 +1,8 @@
-"""The types of the API as OpenAPI describes them, in version 2 (Swagger) and version 3.
+"""Generate OpenAPI schemas in version 2 (Swagger) and version 3 from the schemas of the table of kinds.
 
-Both are written from the table's schemas. Version 3 wraps references in `allOf`, so that a default or an extension can
-stand beside them, and says of some types that they are one of two; version 2 can do neither (Kubernetes: kube-openapi).
-The table has no descriptions; they are handed in where somebody has them.
+Version 3 wraps references in `allOf`, so that defaults and extensions can be added, and uses `oneOf` for types such as
+IntOrString; version 2 supports neither (Kubernetes: kube-openapi). The table has no descriptions; they are passed in if
+they are available.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from batkube.cluster.schemas import Field, Schema, Shape
 
 Document = dict[str, Any]
 Descriptions = Mapping[str, Mapping[str, str]]
-"""The words for each field by the name of its type's definition; "" stands for the type itself."""
+"""Descriptions of fields by definition name and field name; the field "" stands for the type itself."""
 
 _META = "io.k8s.apimachinery.pkg.apis.meta.v1."
 PATCH_DEFINITION = _META + "Patch"
-#: The shapes that have a definition of their own, with its name.
+#: Shapes that have a definition of their own, with its name.
 _NAMED_SHAPES = {
     Shape.QUANTITY: "io.k8s.apimachinery.pkg.api.resource.Quantity",
     Shape.INT_OR_STRING: "io.k8s.apimachinery.pkg.util.intstr.IntOrString",
@@ -27,7 +27,7 @@ _NAMED_SHAPES = {
     Shape.MICRO_TIME: _META + "MicroTime",
     Shape.DURATION: _META + "Duration",
 }
-#: The shapes of elements of lists and maps that have a default.
+#: Shapes that have a default as elements of lists and maps.
 _WITH_DEFAULT = (Shape.STRUCT, Shape.STRING, Shape.INTEGER, Shape.BOOLEAN)
 _SHAPE_SCHEMAS: dict[str, Document] = {
     "string": {"type": "string"},
@@ -37,7 +37,7 @@ _SHAPE_SCHEMAS: dict[str, Document] = {
     "bool": {"type": "boolean"},
     "[]uint8": {"type": "string", "format": "byte"},
 }
-#: The definitions that are no structs: in version 2, and in version 3 where it differs.
+#: Definitions that are not structs in version 2; `_OPAQUE_TYPES_V3` has those that differ in version 3.
 _OPAQUE_TYPES: dict[str, Document] = {
     _NAMED_SHAPES[Shape.QUANTITY]: {"type": "string"},
     _NAMED_SHAPES[Shape.INT_OR_STRING]: {"type": "string", "format": "int-or-string"},
@@ -58,24 +58,24 @@ _OPAQUE_TYPES_V3: dict[str, Document] = {
 
 
 class SchemaWriter:
-    """Writes schemas in one version of OpenAPI, and collects every definition that they refer to."""
+    """Generates schemas in one version of OpenAPI, and collects the definitions that they refer to."""
 
     def __init__(self, version: int, descriptions: Descriptions) -> None:
         self._version = version
         self.descriptions = descriptions
         self._prefix = "#/components/schemas/" if version == 3 else "#/definitions/"
-        #: The definitions written so far, by name.
+        #: The definitions generated so far, by name.
         self.definitions: dict[str, Document] = {}
 
     def reference(self, schema: Schema) -> Document:
-        """Return a reference to the definition of a struct, which is written if it is not yet."""
+        """Return a reference to the definition of a struct; generate the definition if it is new."""
         if schema.name not in self.definitions:
             self.definitions[schema.name] = {}
             self.definitions[schema.name] = self._struct(schema)
         return {"$ref": self._prefix + schema.name}
 
     def named_reference(self, name: str, document: Document | None = None) -> Document:
-        """Return a reference to a definition given as a document, or to one that is no struct."""
+        """Return a reference to a definition: to `document` if given, else to the opaque type `name`."""
         if name not in self.definitions:
             plain = {**_OPAQUE_TYPES, **(_OPAQUE_TYPES_V3 if self._version == 3 else {})}
             self.definitions[name] = (
@@ -98,35 +98,35 @@ class SchemaWriter:
         return document
 
     def _description(self, name: str, field: str = "") -> Document:
-        """Return what is said of a definition or of a field of it, if anything is."""
+        """Return the `description` of a definition or of one of its fields; an empty document if there is none."""
         text = self.descriptions.get(name, {}).get(field)
         return {"description": text} if text else {}
 
-    def _property(self, field: Field, beside: Document) -> Document:
+    def _property(self, field: Field, siblings: Document) -> Document:
         document = self._value_schema(field.schema)
         default = self._default(field)
         if default is not None:
-            beside["default"] = default
+            siblings["default"] = default
         if field.schema.shape is Shape.LIST and field.schema.list_type != "atomic":
-            beside["x-kubernetes-list-type"] = field.schema.list_type
+            siblings["x-kubernetes-list-type"] = field.schema.list_type
             if field.schema.list_keys:
-                beside["x-kubernetes-list-map-keys"] = list(field.schema.list_keys)
+                siblings["x-kubernetes-list-map-keys"] = list(field.schema.list_keys)
         if field.schema.shape is Shape.MAP and field.schema.atomic:
-            beside["x-kubernetes-map-type"] = "atomic"
+            siblings["x-kubernetes-map-type"] = "atomic"
         if field.patch_merge_key:
-            beside["x-kubernetes-patch-merge-key"] = field.patch_merge_key
+            siblings["x-kubernetes-patch-merge-key"] = field.patch_merge_key
         if field.patch_strategy:
-            beside["x-kubernetes-patch-strategy"] = ",".join(field.patch_strategy)
-        return self._with_siblings(document, beside)
+            siblings["x-kubernetes-patch-strategy"] = ",".join(field.patch_strategy)
+        return self._with_siblings(document, siblings)
 
     def _default(self, field: Field) -> Any:  # noqa: ANN401 - any JSON
-        """Return the default that OpenAPI tells."""
+        """Return the default that OpenAPI states, or None."""
         if self._version == 2:
             return None
         return {} if field.schema.shape is Shape.STRUCT and not field.pointer else field.default
 
     def _value_schema(self, schema: Schema) -> Document:
-        """Return the schema of a value without what its field adds."""
+        """Return the schema of a value, without the keywords of its field."""
         if schema.shape is Shape.STRUCT:
             return self.reference(schema)
         if schema.shape is Shape.ANY:
@@ -146,13 +146,13 @@ class SchemaWriter:
             return document
         return self._with_siblings(document, {"default": {} if schema.shape is Shape.STRUCT else zero(schema)})
 
-    def _with_siblings(self, document: Document, beside: Document) -> Document:
-        """Put keys beside a schema; version 3 allows none beside a reference."""
+    def _with_siblings(self, document: Document, siblings: Document) -> Document:
+        """Add keywords to a schema; version 3 does not allow any next to a reference."""
         if "$ref" in document and self._version == 3:
-            return {"allOf": [document], **beside} if beside else document
-        return {**document, **beside}
+            return {"allOf": [document], **siblings} if siblings else document
+        return {**document, **siblings}
 
 
 def _underlying_go_type(shape: Shape) -> str:
-    """Return the Go type under a named one, such as `string` under `v1.Protocol`."""
+    """Return the underlying type of a named Go type, such as `string` of `v1.Protocol`."""
     return {Shape.STRING: "string", Shape.BOOLEAN: "bool", Shape.NUMBER: "float64"}.get(shape, "int32")

@@ -1,1 +1,1 @@
-"""Requests and answers: what is asked, by which path, with which options, and how a refusal is put."""
+"""API requests and responses: routing, options, content negotiation and Status errors."""

@@ -1,8 +1,8 @@
-"""Field selectors: choosing objects by a few fields that the real server knows for their kind.
+"""Field selectors (`--field-selector`).
 
-Unlike labels, fields can only be compared for equality, and only those of a table per kind may be named (Kubernetes:
+Fields can only be compared for equality, and each kind has a fixed table of selectable fields (Kubernetes:
 AddFieldLabelConversionFunc in pkg/apis/*/conversion.go for the names, ToSelectableFields in pkg/registry for the
-values). A custom resource lists its own in `selectableFields`. What is not allowed is refused in the server's words.
+values). A CustomResourceDefinition lists its own in `selectableFields`.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from batkube.cluster.store import KubeObject
 from batkube.kernel.text.go_format import go_quote, go_value
 
 Getter = Callable[[KubeObject], str]
-"""Reads one selectable field of an object, as text; "" when it is not set."""
+"""Returns one selectable field of an object as text; "" if it is unset."""
 
 NAME = "metadata.name"
 NAMESPACE = "metadata.namespace"
 
 
 class FieldRequirement(msgspec.Struct, frozen=True):
-    """One condition: the field equals the value, or does not."""
+    """One condition: the field equals the value or, if `negated`, does not."""
 
     field: str
     value: str
@@ -34,7 +34,7 @@ class FieldRequirement(msgspec.Struct, frozen=True):
 
 
 class FieldSelector:
-    """Conditions on the fields of objects of one kind, which must all hold."""
+    """A conjunction of conditions on the fields of objects of one kind."""
 
     __slots__ = ("_tests", "terms")
 
@@ -43,23 +43,23 @@ class FieldSelector:
         self._tests = [(fields[term.field], term.value, term.negated) for term in terms]
 
     def __bool__(self) -> bool:
-        """Whether it restricts anything."""
+        """Whether the selector has any condition."""
         return bool(self.terms)
 
     def exact(self, field: str) -> str | None:
-        """Return the value that `field` must have, if the selector says so: then a lookup can replace a search."""
+        """Return the value that `field` must have, or None. A caller can then look up a name instead of listing."""
         return next((term.value for term in self.terms if term.field == field and not term.negated), None)
 
     def matches(self, value: KubeObject) -> bool:
-        """Return whether the object is selected."""
-        for get, wanted, negated in self._tests:  # noqa: SIM110 - runs for every object listed; `all` costs twice
-            if (get(value) == wanted) is negated:
+        """Return whether the selector matches the object."""
+        for get, expected, negated in self._tests:  # noqa: SIM110 - runs for every listed object; `all` takes twice as long
+            if (get(value) == expected) is negated:
                 return False
         return True
 
 
 def parse_selector_for(text: str, resource: Resource) -> FieldSelector:
-    """Return the selector that the text of a query stands for when it asks for `resource`; raises SelectorError."""
+    """Parse a field selector for `resource`; raises SelectorError."""
     terms = parse_field_requirements(text)
     if not terms:
         return EVERYTHING
@@ -71,7 +71,8 @@ def parse_selector_for(text: str, resource: Resource) -> FieldSelector:
 
 
 def parse_field_requirements(text: str) -> tuple[FieldRequirement, ...]:
-    """Return the conditions of a text, whatever fields they name (Kubernetes: apimachinery/pkg/fields/selector.go)."""
+    """Parse the conditions of a field selector without checking the field names; raises SelectorError."""
+    # Kubernetes: apimachinery/pkg/fields/selector.go, parseSelector.
     terms = []
     for part in sorted(filter(None, _find_terms(text))):
         pieces = _match_operator(part)
@@ -84,24 +85,24 @@ def parse_field_requirements(text: str) -> tuple[FieldRequirement, ...]:
     return tuple(terms)
 
 
-#: Runs of anything but a comma, in which a backslash takes the next character along.
+#: Terms between commas; a backslash escapes the next character.
 _find_terms = re.compile(r"(?:[^,\\]|\\.?)+", re.DOTALL).findall
 _match_operator = re.compile(r"(.*?)(!=|==|=)(.*)", re.DOTALL).fullmatch
 _escape = re.compile(r"\\(.?)|[,=]", re.DOTALL)
 
 
 def _unescaped(value: str) -> str:
-    def plain(match: re.Match[str]) -> str:
+    def unescape(match: re.Match[str]) -> str:
         if match[1] is None:
             raise SelectorError(f"invalid field selector: unescaped character in value: {ord(match[0])}")
         if match[1] not in ("\\", ",", "="):
             raise SelectorError(f"invalid field selector: invalid escape sequence: {match[0]}")
         return match[1]
 
-    return _escape.sub(plain, value)
+    return _escape.sub(unescape, value)
 
 
-# How the value of a field is found
+# Values of fields
 
 
 def _value_at(value: Any, path: tuple[str, ...]) -> Any:  # noqa: ANN401 - any JSON
@@ -113,7 +114,7 @@ def _value_at(value: Any, path: tuple[str, ...]) -> Any:  # noqa: ANN401 - any J
 
 
 def _path_getter(text: str, unset: str = "") -> Getter:
-    """Return the getter of a plain field; `unset` is Go's zero value of its type."""
+    """Return a getter of the field at a dotted path; `unset` is the text of Go's zero value of its type."""
     path = tuple(text.split("."))
 
     def get(value: KubeObject) -> str:
@@ -124,13 +125,13 @@ def _path_getter(text: str, unset: str = "") -> Getter:
 
 
 def _first_set_getter(*paths: str) -> Getter:
-    """Return the getter of the first of several fields that is set."""
+    """Return a getter of the first set field of several."""
     getters = [_path_getter(path) for path in paths]
     return lambda value: next(filter(None, (get(value) for get in getters)), "")
 
 
 def _pod_ip(pod: KubeObject) -> str:
-    """The first of a pod's addresses, which is what `status.podIP` shows."""
+    """Return the first of `status.podIPs`, or else `status.podIP`."""
     addresses = _value_at(pod, ("status", "podIPs"))
     return (addresses[0].get("ip") or "") if addresses else _value_at(pod, ("status", "podIP")) or ""
 
@@ -152,12 +153,12 @@ _EVENT_FIELDS = {
     "type": _path_getter("type"),
 }
 _reporter = _first_set_getter("reportingComponent", "reportingController")
-#: An event is stored in the words of the core group or of events.k8s.io, and may be asked for in either.
+#: An event may be stored, and may be requested, with the field names of the core group or of events.k8s.io.
 _INVOLVED_OBJECT_FIELDS = {
     part: _first_set_getter(f"involvedObject.{part}", f"regarding.{part}") for part in _REGARDING_FIELDS
 }
 
-#: The selectable fields of the kinds that have any beside name and namespace, or not even both of these.
+#: Selectable fields by kind; a kind that is missing here has the name and the namespace.
 _FIELDS: dict[str, dict[str, Getter]] = {
     "pods": {
         **_NAMESPACED_FIELDS,
@@ -166,7 +167,7 @@ _FIELDS: dict[str, dict[str, Getter]] = {
         "spec.host": _path_getter("spec.nodeName"),
         "spec.hostNetwork": _path_getter("spec.hostNetwork", unset="false"),
         "status.podIP": _pod_ip,
-        # The real server accepts the name but has no value for it.
+        # kube-apiserver accepts this name but has no value for it.
         "status.podIPs": lambda _: "",
     },
     "nodes": {**_NAME_FIELDS, "spec.unschedulable": _path_getter("spec.unschedulable", unset="false")},
@@ -208,7 +209,7 @@ def _fields_of(resource: Resource) -> dict[str, Getter]:
 
 
 def _unsupported_field_message(field: str, resource: Resource) -> str:
-    """Say that `field` cannot be selected by; the words differ from kind to kind."""
+    """Return the error for a field that is not selectable; kube-apiserver's wording depends on the kind."""
     if resource.group_resource == "jobs.batch":
         return f"field label {go_quote(field)} not supported for Job"
     if resource.group_resource == "resourceslices.resource.k8s.io":

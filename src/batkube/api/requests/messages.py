@@ -1,4 +1,4 @@
-"""Requests and answers, free of sockets: what the server thinks in, and the I/O modules carry."""
+"""Requests, responses and streams, independent of sockets: the interface between the server and the I/O modules."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class Request(msgspec.Struct):
     query: dict[str, list[str]]
     headers: dict[str, str]
     body: bytes = b""
-    #: Whether others wait who must not be held up by something `NeedsWorkerThread`.
+    #: Whether the server may raise NeedsWorkerThread instead of blocking other connections.
     may_defer: bool = False
-    #: What was made of the body beforehand, if anything was: see `NeedsWorkerThread`.
+    #: The result of parsing the body in a worker thread, if that was needed: see `NeedsWorkerThread`.
     parsed_body: Any = None
-    #: What others have answered on the way: see `requests.outside`.
+    #: Responses of webhooks that this request has called so far: see `requests.webhooks.calls`.
     webhook_responses: dict[Hashable, Any] = {}
 
     def query_value(self, name: str, default: str = "") -> str:
@@ -33,7 +33,7 @@ class Request(msgspec.Struct):
         return values[0] if values else default
 
     def query_flag(self, name: str) -> bool:
-        """Return whether a boolean query parameter is on: if it is there, and neither false nor 0.
+        """Return whether a boolean query parameter is set to anything but false and 0.
 
         Kubernetes: apimachinery/pkg/runtime/conversion.go, Convert_Slice_string_To_bool.
         """
@@ -41,18 +41,18 @@ class Request(msgspec.Struct):
 
 
 class NeedsWorkerThread(Exception):
-    """What a request in haste asks for takes long: let `work` be done apart, which touches nothing but the request.
+    """The request needs a long computation: run `work` in another thread, then handle the request again.
 
-    Then ask again.
+    `work` accesses nothing but the request. Raised only if the request `may_defer`.
     """
 
     def __init__(self, work: Callable[[], None]) -> None:
-        super().__init__("takes long")
+        super().__init__("the request needs a worker thread")
         self.work = work
 
 
 class Response(msgspec.Struct):
-    """A whole answer."""
+    """A complete response."""
 
     status: int
     body: bytes
@@ -61,47 +61,47 @@ class Response(msgspec.Struct):
 
 
 class Sink(Protocol):
-    """Where a stream writes to; the I/O module implements it for a connection."""
+    """The connection that a stream writes to; implemented by the I/O modules."""
 
     @property
     def writable(self) -> bool:
-        """Whether the reader keeps up; a stream holds back while not."""
+        """Whether the client keeps up; a stream pauses while this is False."""
 
     def write(self, data: bytes) -> None:
-        """Send a piece."""
+        """Send a chunk."""
 
     def close(self) -> None:
-        """End the stream in good order."""
+        """End the response properly."""
 
 
 class Stream(Protocol):
-    """An answer without end: a watch."""
+    """A streaming response: a watch, or logs that are followed."""
 
     content_type: str
     headers: tuple[tuple[str, str], ...]
-    #: Called, if anybody wants to know, when it has stopped.
+    #: Called when the stream has stopped, if set.
     on_stopped: Callable[[], None] | None
 
     @property
     def buffered_bytes(self) -> int:
-        """About how much memory is kept for this reader alone until it has read on."""
+        """The approximate memory that is held for this client alone until it has read on."""
 
     def start(self, sink: Sink) -> None:
-        """Begin to write into `sink`."""
+        """Start writing to `sink`."""
 
     @property
     def has_pending_data(self) -> bool:
-        """Whether there is more to write at once, as far as the sink is writable."""
+        """Whether `resume` would write something now."""
 
     def resume(self) -> None:
-        """Write the next piece."""
+        """Write the next chunk."""
 
     def stop(self) -> None:
-        """The reader is gone."""
+        """Stop the stream; the client has disconnected."""
 
 
 class Timers(Protocol):
-    """Calls in the future on whatever clock the server runs: virtual in a run, real in `serve`."""
+    """Timers on the server's clock: virtual time in a run, real time in `serve`."""
 
     def after(self, seconds: float, callback: Callable[[], None]) -> Callable[[], None]:
-        """Call `callback` once `seconds` from now; the returned function cancels it."""
+        """Call `callback` in `seconds`; the returned function cancels the timer."""

@@ -1,8 +1,8 @@
-"""Which HTTP methods a path of the API has, and which answers it can give.
+"""Check which HTTP methods a path supports.
 
-The real server has a route for each method of each path: a path without any route is unknown (404), one that has only
-others does not allow the method (405), before anything else of the request is looked at
-(apiserver/pkg/endpoints/installer.go). HEAD is nowhere among them.
+kube-apiserver installs a route per path and method (apiserver/pkg/endpoints/installer.go). A path without any route is
+answered with 404, a path with routes for other methods only with 405, before anything else in the request is checked.
+There are no routes for HEAD.
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ _COLLECTION_VERBS = frozenset(("list", "watch", "create", "deletecollection"))
 _ALL_NAMESPACES_VERBS = frozenset(("list", "watch"))
 _WATCH_VERBS = frozenset(("watch",))
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
-#: In the paths of watches before there was a query parameter for it.
+#: Part of the deprecated watch paths, which precede the query parameter `watch`.
 _LEGACY_WATCH_SEGMENT = "/watch/"
-#: Sub-resources of which there are tables.
+#: Subresources that can be rendered as a Table.
 _TABLE_SUBRESOURCES = ("", "status", "scale")
 
 
 def resource_not_found() -> Failure:
-    """There is nothing at the path (404)."""
+    """Return the 404 of a path that does not exist."""
     return Failure(404, "NotFound", "the server could not find the requested resource", {})
 
 
 def method_not_allowed() -> Failure:
-    """There is something at the path, for other methods (405)."""
+    """Return the 405 of a path that supports other methods only."""
     message = "the server does not allow this method on the requested resource"
     return Failure(405, "MethodNotAllowed", message, {})
 
 
 def _allowed_verbs(resource: Resource, route: Route) -> frozenset[str]:
-    """Return the verbs of a path."""
+    """Return the verbs that the path of the route supports."""
     if route.subresource:
         return frozenset() if route.verb == "watch" else frozenset(resource.subresources[route.subresource].verbs)
     if route.verb == "watch":
@@ -47,12 +47,12 @@ def _allowed_verbs(resource: Resource, route: Route) -> frozenset[str]:
 
 
 def is_verb_allowed(resource: Resource, route: Route) -> bool:
-    """Return whether the path has the verb."""
+    """Return whether the path of the route supports its verb."""
     return route.verb in _allowed_verbs(resource, route)
 
 
 def check_method(resource: Resource, route: Route, method: str) -> None:
-    """Refuse a request about a built-in resource for which there is no route."""
+    """Raise a 404 or 405 if kube-apiserver has no route for the path and method of a built-in resource."""
     verbs = _allowed_verbs(resource, route)
     if not verbs and route.verb == "watch" and "list" in resource.verbs and _LEGACY_WATCH_SEGMENT not in route.path:
         message = f'watch is not supported on resources of kind "{resource.plural}"'
@@ -64,7 +64,8 @@ def check_method(resource: Resource, route: Route, method: str) -> None:
 
 
 def check_path_names(route: Route) -> None:
-    """Refuse a name that cannot be one in any path (apimachinery/pkg/api/validation/path), or no namespace."""
+    """Raise a 400 for a name that is invalid in a path, or for a missing namespace."""
+    # Kubernetes: apimachinery/pkg/api/validation/path/name.go, IsValidPathSegmentName.
     name = route.name
     if name in (".", ".."):
         raise bad_request(f"Name parameter invalid: \"{name}\": may not be '{name}'")
@@ -75,5 +76,5 @@ def check_path_names(route: Route) -> None:
 
 
 def supports_table(resource: Resource, route: Route) -> bool:
-    """Return whether the answer can be a Table: what is not an object of the store cannot."""
+    """Return whether the response can be a Table, which only stored objects can."""
     return route.subresource in _TABLE_SUBRESOURCES and ("get" in resource.verbs or "list" in resource.verbs)

@@ -1,7 +1,8 @@
-"""In which form an answer goes out: media type, and whether as a Table or as metadata only.
+"""Content negotiation: choose the media type of a response, and whether it is a Table or metadata only.
 
-Two steps as in the real server: the route refuses what it cannot produce at all, then the `Accept` clauses are tried in
-the order of their quality (apiserver/pkg/endpoints/handlers/negotiation).
+As in kube-apiserver there are two steps. First the route rejects a request that accepts none of its media types
+(go-restful). Then the `Accept` clauses are tried in the order of their quality
+(Kubernetes: apiserver/pkg/endpoints/handlers/negotiation/negotiate.go).
 """
 
 from __future__ import annotations
@@ -29,12 +30,12 @@ _TRANSFORMS = {
 
 
 class ResponseForm(msgspec.Struct, frozen=True):
-    """How an answer is written."""
+    """How a response is encoded."""
 
     media_type: str = JSON
     #: "" for the object itself, or TABLE, PARTIAL, PARTIAL_LIST.
     transform: str = ""
-    #: The version of meta.k8s.io asked for with a transform.
+    #: The version of meta.k8s.io in which a transform is requested.
     version: str = "v1"
     pretty: bool = False
 
@@ -50,7 +51,7 @@ class _Clause(msgspec.Struct):
 
 
 def _parse_accept(accept: str) -> list[_Clause]:
-    """Return the clauses of an Accept header, best first (bitbucket.org/ww/goautoneg: quality, then order)."""
+    """Return the clauses of an Accept header by quality, then by order (as k8s.io/kube-openapi's goautoneg)."""
     clauses = []
     for text in accept.split(","):
         kind, *parameters = (part.strip() for part in text.split(";"))
@@ -59,17 +60,17 @@ def _parse_accept(accept: str) -> list[_Clause]:
             if main != "*":
                 continue
             sub = "*"
-        named = dict(part.partition("=")[::2] for part in parameters)
+        options = dict(part.partition("=")[::2] for part in parameters)
         try:
-            quality = float(named.pop("q", "1"))
+            quality = float(options.pop("q", "1"))
         except ValueError:
             quality = 1.0
-        clauses.append(_Clause(main.strip(), sub.strip(), quality, named))
+        clauses.append(_Clause(main.strip(), sub.strip(), quality, options))
     return sorted(clauses, key=lambda clause: -clause.quality)
 
 
 def check_accepts(accept: str, produced: tuple[str, ...]) -> None:
-    """Refuse a request as go-restful's routes do: unless one clause of it is `*/*` or literally what is produced."""
+    """Raise a 406 unless one Accept clause is `*/*` or literally one of `produced`, as go-restful does."""
     for text in accept.split(",") if accept else ():
         kind = text.strip()
         bare = kind.partition(";")[0].strip()
@@ -81,17 +82,18 @@ def check_accepts(accept: str, produced: tuple[str, ...]) -> None:
 
 
 def _form_of_clause(clause: _Clause, media_type: str, transforms: bool, tables: bool) -> ResponseForm | None:
-    """Return the form that `clause` asks for in `media_type`, or None when it cannot be served."""
+    """Return the form that `clause` requests in `media_type`, or None if it is not supported."""
+    # Kubernetes: apiserver/pkg/endpoints/handlers/negotiation/negotiate.go, acceptMediaTypeOptions.
     parameters = clause.parameters
-    wanted = parameters.get("as", "")
-    if wanted:
+    transform = parameters.get("as", "")
+    if transform:
         version = parameters.get("v", "")
-        known = _TRANSFORMS.get(wanted, ())
-        if not transforms or parameters.get("g", "") != "meta.k8s.io" or version not in known:
+        versions = _TRANSFORMS.get(transform, ())
+        if not transforms or parameters.get("g", "") != "meta.k8s.io" or version not in versions:
             return None
-        if wanted == TABLE and (media_type == PROTOBUF or not tables):
+        if transform == TABLE and (media_type == PROTOBUF or not tables):
             return None
-        return ResponseForm(media_type, wanted, version, parameters.get("pretty") == "1")
+        return ResponseForm(media_type, transform, version, parameters.get("pretty") == "1")
     return ResponseForm(media_type, pretty=parameters.get("pretty") == "1")
 
 
@@ -104,7 +106,7 @@ def negotiate(
     transforms: bool = True,
     routed: bool = True,
 ) -> ResponseForm:
-    """Return the form of the answer; raises the 406 of the real server when there is none."""
+    """Return the form of the response; raises kube-apiserver's 406 if no clause can be satisfied."""
     if not accept:
         return PLAIN_FORM
     if routed:
@@ -125,7 +127,7 @@ def negotiate(
 
 
 def negotiate_failure(accept: str) -> ResponseForm:
-    """Return the form of a failure's Status: what was asked for if that can be had, JSON otherwise."""
+    """Return the form of an error Status: the requested media type if it is supported, else JSON."""
     try:
         form = negotiate(accept)
     except Failure:

@@ -1,4 +1,7 @@
-"""The query parameters and bodies that steer a request, read and judged as the real server does."""
+"""Parse and validate ListOptions, CreateOptions, UpdateOptions, PatchOptions and DeleteOptions.
+
+Kubernetes: apimachinery/pkg/apis/meta/v1/validation and apimachinery/pkg/apis/meta/internalversion/validation.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ _INT64 = 1 << 63
 
 
 def invalid_options(kind: str, problems: list[FieldError]) -> Failure:
-    """Refuse the options themselves, which have a group and kind but no name."""
+    """Return the 422 for invalid options, which have a group and kind but no name."""
     messages = [f"{problem.field}: {problem.message}" for problem in problems]
     text = messages[0] if len(messages) == 1 else "[" + ", ".join(messages) + "]"
     causes = [{"reason": problem.reason, "message": problem.message, "field": problem.field} for problem in problems]
@@ -38,7 +41,7 @@ def invalid_options(kind: str, problems: list[FieldError]) -> Failure:
 
 
 def parse_resource_version(text: str) -> int:
-    """Read a resourceVersion; the ValueError carries the words of the real server."""
+    """Parse a resourceVersion; the ValueError has kube-apiserver's message."""
     if text in ("", "0"):
         return 0
     if not (text.isascii() and text.isdigit()):
@@ -70,7 +73,7 @@ def _integer_parameter(request: Request, name: str) -> int | None:
 
 
 class ListOptions(msgspec.Struct):
-    """How a list, watch or deletion of a collection chooses."""
+    """The options of a list, a watch or a deletion of a collection."""
 
     labels: LabelSelector
     fields: FieldSelector
@@ -81,15 +84,15 @@ class ListOptions(msgspec.Struct):
     continue_token: str
     timeout_s: int | None
     bookmarks: bool
-    #: None when not given.
+    #: None if not specified.
     send_initial_events: bool | None
 
 
 def list_options(request: Request, resource: Resource, watch: bool) -> ListOptions:
-    """Read and judge the options of a list or watch (metav1 ListOptions).
+    """Parse and validate the options of a list or watch (metav1.ListOptions).
 
-    Problems come in the order of the real server: the numbers, the grammar of the selectors, options that do not go
-    together, and last whether the fields can be selected by.
+    Errors take precedence in kube-apiserver's order: numbers, syntax of the selectors, conflicting options, and last
+    fields that are not selectable.
     """
     timeout = _integer_parameter(request, "timeoutSeconds")
     limit = _integer_parameter(request, "limit")
@@ -119,9 +122,10 @@ def list_options(request: Request, resource: Resource, watch: bool) -> ListOptio
 
 
 def selected_name(request: Request) -> str:
-    """Return the name to which a list or watch is limited by its field selector; "" if to none, or if it is malformed.
+    """Return the name to which the field selector restricts a list or watch; "" if to none, or if it is malformed.
 
-    A right to some names only covers it (Kubernetes: apiserver/pkg/endpoints/request/requestinfo.go).
+    Such a request is authorized by a rule with `resourceNames`
+    (Kubernetes: apiserver/pkg/endpoints/request/requestinfo.go, NewRequestInfo).
     """
     if "fieldSelector" not in request.query:
         return ""
@@ -148,7 +152,8 @@ _VERSION_MATCH = "resourceVersionMatch"
 
 
 def _validate_list(options: ListOptions) -> list[FieldError]:
-    """Judge as apimachinery's ValidateListOptions does for a list."""
+    """Return the problems with the options of a list."""
+    # Kubernetes: apimachinery/pkg/apis/meta/internalversion/validation/validation.go, ValidateListOptions.
     match, problems = options.resource_version_match, []
     if match:
         if not options.resource_version:
@@ -173,7 +178,8 @@ def _validate_list(options: ListOptions) -> list[FieldError]:
 
 
 def _validate_watch(options: ListOptions) -> list[FieldError]:
-    """Judge as apimachinery's validateWatchOptions."""
+    """Return the problems with the options of a watch."""
+    # Kubernetes: apimachinery/pkg/apis/meta/internalversion/validation/validation.go, validateWatchOptions.
     match, problems = options.resource_version_match, []
     if options.send_initial_events is not None:
         if match != "NotOlderThan":
@@ -188,9 +194,10 @@ def _validate_watch(options: ListOptions) -> list[FieldError]:
         )
     if match and match != "NotOlderThan":
         problems.append(errors.not_supported(_VERSION_MATCH, match, ["NotOlderThan"]))
-    # From no version or any, a watch sends what there is: as if NotOlderThan were said (SetListOptionsDefaults).
-    is_said = match or (options.send_initial_events is None and options.resource_version in ("", "0"))
-    if is_said and options.continue_token:
+    # A watch without a version, or from "0", starts with the existing objects, which implies NotOlderThan
+    # (Kubernetes: apimachinery/pkg/apis/meta/internalversion/defaults.go, SetListOptionsDefaults).
+    has_match = match or (options.send_initial_events is None and options.resource_version in ("", "0"))
+    if has_match and options.continue_token:
         problems.append(errors.forbidden(_VERSION_MATCH, f"{_VERSION_MATCH} is forbidden when continue is provided"))
     return problems
 
@@ -199,28 +206,31 @@ _GO_DURATION = re.compile(r"[-+]?(0|(\d+(\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h))
 
 
 def validate_timeout(request: Request) -> None:
-    """Refuse a malformed `timeout`, which otherwise says nothing here: answers never take long."""
+    """Raise a 400 for a malformed `timeout`. A valid one has no effect, since requests are answered at once."""
+    # Kubernetes: apiserver/pkg/endpoints/filters/request_deadline.go, parseTimeout.
     text = request.query_value("timeout")
     if text and not _GO_DURATION.fullmatch(text):
-        known = re.fullmatch(r"[-+]?\d+(\.\d*)?", text)
+        is_number = re.fullmatch(r"[-+]?\d+(\.\d*)?", text)
         problem = (
-            f"time: missing unit in duration {go_quote(text)}" if known else f"time: invalid duration {go_quote(text)}"
+            f"time: missing unit in duration {go_quote(text)}"
+            if is_number
+            else f"time: invalid duration {go_quote(text)}"
         )
         raise bad_request(f"invalid timeout specified in the request URL - {problem}")
 
 
 class WriteOptions(msgspec.Struct):
-    """How a create, update or patch is done."""
+    """The options of a create, update or patch."""
 
     dry_run: bool
     field_manager: str
     field_validation: str
     force: bool | None
-    #: What the client itself has said of the two before, by name.
+    #: `fieldManager` and `fieldValidation` as the client set them explicitly.
     explicit_fields: dict[str, str] = {}
 
     def as_object(self, kind: str) -> dict[str, Any]:
-        """Return the options as clients write them, `kind` being `CreateOptions` or another of its like."""
+        """Return the options as an API object of `kind`: CreateOptions, UpdateOptions or PatchOptions."""
         document: dict[str, Any] = {"kind": kind, "apiVersion": "meta.k8s.io/v1"}
         if self.dry_run:
             document["dryRun"] = ["All"]
@@ -233,7 +243,7 @@ _MAX_MANAGER_BYTES = 128
 
 
 def write_options(request: Request, kind: str) -> WriteOptions:
-    """Read and judge CreateOptions, UpdateOptions or PatchOptions (`kind`)."""
+    """Parse and validate the CreateOptions, UpdateOptions or PatchOptions (`kind`) of a request."""
     agent = request.headers.get("user-agent", "").partition("/")[0][:_MAX_MANAGER_BYTES]
     is_apply = kind == "PatchOptions" and request.headers.get("content-type", "").startswith("application/apply-patch")
     if not request.query and not is_apply:
@@ -255,13 +265,13 @@ def write_options(request: Request, kind: str) -> WriteOptions:
         problems.append(FieldError("FieldValueNotSupported", "fieldValidation", text))
     if problems:
         raise invalid_options(kind, problems)
-    words = {"fieldManager": manager, "fieldValidation": validation}
+    explicit = {"fieldManager": manager, "fieldValidation": validation}
     return WriteOptions(
         bool(request.query.get("dryRun")),
         manager or agent,
         validation or "Warn",
         force,
-        {name: text for name, text in words.items() if text},
+        {name: text for name, text in explicit.items() if text},
     )
 
 
@@ -279,7 +289,7 @@ def _validate_manager(manager: str) -> list[FieldError]:
 
 
 def _go_rune(char: str) -> str:
-    """Write a character as Go's %#U does."""
+    """Format a character as Go's %#U does."""
     return f"U+{ord(char):04X}" + (f" '{char}'" if char.isprintable() else "")
 
 
@@ -290,7 +300,7 @@ def _validate_dry_run(values: list[str]) -> list[FieldError]:
 
 
 class DeleteOptions(msgspec.Struct):
-    """How a deletion is done."""
+    """The options of a deletion."""
 
     grace_period_s: int | None = None
     uid: str | None = None
@@ -300,7 +310,7 @@ class DeleteOptions(msgspec.Struct):
     dry_run: bool = False
 
     def as_object(self) -> dict[str, Any]:
-        """Return the options as clients write them."""
+        """Return the options as an API object."""
         preconditions = {"uid": self.uid, "resourceVersion": self.resource_version}
         parts = {
             "gracePeriodSeconds": self.grace_period_s,
@@ -309,15 +319,15 @@ class DeleteOptions(msgspec.Struct):
             "propagationPolicy": self.propagation,
             "dryRun": ["All"] if self.dry_run else None,
         }
-        known = {name: part for name, part in parts.items() if part is not None}
-        return {"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1", **known}
+        set_parts = {name: part for name, part in parts.items() if part is not None}
+        return {"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1", **set_parts}
 
 
 def delete_options(request: Request, body: dict[str, Any] | None) -> DeleteOptions:
-    """Read DeleteOptions from the body if there is one, from the query otherwise, and judge them."""
+    """Parse and validate DeleteOptions from the body, or from the query if there is no body."""
     if body is not None:
         options = _decode_options(body)
-        dry = list(body.get("dryRun") or [])
+        dry_run = list(body.get("dryRun") or [])
     else:
         options = DeleteOptions(
             _integer_parameter(request, "gracePeriodSeconds"),
@@ -326,11 +336,11 @@ def delete_options(request: Request, body: dict[str, Any] | None) -> DeleteOptio
             request.query_value("propagationPolicy") if "propagationPolicy" in request.query else None,
             request.query_flag("orphanDependents") if "orphanDependents" in request.query else None,
         )
-        dry = request.query.get("dryRun", [])
-    return _validated(options, dry)
+        dry_run = request.query.get("dryRun", [])
+    return _validate_delete_options(options, dry_run)
 
 
-def _validated(options: DeleteOptions, dry: list[str]) -> DeleteOptions:
+def _validate_delete_options(options: DeleteOptions, dry_run: list[str]) -> DeleteOptions:
     problems = []
     if options.propagation and options.orphan is not None:
         detail = "orphanDependents and deletionPropagation cannot be both set"
@@ -339,21 +349,21 @@ def _validated(options: DeleteOptions, dry: list[str]) -> DeleteOptions:
         allowed = '"Foreground", "Background", "Orphan", "nil"'
         text = f"Unsupported value: {go_quote(options.propagation)}: supported values: {allowed}"
         problems.append(FieldError("FieldValueNotSupported", "propagationPolicy", text))
-    problems.extend(_validate_dry_run(dry))
+    problems.extend(_validate_dry_run(dry_run))
     if problems:
         raise invalid_options("DeleteOptions", problems)
-    options.dry_run = bool(dry)
+    options.dry_run = bool(dry_run)
     return options
 
 
 def eviction_options(eviction: dict[str, Any]) -> DeleteOptions:
-    """Return the options that come with an eviction, and judge them."""
+    """Parse and validate the DeleteOptions in an Eviction."""
     body = eviction.get("deleteOptions") or {}
-    return _validated(_decode_options(body), list(body.get("dryRun") or []))
+    return _validate_delete_options(_decode_options(body), list(body.get("dryRun") or []))
 
 
 def _decode_options(body: dict[str, Any]) -> DeleteOptions:
-    """Return the options in a body, not judged."""
+    """Return the options in a body, unvalidated."""
     conditions = body.get("preconditions") or {}
     return DeleteOptions(
         body.get("gracePeriodSeconds"),

@@ -1,7 +1,7 @@
-"""What a path means: the verb, the resource and the object that a request is about.
+"""Parse a request's path and method into verb, resource and object.
 
-Follows apiserver/pkg/endpoints/request/requestinfo.go, so that authorization sees what the real server sees even where
-there is nothing behind a path.
+Follows apiserver/pkg/endpoints/request/requestinfo.go (NewRequestInfo), so that authorization sees the same attributes
+as in kube-apiserver even for paths that do not exist.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from batkube.cluster.store import Key
 
 _VERB_OF_METHOD = {"POST": "create", "GET": "get", "HEAD": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 
-#: Sub-resources of a namespace, which are not resources within it.
+#: Subresources of a namespace, as opposed to resources in it.
 _NAMESPACE_SUBRESOURCES = ("status", "finalize")
 
 
 class Route(msgspec.Struct):
-    """The meaning of one request."""
+    """The parsed path and verb of one request."""
 
     path: str
     verb: str
@@ -30,11 +30,11 @@ class Route(msgspec.Struct):
     resource: str = ""
     name: str = ""
     subresource: str = ""
-    #: More segments than an object and its sub-resource have.
+    #: Path segments after the subresource.
     extra_segments: tuple[str, ...] = ()
     #: Whether the path has `namespaces/NAME/` before the resource.
     namespaced: bool = False
-    #: Whether it is a list or watch by its query, whose field selector may name the one object that it is about.
+    #: Whether this is a list or watch, whose field selector may restrict it to one name.
     uses_field_selector: bool = False
 
     @property
@@ -49,7 +49,7 @@ def _path_segments(path: str) -> list[str]:
 
 
 def parse_route(request: Request) -> Route:
-    """Read the path, method and the query parameters that change the verb."""
+    """Return the route of a request; the query parameter `watch` is part of it."""
     path, method = request.path, request.method
     verb = _VERB_OF_METHOD.get(method, "")
     parts = _path_segments(path)
@@ -82,7 +82,7 @@ def parse_route(request: Request) -> Route:
 
 
 def _set_collection_verb(route: Route, request: Request) -> None:
-    """A get of no name is a list or watch, a delete of no name deletes a collection."""
+    """Turn a get without a name into a list or watch, and a delete without a name into a deletecollection."""
     if route.name:
         return
     if route.verb == "get":

@@ -1,7 +1,6 @@
-"""Failures as clients see them: Status objects with reason, code, details and causes.
+"""Failures of requests, which are answered as Status objects with reason, code, details and causes.
 
-Whatever goes wrong in a request is raised as a `Failure` and answered as its Status (Kubernetes:
-apimachinery/pkg/api/errors).
+The constructors correspond to those of Kubernetes: apimachinery/pkg/api/errors/errors.go.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from batkube.cluster.kinds import Resource
 
 
 class Failure(Exception):
-    """A request that cannot be served, with the Status to answer."""
+    """A request failed; carries the Status to respond with."""
 
     def __init__(
         self,
@@ -29,9 +28,9 @@ class Failure(Exception):
         self.reason = reason
         self.message = message
         self.details = details
-        #: List metadata; a failed continuation tells here how to go on.
+        #: List metadata; an expired continue token is answered with a new one here.
         self.metadata = metadata or {}
-        #: Headers of the answer: warnings that came up before the failure.
+        #: Headers of the response: warnings issued before the failure.
         self.headers: tuple[tuple[str, str], ...] = ()
 
     def status(self) -> dict[str, Any]:
@@ -52,7 +51,7 @@ class Failure(Exception):
 
 
 def _resource_details(resource: Resource, name: str = "") -> dict[str, Any]:
-    """Return the details that name an object by its resource."""
+    """Return the details that identify an object by its resource."""
     details: dict[str, Any] = {"name": name} if name else {}
     if resource.group:
         details["group"] = resource.group
@@ -60,17 +59,17 @@ def _resource_details(resource: Resource, name: str = "") -> dict[str, Any]:
 
 
 def bad_request(message: str) -> Failure:
-    """The request is malformed."""
+    """Return the 400 of a malformed request."""
     return Failure(400, "BadRequest", message)
 
 
 def not_found(resource: Resource, name: str) -> Failure:
-    """There is no such object."""
+    """Return the 404 of an object that does not exist."""
     return Failure(404, "NotFound", f'{resource.group_resource} "{name}" not found', _resource_details(resource, name))
 
 
 def already_exists(resource: Resource, name: str, *, going: bool = False) -> Failure:
-    """There is such an object already, or still: it is `going`."""
+    """Return the 409 of an object that already exists; `going` if it is being deleted."""
     message = f'{resource.group_resource} "{name}" already exists'
     return Failure(
         409,
@@ -81,32 +80,32 @@ def already_exists(resource: Resource, name: str, *, going: bool = False) -> Fai
 
 
 def name_taken(resource: Resource, name: str) -> Failure:
-    """There is an object of the name that was generated, or could have been."""
+    """Return the 409 of a generated name that is already taken (NewGenerateNameConflict)."""
     problem = "already exists, the server was not able to generate a unique name for the object"
     details = {**_resource_details(resource, name), "retryAfterSeconds": 1}
     return Failure(409, "AlreadyExists", f'{resource.group_resource} "{name}" {problem}', details)
 
 
 def conflict(resource: Resource, name: str, problem: str) -> Failure:
-    """The object changed meanwhile, or a precondition does not hold."""
+    """Return the 409 of an update conflict or a failed precondition."""
     message = f'Operation cannot be fulfilled on {resource.group_resource} "{name}": {problem}'
     return Failure(409, "Conflict", message, _resource_details(resource, name))
 
 
 def forbidden(resource: Resource, name: str, problem: str) -> Failure:
-    """Admission or authorization refuses."""
+    """Return the 403 of a request that admission or a registry rejects."""
     what = f'{resource.group_resource} "{name}"' if name else resource.group_resource
     return Failure(403, "Forbidden", f"{what} is forbidden: {problem}", _resource_details(resource, name))
 
 
 def invalid(resource: Resource, name: str, errors: Sequence[FieldError], *, by_resource: bool = False) -> Failure:
-    """The object does not pass validation; the kind is named, or `by_resource` its plural as the real server may."""
+    """Return the 422 of an invalid object. `by_resource` names the resource, as kube-apiserver does in some places."""
     return invalid_kind(resource.group, resource.plural if by_resource else resource.kind, name, errors)
 
 
 def invalid_kind(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> Failure:
-    """Something of a kind that need not be a resource does not pass validation."""
-    # Every problem is a cause, but is told only once in the message (field.ErrorList.ToAggregate).
+    """Return the 422 of an invalid value whose kind need not be a resource."""
+    # Every problem is a cause, but the message has no duplicates (Kubernetes: field.ErrorList.ToAggregate).
     messages = list(dict.fromkeys(f"{error.field}: {error.message}" for error in errors))
     problem = messages[0] if len(messages) == 1 else "[" + ", ".join(messages) + "]"
     what = f"{kind}.{group}" if group else kind
@@ -119,10 +118,10 @@ def invalid_kind(group: str, kind: str, name: str, errors: Sequence[FieldError])
 
 
 def internal(problem: str) -> Failure:
-    """Return what the real server says of a fault of its own, or of somebody it relies on (errors.NewInternalError)."""
+    """Return the 500 of an error in the server or in a webhook (NewInternalError)."""
     return Failure(500, "InternalError", f"Internal error occurred: {problem}", {"causes": [{"message": problem}]})
 
 
 def internal_error(message: str) -> Failure:
-    """What the real server answers with 500."""
+    """Return the 500 for a plain Go error, which has no reason."""
     return Failure(500, "", message)

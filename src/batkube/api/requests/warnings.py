@@ -1,4 +1,4 @@
-"""Warnings as headers of an answer: once each, and not more than a client can be expected to read.
+"""Warning headers of responses, without duplicates and limited in length.
 
 Kubernetes: apiserver/pkg/endpoints/filters/warning.go and apimachinery/pkg/util/net (NewWarningHeader).
 """
@@ -8,14 +8,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-#: So many characters may all warnings have together; beyond that, each of them is cut.
+#: Maximal length of all warnings together; beyond it, each warning is truncated.
 _MAX_TOTAL_LENGTH = 4096
 _MAX_TRUNCATED_LENGTH = 256
 _find_unprintable = re.compile("[\x00-\x1f\x7f-\x9f]").search
 
 
 def warning_headers(texts: Iterable[str]) -> tuple[tuple[str, str], ...]:
-    """Return the `Warning` headers (RFC 7234, code 299) for some warnings."""
+    """Return a `Warning` header (RFC 7234, code 299) for each distinct text."""
     distinct = [text for text in dict.fromkeys(texts) if text]
     if sum(map(len, distinct)) > _MAX_TOTAL_LENGTH:
         distinct = _truncate(distinct)
@@ -23,16 +23,16 @@ def warning_headers(texts: Iterable[str]) -> tuple[tuple[str, str], ...]:
 
 
 def _truncate(texts: list[str]) -> list[str]:
-    """Return the beginnings of the first warnings: all up to the one that was too much, then as many as fit."""
-    kept: list[str] = []
-    whole = cut = 0
+    """Truncate each warning, and drop those that exceed the total length even so."""
+    truncated: list[str] = []
+    full_length = length = 0
     for text in texts:
-        if whole > _MAX_TOTAL_LENGTH and cut >= _MAX_TOTAL_LENGTH:
+        if full_length > _MAX_TOTAL_LENGTH and length >= _MAX_TOTAL_LENGTH:
             break
-        kept.append(text[:_MAX_TRUNCATED_LENGTH])
-        whole += len(text)
-        cut += len(kept[-1])
-    return kept
+        truncated.append(text[:_MAX_TRUNCATED_LENGTH])
+        full_length += len(text)
+        length += len(truncated[-1])
+    return truncated
 
 
 def _quoted(text: str) -> str:

@@ -1,7 +1,7 @@
-"""What one write is about, and the behaviour that a kind adds to it.
+"""Writes, and the behaviour that each kind adds to them.
 
-The registry does what all kinds share. A `Behaviour` is the rest: built-in kinds take theirs from the tables of
-`api.groups` and from admission; custom ones from the schema of their definition.
+The registry implements what all kinds have in common. A `Behaviour` adds the rest: for built-in kinds from the tables
+of `api.groups` and from admission, for custom kinds from the schema of their CustomResourceDefinition.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from batkube.kernel.instants import Instant
 
 
 class Write(msgspec.Struct):
-    """One create, update or patch: of what, by whom, how."""
+    """One create, update or patch: its object, user and options."""
 
-    #: The resource as the path names it.
+    #: The resource in the version of the request's path.
     resource: Resource
-    #: The same kind in the version in which it is stored.
+    #: The same resource in its storage version.
     stored: Resource
     namespace: str
     #: Empty for a create.
@@ -36,9 +36,9 @@ class Write(msgspec.Struct):
     now: Instant
     #: Warnings for the client, sent as headers.
     warnings: list[str] = []
-    #: The name in the path, "" if the object was posted: what rights to create or to escalate can be limited to.
+    #: The name in the path, "" for a POST. RBAC rules with `resourceNames` apply to this name.
     name_in_path: str = ""
-    #: The uid of a new object; drawn if empty.
+    #: The uid of a new object; generated if empty.
     uid: str = ""
 
     @property
@@ -48,7 +48,7 @@ class Write(msgspec.Struct):
 
 
 class DeletionContext(msgspec.Struct, frozen=True):
-    """By whom an object is deleted, and when."""
+    """Who deletes an object, and when."""
 
     now: Instant
     #: None for the server itself.
@@ -63,28 +63,28 @@ def key_of(namespace: str, name: str) -> Key:
 
 
 class Behaviour(Protocol):
-    """What a kind adds to the verbs that all kinds share. Objects given to `prepare…` and `admit…` may be edited."""
+    """The part of a write that depends on the kind. `default`, `admit` and `prepare_…` may edit the object."""
 
     def decode(self, resource: Resource, value: KubeObject) -> Decoded:
-        """Return the canonical object, without defaults."""
+        """Return the object in canonical form, without defaults."""
 
     def default(self, resource: Resource, value: KubeObject) -> None:
-        """Fill in what was left out."""
+        """Set the defaults of unset fields."""
 
     def to_storage_version(self, write: Write, value: KubeObject) -> KubeObject:
-        """Convert from the version of the request to the stored one."""
+        """Convert from the version of the request to the storage version."""
 
     def admit(self, write: Write, value: KubeObject, old: KubeObject | None) -> None:
-        """Let admission change or refuse the object; `old` is None for a creation."""
+        """Run mutating admission, which may edit or reject the object; `old` is None for a create."""
 
     def prepare_create(self, write: Write, value: KubeObject) -> None:
-        """Reset what clients may not set on creation."""
+        """Reset the fields that clients may not set on creation."""
 
     def prepare_update(self, write: Write, value: KubeObject, old: KubeObject) -> None:
-        """Reset what clients may not change, and count the generation."""
+        """Reset the fields that clients may not change, and update the generation."""
 
     def validate_create(self, write: Write, value: KubeObject) -> list[FieldError]:
-        """Judge a new object."""
+        """Return the problems with a new object."""
 
     def validate_update(self, write: Write, value: KubeObject, old: KubeObject) -> list[FieldError]:
-        """Judge a changed object."""
+        """Return the problems with an updated object."""

@@ -1,8 +1,8 @@
-"""From protobuf to dictionaries, in the very form in which JSON of the same object would have been stored.
+"""Decode protobuf messages to dictionaries in canonical form, as if the object had been sent as JSON.
 
-That form is Go's: what it would print after having read the message. So a field that may be left out (`omitempty`) is
-missing when it is empty, others are there, empty or null, even if nothing was sent, and structs that are no pointers
-are always there. Fields that nobody knows are skipped.
+The canonical form is what Go prints as JSON after decoding the message. A field with `omitempty` is missing if it is
+empty. Other fields are present, empty or null, even if they were not sent, and so are structs that are not pointers.
+Unknown fields are skipped.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from batkube.api.wire.wrapper_messages import wrapper_of
 from batkube.cluster.schemas import Field, Schema, Shape
 
 ReadValue = Callable[[bytes, int, int], Json]
-"""Returns the value that lies between two positions of the data."""
+"""Returns the value between two positions of the data."""
 
 AddToField = Callable[[dict[str, Any], str, Json], None]
-"""Puts a value that was read into the fields found so far."""
+"""Adds a decoded value to a field of the message."""
 
 _unpack_double = struct.Struct("<d").unpack_from
 
 
 class _FieldReader(NamedTuple):
-    """A field as it is found by its tag; `take` is None where the value is the field."""
+    """How to decode a field; `add` is None if the value simply becomes the field."""
 
     name: str
     read: ReadValue
@@ -38,29 +38,29 @@ class _FieldReader(NamedTuple):
 
 
 class _OutputField(NamedTuple):
-    """A field as JSON shows it: even if it is empty, and what if it was not sent."""
+    """How a field appears in JSON if it is empty or was not sent."""
 
     name: str
     keep_if_empty: bool
-    #: Makes the value of a field that Go always shows; None for one that it leaves out.
+    #: Returns the value of an unset field that Go always prints; None if Go omits it.
     default: Callable[[], Json] | None
 
 
 class MessageDecoder:
-    """Reads one type of message; compiled at its first use, since types may contain themselves."""
+    """Decodes one type of message; compiled on first use, since types may be recursive."""
 
     __slots__ = ("_embedded", "_entries", "_json_fields", "_names", "_scalars", "_schema")
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
         self._json_fields: list[_OutputField] | None = None
-        #: The fields that have a length, by tag.
+        #: Length-delimited fields, by tag.
         self._entries: dict[int, _FieldReader] = {}
-        #: The others: integers, booleans, floats.
+        #: Other fields (integers, booleans, floats), by tag.
         self._scalars: dict[int, _FieldReader] = {}
-        #: The names of both by their number.
+        #: The names of both, by field number.
         self._names: dict[int, str] = {}
-        #: Messages whose fields belong to this one, by tag.
+        #: Embedded messages, whose fields belong to this object, by tag.
         self._embedded: dict[int, MessageDecoder] = {}
 
     def __call__(self, data: bytes, start: int, end: int) -> dict[str, Any]:
@@ -70,12 +70,12 @@ class MessageDecoder:
         return self._in_go_order(value)
 
     def _read_fields(self, data: bytes, start: int, end: int, value: dict[str, Any]) -> None:
-        """Read the fields between two positions into `value`."""
+        """Decode the fields between two positions into `value`."""
         if self._json_fields is None:
             self._compile()
         entries, position = self._entries, start
         while position < end:
-            # Nearly all tags are of one or two bytes, nearly all lengths of one: a call would cost more than reading.
+            # Inlined varints: nearly all tags have one or two bytes, nearly all lengths have one.
             key = data[position]
             position += 1
             if key > 0x7F:
@@ -96,27 +96,27 @@ class MessageDecoder:
             stop = position + length
             if stop > end:
                 raise UnexpectedEnd
-            name, read, take = entry
-            if take is None:
+            name, read, add = entry
+            if add is None:
                 value[name] = read(data, position, stop)
             else:
-                take(value, name, read(data, position, stop))
+                add(value, name, read(data, position, stop))
             position = stop
         if position != end:
             raise UnexpectedEnd
 
     def _read_other_field(self, data: bytes, position: int, end: int, key: int, value: dict[str, Any]) -> int:
-        """Read a number or an embedded message, or pass over an unknown field; return where it ends."""
+        """Decode a scalar or an embedded message, or skip an unknown field; return the end of the field."""
         scalar = self._scalars.get(key)
         if scalar is not None:
             stop = read_varint(data, position)[1] if key & 7 == VARINT else position + 8
             if stop > end:
                 raise UnexpectedEnd
-            name, read, take = scalar
-            if take is None:
+            name, read, add = scalar
+            if add is None:
                 value[name] = read(data, position, stop)
             else:
-                take(value, name, read(data, position, stop))
+                add(value, name, read(data, position, stop))
             return stop
         if key not in self._embedded:
             return self._skip_unknown(data, position, key)
@@ -127,7 +127,7 @@ class MessageDecoder:
         return position + length
 
     def _skip_unknown(self, data: bytes, position: int, key: int) -> int:
-        """Return where an unknown field ends, unless Go would refuse it."""
+        """Return the end of an unknown field; raises WireError if Go would."""
         number, wire = key >> 3, key & 7
         if wire == END_GROUP:
             raise WireError(f"proto: {self._schema.go}: wiretype end group for non-group")
@@ -139,16 +139,16 @@ class MessageDecoder:
         return skip_field(data, position, wire)
 
     def _in_go_order(self, fields: dict[str, Any]) -> dict[str, Any]:
-        """Return the fields in the order of the Go struct, and those that Go shows though they were not sent."""
-        finished: dict[str, Any] = {}
-        for name, if_empty, fresh in self._json_fields or ():
+        """Return the fields in the order of the Go struct, with defaults for unset fields that Go always prints."""
+        ordered: dict[str, Any] = {}
+        for name, keep_if_empty, default in self._json_fields or ():
             if name in fields:
                 value = fields[name]
-                if value or if_empty:
-                    finished[name] = value
-            elif fresh is not None:
-                finished[name] = fresh()
-        return finished
+                if value or keep_if_empty:
+                    ordered[name] = value
+            elif default is not None:
+                ordered[name] = default()
+        return ordered
 
     def _compile(self) -> None:
         for name, field in protobuf_fields(self._schema).items():
@@ -156,9 +156,9 @@ class MessageDecoder:
                 self._embedded[field.number << 3 | BYTES] = message_decoder_of(field.schema)
                 continue
             self._names[field.number] = name
-            for wire, read, take in _field_readers(field.schema):
+            for wire, read, add in _field_readers(field.schema):
                 entries = self._entries if wire == BYTES else self._scalars
-                entries[field.number << 3 | wire] = _FieldReader(name, read, take)
+                entries[field.number << 3 | wire] = _FieldReader(name, read, add)
         always = zero(self._schema)
         self._json_fields = [
             _OutputField(name, field.pointer or name in always, _copier(always[name]) if name in always else None)
@@ -168,7 +168,7 @@ class MessageDecoder:
 
 
 def message_decoder_of(schema: Schema) -> MessageDecoder:
-    """Return what reads a struct; the same for the same schema."""
+    """Return the decoder of a struct, compiled once per schema."""
     if schema.from_wire is None:
         schema.from_wire = MessageDecoder(schema)
     decoder: MessageDecoder = schema.from_wire
@@ -176,12 +176,12 @@ def message_decoder_of(schema: Schema) -> MessageDecoder:
 
 
 def _copier(value: Json) -> Callable[[], Json]:
-    """Return a function that makes a copy of `value`, since what is decoded may be edited."""
+    """Return a function that copies `value`, since decoded objects may be edited."""
     return dict if value == {} else functools.partial(copy.deepcopy, value)
 
 
 def _field_readers(schema: Schema) -> list[tuple[int, ReadValue, AddToField | None]]:
-    """Return the wire types in which a field may come, how to read each, and what to do with what was read."""
+    """Return the wire types that a field may have, each with the functions that decode and add its value."""
     if schema.shape is Shape.MAP and schema.items is not None:
         return [(BYTES, _map_entry_reader(schema.items), _update_pairs)]
     if schema.shape is not Shape.LIST or wrapper_of(schema) is not None or schema.items is None:
@@ -206,7 +206,7 @@ def _update_pairs(fields: dict[str, Any], name: str, pairs: Json) -> None:
 
 
 def _value_reader(schema: Schema) -> ReadValue:
-    """Return what reads one value."""
+    """Return the decoder of a single value."""
     wrapper = wrapper_of(schema)
     if wrapper is not None:
         decode, unwrap = message_decoder_of(wrapper.schema), wrapper.unwrap
@@ -232,7 +232,7 @@ def _read_text(data: bytes, start: int, end: int) -> str:
 
 
 def _packed_reader(read: ReadValue) -> ReadValue:
-    """Return what reads a list of integers written one after the other, as others than Go may send it."""
+    """Return the decoder of a packed list of integers, which Go never writes but other clients may."""
 
     def read_all(data: bytes, start: int, end: int) -> list[Json]:
         values = []
@@ -247,7 +247,7 @@ def _packed_reader(read: ReadValue) -> ReadValue:
 
 
 def _map_entry_reader(items: Schema) -> ReadValue:
-    """Return what reads an entry of a map: the message of a key and a value, either of which may be missing."""
+    """Return the decoder of a map entry: a message with a key and a value, both optional."""
     entry = Schema(
         Shape.STRUCT,
         go="MapEntry",

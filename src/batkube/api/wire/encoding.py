@@ -1,12 +1,12 @@
-"""From dictionaries to protobuf.
+"""Encode dictionaries as protobuf messages.
 
-Go writes the fields of a message by ascending number and, since Kubernetes' messages have few pointers, writes most of
-them always: a text that is not set is a tag and the length zero. A schema is therefore compiled into what to write when
-nothing is set, a piece for each field, and encoding an object replaces the pieces of the fields that are. Kubernetes:
-the generated.pb.go files, made by gogo/protobuf: lists are not packed, maps are sorted by key.
+Go writes the fields of a message by ascending number. Since Kubernetes' messages have few pointers, it writes most
+unset fields too: an unset string is a tag and the length zero. A schema is therefore compiled into the encodings of its
+unset fields, and encoding an object replaces those of the fields that are set. Lists are not packed, and maps are
+sorted by key (Kubernetes: the generated.pb.go files, made by gogo/protobuf).
 
-Objects are replaced, never edited in place, and so the versions of a pod share all that has not changed: its
-containers, its labels. Pods of one workload share even more. What was written of such a part is kept for the next time.
+Objects are replaced, never edited in place, so versions of a pod share unchanged parts such as containers and labels.
+Pods of one workload share even more. The encodings of such parts are cached.
 """
 
 from __future__ import annotations
@@ -32,51 +32,50 @@ from batkube.api.wire.wrapper_messages import wrapper_of
 from batkube.cluster.schemas import Field, Schema, Shape
 
 WriteValue = Callable[[Json], bytes]
-"""Returns a value as protobuf: with its tag, or the body of a message only."""
+"""Encodes a value, with its tag or as the body of a message."""
 
 _pack_double = struct.Struct("<d").pack
-#: The wire types of what is not delimited.
+#: The wire types of shapes that are not length-delimited.
 WIRE_TYPES = {Shape.INTEGER: VARINT, Shape.BOOLEAN: VARINT, Shape.NUMBER: FIXED64}
-#: What writes nothing at all when it is empty.
+#: Shapes of which nothing is written if they are empty.
 _COLLECTIONS = (Shape.LIST, Shape.MAP, Shape.BYTES)
-#: The shapes of parts that objects share.
+#: Shapes of parts that objects may share.
 _SHARED_SHAPES = (Shape.LIST, Shape.MAP, Shape.STRUCT)
-#: An object's metadata has its version, and so is a new value each time it is shown.
+#: Metadata contains the resourceVersion, so it differs every time and is not cached.
 _UNSHARED_FIELD = "metadata"
-#: How large a part may be that is kept, and all of them together, with what it takes to keep one: what many objects
-#: share is small.
+#: Limits of the cache: the size of a part, the total size, and the overhead per part. Shared parts are small.
 _MAX_CACHED_PART_BYTES, _MAX_CACHE_BYTES, _CACHE_ENTRY_OVERHEAD = 1 << 11, 1 << 21, 1 << 8
 
 
 class MessageEncoder:
-    """Writes the body of one type of message; compiled at its first use, since types may contain themselves."""
+    """Encodes one type of message; compiled on first use, since types may be recursive."""
 
     __slots__ = ("_absent", "_embedded", "_schema", "_writers")
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
-        #: What is written for each field, in order, when none is set; nothing before the first use.
+        #: The encodings of unset fields, in order; empty before the first use.
         self._absent: list[bytes] = []
-        #: The place of each field among those, and what writes it.
+        #: The index of each field among those, and its encoder.
         self._writers: dict[str, tuple[int, WriteValue]] = {}
-        #: The names of messages whose fields JSON shows among those of this one.
+        #: The names of embedded messages, whose fields belong to this object in JSON.
         self._embedded: tuple[str, ...] = ()
 
     def __call__(self, value: Mapping[str, Any]) -> bytes:
-        """Return the body of the message that `value` stands for.
+        """Return the encoded message.
 
-        Most types have many fields and most objects few of them, so only what is there is looked at.
+        Most types have many fields, of which most objects set few, so the loop is over the fields of the object.
         """
         if not self._absent:
             self._compile()
         parts, find = self._absent.copy(), self._writers.get
         for name, part in value.items():
             if part is not None and (writer := find(name)) is not None:
-                place, write = writer
-                parts[place] = write(part)
+                index, write = writer
+                parts[index] = write(part)
         for name in self._embedded:
-            place, write = self._writers[name]
-            parts[place] = write(value)
+            index, write = self._writers[name]
+            parts[index] = write(value)
         return b"".join(parts)
 
     def _compile(self) -> None:
@@ -84,11 +83,11 @@ class MessageEncoder:
         self._embedded = tuple(name for name in fields if name not in self._schema.fields)
         ordered = sorted(fields.items(), key=lambda item: item[1].number)
         self._absent = [_unset_bytes(field) for _, field in ordered]
-        self._writers = {name: (place, _field_writer(name, field)) for place, (name, field) in enumerate(ordered)}
+        self._writers = {name: (index, _field_writer(name, field)) for index, (name, field) in enumerate(ordered)}
 
 
 def message_encoder_of(schema: Schema) -> MessageEncoder:
-    """Return what writes a struct; the same for the same schema."""
+    """Return the encoder of a struct, compiled once per schema."""
     if schema.to_wire is None:
         schema.to_wire = MessageEncoder(schema)
     encoder: MessageEncoder = schema.to_wire
@@ -96,9 +95,9 @@ def message_encoder_of(schema: Schema) -> MessageEncoder:
 
 
 def protobuf_fields(schema: Schema) -> dict[str, Field]:
-    """Return the fields of a struct as protobuf has them: those of embedded structs within a message of their own.
+    """Return the fields of a struct in protobuf, where the fields of an embedded struct form a message of their own.
 
-    Such a message is called `<number>`, which is no name in JSON.
+    Such a message is named `<number>`, which does not occur in JSON.
     """
     fields = {name: field for name, field in schema.fields.items() if field.number and not field.within}
     embedded: dict[int, dict[str, Field]] = {}
@@ -112,7 +111,7 @@ def protobuf_fields(schema: Schema) -> dict[str, Field]:
 
 
 def _unset_bytes(field: Field) -> bytes:
-    """Return what Go writes for a field that is not set: nothing for a pointer, else its zero value."""
+    """Return Go's encoding of an unset field: nothing for a pointer, else the zero value."""
     schema = field.schema
     if field.pointer or schema.shape in _COLLECTIONS:
         return b""
@@ -122,7 +121,7 @@ def _unset_bytes(field: Field) -> bytes:
 
 
 def _field_writer(name: str, field: Field) -> WriteValue:
-    """Return what writes a field of a message, and keeps what it wrote if objects may share that part."""
+    """Return the encoder of a field, with a cache if objects may share the field's value."""
     write = _value_writer(field.number, field.schema)
     embedded = name.startswith("<")
     return (
@@ -133,10 +132,9 @@ def _field_writer(name: str, field: Field) -> WriteValue:
 
 
 class _EncodedPartCache(dict[int, tuple[Json, bytes]]):
-    """What was written of parts lately, by field and identity; the parts are held, so that no other gets their id.
+    """Encoded parts by field and id of the part. It holds references to the parts, so that ids stay unique.
 
-    For all fields together: there are a thousand, and what each kept of its own would stay for as long as it is not
-    written again.
+    One cache for all fields: there are a thousand, and separate caches would keep entries of rarely used fields.
     """
 
     def __init__(self) -> None:
@@ -144,7 +142,7 @@ class _EncodedPartCache(dict[int, tuple[Json, bytes]]):
         self._size = 0
 
     def add(self, key: int, part: Json, data: bytes) -> None:
-        """Keep a part; when there are too many, forget the others: those that matter come again at once."""
+        """Add a part. If the cache is full, empty it first: parts in use return at once."""
         self._size += len(data) + _CACHE_ENTRY_OVERHEAD
         if self._size > _MAX_CACHE_BYTES:
             self.clear()
@@ -157,14 +155,14 @@ _field_numbers = itertools.count()
 
 
 def _cached_writer(write: WriteValue) -> WriteValue:
-    """Return `write` with a memory of what it wrote."""
-    field = next(_field_numbers) << 64  # no identity is as large
+    """Return `write` with a cache of its results."""
+    field = next(_field_numbers) << 64  # larger than any id
 
     def write_once(value: Json) -> bytes:
         key = field + id(value)
-        known = _encoded_parts.get(key)
-        if known is not None:
-            return known[1]
+        cached = _encoded_parts.get(key)
+        if cached is not None:
+            return cached[1]
         data = write(value)
         if len(data) <= _MAX_CACHED_PART_BYTES:
             _encoded_parts.add(key, value, data)
@@ -174,7 +172,7 @@ def _cached_writer(write: WriteValue) -> WriteValue:
 
 
 def _value_writer(number: int, schema: Schema) -> WriteValue:
-    """Return what writes the field `number` of a message, or each of its elements."""
+    """Return the encoder of the field `number`, or of each element if it is a list."""
     shape = schema.shape
     if shape is Shape.LIST and wrapper_of(schema) is None:
         return _list_writer(number, schema)
@@ -184,8 +182,8 @@ def _value_writer(number: int, schema: Schema) -> WriteValue:
     if shape is Shape.INTEGER:
         return lambda value: prefix + encode_signed_varint(value)
     if shape is Shape.BOOLEAN:
-        words = prefix + b"\0", prefix + b"\1"
-        return lambda value: words[value]
+        encodings = prefix + b"\0", prefix + b"\1"
+        return lambda value: encodings[value]
     if shape is Shape.NUMBER:
         return lambda value: prefix + _pack_double(value)
     if shape is Shape.STRING:
@@ -209,15 +207,15 @@ def _list_writer(number: int, schema: Schema) -> WriteValue:
 
 
 def _map_writer(number: int, schema: Schema) -> WriteValue:
-    """Return what writes a map: a message for each entry, its key as field 1 and its value as field 2."""
+    """Return the encoder of a map: a message per entry, with the key as field 1 and the value as field 2."""
     assert schema.items is not None
     prefix, write_key, write_value = field_tag(number, BYTES), _text_writer(b"\x0a"), _value_writer(2, schema.items)
-    # Go writes no value for nil bytes.
-    nothing = b"" if schema.items.shape is Shape.BYTES else b"\x12\0"
+    # Go omits the value if it is nil bytes.
+    empty = b"" if schema.items.shape is Shape.BYTES else b"\x12\0"
 
     def write(pairs: Mapping[str, Json]) -> bytes:
         entries = [
-            length_delimited(prefix, write_key(key) + (nothing if value is None else write_value(value)))
+            length_delimited(prefix, write_key(key) + (empty if value is None else write_value(value)))
             for key, value in sorted(pairs.items())
         ]
         return b"".join(entries)
@@ -226,7 +224,7 @@ def _map_writer(number: int, schema: Schema) -> WriteValue:
 
 
 def _body_writer(schema: Schema) -> WriteValue:
-    """Return what writes a value that is delimited, without its tag and length."""
+    """Return the encoder of a length-delimited value, without its tag and length."""
     wrapper = wrapper_of(schema)
     if wrapper is not None:
         encode, wrap = message_encoder_of(wrapper.schema), wrapper.wrap

@@ -1,12 +1,11 @@
-"""Kubernetes' protobuf: objects as kube-scheduler and other Go clients send and want them.
+"""Kubernetes' protobuf serialization, which kube-scheduler and other Go clients use.
 
-A message does not say what it is, so an object travels in an envelope: four magic bytes and a
-`runtime.UnsupportedExpression`, which
-tells apiVersion and kind and holds the object's own message. The events of a watch are `WatchEvent` messages around
-such envelopes, each after its length. (Kubernetes: apimachinery/pkg/runtime/serializer/protobuf, util/framer.)
+A message does not contain its type, so an object is sent in an envelope: four magic bytes and a `runtime.Unknown`
+message with apiVersion, kind and the object's message. The events of a watch are `WatchEvent` messages around such
+envelopes, each preceded by its length.
+(Kubernetes: apimachinery/pkg/runtime/serializer/protobuf/protobuf.go, apimachinery/pkg/util/framer.)
 
-The messages themselves are made and read by `api.wire`, compiled from the schemas of the kinds; custom resources have
-no protobuf. Tables have none either.
+Custom resources and Tables have no protobuf form.
 """
 
 from __future__ import annotations
@@ -33,14 +32,14 @@ __all__ = [
     "wrap",
 ]
 
-#: What an envelope begins with (Kubernetes: protoEncodingPrefix).
+#: The prefix of an envelope (Kubernetes: protoEncodingPrefix).
 MAGIC = b"k8s\0"
-#: The end of every envelope: neither a content encoding nor a content type is told.
+#: The end of every envelope: empty contentEncoding and contentType.
 _EMPTY_CONTENT = b"\x1a\0\x22\0"
 
 
 class Envelope(msgspec.Struct, frozen=True):
-    """An object that has not been looked into yet."""
+    """An enveloped object, whose message is not decoded."""
 
     api_version: str
     kind: str
@@ -49,12 +48,12 @@ class Envelope(msgspec.Struct, frozen=True):
 
 
 def encode(value: KubeObject, schema: Schema) -> bytes:
-    """Return an object's message, which tells neither its apiVersion nor its kind."""
+    """Return the message of an object, without apiVersion and kind."""
     return message_encoder_of(schema)(value)
 
 
 def decode(data: bytes, schema: Schema) -> dict[str, Any]:
-    """Return the object that a message stands for, in the form in which it is stored; raises WireError."""
+    """Return the object in a message in canonical form; raises WireError."""
     try:
         return message_decoder_of(schema)(data, 0, len(data))
     except IndexError:
@@ -64,7 +63,7 @@ def decode(data: bytes, schema: Schema) -> dict[str, Any]:
 
 
 def wrap(value: KubeObject, schema: Schema) -> bytes:
-    """Return an object, or a list of them, in its envelope."""
+    """Return an object or list in its envelope."""
     names = (value.get("apiVersion", ""), value.get("kind", ""))
     type_meta = length_delimited(b"\x0a", names[0].encode()) + length_delimited(b"\x12", names[1].encode())
     return (
@@ -73,7 +72,7 @@ def wrap(value: KubeObject, schema: Schema) -> bytes:
 
 
 def unwrap(data: bytes) -> Envelope:
-    """Return what an envelope holds, its message unread; raises WireError."""
+    """Return the content of an envelope without decoding its message; raises WireError."""
     if not data:
         raise WireError("empty data")
     if not data.startswith(MAGIC):
@@ -87,21 +86,21 @@ def unwrap(data: bytes) -> Envelope:
 
 
 def _byte_fields(data: bytes) -> tuple[bytes, bytes]:
-    """Return the fields 1 and 2 of a message, which both have a length."""
+    """Return the length-delimited fields 1 and 2 of a message."""
     try:
         by_number = dict(fields(data, 0, len(data)))
     except IndexError:
         raise UnexpectedEnd from None
-    one, other = by_number.get(1, b""), by_number.get(2, b"")
-    if not isinstance(one, bytes) or not isinstance(other, bytes):
+    first, second = by_number.get(1, b""), by_number.get(2, b"")
+    if not isinstance(first, bytes) or not isinstance(second, bytes):
         raise WireError("proto: wrong wireType = 0 for field TypeMeta")
-    return one, other
+    return first, second
 
 
 def decode_envelope(data: bytes, schema: Schema) -> KubeObject:
-    """Return the object in an envelope, with its kind and apiVersion if they are told; raises WireError.
+    """Return the object in an envelope, with its kind and apiVersion if they are set; raises WireError.
 
-    An object of another kind than that of `schema` is not read any further, so that the caller can say what it is.
+    If the kind is not that of `schema`, only kind and apiVersion are returned, for the caller's error message.
     """
     envelope = unwrap(data)
     type_meta = {"kind": envelope.kind, "apiVersion": envelope.api_version}
@@ -112,6 +111,6 @@ def decode_envelope(data: bytes, schema: Schema) -> KubeObject:
 
 
 def watch_frame(change: str, enveloped: bytes) -> bytes:
-    """Return an event of a watch (`ADDED`, …, `BOOKMARK`, `ERROR`) around an object in its envelope."""
+    """Return a watch event (`ADDED`, …, `BOOKMARK`, `ERROR`) that contains an enveloped object."""
     event = length_delimited(b"\x0a", change.encode()) + length_delimited(b"\x12", length_delimited(b"\x0a", enveloped))
     return len(event).to_bytes(4) + event

@@ -1,6 +1,6 @@
-"""Values that are messages of their own in protobuf and something simpler in JSON.
+"""Values that are messages in protobuf and simpler in JSON: quantities, times, IntOrString and the like.
 
-Each type has a pair: how its JSON becomes the body of the message, and back. (Kubernetes: the files *_proto.go and
+Each type has an encoder from JSON to the body of its message, and a decoder. (Kubernetes: the files *_proto.go and
 generated.pb.go of apimachinery's api/resource, apis/meta/v1, util/intstr and runtime.)
 """
 
@@ -41,16 +41,16 @@ Json = Any
 """Any JSON value."""
 
 _EPOCH_SECONDS = int(EPOCH.timestamp())
-#: Year 1 to year 9999, which is what RFC 3339 can write.
+#: Years 1 to 9999, the range of RFC 3339.
 _MIN_SECOND, _MAX_SECOND = -62135596800, 253402300799
 
-#: A part of a duration as Go prints it.
+#: A component of a duration in Go's format.
 _DURATION_PART = re.compile(r"([0-9]+)\.?([0-9]*)(ns|µs|ms|s|m|h)")
 _UNIT_NS = {"ns": 1, "µs": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9}
 
 
 def fields(data: bytes, start: int, end: int) -> Iterator[tuple[int, int | bytes]]:
-    """Yield the fields 1, 2, 3… of a small message: integers, or the bytes of whatever has a length."""
+    """Yield the numbers and values of a message's fields: integers, or bytes for length-delimited fields."""
     position = start
     while position < end:
         key, position = read_varint(data, position)
@@ -69,19 +69,19 @@ def fields(data: bytes, start: int, end: int) -> Iterator[tuple[int, int | bytes
 
 
 def as_signed(number: int, bits: int) -> int:
-    """Return the low `bits` of a varint as Go's int32 or int64."""
+    """Return the low `bits` of a varint as a signed integer, Go's int32 or int64."""
     number &= (1 << bits) - 1
     return number - (1 << bits) if number >> (bits - 1) else number
 
 
 def go_text(data: bytes) -> str:
-    """Return bytes as the text that Go would print: what is no UTF-8 is replaced."""
+    """Decode UTF-8 as Go prints it, with invalid bytes replaced."""
     return data.decode("utf-8", "replace")
 
 
 @memoized(4096)
 def encode_quantity(value: str) -> bytes:
-    """Return a quantity, which protobuf keeps as its text."""
+    """Encode a quantity, whose message contains its text."""
     return length_delimited(b"\x0a", str(value).encode())
 
 
@@ -97,7 +97,7 @@ def _decode_quantity(body: bytes) -> str:
 
 
 def encode_int_or_string(value: int | str) -> bytes:
-    """Return an IntOrString: its type, the number and the text, all three always written."""
+    """Encode an IntOrString: its type, the integer and the string, all three always written."""
     if isinstance(value, str):
         return b"\x08\x01\x10\x00" + length_delimited(b"\x1a", value.encode())
     return b"\x08\x00\x10" + encode_signed_varint(value) + b"\x1a\x00"
@@ -114,12 +114,12 @@ def _decode_int_or_string(body: bytes) -> int | str:
 
 
 def encode_time(timestamp: str | None) -> bytes:
-    """Return a Time: whole seconds since 1970; nothing at all for the zero time."""
+    """Encode a Time as whole seconds since 1970; the zero time is empty."""
     return _encode_instant(timestamp, 1) if timestamp else b""
 
 
 def encode_micro_time(timestamp: str | None) -> bytes:
-    """Return a MicroTime: seconds and nanoseconds, the latter in whole microseconds."""
+    """Encode a MicroTime as seconds and nanoseconds, the latter a multiple of 1000."""
     return _encode_instant(timestamp, 1_000_000) if timestamp else b""
 
 
@@ -139,7 +139,7 @@ def _decode_instant(body: bytes) -> Instant | None:
     seconds, nanoseconds = as_signed(seconds, 64), as_signed(nanoseconds, 32)
     if not _MIN_SECOND <= seconds <= _MAX_SECOND or not 0 <= nanoseconds < NANOSECONDS_PER_SECOND:
         raise WireError("Time.MarshalJSON: year outside of range [0,9999]")
-    # Go's zero time, the first second of year 1, is the time that is not set.
+    # Go's zero time, the first second of year 1, means unset.
     if seconds == _MIN_SECOND and not nanoseconds:
         return None
     return Instant((seconds - _EPOCH_SECONDS) * NANOSECONDS_PER_SECOND + nanoseconds)
@@ -158,7 +158,7 @@ def _decode_micro_time(body: bytes) -> str | None:
 
 
 def encode_duration(text: str) -> bytes:
-    """Return a Duration given in Go's notation, such as `1m30s`: its nanoseconds."""
+    """Encode a Duration in Go's format, such as `1m30s`, as nanoseconds."""
     total = 0
     for whole, fraction, unit in _DURATION_PART.findall(text):
         total += int(whole) * _UNIT_NS[unit] + int(fraction or 0) * _UNIT_NS[unit] // 10 ** len(fraction)
@@ -174,7 +174,7 @@ def _decode_duration(body: bytes) -> str:
 
 
 def encode_raw(value: Json) -> bytes:
-    """Return free-form JSON (RawExtension, FieldsV1, JSON of apiextensions): its text as bytes."""
+    """Encode free-form JSON (RawExtension, FieldsV1, apiextensions' JSON) as its text."""
     return b"" if value is None else length_delimited(b"\x0a", msgspec.json.encode(value))
 
 
@@ -189,16 +189,16 @@ def _decode_raw(body: bytes) -> Json:
 
 
 def decode_base64(value: str) -> bytes:
-    """Return what base64 in JSON stands for."""
+    """Decode a base64 string."""
     return base64.b64decode(value)
 
 
 def encode_base64(data: bytes) -> str:
-    """Return bytes as base64."""
+    """Encode bytes as base64."""
     return binascii.b2a_base64(data, newline=False).decode()
 
 
-#: How the body of each type is made from JSON, and JSON from it.
+#: The encoder and the decoder of each type's body.
 BODY_WRITERS: dict[Shape, Callable[[Json], bytes]] = {
     Shape.QUANTITY: encode_quantity,
     Shape.INT_OR_STRING: encode_int_or_string,
@@ -217,7 +217,7 @@ BODY_READERS: dict[Shape, Callable[[bytes], Json]] = {
     Shape.ANY: _decode_raw,
     Shape.BYTES: encode_base64,
 }
-#: What JSON shows where the value is missing and Go has no pointer that could be nil.
+#: The zero values of types that are not pointers in Go, in JSON.
 ZERO_VALUES: dict[Shape, Json] = {
     Shape.STRING: "",
     Shape.INTEGER: 0,

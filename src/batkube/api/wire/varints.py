@@ -1,16 +1,16 @@
-"""Integers as protobuf writes them: seven bits a byte, the lowest first, the high bit set on all but the last."""
+"""Protobuf's varints: seven bits per byte, the lowest first, with the high bit set on all bytes but the last."""
 
 from __future__ import annotations
 
 VARINT, FIXED64, BYTES, START_GROUP, END_GROUP, FIXED32 = range(6)
-"""The wire types, the low three bits of every tag: how to find the end of the field."""
+"""The wire types, which are the low three bits of every tag."""
 
-#: What a varint can hold.
+#: The largest varint.
 UINT64 = (1 << 64) - 1
 
 
 class WireError(ValueError):
-    """The bytes are not a message of the expected type; the text is what Go says of them."""
+    """The bytes are not a message of the expected type; the message is Go's."""
 
 
 class UnexpectedEnd(WireError):
@@ -29,32 +29,32 @@ def _encode_varint(number: int) -> bytes:
     return bytes(out)
 
 
-#: Most lengths and many values are small, and looked up.
+#: A table of small varints, which most lengths and many values are.
 _SMALL_VARINTS = [_encode_varint(number) for number in range(1 << 11)]
 
 
 def encode_varint(number: int) -> bytes:
-    """Return a number that is not negative."""
+    """Encode a non-negative integer."""
     return _SMALL_VARINTS[number] if number < 1 << 11 else _encode_varint(number)
 
 
 def encode_signed_varint(number: int) -> bytes:
-    """Return a number of at most 64 bits; negative ones take ten bytes, as two's complement, int32 too."""
+    """Encode an integer of at most 64 bits; negative ones take ten bytes, in two's complement, even for int32."""
     return encode_varint(number & UINT64)
 
 
 def field_tag(number: int, wire: int) -> bytes:
-    """Return what precedes the field `number`."""
+    """Return the tag of a field."""
     return encode_varint(number << 3 | wire)
 
 
 def length_delimited(prefix: bytes, body: bytes) -> bytes:
-    """Return a field whose length is told: its tag, the length, the bytes."""
+    """Return a length-delimited field: its tag, the length, the bytes."""
     return prefix + encode_varint(len(body)) + body
 
 
 def read_varint(data: bytes, position: int) -> tuple[int, int]:
-    """Return the number at `position` and where it ends; raises IndexError at the end of the data."""
+    """Return the integer at `position` and its end; raises IndexError at the end of the data."""
     byte = data[position]
     if byte < 0x80:
         return byte, position + 1
@@ -70,7 +70,7 @@ def read_varint(data: bytes, position: int) -> tuple[int, int]:
 
 
 def skip_field(data: bytes, position: int, wire: int) -> int:
-    """Return where a field that nobody knows ends; groups, long out of use, may nest."""
+    """Return the end of an unknown field. Groups, which are deprecated, may be nested."""
     depth = 0
     while True:
         if wire == VARINT:

@@ -1,7 +1,7 @@
-"""Values that protobuf wraps in a small message, and JSON does not.
+"""Values that protobuf wraps in a message of their own and JSON does not.
 
-A list of texts that has a Go type of its own is a message with a list in it; a JSON schema's "either a schema or
-something else" is a message with a field for each. Both are encoded as the struct that they stand for.
+A list of strings with its own Go type is a message with a list. A union such as JSONSchemaPropsOrBool is a message with
+a field per alternative. Both are encoded as the equivalent struct.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _WRAPPED_LISTS = ("v1.ExtraValue", "v1.Verbs")
 
 
 class WrapperMessage(NamedTuple):
-    """The struct that a value stands for, and the way there and back."""
+    """The equivalent struct of a value, with conversions in both directions."""
 
     schema: Schema
     wrap: Callable[[Any], dict[str, Any]]
@@ -25,7 +25,7 @@ class WrapperMessage(NamedTuple):
 
 
 def wrapper_of(schema: Schema) -> WrapperMessage | None:
-    """Return what a schema is in protobuf, if not what it looks like."""
+    """Return the wrapper message of a schema in protobuf, or None if it has none."""
     if schema.shape is Shape.LIST and schema.go in _WRAPPED_LISTS:
         plain = Schema(Shape.LIST, items=schema.items)
         return WrapperMessage(

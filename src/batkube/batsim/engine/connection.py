@@ -60,7 +60,7 @@ class EngineConnection:
             raise RunFailed(f"the Batsim that came to {self._replier.endpoint} has gone before its simulation was over")
         if waited_s * 1e9 > self._timeout:
             raise RunFailed(
-                f"no Batsim has said anything at {self._replier.endpoint} for {human_duration(self._timeout)} (real time)\n"
+                f"no message from Batsim at {self._replier.endpoint} for {human_duration(self._timeout)} (real time)\n"
                 "  remedy: start Batsim with `-s` and this endpoint, or wait longer with --watchdog"
             )
 

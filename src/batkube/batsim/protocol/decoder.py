@@ -1,6 +1,6 @@
-"""How Batsim reads messages: what breaks the protocol raises `MalformedMessage`, with Batsim's words where they are known.
+"""Decodes messages of Batsim's protocol. Invalid ones raise `MalformedMessage`, in Batsim's words where they are known.
 
-Both ends read with it, so that all events are known, whoever says them.
+Both ends of the protocol use it, so it knows all events, whichever end sends them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`batkube batsim`: Batsim 4's own command line, in front of our simulator."""
+"""`batkube batsim`: our simulator with the command line of Batsim 4."""
 
 from __future__ import annotations
 
@@ -26,58 +26,64 @@ _Workflow = Annotated[
     list[Path] | None, typer.Option("-W", "--workflow", metavar="FILE", help="A workflow (DAX); may be repeated.")
 ]
 _WorkflowLimit = Annotated[
-    int, typer.Option("--workflow-jobs-limit", metavar="N", min=0, help="At most so many jobs of a workflow at once.")
+    int,
+    typer.Option("--workflow-jobs-limit", metavar="N", min=0, help="The maximum of simultaneous jobs per workflow."),
 ]
 _IgnoreBeyond = Annotated[
-    bool, typer.Option("--ignore-beyond-last-workflow", help="Nobody hears of jobs after the end of the workflow.")
+    bool, typer.Option("--ignore-beyond-last-workflow", help="Do not submit jobs after the last workflow has ended.")
 ]
 _Events = Annotated[
     list[Path] | None, typer.Option("--events", metavar="FILE", help="External events; may be repeated.")
 ]
 _Master = Annotated[
-    str, typer.Option("-m", "--master-host", metavar="NAME", help="The host where no job runs: the manager's.")
+    str,
+    typer.Option("-m", "--master-host", metavar="NAME", help="The host of the resource manager, which runs no jobs."),
 ]
 _Roles = Annotated[
     list[str] | None,
     typer.Option(
-        "-r", "--add-role-to-hosts", metavar="HOSTS:ROLE", help="host1,host2:storage and the like; may be repeated."
+        "-r",
+        "--add-role-to-hosts",
+        metavar="HOSTS:ROLE",
+        help="A role of hosts, such as host1,host2:storage; may be repeated.",
     ),
 ]
-_Energy = Annotated[bool, typer.Option("-E", "--energy", help="Count energy, and write its files.")]
+_Energy = Annotated[bool, typer.Option("-E", "--energy", help="Account for energy, and write its output files.")]
 _Endpoint = Annotated[
-    str, typer.Option("-s", "--socket-endpoint", metavar="ENDPOINT", help="Where the scheduler listens.")
+    str,
+    typer.Option("-s", "--socket-endpoint", metavar="ENDPOINT", help="The endpoint on which the scheduler listens."),
 ]
-_Prefix = Annotated[str, typer.Option("-e", "--export", metavar="PREFIX", help="What the names of outputs begin with.")]
-_Limit = Annotated[int, typer.Option("--mmax", metavar="N", help="At most so many machines; 0 for all.")]
+_Prefix = Annotated[str, typer.Option("-e", "--export", metavar="PREFIX", help="The prefix of output files.")]
+_Limit = Annotated[int, typer.Option("--mmax", metavar="N", help="The maximum number of machines; 0 for no limit.")]
 _LimitByWorkload = Annotated[
-    bool, typer.Option("--mmax-workload", help="At most as many machines as the workloads say (nb_res).")
+    bool, typer.Option("--mmax-workload", help="Limit the machines to nb_res of the workloads.")
 ]
 _Forward = Annotated[
-    bool, typer.Option("--forward-profiles-on-submission", help="Tell the profile of each job that arrives.")
+    bool, typer.Option("--forward-profiles-on-submission", help="Send the profile of each submitted job.")
 ]
 _Dynamic = Annotated[bool, typer.Option("--enable-dynamic-jobs", help="The scheduler may register jobs.")]
 _Acknowledge = Annotated[
-    bool, typer.Option("--acknowledge-dynamic-jobs", help="Tell the scheduler of jobs that it has registered.")
+    bool, typer.Option("--acknowledge-dynamic-jobs", help="Notify the scheduler of jobs that it has registered.")
 ]
 _Reuse = Annotated[
-    bool, typer.Option("--enable-profile-reuse", help="Keep profiles of jobs that have ended for those to come.")
+    bool, typer.Option("--enable-profile-reuse", help="Keep the profiles of completed jobs for later jobs.")
 ]
 _ForwardEvents = Annotated[
-    bool, typer.Option("--forward-unknown-events", help="Tell the scheduler of events that Batsim does not know.")
+    bool, typer.Option("--forward-unknown-events", help="Forward events of unknown types to the scheduler.")
 ]
-_Sharing = Annotated[bool, typer.Option("--enable-compute-sharing", help="Machines may run several jobs at once.")]
+_Sharing = Annotated[bool, typer.Option("--enable-compute-sharing", help="Allow several jobs at once on a machine.")]
 _NoStorageSharing = Annotated[
-    bool, typer.Option("--disable-storage-sharing", help="A storage serves one job at a time.")
+    bool, typer.Option("--disable-storage-sharing", help="Allow only one job at a time on a storage.")
 ]
 _NoScheduler = Annotated[
-    bool, typer.Option("--no-sched", help="No scheduler: all jobs begin at once, each on the first machines.")
+    bool, typer.Option("--no-sched", help="Without a scheduler: start each job at once, on the first machines.")
 ]
 _Configuration = Annotated[str | None, typer.Option("--sched-cfg", metavar="TEXT", help="Passed to the scheduler.")]
 _ConfigurationFile = Annotated[
     Path | None, typer.Option("--sched-cfg-file", metavar="FILE", help="The same, from a file.")
 ]
 _Context = Annotated[
-    bool, typer.Option("--dump-execution-context", help="Show the execution context as JSON, and do nothing.")
+    bool, typer.Option("--dump-execution-context", help="Print the execution context as JSON, and exit.")
 ]
 _Verbosity = Annotated[
     str,
@@ -89,7 +95,7 @@ _Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Short for --verbosi
 _Patience = Annotated[
     str | None,
     typer.Option(
-        "--patience", metavar="TIME", help="Ours: give up on a scheduler that does not answer for so long (real time)."
+        "--patience", metavar="TIME", help="Not in Batsim: fail if the scheduler does not reply within this real time."
     ),
 ]
 
@@ -119,7 +125,7 @@ def batsim(
         bool, typer.Option("--disable-schedule-tracing", help="Accepted: no Pajé trace is ever written.")
     ] = False,
     disable_machine_state_tracing: Annotated[
-        bool, typer.Option("--disable-machine-state-tracing", help="Leave out PREFIX_machine_states.csv.")
+        bool, typer.Option("--disable-machine-state-tracing", help="Do not write PREFIX_machine_states.csv.")
     ] = False,
     dump_execution_context: _Context = False,
     verbosity: _Verbosity = "information",
@@ -135,120 +141,121 @@ def batsim(
     ignore_beyond_last_workflow: _IgnoreBeyond = False,
     sg_cfg: Annotated[list[str] | None, typer.Option("--sg-cfg", hidden=True)] = None,
     sg_log: Annotated[list[str] | None, typer.Option("--sg-log", hidden=True)] = None,
-    version: Annotated[bool, typer.Option("--version", help="Show the version of Batsim that is imitated.")] = False,
+    version: Annotated[bool, typer.Option("--version", help="Print the version of Batsim that is simulated.")] = False,
     simgrid_version: Annotated[bool, typer.Option("--simgrid-version", hidden=True)] = False,
 ) -> None:
-    """Simulate as Batsim 4 does, for schedulers of its protocol.
+    """Simulate like Batsim 4, for schedulers that use its protocol.
 
     \b
     batkube batsim -p platform.xml -w workload.json -e out -s tcp://localhost:28000
     """
-    wishes = dict(locals())
+    arguments_by_name = dict(locals())
     if version:
         from batkube.batsim.simulator.output_files import BATSIM_VERSION
 
         typer.echo(BATSIM_VERSION)
         return
     if dump_execution_context:
-        typer.echo(_execution_context(wishes))
+        typer.echo(_execution_context(arguments_by_name))
         return
-    _reject_unsupported(wishes)
-    _simulate(wishes)
+    _reject_unsupported(arguments_by_name)
+    _simulate(arguments_by_name)
 
 
-def _execution_context(wishes: dict[str, Any]) -> str:
-    """Return what `batsim --dump-execution-context` shows."""
+def _execution_context(arguments_by_name: dict[str, Any]) -> str:
+    """Return the output of `batsim --dump-execution-context`."""
     context = {
-        "socket_endpoint": wishes["socket_endpoint"],
-        "redis_enabled": wishes["enable_redis"],
-        "redis_hostname": wishes["redis_hostname"],
-        "redis_port": wishes["redis_port"],
-        "redis_prefix": wishes["redis_prefix"],
-        "export_prefix": wishes["export"],
-        "external_scheduler": not wishes["no_sched"],
+        "socket_endpoint": arguments_by_name["socket_endpoint"],
+        "redis_enabled": arguments_by_name["enable_redis"],
+        "redis_hostname": arguments_by_name["redis_hostname"],
+        "redis_port": arguments_by_name["redis_port"],
+        "redis_prefix": arguments_by_name["redis_prefix"],
+        "export_prefix": arguments_by_name["export"],
+        "external_scheduler": not arguments_by_name["no_sched"],
     }
     return json.dumps(context, separators=(",", ":"))
 
 
-#: Options of Batsim's that are not supported: what to do instead.
+#: Batsim options that are not supported, and the alternatives.
 _UNSUPPORTED = {
-    "enable_redis": ("--enable-redis", "leave it out: jobs are described in the messages"),
-    "workflow_start": ("--workflow-start", "give the workflow with -W: its first tasks are submitted at 0"),
-    "sg_cfg": ("--sg-cfg", "there is no SimGrid to configure"),
-    "sg_log": ("--sg-log", "there is no SimGrid that logs"),
-    "simgrid_version": ("--simgrid-version", "there is no SimGrid; the model is that of 3.32"),
+    "enable_redis": ("--enable-redis", "omit it: the messages contain the job descriptions"),
+    "workflow_start": ("--workflow-start", "use -W: the first tasks of the workflow are submitted at 0"),
+    "sg_cfg": ("--sg-cfg", "omit it: SimGrid is not used"),
+    "sg_log": ("--sg-log", "omit it: SimGrid is not used"),
+    "simgrid_version": ("--simgrid-version", "omit it: SimGrid is not used; the model is that of SimGrid 3.32"),
 }
 
 
-def _reject_unsupported(wishes: dict[str, Any]) -> None:
+def _reject_unsupported(arguments_by_name: dict[str, Any]) -> None:
     for name, (option, remedy) in _UNSUPPORTED.items():
-        if wishes[name]:
+        if arguments_by_name[name]:
             raise InputError(f"batkube batsim {option}", problem="is not supported", remedy=remedy)
-    if wishes["enable_profile_reuse"] and not wishes["enable_dynamic_jobs"]:
+    if arguments_by_name["enable_profile_reuse"] and not arguments_by_name["enable_dynamic_jobs"]:
         raise InputError(
             "batkube batsim --enable-profile-reuse",
-            problem="profiles can be used again by dynamic jobs only",
+            problem="only dynamic jobs can reuse profiles",
             remedy="add --enable-dynamic-jobs",
         )
     for name in ("events", "workflow"):
-        if wishes["no_sched"] and wishes[name]:
-            problem = "nobody hears of it without a scheduler"
-            raise InputError(f"batkube batsim --{name}", problem=problem, remedy="leave out --no-sched")
-    if wishes["sched_cfg"] is not None and wishes["sched_cfg_file"] is not None:
-        raise InputError("batkube batsim --sched-cfg-file", problem="goes not together with --sched-cfg")
-    if wishes["verbosity"] not in _VERBOSITIES:
+        if arguments_by_name["no_sched"] and arguments_by_name[name]:
+            problem = "requires a scheduler"
+            raise InputError(f"batkube batsim --{name}", problem=problem, remedy="omit --no-sched")
+    if arguments_by_name["sched_cfg"] is not None and arguments_by_name["sched_cfg_file"] is not None:
+        problem = "cannot be combined with --sched-cfg"
+        raise InputError("batkube batsim --sched-cfg-file", problem=problem, remedy="omit one of them")
+    if arguments_by_name["verbosity"] not in _VERBOSITIES:
         raise InputError(
             "batkube batsim --verbosity",
-            problem=f"{wishes['verbosity']!r} is no level",
-            remedy=f"one of {', '.join(_VERBOSITIES)}",
+            problem=f"{arguments_by_name['verbosity']!r} is not a level",
+            remedy=f"use one of {', '.join(_VERBOSITIES)}",
         )
 
 
-def _simulate(wishes: dict[str, Any]) -> None:
+def _simulate(arguments_by_name: dict[str, Any]) -> None:
     from batkube.batsim.simulator.run import SimulatorArguments, run_batsim
     from batkube.batsim.simulator.simulation import UnfinishedJobs
     from batkube.batsim.state.options import Options
 
-    if wishes["platform"] is None:
-        raise InputError("batkube batsim", problem="no platform given", remedy="add -p FILE.xml")
+    if arguments_by_name["platform"] is None:
+        raise InputError("batkube batsim", problem="the platform is missing", remedy="add -p FILE.xml")
     options = Options(
-        allows_compute_sharing=wishes["enable_compute_sharing"],
-        allows_storage_sharing=not wishes["disable_storage_sharing"],
-        forwards_profiles=wishes["forward_profiles_on_submission"],
-        has_dynamic_jobs=wishes["enable_dynamic_jobs"],
-        acknowledges_dynamic_jobs=wishes["acknowledge_dynamic_jobs"],
-        keeps_profiles=wishes["enable_profile_reuse"],
-        # Without events there is nothing to forward, and Batsim then says so.
-        forwards_unknown_events=wishes["forward_unknown_events"] and bool(wishes["events"]),
-        scheduler_configuration=_configuration(wishes["sched_cfg"], wishes["sched_cfg_file"]),
-        has_energy=wishes["energy"],
-        workflow_jobs_max=wishes["workflow_jobs_limit"],
-        ignores_beyond_workflow=wishes["ignore_beyond_last_workflow"],
+        allows_compute_sharing=arguments_by_name["enable_compute_sharing"],
+        allows_storage_sharing=not arguments_by_name["disable_storage_sharing"],
+        forwards_profiles=arguments_by_name["forward_profiles_on_submission"],
+        has_dynamic_jobs=arguments_by_name["enable_dynamic_jobs"],
+        acknowledges_dynamic_jobs=arguments_by_name["acknowledge_dynamic_jobs"],
+        keeps_profiles=arguments_by_name["enable_profile_reuse"],
+        # Like Batsim, report false if there are no events to forward.
+        forwards_unknown_events=arguments_by_name["forward_unknown_events"] and bool(arguments_by_name["events"]),
+        scheduler_configuration=_configuration(arguments_by_name["sched_cfg"], arguments_by_name["sched_cfg_file"]),
+        has_energy=arguments_by_name["energy"],
+        workflow_jobs_max=arguments_by_name["workflow_jobs_limit"],
+        ignores_beyond_workflow=arguments_by_name["ignore_beyond_last_workflow"],
     )
     arguments = SimulatorArguments(
-        platform=wishes["platform"],
-        workloads=wishes["workload"] or [],
-        workflows=wishes["workflow"] or [],
-        endpoint=wishes["socket_endpoint"],
-        prefix=wishes["export"],
-        master=wishes["master_host"],
-        roles=_roles(wishes["add_role_to_hosts"] or []),
-        machines_max=wishes["mmax"] if wishes["mmax"] > 0 else None,
-        limits_by_workload=wishes["mmax_workload"],
-        events=wishes["events"] or [],
+        platform=arguments_by_name["platform"],
+        workloads=arguments_by_name["workload"] or [],
+        workflows=arguments_by_name["workflow"] or [],
+        endpoint=arguments_by_name["socket_endpoint"],
+        prefix=arguments_by_name["export"],
+        master=arguments_by_name["master_host"],
+        roles=_roles(arguments_by_name["add_role_to_hosts"] or []),
+        machines_max=arguments_by_name["mmax"] if arguments_by_name["mmax"] > 0 else None,
+        limits_by_workload=arguments_by_name["mmax_workload"],
+        events=arguments_by_name["events"] or [],
         options=options,
-        has_machine_states=not wishes["disable_machine_state_tracing"],
-        patience_ns=_patience_ns(wishes["patience"]),
-        has_scheduler=not wishes["no_sched"],
+        has_machine_states=not arguments_by_name["disable_machine_state_tracing"],
+        patience_ns=_patience_ns(arguments_by_name["patience"]),
+        has_scheduler=not arguments_by_name["no_sched"],
     )
-    verbosity = "quiet" if wishes["quiet"] else wishes["verbosity"]
+    verbosity = "quiet" if arguments_by_name["quiet"] else arguments_by_name["verbosity"]
     try:
         run_batsim(arguments, _print_message if verbosity in _VERBOSITIES_WITH_MESSAGES else None)
-    except UnfinishedJobs as left:
-        print(f"warning: {left}", file=sys.stderr)
+    except UnfinishedJobs as unfinished:
+        print(f"warning: {unfinished}", file=sys.stderr)
         return
     if verbosity != "quiet":
-        print(f"the simulation is over; wrote {arguments.prefix}_*.csv", file=sys.stderr)
+        print(f"simulation finished; wrote {arguments.prefix}_*.csv", file=sys.stderr)
 
 
 def _print_message(direction: str, text: str) -> None:
@@ -265,14 +272,14 @@ def _configuration(text: str | None, path: Path | None) -> str:
 
 
 def _roles(texts: Sequence[str]) -> dict[str, str]:
-    """Return the roles of `host1,host2:role`."""
+    """Parse texts such as `host1,host2:role` into the roles of hosts."""
     roles: dict[str, str] = {}
     for text in texts:
         hosts, mark, role = text.partition(":")
         if not mark or ":" in role:
             raise InputError(
                 "batkube batsim --add-role-to-hosts",
-                problem=f"{text!r} gives no role",
+                problem=f"{text!r} is not of the form HOSTS:ROLE",
                 remedy="write host1,host2:storage",
             )
         roles |= dict.fromkeys(hosts.split(","), role)

@@ -1,4 +1,4 @@
-"""`batkube calibrate`: latencies from runs recorded on a real cluster."""
+"""`batkube calibrate`: fit latencies to runs recorded on a real cluster."""
 
 from __future__ import annotations
 
@@ -29,21 +29,19 @@ def calibrate(
     family: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="[STEP=]NAME", help="Fit this kind of distribution, for a step or for all: notice=empirical."
+            metavar="[STEP=]NAME", help="The family of distributions to fit, for a step or for all: notice=empirical."
         ),
     ] = None,
     workload: Annotated[
-        Path | None, typer.Option(metavar="W", help="The workload that was played, for the exact run times.")
+        Path | None, typer.Option(metavar="W", help="The workload of the runs, for exact run times.")
     ] = None,
-    nodes: Annotated[int | None, typer.Option(metavar="N", help="How many nodes the cluster had.", min=1)] = None,
-    plot: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Also draw how well it fits: .svg, .png or .pdf.")
-    ] = None,
+    nodes: Annotated[int | None, typer.Option(metavar="N", help="The number of nodes of the cluster.", min=1)] = None,
+    plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw the fits: .svg, .png or .pdf.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace files that exist.")] = False,
 ) -> None:
     """Fit latencies to recorded runs.
 
-    Those of start-up and completion, for `batkube run --latencies`.
+    The file has the latencies of start-up and completion, for `batkube run --latencies`.
 
     \b
     batkube calibrate recorded/* -o latencies.yaml
@@ -51,12 +49,14 @@ def calibrate(
     """
     for path in (out, plot):
         if path is not None and path.exists() and not force:
-            raise InputError(path, problem="exists already", remedy="choose another name, or add --force")
+            raise InputError(path, problem="already exists", remedy="choose another name, or add --force")
         if path is not None and not path.parent.is_dir():
             raise InputError(path, problem=f"the folder {path.parent} does not exist", remedy="create it first")
     kind = "" if plot is None else plot.suffix.lower().removeprefix(".")
     if plot is not None and kind not in ("svg", "png", "pdf"):
-        raise InputError(plot, problem="its ending names no kind of picture", remedy="end it in .svg, .png or .pdf")
+        raise InputError(
+            plot, problem="does not have the extension of an image format", remedy="use .svg, .png or .pdf"
+        )
     from batkube.calibration.calibrate import calibrate as calibrate_runs
     from batkube.calibration.latencies_file import latencies_text
     from batkube.outputs.files.derived_files import write_derived_file
@@ -99,23 +99,23 @@ def _fit_plot(calibration: Calibration, kind: str) -> bytes:
 
 
 def _print_fits(calibration: Calibration, console: Console) -> None:
-    """Print what was found; the file holds the same, in full."""
+    """Print the fits; the latencies file has them in full."""
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     table.add_column("step", no_wrap=True)
     for name in ("recorded", "missing", "mean s", "fitted mean", "KS"):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("fitted", no_wrap=True)
-    for one in calibration.fits:
-        values = one.sample.values
-        name = one.distribution.name
+    for fit in calibration.fits:
+        values = fit.sample.values
+        name = fit.distribution.name
         table.add_row(
-            one.sample.step,
+            fit.sample.step,
             f"{len(values):,}",
-            f"{one.sample.missing:,}",
+            f"{fit.sample.missing:,}",
             f"{values.mean():.3f}",
-            f"{one.mean:.3f}",
-            "–" if name == "constant" else f"{one.ks_distance:.3f}",
-            f"empirical, {values[0]:.3g} to {values[-1]:.3g}" if name == "empirical" else one.distribution.describe(),
+            f"{fit.mean:.3f}",
+            "–" if name == "constant" else f"{fit.ks_distance:.3f}",
+            f"empirical, {values[0]:.3g} to {values[-1]:.3g}" if name == "empirical" else fit.distribution.describe(),
         )
     runs = len(calibration.sources)
     console.print(f"{calibration.jobs:,} jobs of {runs} recorded run{'s' if runs > 1 else ''}")
@@ -128,10 +128,10 @@ def _remarks(calibration: Calibration) -> list[str]:
     nodes = calibration.nodes
     remarks = []
     if calibration.client is not None:
-        remarks.append(f"client: {calibration.client.burst} jobs at once, then {calibration.client.qps:g} a second")
+        remarks.append(f"client: {calibration.client.burst} jobs at once, then {calibration.client.qps:g} per second")
     if calibration.cached_share is not None:
-        remarks.append(f"images: {calibration.cached_share:.0%} of the nodes had theirs when a run began")
-    held = f"{len(nodes.system_pods)} pod{'s' if len(nodes.system_pods) != 1 else ''} of the cluster itself"
-    why = "assumed; say how many nodes there were with --nodes" if nodes.stated is None else f"of {nodes.stated} nodes"
-    remarks.append(f"nodes: jobs ran on {nodes.used}, at most {nodes.peak_concurrency} at once; {held} ({why})")
+        remarks.append(f"images: already on {calibration.cached_share:.0%} of the nodes when a run started")
+    system = f"{len(nodes.system_pods)} system pod{'s' if len(nodes.system_pods) != 1 else ''}"
+    basis = "assumed; add --nodes with the number of nodes" if nodes.stated is None else f"of {nodes.stated} nodes"
+    remarks.append(f"nodes: jobs ran on {nodes.used}, at most {nodes.peak_concurrency} at once; {system} ({basis})")
     return remarks

@@ -1,4 +1,4 @@
-"""`batkube chart`: what goes on in runs over time, as a figure for a paper."""
+"""`batkube chart`: machine states, free resources or the queue over time, as a figure for a paper."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ def chart(
     out: Annotated[
         Path,
         typer.Option(
-            "--out", "-o", metavar="FILE", help="What to write: .svg, .pdf, .pgf or .png.", show_default=False
+            "--out", "-o", metavar="FILE", help="The file to write: .svg, .pdf, .pgf or .png.", show_default=False
         ),
     ],
     width: Annotated[FigureWidth | None, typer.Option(help=WIDTH_HELP)] = None,
     title: Annotated[str | None, typer.Option(help="The chart's title; the runs' names by default.")] = None,
-    start: Annotated[str | None, typer.Option("--from", metavar="T", help="Show from here: 90, 1.5h, 2d.")] = None,
-    end: Annotated[str | None, typer.Option("--to", metavar="T", help="Show until here.")] = None,
+    start: Annotated[str | None, typer.Option("--from", metavar="T", help="Begin of the chart: 90, 1.5h, 2d.")] = None,
+    end: Annotated[str | None, typer.Option("--to", metavar="T", help="End of the chart.")] = None,
 ) -> None:
-    """Draw what goes on in runs over time.
+    """Draw machine states, free resources or the queue over time.
 
-    States of machines, what is free, or the queue: in jobs, and in what they ask for.
+    The queue is shown in jobs and in their requests.
 
     \b
     batkube chart states out -o states.pdf --width column

@@ -15,7 +15,7 @@ def cite(
         list[Path] | None, typer.Argument(metavar="DIR…", help="Output folders of runs or experiments.")
     ] = None,
     latex: Annotated[bool, typer.Option("--latex", help="Write LaTeX that cites `batkube`.")] = False,
-    bibtex: Annotated[bool, typer.Option("--bibtex", help="Write the BibTeX entry alone.")] = False,
+    bibtex: Annotated[bool, typer.Option("--bibtex", help="Write only the BibTeX entry.")] = False,
 ) -> None:
     """Write the methods paragraph of runs, and how to cite.
 
@@ -27,7 +27,11 @@ def cite(
     from batkube.outputs.report import citation
 
     if bibtex and (folders or latex):
-        raise InputError("--bibtex", problem="stands alone: the entry is the same for all runs", remedy="leave out DIR")
+        raise InputError(
+            "--bibtex",
+            problem="cannot be combined with DIR or --latex",
+            remedy="omit them: the entry is the same for all runs",
+        )
     if bibtex:
         typer.echo(citation.bibtex())
         return
@@ -40,7 +44,11 @@ def cite(
 
     runs, failed = run_facts_in(folders)
     if not runs:
-        raise InputError(folders[0], problem="holds no run that has results", remedy="run it to its end")
+        raise InputError(
+            folders[0],
+            problem="contains no run with results",
+            remedy="use the output folder of a completed run or experiment",
+        )
     if latex:
         typer.echo(methods_latex(runs, failed))
         return

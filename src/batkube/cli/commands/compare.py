@@ -1,4 +1,4 @@
-"""`batkube compare`: several runs side by side."""
+"""`batkube compare`: compare several runs."""
 
 from __future__ import annotations
 
@@ -24,29 +24,29 @@ def compare(
         typer.Argument(metavar="DIR DIR…", help="Output folders of runs, or jobs.csv files.", show_default=False),
     ],
     csv: Annotated[
-        Path | None, typer.Option("--csv", metavar="FILE", help="Also write the metrics there, unrounded.")
+        Path | None, typer.Option("--csv", metavar="FILE", help="Also write the metrics to this file, unrounded.")
     ] = None,
     latex: Annotated[
-        Path | None, typer.Option("--latex", metavar="FILE", help="Also write the metrics there, for a paper.")
+        Path | None, typer.Option("--latex", metavar="FILE", help="Also write the metrics to this file, for a paper.")
     ] = None,
     baseline: Annotated[
-        int, typer.Option("--baseline", metavar="N", help="Differences are to the N-th run given.")
+        int, typer.Option("--baseline", metavar="N", help="The number of the run to which others are compared.")
     ] = 1,
     warm_up: Annotated[
         str | None,
-        typer.Option(metavar="TRIM", help="Leave out the beginning of means: 2d, 500jobs or 10% of the jobs."),
+        typer.Option(metavar="TRIM", help="Exclude the beginning from means: 2d, 500jobs or 10% of the jobs."),
     ] = None,
     cool_down: Annotated[
-        str | None, typer.Option(metavar="TRIM", help="Leave out the end of means: 2d, 500jobs or 10% of the jobs.")
+        str | None, typer.Option(metavar="TRIM", help="Exclude the end from means: 2d, 500jobs or 10% of the jobs.")
     ] = None,
     journal: Annotated[
-        bool, typer.Option("--journal", help="Show instead where the runs part: the first lines that differ.")
+        bool, typer.Option("--journal", help="Show only the first lines in which the journals differ.")
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace FILE if it exists.")] = False,
 ) -> None:
     """Compare runs of one workload, metric by metric.
 
-    A column per run, a row per metric, and how many jobs moved.
+    The table has a column per run and a row per metric. A second table counts the jobs that differ.
 
     \b
     batkube compare out/fcfs out/easy out/conservative
@@ -61,14 +61,14 @@ def compare(
     if len(runs) < 2:
         raise InputError("compare", problem="needs at least two runs", remedy="batkube compare DIR DIR …")
     if not 1 <= baseline <= len(runs):
-        raise InputError("--baseline", problem=f"{baseline} is not one of the {len(runs)} runs given")
+        raise InputError("--baseline", problem=f"{baseline} is not between 1 and {len(runs)}, the number of runs")
     if journal:
         print_divergences(runs, baseline - 1)
         return
     for option, file in (("--csv", csv), ("--latex", latex)):
         if file is not None and file.exists() and not force:
             remedy = f"choose another {option}, or add --force to replace it"
-            raise InputError(file, problem="exists already", remedy=remedy)
+            raise InputError(file, problem="already exists", remedy=remedy)
     comparison = compare_runs(
         [Results(run, warm_up=warm_up, cool_down=cool_down) for run in runs], baseline=baseline - 1
     )
@@ -85,16 +85,16 @@ def print_divergences(runs: list[Path], baseline: int) -> None:
 
     base = runs[baseline]
     for run in runs[:baseline] + runs[baseline + 1 :]:
-        found = divergences(base, run)
-        for divergence in found:
+        differences = divergences(base, run)
+        for divergence in differences:
             for line in divergence.describe((str(base), str(run))):
                 typer.echo(line)
-        if not found:
-            typer.echo(f"{base} and {run} agree, line by line")
+        if not differences:
+            typer.echo(f"{base} and {run} are identical, line by line")
 
 
 def print_comparison(comparison: Comparison, console: Console) -> None:
-    """Print a comparison; in colour on a terminal only, and never cut: a table too wide is for `less -S`."""
+    """Print a comparison, in colour only on a terminal. Wide tables are not cut: use `less -S`."""
     for warning in comparison.warnings:
         console.print(Text(f"warning: {warning}", style="yellow"), soft_wrap=True)
     _print_table(console, "Metrics", _metrics_table(comparison))
@@ -149,15 +149,15 @@ def _jobs_table(comparison: Comparison) -> Table:
     def add(name: str, cells: list[str]) -> None:
         table.add_row(name, *cells)
 
-    each = comparison.differences
-    add("jobs in both", [f"{one.common:,}" for one in each])
-    add("start at another time", [f"{one.moved:,}" for one in each])
-    add("  by, on average", [f"{one.moved_s_mean:,.2f} s" if one.moved else "–" for one in each])
-    add("  by, at most", [_largest_shift(one) for one in each])
-    orders = [one.start_order for one in each]
+    runs = comparison.differences
+    add("jobs in both", [f"{run.common:,}" for run in runs])
+    add("start at another time", [f"{run.moved:,}" for run in runs])
+    add("  by, on average", [f"{run.moved_s_mean:,.2f} s" if run.moved else "–" for run in runs])
+    add("  by, at most", [_largest_shift(run) for run in runs])
+    orders = [run.start_order for run in runs]
     add("rank correlation of starts", ["–" if order is None else f"{order:.3f}" for order in orders])
-    add("on other machines", [f"{one.elsewhere:,}" for one in each])
-    add("other final state", [f"{one.ended_otherwise:,}" for one in each])
+    add("on other machines", [f"{run.elsewhere:,}" for run in runs])
+    add("other final state", [f"{run.ended_otherwise:,}" for run in runs])
     return table
 
 

@@ -1,7 +1,7 @@
-"""`batkube completion`: what a shell needs to complete the command line, made from the command line itself.
+"""`batkube completion`: generate a shell's completion script from the command line itself.
 
-The script is text that knows all commands, options and choices of this version: to complete a word the shell starts
-nothing, so it is there at once.
+The script contains all commands, options and choices of this version. The shell does not start `batkube` to complete a
+word, so completion is immediate.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ import typer.main
 
 from batkube.cli.output.completion_scripts import SCRIPTS, CommandShape, OptionShape, ValueChoices
 
-#: The option whose value is a word, or the path of a program.
+#: The option whose value is a name or the path of a program.
 _NAME_OR_FILE = "--scheduler"
 
 
 class Shell(enum.StrEnum):
-    """Which shell a script is for."""
+    """The shell of a script."""
 
     BASH = "bash"
     ZSH = "zsh"
@@ -30,9 +30,9 @@ class Shell(enum.StrEnum):
 
 
 def completion(
-    shell: Annotated[Shell, typer.Argument(help="The shell to write for.", metavar="bash|zsh|fish")],
+    shell: Annotated[Shell, typer.Argument(help="The shell.", metavar="bash|zsh|fish")],
 ) -> None:
-    """Print what a shell needs to complete `batkube`.
+    """Print a completion script for a shell.
 
     \b
     batkube completion bash > ~/.local/share/bash-completion/completions/batkube
@@ -44,20 +44,20 @@ def completion(
     typer.echo(SCRIPTS[shell.value](list(command_shapes(typer.main.get_command(build_app())))), nl=False)
 
 
-def command_shapes(command: Any, words: tuple[str, ...] = ()) -> Iterator[CommandShape]:  # noqa: ANN401 - typer keeps its classes to itself
-    """Yield every command of a command line, groups before what they hold."""
-    below: Mapping[str, Any] = getattr(command, "commands", {})
+def command_shapes(command: Any, words: tuple[str, ...] = ()) -> Iterator[CommandShape]:  # noqa: ANN401 - typer's classes are private
+    """Yield every command of a command line, groups before their commands."""
+    subcommands: Mapping[str, Any] = getattr(command, "commands", {})
     parameters = [parameter for parameter in command.params if not parameter.hidden]
     hints = get_type_hints(inspect.unwrap(command.callback)) if command.callback is not None else {}
-    options = [_option(one, hints) for one in parameters if one.opts[0].startswith("-")]
+    options = [_option(option, hints) for option in parameters if option.opts[0].startswith("-")]
     yield CommandShape(
         words=words,
-        commands={name: one.get_short_help_str(200) for name, one in below.items()},
+        commands={name: subcommand.get_short_help_str(200) for name, subcommand in subcommands.items()},
         options=[*options, OptionShape(("-h", "--help"), "Show this message and exit.")],
-        arguments=[_argument(one, hints) for one in parameters if not one.opts[0].startswith("-")],
+        arguments=[_argument(argument, hints) for argument in parameters if not argument.opts[0].startswith("-")],
     )
-    for name, one in below.items():
-        yield from command_shapes(one, (*words, name))
+    for name, subcommand in subcommands.items():
+        yield from command_shapes(subcommand, (*words, name))
 
 
 def _option(parameter: Any, hints: Mapping[str, Any]) -> OptionShape:  # noqa: ANN401
@@ -73,7 +73,7 @@ def _argument(parameter: Any, hints: Mapping[str, Any]) -> ValueChoices:  # noqa
 
 
 def _choices(name: str, hint: object) -> ValueChoices:
-    """Return what the values of an option may be, as far as there are only some, or some that are worth offering."""
+    """Return the choices of an option or argument: the members of its enum, or suggested values."""
     for kind in (hint, *get_args(hint)):
         if isinstance(kind, type) and issubclass(kind, enum.StrEnum):
             return ValueChoices(tuple(kind))

@@ -1,4 +1,4 @@
-"""`batkube doctor`: whether this machine has what Batkube needs."""
+"""`batkube doctor`: check the requirements of Batkube on this machine."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from batkube.cli.process.exit_codes import FAILED
 
 
 def doctor() -> None:
-    """Check what this machine offers, and say what is missing.
+    """Check the requirements of Batkube on this machine.
 
-    Each line is `ok`, `limited` (something optional does not work) or `missing` (real schedulers cannot run). The exit
+    Each line is `ok`, `limited` (an optional feature does not work) or `missing` (real schedulers cannot run). The exit
     code is 1 if something is missing. Nothing is built or downloaded.
     """
     from batkube.cli.machine_checks import CheckState, checks
@@ -23,6 +23,6 @@ def doctor() -> None:
         if check.remedy:
             typer.echo(f"{'':<15} {'':<8} → {check.remedy}")
     if CheckState.MISSING in states:
-        typer.echo("\nPolicies can run. Real schedulers cannot, until what is missing is there.")
+        typer.echo("\nPolicies can run. Real schedulers cannot run until everything that is missing is installed.")
         raise typer.Exit(FAILED)
     typer.echo("\nPolicies and real schedulers can run.")

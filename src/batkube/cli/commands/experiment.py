@@ -1,4 +1,4 @@
-"""`batkube experiment`: several scenarios into one folder and one table."""
+"""`batkube experiment`: run a grid of scenarios into one folder and one table."""
 
 from __future__ import annotations
 
@@ -20,41 +20,42 @@ if TYPE_CHECKING:
     from batkube.experiments.running.orchestrator import Progress, ProgressListener
 
 _File = Annotated[
-    Path, typer.Argument(metavar="EXPERIMENT.yaml", help="What to run: see docs/reference/experiments.md.")
+    Path, typer.Argument(metavar="EXPERIMENT.yaml", help="The experiment file; see docs/reference/experiments.md.")
 ]
-_Jobs = Annotated[int | None, typer.Option(metavar="N", min=1, help="How many runs at once; one per core unless said.")]
-_Limit = Annotated[
-    int | None, typer.Option(metavar="N", min=1, help="Only the first so many runs of the grid, to try it out.")
+_Jobs = Annotated[
+    int | None, typer.Option(metavar="N", min=1, help="The number of parallel runs; by default one per core.")
 ]
+_Limit = Annotated[int | None, typer.Option(metavar="N", min=1, help="Only the first N runs of the grid, for a trial.")]
 _Only = Annotated[
     list[str] | None,
-    typer.Option(metavar="AXIS=LABEL,…", help="Only runs with these labels, seeds or repeats; several add up."),
+    typer.Option(metavar="AXIS=LABEL,…", help="Only runs with these labels, seeds or repeats; may be repeated."),
 ]
 _Executor = Annotated[
-    str, typer.Option(metavar="NAME", help="Who does the runs: processes, dask-local, or dask://HOST:PORT.")
+    str, typer.Option(metavar="NAME", help="The executor of runs: processes, dask-local, or dask://HOST:PORT.")
 ]
 _TimeLimit = Annotated[
     str | None,
-    typer.Option(metavar="TIME", help="Stop each run that is not over after so long (real time); it has failed then."),
+    typer.Option(metavar="TIME", help="Stop each run after this real time; it then counts as failed."),
 ]
-_Retry = Annotated[bool, typer.Option("--retry-failed", help="Run again what failed before.")]
-_Force = Annotated[bool, typer.Option("--force", help="Throw away all runs in the folder, and run everything.")]
+_Retry = Annotated[bool, typer.Option("--retry-failed", help="Repeat the runs that failed.")]
+_Force = Annotated[bool, typer.Option("--force", help="Delete all runs in the folder, and start over.")]
 _Keep = Annotated[
-    bool, typer.Option("--keep-finished", help="Do not run again what was finished with other code of Batkube.")
+    bool, typer.Option("--keep-finished", help="Keep finished runs even if Batkube's code has changed since.")
 ]
-_DryRun = Annotated[bool, typer.Option("--dry-run", help="Only list the runs, and which of them are finished.")]
+_DryRun = Annotated[bool, typer.Option("--dry-run", help="Only list the runs and their states.")]
 _Report = Annotated[bool, typer.Option(help="Write report.html into the folder at the end.")]
-_Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress, and print the counts only.")]
-#: A long story is in experiment.json; here so many lines of it.
+_Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress, and print only the counts.")]
+#: The maximum number of lines per failure; experiment.json has all of them.
 _MAX_FAILURE_LINES = 14
-#: So many kinds of failure are told.
+#: The maximum number of different failures to print.
 _MAX_FAILURES = 5
 
 
 def experiment(
     file: _File,
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="The folder for all runs and tables; goes on with what it holds.")
+        Path | None,
+        typer.Option(metavar="DIR", help="The folder for all runs and tables; an existing experiment is resumed."),
     ] = None,
     jobs: _Jobs = None,
     limit: _Limit = None,
@@ -68,9 +69,9 @@ def experiment(
     report: _Report = True,
     quiet: _Quiet = False,
 ) -> None:
-    """Run every scenario of a grid, and gather the results."""
+    """Run every scenario of a grid, and collect the results."""
     if out is None:
-        raise InputError("batkube experiment", problem="no output folder given", remedy="add --out DIR")
+        raise InputError("batkube experiment", problem="the output folder is missing", remedy="add --out DIR")
     from batkube.cli.output.experiment_progress import experiment_display
     from batkube.experiments.description.experiment_file import read_experiment, with_time_limit
     from batkube.experiments.experiment import run_experiment
@@ -80,13 +81,13 @@ def experiment(
     from batkube.experiments.running.folder import ExperimentFolder
     from batkube.policies.registry.catalogue import check_policy
 
-    described = with_time_limit(read_experiment(file), time_limit)
+    description = with_time_limit(read_experiment(file), time_limit)
     folder = ExperimentFolder(out)
-    part = parse_selection(only or [])
+    grid_selection = parse_selection(only or [])
     if dry_run:
-        _print_plan(make_plan(described, _planned_program, limit, part, check_policy), folder)
+        _print_plan(make_plan(description, _planned_program, limit, grid_selection, check_policy), folder)
         return
-    plan = make_plan(described, build_scheduler, limit, part)
+    plan = make_plan(description, build_scheduler, limit, grid_selection)
     command = ["batkube", *sys.argv[1:]]
     try:
         with open_executors(executor, plan, jobs) as workers:
@@ -106,10 +107,10 @@ def experiment(
 
                 write_report(out, executor=workers.charts)
     except KeyboardInterrupt:
-        left = sum(folder.finished_run(run.name) is None for run in plan.runs)
-        typer.echo(f"{len(plan.runs) - left} of {len(plan.runs)} runs are finished and kept in {out}", err=True)
+        unfinished = sum(folder.finished_run(run.name) is None for run in plan.runs)
+        typer.echo(f"{len(plan.runs) - unfinished} of {len(plan.runs)} runs are finished and kept in {out}", err=True)
         typer.echo(
-            f"go on with: {_resume_command(file, out, jobs, limit, only or [], executor, time_limit, keep_finished)}",
+            f"resume with: {_resume_command(file, out, jobs, limit, only or [], executor, time_limit, keep_finished)}",
             err=True,
         )
         raise
@@ -117,7 +118,7 @@ def experiment(
 
 
 def _with_report_preparation(listener: ProgressListener) -> ProgressListener:
-    """Return the listener that makes ready for the report while runs go on."""
+    """Extend the listener to import the libraries of the report while runs execute."""
 
     def listen(progress: Progress) -> None:
         listener(progress)
@@ -139,11 +140,11 @@ def _resume_command(
     time_limit: str | None,
     keep_finished: bool,
 ) -> str:
-    """Return the command that goes on: the same one, without what would begin anew."""
+    """Return the command that resumes the experiment: the same one, without --force and --retry-failed."""
     words = ["batkube", "experiment", str(file), "--out", str(out)]
     words += ["--jobs", str(jobs)] if jobs else []
     words += ["--limit", str(limit)] if limit else []
-    words += [word for one in only for word in ("--only", one)]
+    words += [word for text in only for word in ("--only", text)]
     words += ["--executor", executor] if executor != "processes" else []
     words += ["--time-limit", time_limit] if time_limit else []
     words += ["--keep-finished"] if keep_finished else []
@@ -151,7 +152,7 @@ def _resume_command(
 
 
 def _planned_program(name: str, catalogue: Catalogue) -> Path:
-    """Return where a program is or will be, without building it."""
+    """Return the path of a program, without building it."""
     from batkube.schedulers.build.builder import build_path
     from batkube.schedulers.named_programs import find_recipe
 
@@ -167,7 +168,7 @@ def _print_plan(plan: Plan, folder: ExperimentFolder) -> None:
 
 
 def _print_results(plan: Plan, folder: ExperimentFolder, quiet: bool, report: bool) -> None:
-    """Say how it went; exit with 1 when a run failed."""
+    """Print the results; exit with 1 if a run failed."""
     failures: dict[str, list[PlannedRun]] = {}
     for run in plan.runs:
         ended = folder.finished_run(run.name)
@@ -180,22 +181,23 @@ def _print_results(plan: Plan, folder: ExperimentFolder, quiet: bool, report: bo
     else:
         typer.echo(f"{done:,} of {len(plan.runs):,} runs done; results in {folder.path / 'results.csv'}")
         typer.echo(
-            f"see them in {folder.path / 'report.html'}"
+            f"report: {folder.path / 'report.html'}"
             if report
-            else f"see them with: batkube report {shlex.quote(str(folder.path))}"
+            else f"write a report with: batkube report {shlex.quote(str(folder.path))}"
         )
     for failure, runs in list(failures.items())[:_MAX_FAILURES]:
         typer.echo(_failure_text(failure, runs), err=True)
     if failures:
         typer.echo(
-            f"{failed:,} of {len(plan.runs):,} runs failed; all of it is in {folder.path / 'experiment.json'}", err=True
+            f"{failed:,} of {len(plan.runs):,} runs failed; see {folder.path / 'experiment.json'} for all errors",
+            err=True,
         )
-        typer.echo("run them again with --retry-failed, once the cause is gone", err=True)
+        typer.echo("fix the cause, and repeat these runs with --retry-failed", err=True)
         raise typer.Exit(1)
 
 
 def _failure_text(failure: str, runs: list[PlannedRun]) -> str:
-    """Return the story of the runs that failed in one way."""
+    """Return the error that several runs have in common, with their names."""
     lines = failure.splitlines()
     if len(lines) > _MAX_FAILURE_LINES:
         half = _MAX_FAILURE_LINES // 2

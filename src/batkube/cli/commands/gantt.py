@@ -1,4 +1,4 @@
-"""`batkube gantt`: a run as a picture."""
+"""`batkube gantt`: draw a Gantt chart of a run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from batkube.kernel.errors import InputError
 
 
 class ColourBy(enum.StrEnum):
-    """What a box's colour stands for."""
+    """The meaning of the colours of jobs."""
 
     JOB = "job"
     USER = "user"
@@ -29,22 +29,26 @@ def gantt(
     out: Annotated[
         Path,
         typer.Option(
-            "--out", "-o", metavar="FILE", help="What to write: .svg, .pdf, .pgf, .png or .html.", show_default=False
+            "--out",
+            "-o",
+            metavar="FILE",
+            help="The file to write: .svg, .pdf, .pgf, .png or .html.",
+            show_default=False,
         ),
     ],
     title: Annotated[str | None, typer.Option(help="The chart's title; the run's name by default.")] = None,
-    start: Annotated[str | None, typer.Option("--from", metavar="T", help="Show from here: 90, 1.5h, 2d.")] = None,
-    end: Annotated[str | None, typer.Option("--to", metavar="T", help="Show until here.")] = None,
+    start: Annotated[str | None, typer.Option("--from", metavar="T", help="Begin of the chart: 90, 1.5h, 2d.")] = None,
+    end: Annotated[str | None, typer.Option("--to", metavar="T", help="End of the chart.")] = None,
     against: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Another run: colours tell which jobs begin earlier or later than there."),
+        typer.Option(metavar="DIR", help="Another run: colour the jobs that start earlier or later than there."),
     ] = None,
-    by: Annotated[ColourBy, typer.Option("--by", help="What the colours stand for.")] = ColourBy.JOB,
+    by: Annotated[ColourBy, typer.Option("--by", help="The meaning of the colours.")] = ColourBy.JOB,
     width: Annotated[FigureWidth | None, typer.Option(help=WIDTH_HELP)] = None,
 ) -> None:
-    """Draw who ran where and when.
+    """Draw a Gantt chart of a run.
 
-    Utilisation and queue length are below.
+    Below the chart are utilisation and queue length.
 
     \b
     batkube gantt out -o out.svg
@@ -57,8 +61,8 @@ def gantt(
     window = (time_option_s("--from", start), time_option_s("--to", end))
     other = None if against is None else Results(against)
     if other is not None and by is not ColourBy.JOB:
-        problem = "cannot be given with --against, whose colours tell who begins earlier"
-        raise InputError("--by", problem=problem, remedy="leave out one of them")
+        problem = "cannot be combined with --against, which has colours of its own"
+        raise InputError("--by", problem=problem, remedy="omit one of them")
     width_in = None if width is None else WIDTHS_IN[width]
     save_gantt(Results(run), out, title=title, color_by=by.value, window=window, against=other, width_in=width_in)
     typer.echo(f"wrote {out}")

@@ -1,4 +1,4 @@
-"""`batkube graph`: ask a resource graph for room, with the options and commands of Fluxion's resource-query."""
+"""`batkube graph`: query a resource graph, with the options and commands of Fluxion's resource-query."""
 
 from __future__ import annotations
 
@@ -24,30 +24,30 @@ from batkube.kernel.errors import InputError
 
 app = typer.Typer(
     name="graph",
-    help="Ask a resource graph for room, and look at it.",
+    help="Query and draw a resource graph.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
 
-_Graph = Annotated[Path, typer.Option("--load-file", "-L", help="File with the resource graph.")]
+_Graph = Annotated[Path, typer.Option("--load-file", "-L", help="The file with the resource graph.")]
 _Format = Annotated[str, typer.Option("--load-format", "-f", help=f"Its format: {', '.join(GRAPH_FORMATS)}.")]
 _Allowlist = Annotated[
-    str, typer.Option("--load-allowlist", "-W", help="Of an hwloc file, the types to take: node,socket,core,gpu.")
+    str, typer.Option("--load-allowlist", "-W", help="The types to read from an hwloc file: node,socket,core,gpu.")
 ]
 _Matcher = Annotated[str, typer.Option("--match-subsystems", "-S", help=f"Subsystems: {', '.join(MATCHERS)}.")]
 _Policy = Annotated[
     str, typer.Option("--match-policy", "-P", help=f"{', '.join(POLICY_NAMES)}, or `policy=low node_centric=true …`.")
 ]
 _MatchFormat = Annotated[
-    str, typer.Option("--match-format", "-F", help=f"How matches are written: {', '.join(MATCH_FORMATS)}.")
+    str, typer.Option("--match-format", "-F", help=f"The output format of matches: {', '.join(MATCH_FORMATS)}.")
 ]
-_Traverser = Annotated[
-    str, typer.Option("--traverser-policy", "-T", help=f"How it is walked: {', '.join(TRAVERSERS)}.")
-]
+_Traverser = Annotated[str, typer.Option("--traverser-policy", "-T", help=f"The traversal: {', '.join(TRAVERSERS)}.")]
 _Filters = Annotated[
-    list[str], typer.Option("--prune-filters", "-p", help="What is tracked where, as in ALL:core,rack:node.")
+    list[str], typer.Option("--prune-filters", "-p", help="Where subtree totals are kept, as in ALL:core,rack:node.")
 ]
-_Output = Annotated[Path | None, typer.Option("--test-output", "-t", help="File for what is matched and found.")]
+_Output = Annotated[
+    Path | None, typer.Option("--test-output", "-t", help="The output file; standard output by default.")
+]
 
 
 @app.command()
@@ -62,14 +62,16 @@ def query(
     prune_filters: _Filters = [],  # noqa: B006 - typer copies it
     test_output: _Output = None,
     reserve_vtx_vec: Annotated[int, typer.Option("--reserve-vtx-vec", "-r", help="Has no effect here.")] = 0,
-    disable_prompt: Annotated[bool, typer.Option("--disable-prompt", "-d", help="There is none: no effect.")] = False,
+    disable_prompt: Annotated[
+        bool, typer.Option("--disable-prompt", "-d", help="Has no effect here: there is no prompt.")
+    ] = False,
 ) -> None:
-    """Carry out the commands on standard input, as resource-query does; `help` lists them."""
+    """Execute the commands on standard input, as resource-query does; `help` lists them."""
     _check_choice("--match-format", match_format, tuple(MATCH_FORMATS))
     _check_choice("--traverser-policy", traverser_policy, TRAVERSERS)
     allowed = tuple(filter(None, (word.strip() for word in load_allowlist.split(","))))
     if allowed and load_format != "hwloc":
-        typer.echo("warning: -W/--load-allowlist has no effect: it is for hwloc files", err=True)
+        typer.echo("warning: -W/--load-allowlist is ignored: it applies only to hwloc files", err=True)
     matcher = Matcher(
         read_graph(load_file, load_format, allowed),
         match_policy,
@@ -88,16 +90,18 @@ def query(
 @app.command()
 def show(
     load_file: _Graph,
-    output: Annotated[Path, typer.Option("--output", "-o", help="File for the drawing (SVG).")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The SVG file to write.")],
     load_format: _Format = "grug",
     match_subsystems: _Matcher = "CA",
     match_policy: _Policy = "first",
     commands: Annotated[
-        Path | None, typer.Option("--commands", help="Commands, as for `query`, to carry out before.")
+        Path | None, typer.Option("--commands", help="A file with commands, as for `query`, to execute first.")
     ] = None,
-    below: Annotated[str, typer.Option("--below", help="Draw only what is below this path, /cluster0/rack1.")] = "",
+    below: Annotated[
+        str, typer.Option("--below", help="Draw only the subtree of this path, such as /cluster0/rack1.")
+    ] = "",
 ) -> None:
-    """Draw a graph; what jobs of the commands hold is in the colours of the jobs."""
+    """Draw a graph. Vertices that are allocated by the commands have the colour of their job."""
     matcher = Matcher(read_graph(load_file, load_format), match_policy, subsystems=subsystems_of(match_subsystems))
     if commands is not None:
         script = read_bytes(commands).decode("utf-8", "replace")
@@ -112,7 +116,7 @@ def show(
 
 def _check_choice(option: str, value: str, choices: tuple[str, ...]) -> None:
     if value not in choices:
-        raise InputError(option, problem=f"is {value!r}", remedy=f"it is one of {', '.join(choices)}")
+        raise InputError(option, problem=f"{value!r} is not a valid value", remedy=f"use one of {', '.join(choices)}")
 
 
 @contextlib.contextmanager

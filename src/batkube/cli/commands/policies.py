@@ -1,4 +1,4 @@
-"""`batkube policies`: the in-process policies there are."""
+"""`batkube policies`: list the in-process policies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`batkube record`: a live cluster, watched, as a workload and a platform that replay it."""
+"""`batkube record`: record a live cluster as a workload and a platform that replay it."""
 
 from __future__ import annotations
 
@@ -12,35 +12,38 @@ from batkube.kernel.errors import InputError
 
 
 def record(
-    kubeconfig: Annotated[Path | None, typer.Option(metavar="FILE", help="Of the cluster to watch.")] = None,
+    kubeconfig: Annotated[Path | None, typer.Option(metavar="FILE", help="The kubeconfig of the cluster.")] = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="DIR", help="The folder to write; must not exist yet.")
     ] = None,
     context: Annotated[
-        str | None, typer.Option(metavar="NAME", help="A context of the kubeconfig; its current one.")
+        str | None, typer.Option(metavar="NAME", help="The context of the kubeconfig; its current one by default.")
     ] = None,
     namespace: Annotated[
-        str, typer.Option(metavar="NAME", help="Record the pods of this namespace only; all unless given.")
+        str, typer.Option(metavar="NAME", help="Record only the pods of this namespace; all by default.")
     ] = "",
     length: Annotated[
-        str | None, typer.Option("--for", metavar="TIME", help="How long, such as 1h; until Ctrl-C unless given.")
+        str | None,
+        typer.Option(
+            "--for", metavar="TIME", help="The duration of the recording, such as 1h; by default until Ctrl-C."
+        ),
     ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the recording that is in the folder.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue the recording in the folder.")] = False,
     hash_names: Annotated[
-        bool, typer.Option("--hash-names", help="Write hashes for all names; labels and taints are left out.")
+        bool, typer.Option("--hash-names", help="Replace all names by hashes, and omit labels and taints.")
     ] = False,
     gangs: Annotated[
-        bool, typer.Option("--gangs", help="Make one job of the pods of a Job that wants all of them at once.")
+        bool, typer.Option("--gangs", help="Combine the pods of a Job that runs all of them at once into one job.")
     ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but notes.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print only notes.")] = False,
 ) -> None:
-    """Watch a live cluster and write what replays it."""
+    """Record a live cluster, to replay it in a simulation."""
     from batkube.recording.record import PLATFORM_FILE, WORKLOAD_FILE, RecordingOptions
     from batkube.recording.record import record as watch
 
     if kubeconfig is None or out is None:
         missing = "kubeconfig" if kubeconfig is None else "out"
-        raise InputError("batkube record", problem=f"no {missing} given", remedy=f"add --{missing}")
+        raise InputError("batkube record", problem=f"option --{missing} is missing", remedy=f"add --{missing}")
     request = RecordingOptions(
         kubeconfig=kubeconfig,
         out=out,
@@ -54,7 +57,7 @@ def record(
 
     def announce(url: str) -> None:
         if not quiet:
-            ending = "Ctrl-C ends it" if length is None else f"for {length}; Ctrl-C ends it earlier"
+            ending = "stop with Ctrl-C" if length is None else f"for {length}; stop earlier with Ctrl-C"
             typer.echo(f"recording {url}: {ending}", err=True)
 
     replay = watch(request, announce)
@@ -62,8 +65,8 @@ def record(
         typer.echo(f"note: {note.message_with_count(count)}", err=True)
     if not quiet and replay.jobs:
         typer.echo(f"recorded: jobs {len(replay.jobs):,}, nodes {len(replay.nodes):,}; replay them with:")
-        # First-fit passes over what does not fit, as Kubernetes' own scheduler does; first come, first served waits.
+        # First-fit skips pods that do not fit, like kube-scheduler. First come, first served waits for them.
         inputs = f"--workload {out / WORKLOAD_FILE} --platform {out / PLATFORM_FILE}"
         typer.echo(f"batkube run {inputs} --scheduler policy:first-fit --out replayed")
     elif not quiet:
-        typer.echo(f"recorded: no job that can be replayed yet; go on with: --resume -o {out}")
+        typer.echo(f"recorded: no job that can be replayed yet; continue with: --resume -o {out}")

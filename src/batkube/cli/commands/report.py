@@ -1,4 +1,4 @@
-"""`batkube report`: a run or an experiment as one page."""
+"""`batkube report`: write a report of a run or an experiment as one HTML page."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from batkube.kernel.errors import InputError
 
 
 class FigureFormat(enum.StrEnum):
-    """What figures are written as."""
+    """The file format of figures."""
 
     SVG = "svg"
     PNG = "png"
@@ -29,14 +29,14 @@ def report(
     ],
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", metavar="FILE", help="The page to write; DIR/report.html unless said."),
+        typer.Option("--out", "-o", metavar="FILE", help="The page to write; DIR/report.html by default."),
     ] = None,
     figures: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="Also write each figure of an experiment there, a file each."),
+        typer.Option(metavar="FOLDER", help="Also write each figure of an experiment to a file in this folder."),
     ] = None,
     kind: Annotated[
-        FigureFormat | None, typer.Option("--format", help="What those files are; svg unless said.")
+        FigureFormat | None, typer.Option("--format", help="The format of these files; svg by default.")
     ] = None,
     width: Annotated[
         FigureWidth | None,
@@ -44,15 +44,13 @@ def report(
     ] = None,
     tables: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="Also write an experiment's tables there, as LaTeX and CSV."),
+        typer.Option(metavar="FOLDER", help="Also write an experiment's tables to this folder, as LaTeX and CSV."),
     ] = None,
-    columns: Annotated[
-        str | None, typer.Option(metavar="NAME,…", help="Which numbers those tables have; the usual ones unless said.")
-    ] = None,
+    columns: Annotated[str | None, typer.Option(metavar="NAME,…", help="The metrics in these tables.")] = None,
 ) -> None:
-    """Tell a run or an experiment in one HTML file.
+    """Write a report of a run or an experiment as one HTML file.
 
-    The file needs nothing else.
+    The file is self-contained.
 
     \b
     batkube report out -o report.html
@@ -65,11 +63,11 @@ def report(
     if not is_experiment and folder.is_dir() and not any(folder.glob("*jobs.csv")):
         raise InputError(
             folder,
-            problem="is neither a run's output folder nor an experiment's: it holds no jobs.csv and no experiment.json",
-            remedy="give the --out of `batkube run` or of `batkube experiment`",
+            problem="is not the output folder of a run or an experiment: it has no jobs.csv and no experiment.json",
+            remedy="use the --out folder of `batkube run` or `batkube experiment`",
         )
-    of_figures = {"--figures": figures, "--width": width, "--format": kind}
-    _reject_unused_options(out, is_experiment, {**of_figures, "--tables": tables, "--columns": columns})
+    figure_options = {"--figures": figures, "--width": width, "--format": kind}
+    _reject_unused_options(out, is_experiment, {**figure_options, "--tables": tables, "--columns": columns})
     from batkube.outputs.pages.page import default_page_path
 
     if tables is not None:
@@ -103,17 +101,17 @@ def _write_tables(folder: Path, tables: Path, columns: str) -> None:
 
 
 def _reject_unused_options(out: Path | None, is_experiment: bool, options: Mapping[str, object]) -> None:
-    """Refuse a name that is no page's, and options that would be passed over in silence."""
+    """Raise InputError for an output file that is not HTML, and for options that would have no effect."""
     if out is not None and not out.is_dir() and out.suffix.lower() not in (".html", ".htm"):
-        remedy = "end it in .html; figures for papers: --figures FOLDER --format pdf, tables: --tables FOLDER"
-        raise InputError(out, problem="is no name for a report, which is an HTML page", remedy=remedy)
+        remedy = "use .html; for figures, use --figures FOLDER --format pdf; for tables, --tables FOLDER"
+        raise InputError(out, problem="does not have the extension of an HTML page", remedy=remedy)
     remedies = {
         "--figures": "draw a run with `batkube gantt`",
         "--tables": "compare runs with `batkube compare DIR DIR --latex FILE`",
     }
     for option, remedy in remedies.items():
         if options[option] is not None and not is_experiment:
-            raise InputError(option, problem="is for experiments, and this is a run", remedy=remedy)
+            raise InputError(option, problem="applies only to experiments, and this is a run", remedy=remedy)
     for option, needed in (("--columns", "--tables"), ("--width", "--figures"), ("--format", "--figures")):
         if options[option] is not None and options[needed] is None:
-            raise InputError(option, problem=f"means nothing without {needed}")
+            raise InputError(option, problem=f"requires {needed}", remedy=f"add {needed} FOLDER, or omit {option}")

@@ -1,4 +1,4 @@
-"""`batkube rerun`: a run again, from its folder, wherever that is now."""
+"""`batkube rerun`: repeat a run from its output folder, which may have been moved, and compare the results."""
 
 from __future__ import annotations
 
@@ -19,23 +19,26 @@ from batkube.simulation.rerun import rerun as repeat
 
 def rerun(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="The output folder of `batkube run`.")],
-    out: Annotated[Path | None, typer.Option(metavar="NEW", help="Keep the outputs of the new run here.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="NEW", help="Keep the outputs of the new run in this folder.")
+    ] = None,
     inputs: Annotated[
         list[Path] | None,
         typer.Option(
-            metavar="PATH", help="Where inputs may be: a file, or a folder and all below it; may be repeated."
+            metavar="PATH", help="Where to look for inputs: a file, or a folder and its subfolders; may be repeated."
         ),
     ] = None,
     outputs: Annotated[
-        str | None, typer.Option(metavar="FILES", help="Which files to write, as of `run`; unless said, the same.")
+        str | None,
+        typer.Option(metavar="FILES", help="The files to write, as for `run`; by default the same as before."),
     ] = None,
-    pack: Annotated[bool, typer.Option("--pack", help="Put the inputs into NEW.")] = False,
+    pack: Annotated[bool, typer.Option("--pack", help="Copy the inputs into NEW.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace NEW if it is the output of an earlier run.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but what differs.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print only differences.")] = False,
 ) -> None:
-    """Run a run again, and say what differs."""
+    """Repeat a run, and report differences."""
     if out is None and (pack or force):
-        problem = "means nothing without --out: nothing is kept"
+        problem = "requires --out: without it, no outputs are kept"
         raise InputError("--pack" if pack else "--force", problem=problem, remedy="add --out NEW")
     with progress_display(quiet) as progress:
         repetition = repeat(
@@ -57,25 +60,26 @@ def rerun(
 
 
 def _report_lines(repetition: RerunResult) -> Iterator[str]:
-    """Yield what to say: first whether it is the same, then what is not, then what may be why."""
+    """Yield the lines of the report: the verdict, then the differences, then possible causes."""
     before, now = repetition.digests
     if repetition.is_identical:
-        yield f"the same: digest {now}, and to the byte {', '.join(repetition.identical_files)}"
+        yield f"identical: digest {now}, and byte for byte {', '.join(repetition.identical_files)}"
     elif before != now:
-        yield f"differs: the digest was {before}, and is {now}"
+        yield f"differs: the digest was {before} and is now {now}"
     else:
-        yield f"differs, though the digest is the same: {now}"
+        yield f"differs, but the digest is the same: {now}"
     if repetition.failures[0] != repetition.failures[1]:
-        yield "  it {}, and now it {}".format(*("failed" if one else "completed" for one in repetition.failures))
+        outcomes = ("failed" if failure else "completed" for failure in repetition.failures)
+        yield "  the run {} before and {} now".format(*outcomes)
     for difference in repetition.differences:
         where = f", first in line {difference.line}" if difference.line else ""
-        how = "is not what the run wrote: it was changed since" if difference.is_altered else "differs"
+        how = "was modified after the run" if difference.is_altered else "differs"
         yield f"  {difference.name} {how}{where}"
         if difference.line:
             yield f"    was: {difference.before}"
             yield f"    is:  {difference.now}"
     if not repetition.is_identical and repetition.identical_files:
-        yield f"  as they were: {', '.join(repetition.identical_files)}"
+        yield f"  identical: {', '.join(repetition.identical_files)}"
     if repetition.nondeterminism:
         yield f"  {repetition.nondeterminism}"
     for line in repetition.environment_changes:

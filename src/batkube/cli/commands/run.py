@@ -1,4 +1,4 @@
-"""`batkube run`: one scenario into one output folder."""
+"""`batkube run`: run one scenario into one output folder."""
 
 from __future__ import annotations
 
@@ -39,95 +39,95 @@ _Scheduler = Annotated[
         metavar="SCHEDULER",
         help="policy:NAME (see `batkube policies`), policy:./file.py:Class, a real scheduler by name "
         "(kube-scheduler@1.34.4; see `batkube schedulers list`) or the path of a program built for virtual time; "
-        "repeat as NAME=SCHEDULER for more real ones, which serve the jobs that ask for NAME.",
+        "repeat as NAME=SCHEDULER for more real ones, which schedule the jobs with schedulerName NAME.",
     ),
 ]
 _Arguments = Annotated[
-    list[str] | None, typer.Option(metavar="NAME=VALUE", help="name=value, handed to the scheduler; may be repeated.")
+    list[str] | None, typer.Option(metavar="NAME=VALUE", help="An argument of the scheduler; may be repeated.")
 ]
 _Configuration = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="A KubeSchedulerConfiguration, handed to a real scheduler untouched."),
+    typer.Option(metavar="FILE", help="A KubeSchedulerConfiguration, which a real scheduler gets unchanged."),
 ]
 _Shares = Annotated[
     str | None,
     typer.Option(
         metavar="NAME=SHARE,…",
-        help="Which share of the jobs that ask for no scheduler goes to further ones, by lot: second=30%.",
+        help="The random share of jobs without a scheduler that goes to further schedulers: second=30%.",
     ),
 ]
 _Attach = Annotated[
     list[str] | None,
     typer.Option(
         metavar="PROGRAM",
-        help="Another program on the run's clock, with its arguments, e.g. a descheduler; may be repeated.",
+        help="Another program in virtual time, with its arguments, e.g. a descheduler; may be repeated.",
     ),
 ]
 _Controllers = Annotated[
     str | None,
     typer.Option(
         metavar="WHICH",
-        help="Who looks after Deployments, Jobs, …: ours, none, or kube-controller-manager@1.34.4, the real one on the "
-        "run's clock; unless said, ours where a workload has any.",
+        help="The controllers of Deployments, Jobs, …: ours, none, or kube-controller-manager@1.34.4, the real one in "
+        "virtual time; by default ours if the workload has such objects.",
     ),
 ]
 _Api = Annotated[
     list[str] | None,
     typer.Option(
         metavar="VERSION",
-        help="A version of the API that is off by default, e.g. admissionregistration.k8s.io/v1beta1; may be repeated.",
+        help="Enable an optional API version, e.g. admissionregistration.k8s.io/v1beta1; may be repeated.",
     ),
 ]
 _Until = Annotated[
     str | None,
-    typer.Option(metavar="TIME", help="End the run at this virtual time, e.g. 3d; needed where something never ends."),
+    typer.Option(metavar="TIME", help="End the run at this virtual time, e.g. 3d; required if something never ends."),
 ]
 _Audit = Annotated[
     str | None,
-    typer.Option(metavar="TIME", help="So often, e.g. 60s, compare what schedulers believe with what is so."),
+    typer.Option(metavar="TIME", help="Compare the caches of schedulers with the cluster at this interval, e.g. 60s."),
 ]
 _WarmUp = Annotated[
-    str | None, typer.Option(metavar="TRIM", help="Leave out the beginning of means: 2d, 500jobs or 10% of the jobs.")
+    str | None, typer.Option(metavar="TRIM", help="Exclude the beginning from means: 2d, 500jobs or 10% of the jobs.")
 ]
 _CoolDown = Annotated[
-    str | None, typer.Option(metavar="TRIM", help="Leave out the end of means: 2d, 500jobs or 10% of the jobs.")
+    str | None, typer.Option(metavar="TRIM", help="Exclude the end from means: 2d, 500jobs or 10% of the jobs.")
 ]
 _Deterministic = Annotated[
     bool | None,
-    typer.Option(help="Make a real scheduler repeatable to the byte (one thread, seeded chance); on unless said."),
+    typer.Option(help="Make a real scheduler deterministic (one thread, seeded random numbers); on by default."),
 ]
 _Cost = Annotated[
     str | None,
     typer.Option(
         metavar="COST",
-        help="How long a real scheduler's decisions take: zero, measured (its CPU time) or "
+        help="The virtual time of a real scheduler's decisions: zero, measured (its CPU time) or "
         "model:CONSTANT,PER-NODE,PER-PENDING-POD, such as model:5ms,10us.",
     ),
 ]
 _Patience = Annotated[
     str | None,
     typer.Option(
-        metavar="TIME", help="Give up when nothing is due and a real scheduler does nothing for so long (virtual; 1h)."
+        metavar="TIME", help="Stop if no event is due and a real scheduler does nothing for this virtual time (1h)."
     ),
 ]
 _Watchdog = Annotated[
     str | None,
-    typer.Option(metavar="TIME", help="Give up on a real scheduler that is not idle for so long (real time; 2m)."),
+    typer.Option(metavar="TIME", help="Fail if a real scheduler is busy without a pause for this real time (2m)."),
 ]
 _Time = Annotated[
     str | None,
     typer.Option(
         metavar="MODE",
-        help="How virtual time moves: exact; paced[:timeout=20ms,max-step=20s,…], the rules of the 2020 prototype, "
+        help="How virtual time advances: exact; paced[:timeout=20ms,max-step=20s,…], the rules of the 2020 prototype, "
         "also for programs not built for virtual time; realtime[:speed=1].",
     ),
 ]
 _Catalogue = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Schedulers of your own, and what belongs to them (YAML).")
+    Path | None, typer.Option(metavar="FILE", help="A catalogue with schedulers of your own (YAML).")
 ]
 _TimeLimit = Annotated[
     str | None,
-    typer.Option(metavar="TIME", help="Stop a run that is not over after so long (real time), and keep what it has."),
+    typer.Option(metavar="TIME", help="Stop the run after this real time, and keep its outputs so far."),
 ]
 _Resources = Annotated[
     str | None,
@@ -137,39 +137,39 @@ _Resources = Annotated[
     ),
 ]
 _Latencies = Annotated[Path | None, typer.Option(metavar="FILE", help="Start-up and completion delays (YAML).")]
-_Rules = Annotated[Path | None, typer.Option(metavar="FILE", help="What containers do, by their image or pod (YAML).")]
+_Rules = Annotated[Path | None, typer.Option(metavar="FILE", help="Rules for the behaviour of containers (YAML).")]
 _OnEviction = Annotated[
-    str | None, typer.Option(metavar="ACTION", help="What becomes of an evicted job: resubmit or fail.")
+    str | None, typer.Option(metavar="ACTION", help="The action for an evicted job: resubmit or fail.")
 ]
 _OnFailure = Annotated[
-    str | None, typer.Option(metavar="ACTION", help="What becomes of a job whose node fails: resubmit or fail.")
+    str | None, typer.Option(metavar="ACTION", help="The action for a job whose node fails: resubmit or fail.")
 ]
 _OnDeadlock = Annotated[
     str | None,
-    typer.Option(metavar="ACTION", help="When half-started jobs wait for one another for good: fail at once, or wait."),
+    typer.Option(metavar="ACTION", help="The action if partly started jobs wait for each other forever: fail or wait."),
 ]
 _SubmitAs = Annotated[
     str | None,
     typer.Option(
         metavar="FORM",
-        help="What jobs are to the scheduler: pods, pod-group, volcano-job, indexed-job or kueue-job; "
-        "unless said, what it wants.",
+        help="The objects of a job: pods, pod-group, volcano-job, indexed-job or kueue-job; "
+        "by default the scheduler's own.",
     ),
 ]
 _Energy = Annotated[
     bool | None,
-    typer.Option("--energy", "-E", help="Count the energy of machines and jobs; the platform says what machines draw."),
+    typer.Option("--energy", "-E", help="Account for the energy of machines and jobs; the platform has their power."),
 ]
 _Engine = Annotated[str | None, typer.Option(metavar="ENGINE", help="batsim[:ENDPOINT]: a real Batsim executes jobs.")]
 _Events = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="What happens to the cluster: nodes fail, are drained, come and go (YAML)."),
+    typer.Option(metavar="FILE", help="Events of the cluster: nodes fail, are drained, added or removed (YAML)."),
 ]
 _Disturb = Annotated[
     str | None,
     typer.Option(
         metavar="WHAT",
-        help="Disturb a real scheduler in real time, to check that results do not depend on it: some of "
+        help="Disturb a real scheduler in real time, to check that results do not depend on real time: some of "
         "cuts,pauses,slow-server,slow-program,wake-ups.",
     ),
 ]
@@ -177,7 +177,7 @@ _Outputs = Annotated[
     str | None,
     typer.Option(
         metavar="FILES",
-        help="Which files to write beside the results: all, none, or some of pods,machine_states,journal.",
+        help="The optional files to write: all, none, or some of pods,machine_states,journal.",
     ),
 ]
 
@@ -217,24 +217,24 @@ def run(
     cool_down: _CoolDown = None,
     disturb: _Disturb = None,
     outputs: _Outputs = None,
-    pack: Annotated[bool, typer.Option("--pack", help="Put the inputs into the folder, for `batkube rerun`.")] = False,
+    pack: Annotated[bool, typer.Option("--pack", help="Copy the inputs into the folder, for `batkube rerun`.")] = False,
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="The folder to write; must not exist yet.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the output folder of an earlier run.")] = False,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Exit with 1 if the scheduler did what no cluster allows.")
+        bool, typer.Option("--strict", help="Exit with 1 if the scheduler violated a rule of every cluster.")
     ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print the results only, one name=value a line.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print only the results, one name=value per line.")] = False,
 ) -> None:
     """Run a workload on a simulated cluster."""
     options = dict(locals())
     values = read_scenario_file(scenario) if scenario is not None else {}
     values |= scenario_keys(options)
     if out is None:
-        raise InputError("batkube run", problem="no output folder given", remedy="add --out DIR")
-    described = make_scenario(values, scenario if scenario is not None else "batkube run")
+        raise InputError("batkube run", problem="the output folder is missing", remedy="add --out DIR")
+    parsed_scenario = make_scenario(values, scenario if scenario is not None else "batkube run")
     with progress_display(quiet) as progress:
         record = execute(
-            described,
+            parsed_scenario,
             out,
             force=force,
             pack=pack,
@@ -248,7 +248,7 @@ def run(
 
 
 def scenario_keys(options: Mapping[str, Any]) -> dict[str, object]:
-    """Return what was said by options as the keys of a scenario; they have the same names, with dashes."""
+    """Convert options to scenario keys, which have the same names with dashes."""
     named = {name.replace("_", "-"): value for name, value in options.items()}
     named["scheduler-args"] = policy_arguments(named["scheduler-arg"] or [])
     named["workload"] = [str(path) for path in named["workload"] or ()]
@@ -257,14 +257,14 @@ def scenario_keys(options: Mapping[str, Any]) -> dict[str, object]:
 
 
 def build_scheduler(name: str, catalogue: Catalogue) -> Path:
-    """Return the program of a scheduler's name, built on first use."""
+    """Return the program of a scheduler; build it on first use."""
     from batkube.schedulers.installed import installed_program
 
     return installed_program(name, catalogue, lambda text: typer.echo(text, err=True))
 
 
 def policy_arguments(texts: list[str]) -> dict[str, str]:
-    """Return the `name=value` texts of --scheduler-arg by name. Raises InputError."""
+    """Parse the `name=value` texts of --scheduler-arg. Raises InputError."""
     arguments: dict[str, str] = {}
     for text in texts:
         name, equals, value = text.partition("=")

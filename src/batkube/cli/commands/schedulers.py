@@ -1,4 +1,4 @@
-"""`batkube schedulers`: the programs that can be built for virtual time, and building them."""
+"""`batkube schedulers`: list and build programs for virtual time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from batkube.schedulers.installed import cache_folder, user_catalogue
 from batkube.schedulers.named_programs import find_recipe
 from batkube.schedulers.recipes import BuildRecipe, local_recipe
 
-app = typer.Typer(help="Build real schedulers, for virtual time.", no_args_is_help=True)
+app = typer.Typer(help="Build real schedulers for virtual time.", no_args_is_help=True)
 
 _Name = Annotated[str | None, typer.Argument(metavar="NAME[@VERSION]", help="A program of the catalogue.")]
 _Files = Annotated[
@@ -38,30 +38,30 @@ _GoVersion = Annotated[
 
 @app.command("list")
 def list_programs(catalogue: _Files = None) -> None:
-    """List what can be built, and what is built already."""
-    known = user_catalogue(catalogue or ())
+    """List the programs that can be built, and existing builds."""
+    programs = user_catalogue(catalogue or ())
     builds = cached_builds(cache_folder())
     stale: list[CachedBuild] = []
-    with contextlib.suppress(RunFailed):  # without Go nothing can be built, but what there is can be shown
-        stale = outdated_builds(builds, known, cache_folder())
+    with contextlib.suppress(RunFailed):  # without Go, existing builds can still be listed
+        stale = outdated_builds(builds, programs, cache_folder())
     for line in list_lines(
-        known, [kept for kept in builds if kept not in stale], stale, programs_folder(cache_folder())
+        programs, [build for build in builds if build not in stale], stale, programs_folder(cache_folder())
     ):
         typer.echo(line)
 
 
 @app.command()
 def prune(catalogue: _Files = None) -> None:
-    """Remove builds that nobody will ask for again.
+    """Remove outdated builds.
 
-    They were broken off, made with another overlay or recipe than today's, or come from a folder that is gone.
+    These are incomplete builds, builds with an older overlay or recipe, and builds from folders that do not exist.
     """
     stale = outdated_builds(cached_builds(cache_folder()), user_catalogue(catalogue or ()), cache_folder())
     freed = 0
-    for kept in stale:
-        why_left = remove_build(kept)
-        freed += 0 if why_left else kept.size_bytes
-        typer.echo(f"left {kept.folder.name}: {why_left}" if why_left else f"removed {kept.folder.name}", err=True)
+    for build in stale:
+        failure = remove_build(build)
+        freed += 0 if failure else build.size_bytes
+        typer.echo(f"kept {build.folder.name}: {failure}" if failure else f"removed {build.folder.name}", err=True)
     typer.echo(f"freed {megabytes_text(freed)}")
 
 
@@ -73,10 +73,10 @@ def build(
     go_version: _GoVersion = "",
     catalogue: _Files = None,
 ) -> None:
-    """Build a program unless it is there, and print its path."""
-    wanted = _requested_program(name, module, package, catalogue)
+    """Build a program unless it is already built, and print its path."""
+    recipe = _requested_program(name, module, package, catalogue)
     with build_display() as report:
-        binary = ensure_built(wanted, cache_folder(), report, go_version=go_version)
+        binary = ensure_built(recipe, cache_folder(), report, go_version=go_version)
     typer.echo(str(binary))
 
 
@@ -89,19 +89,19 @@ def path(
     catalogue: _Files = None,
 ) -> None:
     """Print the path of a program that has been built."""
-    wanted = _requested_program(name, module, package, catalogue)
-    binary = build_path(wanted, cache_folder(), go_version=go_version)
+    recipe = _requested_program(name, module, package, catalogue)
+    binary = build_path(recipe, cache_folder(), go_version=go_version)
     if not binary.exists():
-        what = name or (f"--module {module}" if package == "." else f"--module {module} --package {package}")
+        program = name or (f"--module {module}" if package == "." else f"--module {module} --package {package}")
         with_go = f" --go-version {go_version}" if go_version else ""
-        remedy = f"run `batkube schedulers build {what}{with_go}`"
-        raise InputError(wanted.title, problem="has not been built", remedy=remedy)
+        remedy = f"run `batkube schedulers build {program}{with_go}`"
+        raise InputError(recipe.title, problem="has not been built", remedy=remedy)
     typer.echo(str(binary))
 
 
 @contextlib.contextmanager
 def build_display() -> Iterator[Callable[[str], None]]:
-    """Yield what shows the steps of a build on standard error: one changing line on a terminal, lines elsewhere."""
+    """Yield a function that prints the steps of a build on standard error, on a terminal in a single line."""
     if sys.stderr.isatty():
         from rich.console import Console
 
@@ -117,13 +117,15 @@ def _requested_program(
     if (name is None) == (module is None):
         raise InputError(
             "batkube schedulers",
-            problem="needs either the name of a program or --module",
+            problem="needs either the name of a program or --module, not both",
             remedy="see `batkube schedulers list`",
         )
     if module is None:
         if package != ".":
-            raise InputError(f"--package {package}", problem="is for --module, not for a name", remedy="add --module")
+            raise InputError(
+                f"--package {package}", problem="requires --module", remedy="add --module DIR, or omit --package"
+            )
         return find_recipe(name or "", user_catalogue(catalogue or []))
     if not (module / "go.mod").is_file():
-        raise InputError(module, problem="is not a folder with a go.mod", remedy="give the root of a Go module")
+        raise InputError(module, problem="is not a folder with a go.mod", remedy="use the root of a Go module")
     return local_recipe(module, package)

@@ -1,4 +1,4 @@
-"""`batkube serve`: a simulated cluster for kubectl and any other client, in real time."""
+"""`batkube serve`: serve a simulated cluster to kubectl and other clients, in real time."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from batkube.programs.program import ExternalProgram
 from batkube.scenarios.keys import is_controller_manager
 from batkube.scenarios.scenario import CONTROLLERS_REMEDY, NO_CONTROLLERS, OUR_CONTROLLERS, POLICY_PREFIX
 
-#: Faster than this, a day passes in a second.
+#: A day per second.
 _SPEED_MAX = 86_400.0
-#: Our controllers, and what they were called before `run` had any.
+#: The values of --controllers for our controllers; `default` is the older one.
 _BUILTIN_CONTROLLERS = (OUR_CONTROLLERS, "default")
 
 
@@ -34,42 +34,40 @@ _Out = Annotated[
     Path | None, typer.Option(metavar="DIR", help="The folder to write the kubeconfig to; must not exist yet.")
 ]
 _Port = Annotated[
-    int, typer.Option(metavar="N", min=0, max=65535, help="The port to listen on; any free one unless given.")
+    int, typer.Option(metavar="N", min=0, max=65535, help="The port to listen on; any free one by default.")
 ]
 _Scheduler = Annotated[
     str,
-    typer.Option(
-        metavar="SCHEDULER", help="default: like kube-scheduler; policy:NAME; none: an attached one binds the pods."
-    ),
+    typer.Option(metavar="SCHEDULER", help="default: like kube-scheduler; policy:NAME; none: a client binds the pods."),
 ]
 _Arguments = Annotated[
-    list[str] | None, typer.Option(metavar="NAME=VALUE", help="name=value, handed to the policy; may be repeated.")
+    list[str] | None, typer.Option(metavar="NAME=VALUE", help="An argument of the policy; may be repeated.")
 ]
 _Controllers = Annotated[
     str,
     typer.Option(
         metavar="WHICH",
-        help="Who looks after Jobs, Deployments, …: ours; kube-controller-manager@1.34.4, the real one; none.",
+        help="The controllers of Jobs, Deployments, …: ours; kube-controller-manager@1.34.4, the real one; none.",
     ),
 ]
 _Latencies = Annotated[Path | None, typer.Option(metavar="FILE", help="Start-up and completion delays (YAML).")]
-_Rules = Annotated[Path | None, typer.Option(metavar="FILE", help="What containers do, by their image or pod (YAML).")]
+_Rules = Annotated[Path | None, typer.Option(metavar="FILE", help="Rules for the behaviour of containers (YAML).")]
 _Tokens = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="Users and their tokens, as kube-apiserver's option of this name."),
+    typer.Option(metavar="FILE", help="Users and their tokens, as for kube-apiserver --token-auth-file."),
 ]
 _Api = Annotated[
     list[str] | None,
     typer.Option(
         metavar="VERSION",
-        help="A version of the API that is off by default, e.g. admissionregistration.k8s.io/v1beta1; may be repeated.",
+        help="Enable an optional API version, e.g. admissionregistration.k8s.io/v1beta1; may be repeated.",
     ),
 ]
 _KeepGoing = Annotated[
     bool,
-    typer.Option("--keep-going", help="Log a bug of Batkube and continue; unless given, it ends the server."),
+    typer.Option("--keep-going", help="Log an internal error and continue, instead of stopping the server."),
 ]
-_Bare = Annotated[bool, typer.Option("--bare", help="The API alone: no nodes, kubelets, controllers or scheduler.")]
+_Bare = Annotated[bool, typer.Option("--bare", help="Only the API: no nodes, kubelets, controllers or scheduler.")]
 
 
 def serve(
@@ -89,7 +87,7 @@ def serve(
     keep_going: _KeepGoing = False,
     seed: Annotated[int, typer.Option(metavar="N", help="The seed of every random stream.")] = 0,
     force: Annotated[bool, typer.Option("--force", help="Replace the output folder of an earlier run.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print the path of the kubeconfig only.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print only the path of the kubeconfig.")] = False,
 ) -> None:
     """Serve the Kubernetes API of a simulated cluster."""
     from batkube.execution.latencies.delays import read_latencies
@@ -125,55 +123,58 @@ def serve(
             typer.echo(str(address.kubeconfig))
         else:
             nodes = 0 if service.platform is None else len(service.platform.machines)
-            what = "the bare API" if bare else f"{nodes:,} node{'s' if nodes != 1 else ''}"
+            subject = "the bare API" if bare else f"{nodes:,} node{'s' if nodes != 1 else ''}"
             typer.echo(
-                f"serving {what} at {address.url}; use it with: export KUBECONFIG={address.kubeconfig.resolve()}"
+                f"serving {subject} at {address.url}; use it with: export KUBECONFIG={address.kubeconfig.resolve()}"
             )
         sys.stdout.flush()
 
     serve(service, announce)
-    # Python would now free every object of the cluster one by one, which takes seconds when there are many; the system
-    # takes back all of it at once.
+    # Skip Python's shutdown: freeing every object of a large cluster takes seconds, and the OS frees all memory anyway.
     os._exit(0)
 
 
 def _scheduler(text: str, arguments: list[str]) -> Policy | bool:
-    """Return the policy that `text` names, or whether there is to be a scheduler at all."""
+    """Return the policy `text`, True for the default scheduler, or False for none."""
     if text.startswith(POLICY_PREFIX):
         return load_policy(text.removeprefix(POLICY_PREFIX), policy_arguments(arguments))
     if arguments:
-        raise InputError("--scheduler-arg", problem="there is no policy to hand it to", remedy="name a policy:NAME")
+        raise InputError(
+            "--scheduler-arg", problem="requires a policy", remedy="add --scheduler policy:NAME, or omit it"
+        )
     if text not in ("default", "none"):
         raise InputError(
             f"--scheduler {text}",
-            problem="is no scheduler",
-            remedy="give default, none or policy:NAME (batkube policies)",
+            problem="is not a scheduler",
+            remedy="use default, none or policy:NAME (see `batkube policies`)",
         )
     return text == "default"
 
 
 def _controller_manager(text: str, speed: float, bare: bool) -> ExternalProgram:
-    """Return the program that looks after objects."""
-    what = f"--controllers {text}"
+    """Return the program of a real kube-controller-manager."""
+    option = f"--controllers {text}"
     if not is_controller_manager(text):
-        raise InputError(what, problem="is not possible", remedy=CONTROLLERS_REMEDY)
+        raise InputError(option, problem="is not a set of controllers", remedy=CONTROLLERS_REMEDY)
     if bare:
-        raise InputError(what, problem="there are no nodes to make pods for", remedy="leave out --bare")
+        raise InputError(option, problem="cannot be combined with --bare, which has no nodes", remedy="omit --bare")
     if speed != 1:
-        problem = "its seconds are real ones, and the cluster's are not"
-        raise InputError(what, problem=problem, remedy="leave out --speed")
+        problem = f"cannot be combined with --speed {speed:g}, because the program runs in real time"
+        raise InputError(option, problem=problem, remedy="omit --speed")
     from batkube.programs.selection.external_programs import controller_manager
 
     return controller_manager(text, build_scheduler)
 
 
 def _check_options(platform: str | None, out: Path | None, speed: float, bare: bool) -> None:
-    """Refuse what makes no sense before anything is started."""
+    """Check the options before anything is started. Raises InputError."""
     if out is None:
-        raise InputError("batkube serve", problem="no output folder given", remedy="add --out DIR")
+        raise InputError("batkube serve", problem="the output folder is missing", remedy="add --out DIR")
     if platform is None and not bare:
         raise InputError(
-            "batkube serve", problem="no platform given", remedy="add --platform, such as 16x4,16Gi; or --bare"
+            "batkube serve",
+            problem="the platform is missing",
+            remedy="add --platform 16x4,16Gi, for example, or --bare",
         )
     if not 0 < speed <= _SPEED_MAX:
-        raise InputError(f"--speed {speed:g}", problem="must be more than 0 and at most 86400")
+        raise InputError(f"--speed {speed:g}", problem="must be greater than 0 and at most 86400")

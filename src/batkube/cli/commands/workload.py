@@ -1,4 +1,4 @@
-"""`batkube workload`: look at workloads, convert them from one format to another, make new ones."""
+"""`batkube workload`: summarise, convert, generate and resample workloads."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ from batkube.workloads.writer import write_workload
 
 app = typer.Typer(
     name="workload",
-    help="Look at, convert and generate workloads.",
+    help="Summarise, convert and generate workloads.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
 
 _PIPED_WIDTH = 160
 _EXACT_WALLTIMES = (
-    "warning: --walltime-from-runtime: a job that needs its whole walltime is killed at it; "
+    "warning: --walltime-from-runtime: a job whose run time equals its walltime is killed; "
     "use 1.001 for almost exact estimates"
 )
 
@@ -67,9 +67,9 @@ _EXACT_WALLTIMES = (
 def show(
     input: Input,
     format: InputFormat = None,
-    json: Annotated[bool, typer.Option("--json", help="Print the numbers as JSON; times are nanoseconds.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON, with times in nanoseconds.")] = False,
 ) -> None:
-    """Print what a workload is like."""
+    """Print a summary of a workload."""
     workload = read_workload(input, format=format)
     summary = summarise(workload)
     if json:
@@ -89,7 +89,7 @@ def convert(
     status: Status = None,
     machines: Machines = None,
     utilisation: Utilisation = None,
-    period: Annotated[str | None, typer.Option(help="Length of that period (10h if not given).")] = None,
+    period: Annotated[str | None, typer.Option(help="The length of that period; 10h by default.")] = None,
     variation: Variation = None,
     pick: Pick = None,
     begin: Begin = None,
@@ -103,25 +103,25 @@ def convert(
     partition: Annotated[
         list[str] | None, typer.Option(help="Keep the jobs of this partition (number or name); may be repeated.")
     ] = None,
-    drop_zero: Annotated[bool, typer.Option("--drop-zero", help="Leave out jobs with run time 0.")] = False,
-    first: Annotated[int | None, typer.Option(min=1, help="Keep the first N jobs of what is left.")] = None,
-    shift: Annotated[bool, typer.Option("--shift", help="Let the first job be submitted at 0.")] = False,
-    rate: Annotated[str | None, typer.Option(help="Let jobs arrive this many times as fast.")] = None,
+    drop_zero: Annotated[bool, typer.Option("--drop-zero", help="Remove jobs with run time 0.")] = False,
+    first: Annotated[int | None, typer.Option(min=1, help="Keep the first N of the remaining jobs.")] = None,
+    shift: Annotated[bool, typer.Option("--shift", help="Shift submissions so that the first is at 0.")] = False,
+    rate: Annotated[str | None, typer.Option(help="Multiply the arrival rate by this.")] = None,
     compress: Compress = None,
-    trim: Annotated[str | None, typer.Option(help="Let no job run longer than this.")] = None,
+    trim: Annotated[str | None, typer.Option(help="Reduce longer run times to this.")] = None,
     clip_size: ClipSize = None,
     cores_per_machine: CoresPerMachine = None,
     cpu_norm: CpuNorm = None,
-    cpu_max: Annotated[str | None, typer.Option(help="With --cpu-norm: the most cpu a pod may get.")] = None,
+    cpu_max: Annotated[str | None, typer.Option(help="With --cpu-norm: the maximum CPU request of a pod.")] = None,
     platform: For = None,
     cannot_run: CannotRun = None,
     no_walltime: Annotated[bool, typer.Option("--no-walltime", help="Remove all walltimes.")] = False,
     walltime_factor: Annotated[str | None, typer.Option(help="Multiply walltimes by this.")] = None,
     walltime_from_runtime: WalltimeFromRunTime = None,
     raise_walltime: RaiseWalltime = False,
-    scheduler: Annotated[str | None, typer.Option(help="Let every job ask for the scheduler of this name.")] = None,
+    scheduler: Annotated[str | None, typer.Option(help="Set the scheduler of every job.")] = None,
 ) -> None:
-    """Convert a workload, changing it on the way. Changes are made in the order of the options in this help."""
+    """Convert a workload, and change it. Changes are applied in the order of the options in this help."""
     workload = read_workload(input, format=format, statuses=status or ())
     if machines is not None:
         workload = dataclasses.replace(workload, size_machines=machines)
@@ -154,27 +154,27 @@ def convert(
 
 @app.command()
 def generate(
-    kind: Annotated[str, typer.Argument(metavar="|".join(KEYS_OF_GENERATOR), help="Which kind of workload.")],
+    kind: Annotated[str, typer.Argument(metavar="|".join(KEYS_OF_GENERATOR), help="The generator.")],
     output: Output,
-    jobs: Annotated[int, typer.Option(min=1, help="How many jobs.")] = 200,
-    seed: Annotated[int, typer.Option(help="Seed of everything that is drawn.")] = 0,
+    jobs: Annotated[int, typer.Option(min=1, help="The number of jobs.")] = 200,
+    seed: Annotated[int, typer.Option(help="The seed of the random numbers.")] = 0,
     output_format: OutputFormat = None,
     force: Force = False,
     interval: Annotated[
-        str | None, typer.Option(help="spaced: time between jobs (10 s if not given); poisson: mean time between jobs.")
+        str | None, typer.Option(help="spaced: time between jobs (default 10 s); poisson: mean time between jobs.")
     ] = None,
     rate: Annotated[float | None, typer.Option(help="poisson: jobs per second, instead of --interval.")] = None,
     run_time: Annotated[
-        str | None, typer.Option(help="Run time in seconds: a number or a distribution (170 if not given).")
+        str | None, typer.Option(help="Run time in seconds: a number or a distribution (default 170).")
     ] = None,
     size: Annotated[
-        str | None, typer.Option(help="Pods (or machines) per job: a number or a distribution (1 if not given).")
+        str | None, typer.Option(help="Pods (or machines) per job: a number or a distribution (default 1).")
     ] = None,
     cpu: Annotated[str | None, typer.Option(help="Cores requested per pod: a number or a distribution.")] = None,
     memory: Annotated[str | None, typer.Option(help="Memory requested per pod: a quantity such as 4Gi.")] = None,
     walltime: Annotated[str | None, typer.Option(help="Walltime in seconds: a number or a distribution.")] = None,
     machines: Annotated[
-        int | None, typer.Option(min=2, help="lublin: processors of the machine (128 if not given).")
+        int | None, typer.Option(min=2, help="lublin: processors of the machine (default 128).")
     ] = None,
     by_type: Annotated[
         bool, typer.Option("--by-type", help="lublin: mix the model's batch and interactive jobs.")
@@ -201,23 +201,25 @@ def generate(
 def resample(
     input: Input,
     output: Output,
-    window: Annotated[str | None, typer.Option(help="Draw a stretch of the trace: 7d, or 2000jobs.")] = None,
+    window: Annotated[
+        str | None, typer.Option(help="Draw a part of the trace of this length: 7d, or 2000jobs.")
+    ] = None,
     overlap: Annotated[
-        bool, typer.Option("--overlap/--no-overlap", help="Whether windows of different seeds may have jobs in common.")
+        bool, typer.Option("--overlap/--no-overlap", help="Whether windows of different seeds may overlap.")
     ] = True,
     blocks: Annotated[
-        str | None, typer.Option(help="Draw such parts of the trace (1d, 7d) with replacement, laid end to end.")
+        str | None, typer.Option(help="Draw blocks of this length (1d, 7d) with replacement, and concatenate them.")
     ] = None,
-    length: Annotated[str | None, typer.Option(help="With --blocks: how long it is in all.")] = None,
-    rate: Annotated[str | None, typer.Option(help="Let jobs arrive this many times as fast.")] = None,
+    length: Annotated[str | None, typer.Option(help="With --blocks: the total length.")] = None,
+    rate: Annotated[str | None, typer.Option(help="Multiply the arrival rate by this.")] = None,
     machines: Machines = None,
-    seed: Annotated[int, typer.Option(help="Seed of what is drawn.")] = 0,
+    seed: Annotated[int, typer.Option(help="The seed of the random numbers.")] = 0,
     output_format: OutputFormat = None,
     force: Force = False,
 ) -> None:
     """Draw a workload from a trace: a window, or blocks.
 
-    Another seed draws another one: a replicate.
+    Each seed draws another workload, a replicate.
     """
     words = {
         RESAMPLE: str(input),
@@ -232,21 +234,21 @@ def resample(
 
 
 def _require_option(needed: str, options: dict[str, object]) -> None:
-    """Refuse options that say more about an option which is not there."""
+    """Raise InputError for options that have no effect without the option `needed`."""
     for option, value in options.items():
         if value is not None:
-            raise InputError(option, problem=f"means nothing without {needed}")
+            raise InputError(option, problem=f"requires {needed}", remedy=f"add {needed}, or omit {option}")
 
 
 def _print_summary(title: str, summary: Summary) -> None:
-    """Print two tables; without lines and folding when nobody watches, so that grep and awk work."""
+    """Print two tables; if the output is not a terminal, without lines and wrapping, for grep and awk."""
     console = Console(markup=False)
     if not console.is_terminal:
         console = Console(width=_PIPED_WIDTH, markup=False)
     box = SIMPLE_HEAD if console.is_terminal else None
     single = Table(box=box, show_header=False, title=title if console.is_terminal else None, title_justify="left")
-    for what, value in summary_rows(summary):
-        single.add_row(what, value)
+    for title_of_row, value in summary_rows(summary):
+        single.add_row(title_of_row, value)
     varying = Table("", box=box)
     for name in SPREAD_COLUMNS:
         varying.add_column(name, justify="right")
@@ -268,9 +270,9 @@ def _utilisation_window(
     wanted = option_values.utilisation_option("--utilisation", wanted)
     length = option_values.duration_option("--period", period or "10h")
     recorded = (format or format_of_name(path) or "swf") == "swf"
-    stays = recorded_intervals(path) if recorded else offered_intervals(workload)
-    match = find_period(workload, stays, length, wanted, 0.01 if variation is None else variation, pick or 1)
-    kind = "recorded" if recorded else "offered (no starts are recorded)"
+    intervals = recorded_intervals(path) if recorded else offered_intervals(workload)
+    match = find_period(workload, intervals, length, wanted, 0.01 if variation is None else variation, pick or 1)
+    kind = "recorded" if recorded else "offered (the format has no recorded starts)"
     where = f"period {human_duration(match.begin)} to {human_duration(match.end)} of the trace"
     typer.echo(f"{where}, mean utilisation {match.utilisation:.4f}, {kind}", err=True)
     return selection.window(workload, match.begin, match.end)
@@ -289,7 +291,7 @@ def _window(workload: Workload, begin: str | None, end: str | None) -> Workload:
 
 
 def _rescale_times(workload: Workload, rate: str | None, compress: str | None, trim: str | None) -> Workload:
-    """Change when jobs come, and how long they run."""
+    """Apply the options that change submission and run times."""
     if rate is not None:
         workload = conversions.scale_arrival_rate(workload, option_values.factor_option("--rate", rate))
     if compress is not None:
@@ -313,7 +315,8 @@ def _set_walltimes(workload: Workload, none: bool, factor: str | None, from_run_
     if sum((none, factor is not None, from_run_time is not None)) > 1:
         raise InputError(
             "batkube workload convert",
-            problem="only one of --no-walltime, --walltime-factor and --walltime-from-runtime can be given",
+            problem="--no-walltime, --walltime-factor and --walltime-from-runtime cannot be combined",
+            remedy="use only one of them",
         )
     if none:
         return conversions.without_walltimes(workload)
@@ -328,13 +331,13 @@ def _set_walltimes(workload: Workload, none: bool, factor: str | None, from_run_
     return workload
 
 
-def _handle_unrunnable(workload: Workload, platform: str | None, deed: str | None) -> Workload:
-    if platform is None or deed is None:
-        _require_option("--for" if platform is None else "--cannot-run", {"--for": platform, "--cannot-run": deed})
+def _handle_unrunnable(workload: Workload, platform: str | None, action: str | None) -> Workload:
+    if platform is None or action is None:
+        _require_option("--for" if platform is None else "--cannot-run", {"--for": platform, "--cannot-run": action})
         return workload
     from batkube.simulation.preparation.runnable_jobs import keep_runnable
 
-    return keep_runnable(workload, platform, deed)
+    return keep_runnable(workload, platform, action)
 
 
 def _write_and_report(workload: Workload, output: Path, format: str | None, force: bool) -> None:
@@ -345,6 +348,6 @@ def _write_and_report(workload: Workload, output: Path, format: str | None, forc
 
 
 def _print_notes(notes: Iterable[tuple[FidelityNote, int]], about: str | Path) -> None:
-    """Say on standard error what was left out or assumed, and in which file."""
+    """Print notes on a file to standard error."""
     for note, count in notes:
         typer.echo(f"note: {about}: {note.message_with_count(count)}", err=True)

@@ -1,4 +1,4 @@
-"""Lengths of time among the options."""
+"""Parse durations and times in options."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from batkube.kernel.instants import Duration, as_float_s, duration
 
 
 def positive_duration(option: str, text: str) -> Duration:
-    """Return the length of time that an option gives, which is more than nothing. Raises InputError."""
+    """Parse the value of an option as a duration above 0. Raises InputError."""
     try:
         length = duration(text)
     except ValueError as error:
         raise InputError(f"{option} {text}", problem=str(error)) from error
     if length <= 0:
-        raise InputError(f"{option} {text}", problem="is not a length of time")
+        raise InputError(f"{option} {text}", problem="must be longer than 0")
     return length
 
 
 def time_option_s(option: str, text: str | None) -> float | None:
-    """Return the moment that an option gives, in seconds from the start of a run; None for none. Raises InputError."""
+    """Parse the value of an option as a time in seconds since the start of a run. Raises InputError."""
     if text is None:
         return None
     try:

@@ -1,4 +1,4 @@
-"""How wide figures are in print."""
+"""Widths of figures in print."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import enum
 
 
 class FigureWidth(enum.StrEnum):
-    """Where a figure stands in a paper."""
+    """The width of a figure in a paper."""
 
     COLUMN = "column"
     PAGE = "page"
@@ -14,5 +14,4 @@ class FigureWidth(enum.StrEnum):
 
 #: In inches: a column, and the whole page, of a journal with two columns (IEEE, ACM).
 WIDTHS_IN = {FigureWidth.COLUMN: 3.5, FigureWidth.PAGE: 7.16}
-#: What a command says of the option.
 WIDTH_HELP = "For print: as wide as a column (3.5 in) or a page (7.16 in) of a paper, without a title."

@@ -11,52 +11,50 @@ from batkube.workloads.reader import FORMATS
 from batkube.workloads.writer import WRITABLE_FORMATS
 
 Input = Annotated[Path, typer.Argument(help="A workload of any format; may be gzipped; - for stdin.")]
-Output = Annotated[Path, typer.Option("--output", "-o", help="File to write; its extension tells the format.")]
+Output = Annotated[Path, typer.Option("--output", "-o", help="The file to write; its extension determines the format.")]
 InputFormat = Annotated[
-    str | None, typer.Option("--format", help=f"Format of INPUT if its name does not tell: {', '.join(FORMATS)}.")
+    str | None, typer.Option("--format", help=f"The format of INPUT, if it is not detected: {', '.join(FORMATS)}.")
 ]
 OutputFormat = Annotated[
     str | None,
     typer.Option(
-        "--output-format", help=f"Format of the output if its name does not tell: {', '.join(WRITABLE_FORMATS)}."
+        "--output-format", help=f"The format of the output, if its extension has none: {', '.join(WRITABLE_FORMATS)}."
     ),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Replace the output if it exists.")]
-Machines = Annotated[int | None, typer.Option(min=1, help="Processors of the trace's machine, if INPUT does not say.")]
+Machines = Annotated[int | None, typer.Option(min=1, help="Processors of the trace's machine, if INPUT lacks them.")]
 Utilisation = Annotated[
     float | None, typer.Option(help="Keep the jobs submitted in a period of this mean utilisation (0 to 1).")
 ]
-Variation = Annotated[float | None, typer.Option(min=0, help="How far its utilisation may be off (0.01 if not given).")]
-Pick = Annotated[int | None, typer.Option(min=1, help="Which period found: 2 for the second (1 if not given).")]
+Variation = Annotated[float | None, typer.Option(min=0, help="The tolerance of the utilisation; 0.01 by default.")]
+Pick = Annotated[int | None, typer.Option(min=1, help="Which of the matching periods to use; 1 by default.")]
 Begin = Annotated[
     str | None, typer.Option("--from", help="Keep the jobs submitted at this time of the trace or later.")
 ]
-Compress = Annotated[
-    str | None, typer.Option(help="Let arrivals, run times and walltimes pass this many times as fast.")
-]
+Compress = Annotated[str | None, typer.Option(help="Divide submission times, run times and walltimes by this.")]
 RaiseWalltime = Annotated[
-    bool, typer.Option("--raise-walltime", help="Raise each walltime that is not above the run time above it.")
+    bool, typer.Option("--raise-walltime", help="Raise each walltime that is not above the run time.")
 ]
 
 CoresPerMachine = Annotated[
-    int | None, typer.Option(min=1, help="Count machines of N processors instead of processors (rounded up).")
+    int | None, typer.Option(min=1, help="Convert sizes from processors to machines of N processors (rounded up).")
 ]
 CpuNorm = Annotated[
     str | None,
-    typer.Option(help="Make each job one pod with its share of this cpu; the largest job gets all of it."),
-]
-WalltimeFromRunTime = Annotated[str | None, typer.Option(help="Set each walltime to this many times the run time.")]
-MinSize = Annotated[int | None, typer.Option(min=1, help="Keep the jobs of this size or a larger one.")]
-MaxSize = Annotated[int | None, typer.Option(min=1, help="Keep the jobs of this size or a smaller one.")]
-ClipSize = Annotated[int | None, typer.Option(min=1, help="Let no job be larger than this.")]
-Status = Annotated[
-    list[str] | None,
     typer.Option(
-        help="Of an SWF trace: keep the jobs that ended so (1 completed, 0 failed, 5 cancelled); may be repeated."
+        help="Convert each job to one pod with a CPU request proportional to its size; the largest gets this."
     ),
 ]
-For = Annotated[str | None, typer.Option("--for", help="With --cannot-run: the platform that jobs are to run on.")]
+WalltimeFromRunTime = Annotated[str | None, typer.Option(help="Set each walltime to this many times the run time.")]
+MinSize = Annotated[int | None, typer.Option(min=1, help="Keep the jobs of at least this size.")]
+MaxSize = Annotated[int | None, typer.Option(min=1, help="Keep the jobs of at most this size.")]
+ClipSize = Annotated[int | None, typer.Option(min=1, help="Reduce larger sizes to this.")]
+Status = Annotated[
+    list[str] | None,
+    typer.Option(help="For SWF: keep the jobs of this status (1 completed, 0 failed, 5 cancelled); may be repeated."),
+]
+For = Annotated[str | None, typer.Option("--for", help="With --cannot-run: the platform on which jobs will run.")]
 CannotRun = Annotated[
     str | None,
-    typer.Option(help="What becomes of jobs that cannot run there: drop; or what they take instead: 10m, walltime."),
+    typer.Option(help="For jobs that cannot run there: drop them, or replace their profile by a delay: 10m, walltime."),
 ]

@@ -1,8 +1,13 @@
-"""Scripts that complete a command line, for bash, zsh and fish, from a list of its commands.
+"""Generate completion scripts for bash, zsh and fish from a list of commands.
 
-All three do the same: the words so far lead to a command, and to so many of its arguments; after an option that takes a
-value come its choices, or files; a word that begins with a dash becomes an option; after a group come its commands; an
-argument is one of its choices, or a file. Files are offered beside choices only where both are possible.
+All three scripts work alike. The words so far determine the command and the number of its arguments. Then they offer
+
+* after an option with a value: its choices, or files;
+* for a word that begins with a dash: options;
+* after a group: its commands;
+* for an argument: its choices, or files.
+
+Files are only offered in addition to choices if both are possible.
 """
 
 from __future__ import annotations
@@ -14,7 +19,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ValueChoices:
-    """What a value may be: some words, or files, or either."""
+    """The possible values of an option or argument: words, files, or either."""
 
     words: tuple[str, ...] = ()
     or_files: bool = False
@@ -27,33 +32,33 @@ class ValueChoices:
 
 @dataclass(frozen=True, slots=True)
 class OptionShape:
-    """An option, as far as it can be completed."""
+    """The names and the values of an option."""
 
     names: tuple[str, ...]
     summary: str
-    #: What its value may be; None for a flag.
+    #: None for a flag.
     value: ValueChoices | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class CommandShape:
-    """Where in the command line one can be: behind a command, which may be a group of others."""
+    """A command or a command group."""
 
     words: tuple[str, ...]
-    #: The commands of a group by name, with a summary each.
+    #: The commands of a group, with their summaries.
     commands: Mapping[str, str]
     options: Sequence[OptionShape]
-    #: What its arguments may be, in their order; further ones are files.
+    #: The positional arguments; further ones are files.
     arguments: Sequence[ValueChoices] = ()
 
     @property
     def name(self) -> str:
-        """The words that lead here: `workload show`."""
+        """The command as words: `workload show`."""
         return " ".join(self.words)
 
 
 def _transitions(places: Sequence[CommandShape]) -> list[tuple[str, str]]:
-    """Return how one gets from place to place: `workload/show` to `workload show`."""
+    """Return the steps from a group to its commands: `workload/show` to `workload show`."""
     return [(f"{' '.join(place.words[:-1])}/{place.words[-1]}", place.name) for place in places if place.words]
 
 
@@ -91,7 +96,7 @@ def bash(places: Sequence[CommandShape]) -> str:
 _batkube() {{
     local current="${{COMP_WORDS[COMP_CWORD]}}" head="" place="" word joined="" count=0 last=$COMP_CWORD
     local values="" is_value="" files="" options="" commands="" has_arguments=""
-    # Bash parts words at colons and equals signs: policy:ea is three of them, and only the last one is replaced.
+    # Bash splits words at colons and equals signs (COMP_WORDBREAKS): policy:ea is three words; the last is replaced.
     if [[ $current == : ]]; then
         head="${{COMP_WORDS[COMP_CWORD-1]}}:" current="" last=$((COMP_CWORD-1))
     elif [[ ${{COMP_WORDS[COMP_CWORD-1]}} == : ]]; then
@@ -143,11 +148,11 @@ complete -o bashdefault -o default -F _batkube batkube
 """
 
 
-def _bash_cases(known: Iterable[tuple[list[str], ValueChoices]], indent: str) -> str:
+def _bash_cases(cases: Iterable[tuple[list[str], ValueChoices]], indent: str) -> str:
     return "\n".join(
         f"{indent}{'|'.join(map(shlex.quote, keys))}) values={shlex.quote(' '.join(choices.words))}; is_value=1; "
         f"files={'1' if choices.has_files else ''} ;;"
-        for keys, choices in known
+        for keys, choices in cases
     )
 
 
@@ -212,11 +217,11 @@ fi
 """
 
 
-def _zsh_cases(known: Iterable[tuple[list[str], ValueChoices]]) -> str:
+def _zsh_cases(cases: Iterable[tuple[list[str], ValueChoices]]) -> str:
     return "\n".join(
         f"            ({'|'.join(map(shlex.quote, keys))}) values=({' '.join(map(shlex.quote, choices.words))}) "
         f"is_value=1 files={'1' if choices.has_files else ''} ;;"
-        for keys, choices in known
+        for keys, choices in cases
     )
 
 
@@ -237,7 +242,7 @@ def fish(places: Sequence[CommandShape]) -> str:
     valued = " ".join(_fish_quote(key) for keys, _ in _values(places) for key in keys)
     lines = "\n".join(line for place in places for line in _fish_lines(place))
     return f"""# Completes batkube in fish; made by `batkube completion fish`.
-# Says whether the words so far lead to a command and, if a number is given as well, to that many of its arguments.
+# Succeeds if the words so far are the command and, with a second argument, that many of its arguments.
 function __batkube_at
     set -l place ''
     set -l count 0
@@ -275,8 +280,8 @@ def _fish_lines(place: CommandShape) -> Iterator[str]:
         yield f"{here} -f"
     for number, choices in enumerate(place.arguments):
         if choices.words:
-            there = f"complete -c batkube -n {_fish_quote(f'__batkube_at {name} {number}')}"
-            yield f"{there} {_fish_value(choices, '-f')}"
+            at_argument = f"complete -c batkube -n {_fish_quote(f'__batkube_at {name} {number}')}"
+            yield f"{at_argument} {_fish_value(choices, '-f')}"
     for option in place.options:
         kinds = " ".join(
             f"-l {name.removeprefix('--')}" if name.startswith("--") else f"-s {name.removeprefix('-')}"
@@ -292,7 +297,7 @@ def _fish_value(choices: ValueChoices, no_files: str) -> str:
 
 
 def _fish_quote(text: str) -> str:
-    """Return a text as one word of fish, in which a quoted backslash or quote has a backslash before it."""
+    """Quote a text as one word of fish, where backslash escapes backslashes and quotes."""
     escaped = text.replace("\\", "\\\\").replace("'", "\\'")
     return f"'{escaped}'"
 

@@ -1,4 +1,4 @@
-"""Shows how far an experiment has come: a bar on a terminal, plain lines elsewhere, nothing when asked to be quiet."""
+"""Show the progress of an experiment: a bar on a terminal, plain lines elsewhere, nothing with --quiet."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from batkube.experiments.running.orchestrator import Progress, ProgressListener
 from batkube.kernel.instants import human_duration, seconds
 from batkube.kernel.stopwatch import Stopwatch
 
-#: Real seconds between two lines where there is no terminal.
+#: Real seconds between two lines.
 _LINE_INTERVAL_S = 10.0
-#: So many of the running ones are named.
+#: The maximum number of running runs to list.
 _MAX_NAMES = 4
-_STOPPING = "stopping: the runs under way end first; Ctrl-C again ends them at once"
+_STOPPING = "stopping: waiting for active runs; press Ctrl-C again to stop them at once"
 
 
 @contextlib.contextmanager
 def experiment_display(quiet: bool) -> Iterator[ProgressListener]:
-    """Yield the listener to hand to an experiment."""
+    """Yield the progress listener for an experiment."""
     if quiet:
         yield lambda progress: None
     elif sys.stderr.isatty():
@@ -64,7 +64,7 @@ def _running_names(progress: Progress) -> str:
 
 
 class _ExperimentProgressLines:
-    """A line at the start, every few seconds, at the end, and when it is being stopped."""
+    """Prints a line at the start, every few seconds, at the end, and on Ctrl-C."""
 
     def __init__(self) -> None:
         self._stopwatch = Stopwatch()

@@ -1,4 +1,4 @@
-"""What a run came to, as the command line tells it: a table for people, or one name=value a line."""
+"""Print the results of a run: a table, or with --quiet one name=value per line."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from batkube.cluster.jobs.outcomes import FinalState
 from batkube.kernel.fidelity import Severity
 from batkube.kernel.instants import human_duration, seconds
 
-#: What --quiet prints, by column of schedule.csv.
+#: The columns of schedule.csv that --quiet prints.
 _QUIET_COLUMNS = (
     "nb_jobs",
     "nb_jobs_success",
@@ -31,7 +31,7 @@ _QUIET_COLUMNS = (
     "mean_slowdown",
     "mean_utilisation",
 )
-#: How the states of jobs.csv are said in the report.
+#: The words for the states of jobs.csv.
 _STATE_WORDS = {
     FinalState.SUCCESS: "succeeded",
     FinalState.FAILED: "failed",
@@ -39,14 +39,14 @@ _STATE_WORDS = {
     FinalState.KILLED: "were killed",
     FinalState.REJECTED: "were rejected",
 }
-#: Of these, those of jobs that came to nothing.
+#: The states of jobs without a result.
 _LOST_STATES = (FinalState.FAILED, FinalState.KILLED, FinalState.REJECTED)
 
 
 def print_results(out: Path, ended: Counter[FinalState], quiet: bool, done: str = "simulated") -> int:
-    """Print the results of a run's folder and return its violations; `done` says what was done with its time.
+    """Print the results in a run's folder and return the number of violations; `done` is a verb for its time.
 
-    Violations go to standard error in any case: a script that reads the numbers must not take them for a schedule.
+    Violations always go to standard error: a script must not take the numbers of an invalid schedule for results.
     """
     with (out / "schedule.csv").open(encoding="utf-8", newline="") as file:
         summary = next(csv.DictReader(file))
@@ -79,7 +79,7 @@ def _report_lines(
     out: Path,
     done: str,
 ) -> Iterator[str]:
-    """Yield the lines a person reads at the end of a run: first what to check, then the numbers."""
+    """Yield the lines of the table: first the warnings, then the numbers."""
     for note in notes:
         yield _note_line(note)
     states = ", ".join(f"{ended[state]:,} {word}" for state, word in _STATE_WORDS.items() if ended[state])
@@ -90,7 +90,7 @@ def _report_lines(
     if int(summary["nb_jobs_finished"]):
         yield f"  makespan           {_time(summary['makespan'])}"
         lost = sum(ended[state] for state in _LOST_STATES)
-        beside = f"   ({lost:,} of {int(summary['nb_jobs']):,} jobs came to nothing)" if lost else ""
+        beside = f"   ({lost:,} of {int(summary['nb_jobs']):,} jobs had no result)" if lost else ""
         yield f"  mean wait          {_time(summary['mean_waiting_time'])}{beside}"
         yield f"  longest wait       {_time(summary['max_waiting_time'])}"
         yield f"  mean slowdown      {_number(summary['mean_slowdown'], 2)}{beside}"
@@ -106,7 +106,7 @@ def _report_lines(
 
 
 def _pods(out: Path) -> str:
-    """Say how many pods there were, and what became of them; a run of services has nothing else to tell."""
+    """Return the number of pods by phase, the only result of a run of services."""
     with (out / "pods.csv").open(encoding="utf-8", newline="") as file:
         phases = Counter(row["phase"] for row in csv.DictReader(file))
     texts = ", ".join(f"{count:,} {phase.lower()}" for phase, count in sorted(phases.items()))
@@ -114,21 +114,22 @@ def _pods(out: Path) -> str:
 
 
 def _window(summary: dict[str, str]) -> str:
-    """Say which part of the run the means are of, unless it is all of it."""
+    """Return the time window of the means; empty if it is the whole run."""
     jobs, begin = int(summary["nb_jobs_measured"]), float(summary["measured_from"])
     if not begin and jobs == int(summary["nb_jobs_finished"]):
         return ""
     end = float(summary["measured_until"])
-    return f"from {human_duration(seconds(begin))} to {human_duration(seconds(end))}; means of {jobs:,} {'job' if jobs == 1 else 'jobs'}"
+    noun = "job" if jobs == 1 else "jobs"
+    return f"from {human_duration(seconds(begin))} to {human_duration(seconds(end))}; means of {jobs:,} {noun}"
 
 
 def _number(text: str, decimals: int, factor: float = 1) -> str:
-    """Return a number for a table; a dash where the run cannot tell it."""
+    """Return a number for a table; a dash if it is absent."""
     return f"{factor * float(text):>14,.{decimals}f}" if text else f"{'–':>14}"
 
 
 def _time(text: str) -> str:
-    """Return seconds for a table, and as a person says them where that is shorter to grasp."""
+    """Return seconds for a table; from a minute on, also in larger units."""
     if not text:
         return f"{_number(text, 1)} s"
     words = f"   {human_duration(seconds(text))}" if float(text) >= 60 else ""

@@ -1,4 +1,4 @@
-"""The text of `batkube schedulers list`: what can be built, what is, and how much room it takes."""
+"""The text of `batkube schedulers list`: available programs, existing builds and their sizes."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from batkube.schedulers.catalogue import Catalogue, CatalogueEntry
 def list_lines(
     catalogue: Catalogue, builds: Sequence[CachedBuild], stale: Sequence[CachedBuild], folder: Path
 ) -> Iterator[str]:
-    """Yield the lines of the list; `stale` are the outdated ones, which are only counted."""
-    records = [(kept.record, kept.size_bytes) for kept in builds if kept.record is not None]
+    """Yield the lines of the list; outdated builds (`stale`) are only counted."""
+    records = [(build.record, build.size_bytes) for build in builds if build.record is not None]
     for name, entry in catalogue.items():
         real = "" if entry.virtual else " (on real time)"
         yield f"{name:<24} {entry.about}{real}"
@@ -24,15 +24,15 @@ def list_lines(
     for record, size in own:
         package = "" if record.package == "." else f" --package {record.package}"
         yield f"  --module {_abbreviate_home(record.source)}{package}: {_details(record, size)}"
-    total = sum(kept.size_bytes for kept in builds)
+    total = sum(build.size_bytes for build in builds)
     yield f"{len(builds)} built, {megabytes_text(total)}, in {_abbreviate_home(str(folder))}"
     if stale:
-        freed = megabytes_text(sum(kept.size_bytes for kept in stale))
+        freed = megabytes_text(sum(build.size_bytes for build in stale))
         yield f"{len(stale)} outdated, {freed}: `batkube schedulers prune` removes them"
 
 
 def megabytes_text(size_bytes: int) -> str:
-    """Return a size as people say it."""
+    """Return a size in megabytes."""
     return f"{size_bytes / 1e6:,.0f} MB"
 
 
@@ -41,7 +41,7 @@ def _is_build_of(record: BuildRecord, name: str) -> bool:
 
 
 def _version_lines(entry: CatalogueEntry, built: Sequence[tuple[BuildRecord, int]]) -> Iterator[str]:
-    """Yield a line for each version that is known or built, the known ones first."""
+    """Yield a line for each version in the catalogue, then for each other version that is built."""
     others = [record.version for record, _ in built if record.version not in entry.versions]
     for version in dict.fromkeys([*(entry.versions or [entry.default]), *others]):
         details = [_details(record, size) for record, size in built if record.version == version]

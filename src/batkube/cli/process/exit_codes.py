@@ -1,11 +1,11 @@
-"""What `batkube` exits with, which is part of its interface; 0 is done.
+"""The exit codes of `batkube`, which are part of its interface; 0 is success.
 
-Imports nothing: these are needed before and after everything else.
+This module imports nothing, because `main` needs it before everything else.
 """
 
 from __future__ import annotations
 
-#: The run failed; its input or usage is at fault.
+#: The run failed; the input or the usage is wrong.
 FAILED, BAD_INPUT = 1, 2
-#: Interrupted before or after the run itself: 128 and the number of SIGINT, as shells count.
+#: Interrupted before or after the run itself: 128 + SIGINT, the convention of shells.
 INTERRUPTED = 130

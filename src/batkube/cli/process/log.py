@@ -1,4 +1,4 @@
-"""How much the command says of what it does, on standard error: warnings unless asked for more."""
+"""Configure logging to standard error, by default of warnings."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import logging
 
 
 class LogLevel(enum.StrEnum):
-    """How grave something must be to be said."""
+    """The minimum severity of log messages."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -19,14 +19,14 @@ _LEVEL_BY_COUNT = (LogLevel.WARNING, LogLevel.INFO, LogLevel.DEBUG)
 
 
 def configure_logging(level: LogLevel | None, count: int = 0) -> None:
-    """Say what is of `level` or graver; unless that is given, `count` is how often -v was."""
+    """Log messages of at least this level; if it is None, `count`, the number of -v options, determines it."""
     chosen = level or _LEVEL_BY_COUNT[min(count, len(_LEVEL_BY_COUNT) - 1)]
     handler = logging.StreamHandler()
     handler.setFormatter(logging.Formatter("%(levelname)s: %(name)s: %(message)s"))
-    # Of ours alone: libraries speak for themselves.
+    # Only Batkube's own loggers: libraries configure theirs.
     logger = logging.getLogger("batkube")
     logger.handlers = [handler]
     logger.setLevel(chosen.upper())
     if chosen is not LogLevel.DEBUG:
-        # Its remarks are about fonts and caches, and none of them changes a picture.
+        # Its warnings are about fonts and caches, which do not affect figures.
         logging.getLogger("matplotlib").setLevel(logging.ERROR)

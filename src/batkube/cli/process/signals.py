@@ -1,7 +1,7 @@
-"""Signals that ask a command to end: Ctrl-C, SIGTERM as batch systems send it, SIGHUP of a terminal that was closed.
+"""Handle signals that request a shutdown: SIGINT (Ctrl-C), SIGTERM (batch systems), SIGHUP (closed terminal).
 
-They come as KeyboardInterrupt, wherever the command is. The first has it keep what it computed; the second has it leave
-that; the third ends the process, whatever it is doing. What was ignored when we were started stays so (`nohup`).
+Each raises KeyboardInterrupt in the main thread. After the first signal, the command saves its results so far; the
+second aborts that; the third kills the process. Signals that were ignored at the start stay ignored (`nohup`).
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from types import FrameType
 from batkube.kernel.stopwatch import Stopwatch
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-#: When a terminal is closed its shell and the kernel both send SIGHUP, and systemd sends SIGHUP after SIGTERM: within
-#: so many seconds that is one request. Somebody who presses Ctrl-C twice means it.
+#: Signals within this time count as one request: when a terminal is closed, both its shell and the kernel send SIGHUP,
+#: and systemd can send SIGHUP after SIGTERM. SIGINT is not coalesced: pressing Ctrl-C twice is deliberate.
 _COALESCE_S = 1.0
 
 
@@ -24,18 +24,18 @@ def interruptible() -> Iterator[None]:
     """Turn signals into KeyboardInterrupt while the block lasts."""
     requests = _InterruptHandler()
     before = {number: signal.getsignal(number) for number in _SIGNALS}
-    heeded = [number for number, handler in before.items() if handler is not signal.SIG_IGN]
-    for number in heeded:
+    handled = [number for number, handler in before.items() if handler is not signal.SIG_IGN]
+    for number in handled:
         signal.signal(number, requests.handle_signal)
     try:
         yield
     finally:
-        for number in heeded:
+        for number in handled:
             signal.signal(number, before[number])
 
 
 class _InterruptHandler:
-    """The requests to end that have come so far."""
+    """Counts the shutdown requests so far."""
 
     def __init__(self) -> None:
         self._count = 0
@@ -48,6 +48,6 @@ class _InterruptHandler:
         self._since_last = Stopwatch()
         self._count += 1
         if self._count == 2:
-            for one in _SIGNALS:
-                signal.signal(one, signal.SIG_DFL)
+            for each_signal in _SIGNALS:
+                signal.signal(each_signal, signal.SIG_DFL)
         raise KeyboardInterrupt

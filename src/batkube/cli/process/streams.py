@@ -1,6 +1,7 @@
-"""Standard output and error, which may be closed, full, or read by a program that has seen enough (`| head -1`).
+"""Replace standard output and error by streams on which writing never fails.
 
-None of that may cost a result: what can no longer be written is dropped, the command goes on, and how it ends says so.
+They can be closed, full, or a pipe whose reader has exited (`| head -1`). This must not cost the results of a run: text
+that cannot be written is dropped, the command continues, and its exit code reports the failure.
 """
 
 from __future__ import annotations
@@ -15,18 +16,18 @@ from typing import Any, TextIO
 
 
 class TolerantFile(io.FileIO):
-    """A file descriptor to which writing never fails; what was the matter is kept."""
+    """A file on which writing never fails; the first error is kept."""
 
     failure: OSError | None = None
 
     def write(self, data: Any, /) -> int:  # noqa: ANN401 - any buffer, which has no type before Python 3.12
-        """Write `data`, or forget it once something has gone wrong."""
+        """Write `data`, or drop it after a failure."""
         try:
             while self.failure is None:
                 written = super().write(data)
                 if written is not None:
                     return written
-                # Somebody has made it non-blocking, and its reader is slow.
+                # The descriptor is non-blocking (another process can set this), and its reader is slow.
                 select.select([], [self], [])
         except OSError as error:
             self.failure = error
@@ -35,9 +36,9 @@ class TolerantFile(io.FileIO):
 
 @contextlib.contextmanager
 def tolerant_streams() -> Iterator[TolerantFile]:
-    """Put outlets in the place of standard output and error, and yield that of the output.
+    """Replace standard output and error, and yield the file of standard output.
 
-    Where they have been replaced already, as in tests, they stay as they are.
+    Streams that are already replaced, as in tests, are left alone.
     """
     _open_missing_descriptors()
     before = sys.stdout, sys.stderr
@@ -55,19 +56,19 @@ def tolerant_streams() -> Iterator[TolerantFile]:
 
 
 def _open_missing_descriptors() -> None:
-    """Open nothing where a standard stream is closed, or the next file that is opened would be taken for it."""
+    """Open /dev/null for closed standard streams; otherwise the next opened file would get their descriptor."""
     while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
         os.set_inheritable(descriptor, True)
     os.close(descriptor)
 
 
-def _text_stream(outlet: TolerantFile, stream: TextIO | None) -> TextIO:
-    """Return the text stream of an outlet, like the one that Python made (none, if it was closed)."""
-    made = stream if isinstance(stream, io.TextIOWrapper) else None
+def _text_stream(file: TolerantFile, stream: TextIO | None) -> TextIO:
+    """Return a text stream with the settings of Python's own stream, if that exists."""
+    original = stream if isinstance(stream, io.TextIOWrapper) else None
     return io.TextIOWrapper(
-        io.BufferedWriter(outlet),
-        encoding="utf-8" if made is None else made.encoding,
+        io.BufferedWriter(file),
+        encoding="utf-8" if original is None else original.encoding,
         errors="replace",  # a terminal that knows only ASCII gets question marks, not a crash
-        line_buffering=made is None or made.line_buffering,
-        write_through=made is not None and made.write_through,
+        line_buffering=original is None or original.line_buffering,
+        write_through=original is not None and original.write_through,
     )

@@ -1,8 +1,8 @@
-"""Schedules of CronJobs as text: five fields, descriptors such as `@daily`, `@every 90s`, and a time zone before them.
+"""Parses CronJob schedules: five fields, descriptors such as `@daily`, `@every 90s`, with an optional time zone prefix.
 
-Validation and the controller read schedules here, so that what the one lets pass the other understands. The notation
-and the messages are those of ParseStandard of github.com/robfig/cron/v3 (parser.go), which Kubernetes calls in both
-places.
+API validation and the CronJob controller both parse here, so the controller understands every schedule that passes
+validation. Syntax and messages are those of ParseStandard in github.com/robfig/cron/v3 (parser.go), which Kubernetes
+calls in both places.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from batkube.kernel.text.go_times import InvalidTime, parse_go_duration
 
 
 class InvalidSchedule(ValueError):
-    """The text is no schedule; says why."""
+    """The text is not a valid schedule; the message says why."""
 
 
 class _Field(NamedTuple):
@@ -50,7 +50,7 @@ _DESCRIPTORS = {
 }
 _EVERY = "@every "
 _INT64 = range(-(2**63), 2**63)
-#: What Go's unicode.IsSpace takes for white space; Python's own splitting takes four control characters more.
+#: White space by Go's unicode.IsSpace; Python's str.split knows four more control characters.
 _SPACE = "\t\n\v\f\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 _split_fields = re.compile(f"[^{_SPACE}]+").findall
 _trim = re.compile(f"^[{_SPACE}]+|[{_SPACE}]+$").sub
@@ -58,12 +58,12 @@ _is_integer = re.compile("[+-]?[0-9]+").fullmatch
 
 
 def parse_schedule(text: str) -> Schedule:
-    """Return the schedule that `text` means; raises InvalidSchedule."""
+    """Parse a schedule; raise InvalidSchedule."""
     if not text:
         raise InvalidSchedule("empty spec string")
     zone: datetime.tzinfo = datetime.UTC
     if text.startswith(("TZ=", "CRON_TZ=")):
-        # The library panics where no space follows the zone; here too few fields are then found.
+        # robfig/cron panics if no space follows the zone. Here such a text has too few fields.
         prefix, _, rest = text.partition(" ")
         zone, text = _load_zone(prefix.partition("=")[2]), _trim("", rest)
     if text.startswith(_EVERY):
@@ -81,7 +81,7 @@ def _load_zone(name: str) -> datetime.tzinfo:
 
 
 def _parse_every(text: str) -> ConstantDelaySchedule:
-    """Read `@every 90s`: whole seconds, and at least one, whatever is asked for (constantdelay.go, Every)."""
+    """Parse `@every 90s`; the delay is rounded down to seconds, with a minimum of 1 s (constantdelay.go, Every)."""
     try:
         ns = parse_go_duration(text.removeprefix(_EVERY))
     except InvalidTime as problem:
@@ -98,7 +98,7 @@ def _from_fields(texts: list[str], zone: datetime.tzinfo) -> FieldSchedule:
 
 
 def _values(text: str, field: _Field) -> tuple[frozenset[int], bool]:
-    """Return the values that one field lists, and whether a star without step is among them."""
+    """Return the values of one field, and whether it has a `*` without a step."""
     values: set[int] = set()
     has_star = False
     for expression in filter(None, text.split(",")):
@@ -109,7 +109,7 @@ def _values(text: str, field: _Field) -> tuple[frozenset[int], bool]:
 
 
 def _range(expression: str, field: _Field) -> range:
-    """Read `3`, `3-5`, `3-5/2`, `3/2` (on to the end), `*` or `*/2`."""
+    """Parse `3`, `3-5`, `3-5/2`, `3/2` (up to the maximum), `*` or `*/2` (parser.go, getRange)."""
     span, *steps = expression.split("/")
     low, *highs = span.split("-")
     if low in ("*", "?"):
@@ -136,10 +136,10 @@ def _range(expression: str, field: _Field) -> range:
 
 
 def _number(text: str, names: Mapping[str, int]) -> int:
-    # Go lowers letter by letter, and makes a plain i of the Turkish one.
+    # Go's strings.ToLower maps letter by letter, and the Turkish İ to a plain i.
     if (name := text.replace("İ", "i").lower()) in names:
         return names[name]
-    # Longer texts are out of range whatever they say; Python would not even read the longest.
+    # Longer numbers are out of range anyway, and int() rejects very long ones.
     number = int(text) if _is_integer(text) and len(text) < 400 else None
     if number is None or number not in _INT64:
         reason = "value out of range" if _is_integer(text) else "invalid syntax"

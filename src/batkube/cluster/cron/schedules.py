@@ -1,8 +1,8 @@
-"""The moments of a cron schedule: which one comes next, daylight saving and all.
+"""Computes the next activation time of a cron schedule, with daylight saving time.
 
-The steps are those of SpecSchedule.Next and ConstantDelaySchedule.Next of github.com/robfig/cron/v3 (spec.go,
-constantdelay.go), because what happens when clocks are set follows from them: an hour that is left out is passed
-over, one that comes twice counts twice. Local times become moments as Go's time.Date makes them so.
+The algorithm is that of SpecSchedule.Next and ConstantDelaySchedule.Next in github.com/robfig/cron/v3 (spec.go,
+constantdelay.go), because it determines the behaviour when clocks change: a skipped hour has no activation, a repeated
+hour has two. Local times are converted as by Go's time.Date.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from batkube.kernel.instants import NANOSECONDS_PER_SECOND, UNIX_START, Duration, Instant
 
-#: A schedule without a date in so many years has none.
+#: The search for an activation time ends after this many years (spec.go: yearLimit).
 _YEARS_AHEAD = 5
 _MINUTE_S, _HOUR_S, _DAY_S = 60, 3600, 86400
 _MIDNIGHT = (0, 0, 0)
@@ -20,17 +20,17 @@ _UNIX_DAY = datetime.date(1970, 1, 1)
 
 
 class ConstantDelaySchedule(NamedTuple):
-    """`@every`: so long after the last time, on the second."""
+    """`@every`: a constant delay after the last activation, on whole seconds."""
 
     delay: Duration
 
     def next_after(self, now: Instant) -> Instant:
-        """Return the first moment after `now`."""
+        """Return the first activation time after `now`."""
         return Instant(now - now % NANOSECONDS_PER_SECOND + self.delay)
 
 
 class FieldSchedule(NamedTuple):
-    """The minutes whose five fields are all listed; of the two kinds of day, one will do if neither has a star."""
+    """A schedule of five fields. If neither day of month nor weekday is `*`, either of them may match."""
 
     minutes: frozenset[int]
     hours: frozenset[int]
@@ -41,17 +41,17 @@ class FieldSchedule(NamedTuple):
     zone: datetime.tzinfo
 
     def next_after(self, now: Instant) -> Instant | None:
-        """Return the first moment after `now`, or None when there is none in five years."""
+        """Return the first activation time after `now`, or None if there is none within five years."""
         if not (self.minutes and self.hours and self.months):
             return None
         try:
             next_s = _Search(self, (now - UNIX_START) // NANOSECONDS_PER_SECOND + 1).result()
-        except (OverflowError, ValueError):  # No calendar of ours goes beyond the year 9999.
+        except (OverflowError, ValueError):  # Python's dates end with the year 9999.
             return None
         return None if next_s is None else Instant(UNIX_START + next_s * NANOSECONDS_PER_SECOND)
 
     def matches_day(self, day: datetime.date) -> bool:
-        """Return whether something may happen on that day of the month and of the week."""
+        """Return whether the schedule can activate on that day (spec.go: dayMatches)."""
         by_day, by_weekday = day.day in self.days, day.isoweekday() % 7 in self.weekdays
         return by_day and by_weekday if self.days_have_star else by_day or by_weekday
 
@@ -60,12 +60,12 @@ Schedule = FieldSchedule | ConstantDelaySchedule
 
 
 class _Search:
-    """A moment, in seconds of Unix' count, that goes forward until its local time has all the fields right."""
+    """A Unix time that is advanced until its local time matches all fields (spec.go: SpecSchedule.Next)."""
 
     def __init__(self, schedule: FieldSchedule, unix_s: int) -> None:
         self._schedule = schedule
         self._set_time(unix_s)
-        #: Whether the smaller fields were set to their beginnings, which is done once, before the first step.
+        #: Whether the smaller fields were reset to their minimum, which is done once, before the first step.
         self._has_stepped = False
 
     def result(self) -> int | None:
@@ -79,7 +79,7 @@ class _Search:
         return None
 
     def _month_fits(self) -> bool:
-        """Step to a month that is listed; False if a year began on the way, and everything must be looked at again."""
+        """Advance to a matching month; return False if the year changed, so that all fields must be checked again."""
         while self._local.month not in self._schedule.months:
             if not self._has_stepped:
                 self._set_local_time(self._local.date().replace(day=1), _MIDNIGHT)
@@ -95,10 +95,10 @@ class _Search:
             before_s = self._unix_s
             self._set_local_time(self._local.date() + datetime.timedelta(days=1), self._clock())
             if hour := self._local.hour:
-                # Midnight was left out, or came twice: back to the beginning of the day, or on to it.
+                # Midnight was skipped or repeated by a clock change: go back, or forward, to the start of the day.
                 self._set_time(self._unix_s + (24 - hour if hour > 12 else -hour) * _HOUR_S)
             if self._unix_s <= before_s:
-                # A whole day was left out (Samoa, 30 December 2011): the library goes round for ever here.
+                # A whole day was skipped (Samoa, 30 December 2011): robfig/cron loops forever here.
                 self._set_time(before_s + _DAY_S)
             if self._local.day == 1:
                 return False
@@ -131,7 +131,7 @@ class _Search:
         self._local = datetime.datetime.fromtimestamp(unix_s, self._schedule.zone)
 
     def _set_local_time(self, day: datetime.date, clock: tuple[int, int, int]) -> None:
-        """Go to a local time; where clocks are set just then, to the moment that Go's time.Date takes it for."""
+        """Set the local time; one that is skipped or repeated by a clock change is resolved as by Go's time.Date."""
         hour, minute, second = clock
         as_if_utc_s = (day - _UNIX_DAY).days * _DAY_S + hour * _HOUR_S + minute * _MINUTE_S + second
         self._has_stepped = True
@@ -143,6 +143,6 @@ class _Search:
 
 
 def _month_after(day: datetime.date) -> datetime.date:
-    """Return the same day a month later; 31 April is 1 May (Go: AddDate)."""
+    """Return the same day of the next month; 31 April becomes 1 May (Go: time.AddDate)."""
     first = datetime.date(day.year + day.month // 12, day.month % 12 + 1, 1)
     return first + datetime.timedelta(days=day.day - 1)

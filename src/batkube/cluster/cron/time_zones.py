@@ -1,4 +1,4 @@
-"""Time zones by name, as Go's time.LoadLocation finds them and with its words for what it does not find."""
+"""Looks up time zones by name, with the rules and messages of Go's time.LoadLocation."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import zoneinfo
 
 
 class UnknownZone(ValueError):
-    """There is no time zone of that name; the message is Go's."""
+    """The time zone does not exist; the message is Go's."""
 
 
 def zone_of(name: str) -> datetime.tzinfo:
-    """Return the time zone `name`; the local one of every simulated machine is UTC."""
+    """Return the time zone `name`; `Local` is UTC on every simulated machine."""
     if name in ("", "UTC", "Local"):
         return datetime.UTC
     if ".." in name or name.startswith(("/", "\\")):
@@ -25,5 +25,5 @@ def zone_of(name: str) -> datetime.tzinfo:
 
 @functools.cache
 def _zone_directories() -> frozenset[str]:
-    """Return what stands before the slash in names of zones: folders of the database, over which Go stumbles."""
+    """Return the directories of the time zone database, such as `Europe`, for which Go reports another error."""
     return frozenset(zone.rpartition("/")[0] for zone in zoneinfo.available_timezones())

@@ -1,4 +1,4 @@
-"""How jobs and their pods ended: what the outputs are made of."""
+"""Records of how jobs and pods ended, from which the outputs are written."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from batkube.cluster.store import Key
 from batkube.kernel.instants import Instant
 from batkube.workloads.model import Job
 
-#: What jobs.csv has for a profile of a batch/v1 Job that was an object.
+#: The profile that jobs.csv shows for a batch/v1 Job of the workload (an object, not a Batsim job).
 OBJECT_PROFILE = "Job"
 
 
 class FinalState(enum.StrEnum):
-    """How a job ended, in Batsim's words (column `final_state` of jobs.csv)."""
+    """How a job ended, by Batsim's names (column `final_state` of jobs.csv)."""
 
     SUCCESS = "COMPLETED_SUCCESSFULLY"
     FAILED = "COMPLETED_FAILED"
@@ -27,34 +27,34 @@ class FinalState(enum.StrEnum):
 
 
 class PastAttempts(NamedTuple):
-    """A job's attempts, and what became of those that were thrown away."""
+    """The attempts to run a job so far, and the work lost with them."""
 
-    #: How often it was placed, or, of a Job that was an object, how many of its pods were.
+    #: How often the job was placed; for a batch/v1 Job of the workload, how many of its pods were.
     attempts: int = 0
-    #: How often it was stopped to make room.
+    #: How often the job was evicted.
     evictions: int = 0
-    #: The work that was lost with attempts, because it was stopped or a node failed: thousandths of a machine, or of a
-    #: core where pods share machines, times nanoseconds.
+    #: The work lost by evictions and node failures, in nanoseconds times thousandths of a machine, or of a core if pods
+    #: share machines.
     lost_work: int = 0
-    #: How many pods were made for it; None for those of all its attempts.
+    #: The number of pods created for the job; None means that it follows from the attempts.
     pod_count: int | None = None
 
 
 NO_ATTEMPTS, ONE_ATTEMPT = PastAttempts(), PastAttempts(attempts=1)
-"""Of jobs that were not placed yet, and of those that were and ran to their end: all those of a trace share them."""
+"""Shared values for jobs that were not placed yet and for jobs that completed in their first attempt."""
 
 
 class Outcome(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """How one job ended. The times are None when the job never got that far."""
+    """How one job ended. A time is None if the job never reached that point."""
 
     job: Job
     state: FinalState
-    #: When its last placement was decided.
+    #: When the last of its pods was bound.
     scheduled: Instant | None = None
-    #: When its work began: all its pods running.
+    #: When its work began, with all pods running.
     started: Instant | None = None
     finished: Instant | None = None
-    #: When a node of it failed or was removed, if that ended it: its pods held nothing from then on.
+    #: When one of its nodes failed or was deleted, if that ended the job; its pods hold no resources from then on.
     node_lost: Instant | None = None
     #: The machines it used, as an interval set.
     machines: int = 0
@@ -62,7 +62,7 @@ class Outcome(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
 
 class JobPodsRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """The story of a job's pods, told when they are over; index i of every list is the pod of rank i."""
+    """The record of a job's pods, written when they have ended; index i of every list is one pod, in order of rank."""
 
     job: Job
     keys: Sequence[Key]
@@ -71,25 +71,25 @@ class JobPodsRecord(msgspec.Struct, frozen=True, kw_only=True):
     machine_ids: Sequence[int | None]
     scheduled: Sequence[Instant | None]
     started: Sequence[Instant | None]
-    #: None when the run ended before them.
+    #: None if the run ended first.
     finished: Instant | None
     phase: str
     reason: str
-    #: The controller that made them, `Job/w0-7`, if one did.
+    #: The controller that created them, such as `Job/w0-7`, or "".
     owner: str = ""
 
 
-#: In the place of a phase: the pod was deleted before it ended, and Kubernetes has no phase for that.
+#: Used as the phase of a pod that was deleted before it ended; Kubernetes has no phase for that.
 DELETED_PHASE = "Deleted"
 
 
 class PodRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """The story of a pod that has no part in a course, told when it is over, or when the run is."""
+    """The record of a pod outside workload jobs, written when it has ended or when the run ends."""
 
     key: Key
-    #: `ReplicaSet/web-7c5ddbdf54`; empty for one that nobody controls.
+    #: The controller, such as `ReplicaSet/web-7c5ddbdf54`, or "".
     owner: str
-    #: The id of the batch/v1 Job that it belongs to, and the workload that it came with; empty when there is none.
+    #: The id of the batch/v1 Job that it belongs to, and the workload of that Job; "" if there is none.
     job: str
     workload: str
     node: str

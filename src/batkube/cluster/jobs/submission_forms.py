@@ -1,15 +1,15 @@
-"""Forms of submission: what a job of many pods is in the words of a scheduler that knows such jobs.
+"""Submission forms: the objects as which a job of many pods is submitted, depending on its scheduler.
 
-| form          | objects                                                                    | who makes the pods     |
+| form          | objects                                                                    | who creates the pods   |
 |---------------|----------------------------------------------------------------------------|------------------------|
-| `pods`        | bare pods                                                                  | whoever submits        |
-| `pod-group`   | a PodGroup, in the scheduler's own dialect, and bare pods that name it     | whoever submits        |
-| `volcano-job` | a batch.volcano.sh/v1alpha1 Job, of which a PodGroup is made as well       | Volcano's controllers  |
+| `pods`        | bare pods                                                                  | the submitter          |
+| `pod-group`   | a PodGroup of the scheduler's API group, and bare pods that name it        | the submitter          |
+| `volcano-job` | a batch.volcano.sh/v1alpha1 Job; a PodGroup is created for it              | Volcano's controllers  |
 | `indexed-job` | a batch/v1 Job with a completion index for each pod                        | the Job controller     |
 | `kueue-job`   | the same, suspended, with the name of a queue                              | the same, once admitted|
 
-Everything that the workload says of a job comes along: its queue, its priority as a PriorityClass, its user as a label,
-its walltime as the active deadline of its pods (on a Job it would count from the Job's creation, waiting included).
+The objects carry all attributes of the job: its queue, its priority as a PriorityClass, its user as a label, and its
+walltime as the active deadline of its pods (the deadline of a Job would include the time in the queue).
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ from batkube.kernel.quantities import format_amount
 from batkube.workloads.formats.kubernetes.manifest_writer import priority_class_name
 from batkube.workloads.model import Job
 
-#: On what stands for a job, and on the pods that a controller makes of it: the job's identity.
+#: The job's identity, on the object that represents the job and on the pods that a controller creates for it.
 ANNOTATION_JOB = "batkube.io/job-key"
 LABEL_USER = "batkube.io/user"
 LABEL_QUEUE = "batkube.io/queue"
 KUEUE_QUEUE = "kueue.x-k8s.io/queue-name"
 DEFAULT_QUEUE = "default"
-#: A name longer than this leaves no room for what a controller adds to it within the 63 letters of a host's name.
+#: The longest name to which controllers can append a suffix within the 63 characters of a host name.
 _NAME_LENGTH = 50
-#: A job starts over as often as it is evicted.
+#: Effectively unlimited: a job restarts as often as it is evicted.
 _MAX_RETRIES = 1_000_000_000
 
 
 class SubmissionForm(enum.StrEnum):
-    """What a job is submitted as."""
+    """The objects as which a job is submitted."""
 
     PODS = "pods"
     POD_GROUP = "pod-group"
@@ -49,21 +49,21 @@ class SubmissionForm(enum.StrEnum):
 
     @property
     def is_owned(self) -> bool:
-        """Whether it is one object, of which a controller makes the pods."""
+        """Whether the job is one object, for which a controller creates the pods."""
         return self not in (SubmissionForm.PODS, SubmissionForm.POD_GROUP)
 
 
 class PodGroupApi(NamedTuple):
-    """How a scheduler speaks of groups of pods."""
+    """The PodGroup API of a scheduler."""
 
     #: The group and version of its PodGroups.
     api_version: str
-    #: The annotation, or the label, that names a pod's group.
-    group_key: str = "scheduling.k8s.io/group-name"
-    is_label: bool = False
+    #: The annotation and the label that name a pod's group; "" if there is none.
+    annotation: str = "scheduling.k8s.io/group-name"
+    label: str = ""
     #: Whether a PodGroup names a queue and a PriorityClass; Queues are of the same group and version.
     has_queues: bool = True
-    #: Whether a PodGroup says how much there must be for all of it; kube-batch's of 0.5 does not.
+    #: Whether a PodGroup has `minResources`; that of kube-batch 0.5 does not.
     has_min_resources: bool = True
 
     @property
@@ -71,14 +71,26 @@ class PodGroupApi(NamedTuple):
         """The group without the version."""
         return self.api_version.partition("/")[0]
 
+    def with_key(self, key: str) -> PodGroupApi:
+        """Return this API with `key` instead of its annotation and label."""
+        return self._replace(annotation=self.annotation and key, label=self.label and key)
 
-#: Of kube-batch (two of them), the coscheduling plugin of scheduler-plugins, and Volcano.
+    def group_labels(self, name: str) -> dict[str, str]:
+        """Return the labels by which a pod names its group."""
+        return {self.label: name} if self.label else {}
+
+    def group_annotations(self, name: str) -> dict[str, str]:
+        """Return the annotations by which a pod names its group."""
+        return {self.annotation: name} if self.annotation else {}
+
+
+#: The APIs of kube-batch (two versions), the coscheduling plugin of scheduler-plugins, and Volcano.
 POD_GROUP_APIS = {
-    dialect.api_version: dialect
-    for dialect in (
+    api.api_version: api
+    for api in (
         PodGroupApi("scheduling.incubator.k8s.io/v1alpha1", has_min_resources=False),
         PodGroupApi("scheduling.sigs.dev/v1alpha2", has_min_resources=False),
-        PodGroupApi("scheduling.x-k8s.io/v1alpha1", "scheduling.x-k8s.io/pod-group", is_label=True, has_queues=False),
+        PodGroupApi("scheduling.x-k8s.io/v1alpha1", "", "scheduling.x-k8s.io/pod-group", has_queues=False),
         PodGroupApi("scheduling.volcano.sh/v1beta1"),
     )
 }
@@ -87,27 +99,27 @@ KUEUE = "kueue.x-k8s.io/v1beta1"
 
 
 def object_name(job: Job) -> str:
-    """Return the name of what stands for `job`: a label (RFC 1123), with room for what controllers add to it."""
+    """Return the name of the object of `job`: an RFC 1123 label, short enough for the suffixes of controllers."""
     name = pod_base_name(job)
     if len(name) <= _NAME_LENGTH and "." not in name:
         return name
-    # An underscore is in no name, so it gets a fingerprint of the whole.
+    # The underscore is not valid in a name, so `kube_name` appends a fingerprint of the whole text.
     fingerprint = kube_name(f"{name}_").rpartition("-")[2]
     return f"{re.sub(r'[^a-z0-9]+', '-', name)[: _NAME_LENGTH - 17]}-{fingerprint}"
 
 
 def queue_name(job: Job) -> str:
-    """Return the queue of `job` as Kubernetes allows names; SWF's queues have numbers."""
+    """Return the queue of `job` as a valid Kubernetes name; the queues of SWF traces are numbers."""
     if not job.queue:
         return DEFAULT_QUEUE
     return kube_name(f"queue-{job.queue}" if job.queue.isdigit() else job.queue)
 
 
 class GangPodFactory(PodFactory):
-    """Describes pods that tell of their jobs all that the workload does."""
+    """Creates pods that carry the user, queue and walltime of their job."""
 
     def labels_of(self, job: Job) -> dict[str, str]:
-        """Return the labels of a pod, those of its user and queue among them."""
+        """Return the labels of a pod, including its user and queue."""
         labels = super().labels_of(job)
         if job.user:
             labels[LABEL_USER] = as_label_value(job.user)
@@ -116,7 +128,7 @@ class GangPodFactory(PodFactory):
         return labels
 
     def spec_of(self, job: Job) -> KubeObject:
-        """Return the spec of a pod, with its deadline."""
+        """Return the spec of a pod, with the walltime as its deadline."""
         spec = dict(super().spec_of(job))
         if job.walltime is not None:
             spec["activeDeadlineSeconds"] = -(-job.walltime // NANOSECONDS_PER_SECOND)
@@ -124,7 +136,7 @@ class GangPodFactory(PodFactory):
 
 
 class OwnedPodFactory(GangPodFactory):
-    """Makes templates for controllers: the pods that they make carry the identity of their job."""
+    """Creates pod templates for controllers; the pods carry the identity of their job."""
 
     def annotations_of(self, job: Job) -> dict[str, str]:
         """Return the annotations, with the job's identity."""
@@ -132,25 +144,23 @@ class OwnedPodFactory(GangPodFactory):
 
 
 class GroupedPodFactory(GangPodFactory):
-    """Describes pods that name their group in the dialect of their scheduler."""
+    """Creates pods that name their PodGroup as their scheduler expects it."""
 
     def __init__(self, model: ResourceModel, dialect: PodGroupApi, numbers: Iterator[int] | None = None) -> None:
         super().__init__(model, numbers)
         self.pod_group_api = dialect
 
     def labels_without_group(self, job: Job) -> dict[str, str]:
-        """Return the labels without that of the group."""
+        """Return the labels, without a label for the group."""
         return super().labels_of(job)
 
     def labels_of(self, job: Job) -> dict[str, str]:
-        """Return the labels, with the group where it is one."""
-        group = {self.pod_group_api.group_key: object_name(job)} if self.pod_group_api.is_label else {}
-        return {**super().labels_of(job), **group}
+        """Return the labels, including the group if the API names it in a label."""
+        return super().labels_of(job) | self.pod_group_api.group_labels(object_name(job))
 
     def annotations_of(self, job: Job) -> dict[str, str]:
-        """Return the annotations, with the group where it is one."""
-        group = {} if self.pod_group_api.is_label else {self.pod_group_api.group_key: object_name(job)}
-        return {**super().annotations_of(job), **group}
+        """Return the annotations, including the group if the API names it in an annotation."""
+        return super().annotations_of(job) | self.pod_group_api.group_annotations(object_name(job))
 
 
 def _metadata(job: Job, labels: dict[str, str]) -> KubeObject:
@@ -163,7 +173,7 @@ def _metadata(job: Job, labels: dict[str, str]) -> KubeObject:
 
 
 def pod_group_of(job: Job, dialect: PodGroupApi, labels: dict[str, str]) -> KubeObject:
-    """Return the PodGroup of `job`: nothing of it starts before all of it can, or as much as its terms say."""
+    """Return the PodGroup of `job`: no pod starts before all of them can, or as many as the gang's terms require."""
     spec: KubeObject = {"minMember": job.gang.min_member or job.size}
     if job.gang.min_resources and dialect.has_min_resources:
         spec["minResources"] = {name: format_amount(name, amount) for name, amount in job.gang.min_resources}
@@ -175,19 +185,19 @@ def pod_group_of(job: Job, dialect: PodGroupApi, labels: dict[str, str]) -> Kube
 
 
 def indexed_job_of(job: Job, template: KubeObject, *, kueue: bool) -> KubeObject:
-    """Return the batch/v1 Job of `job`: all pods at once, and not again when one fails.
+    """Return the indexed batch/v1 Job of `job`: all pods in parallel, no retry after a failure.
 
-    What is evicted has not failed (Kubernetes documentation, "Pod failure policy"). Kueue wants a Job suspended and the
-    name of a queue on it, and lets it go when the queue has room.
+    An evicted pod does not count as failed (Kubernetes documentation, "Pod failure policy"). For Kueue the Job is
+    suspended and has the label of a queue; Kueue resumes it when the queue has quota.
     """
     labels = dict(template["metadata"]["labels"])
-    disrupted = {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}
+    ignore_disruptions = {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}
     spec = {
         "completionMode": "Indexed",
         "completions": job.size,
         "parallelism": job.size,
         "backoffLimit": 0,
-        "podFailurePolicy": {"rules": [disrupted]},
+        "podFailurePolicy": {"rules": [ignore_disruptions]},
         "ttlSecondsAfterFinished": 0,
         "template": template,
     }
@@ -198,19 +208,19 @@ def indexed_job_of(job: Job, template: KubeObject, *, kueue: bool) -> KubeObject
 
 
 def volcano_job_of(job: Job, template: KubeObject) -> KubeObject:
-    """Return the Volcano Job of `job`: one task of all its pods, which starts over when one of them is evicted.
+    """Return the Volcano Job of `job`: one task with all its pods, restarted as a whole when one of them is evicted.
 
-    Everything is said that Volcano's webhooks would fill in (pkg/webhooks/admission/jobs/mutate).
+    It sets all fields that Volcano's webhooks would default (Volcano: pkg/webhooks/admission/jobs/mutate).
     """
-    at_least = job.gang.min_member or job.size
+    min_available = job.gang.min_member or job.size
     spec: KubeObject = {
-        "minAvailable": at_least,
+        "minAvailable": min_available,
         "schedulerName": template["spec"]["schedulerName"],
         "queue": queue_name(job),
         "maxRetry": _MAX_RETRIES,
         "ttlSecondsAfterFinished": 0,
         "policies": [{"event": "PodEvicted", "action": "RestartJob"}],
-        "tasks": [{"name": "pod", "replicas": job.size, "minAvailable": at_least, "template": template}],
+        "tasks": [{"name": "pod", "replicas": job.size, "minAvailable": min_available, "template": template}],
     }
     if job.priority:
         spec["priorityClassName"] = priority_class_name(job.priority)
@@ -225,11 +235,11 @@ def priority_class_of(priority: int) -> KubeObject:
 
 
 def queue_of(name: str, version: str) -> KubeObject:
-    """Return a Queue of kube-batch or Volcano, of the same weight as every other."""
+    """Return a Queue of kube-batch or Volcano; all queues have the same weight."""
     return {"apiVersion": version, "kind": "Queue", "metadata": {"name": name}, "spec": {"weight": 1}}
 
 
 def local_queue_of(name: str, cluster_queue: str) -> KubeObject:
-    """Return a LocalQueue of Kueue, which leads to a ClusterQueue."""
+    """Return a LocalQueue of Kueue, which points to a ClusterQueue."""
     metadata = {"name": name, "namespace": NAMESPACE}
     return {"apiVersion": KUEUE, "kind": "LocalQueue", "metadata": metadata, "spec": {"clusterQueue": cluster_queue}}

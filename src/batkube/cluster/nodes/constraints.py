@@ -1,7 +1,8 @@
-"""On which nodes a pod may run at all, whatever room there is: names, labels, affinity, taints, cordons.
+"""Scheduling constraints other than resources: node name, labels, affinity, taints, cordons.
 
-The rules of kube-scheduler's filter plugins (NodeName, NodeUnschedulable, TaintToleration, NodeAffinity), each with the
-words in which it says no. What matters of a pod is its `ValidationRules`, which thousands of equal pods share.
+These are the rules of kube-scheduler's filter plugins NodeName, NodeUnschedulable, TaintToleration and NodeAffinity
+(Kubernetes: pkg/scheduler/framework/plugins), with their messages. Pods with equal `constraints_key` can share one
+`NodeConstraints`.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _encode = msgspec.json.Encoder(order="sorted").encode
 
 
 def find_toleration(tolerations: Iterable[Mapping[str, Any]], taint: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return the first toleration that accepts `taint`, or None (Kubernetes: Toleration.ToleratesTaint)."""
+    """Return the first toleration that matches `taint`, or None (Kubernetes: Toleration.ToleratesTaint)."""
     for toleration in tolerations:
         if toleration.get("effect") and toleration["effect"] != taint["effect"]:
             continue
@@ -48,12 +49,12 @@ def find_toleration(tolerations: Iterable[Mapping[str, Any]], taint: Mapping[str
 
 
 class NodeTerm:
-    """One term of a node affinity: expressions on labels and on the name, all of which must hold."""
+    """One term of a node affinity: expressions on labels and on the node name, all of which must hold."""
 
     def __init__(self, term: Mapping[str, Any]) -> None:
         self._labels = _selector(term.get("matchExpressions") or ())
         self._fields = _selector(term.get("matchFields") or ())
-        #: A term that says nothing matches nothing.
+        #: An empty term matches no node.
         self._is_empty = not self._labels and not self._fields
 
     def matches(self, node: KubeObject) -> bool:
@@ -66,12 +67,13 @@ class NodeTerm:
 
 def _selector(expressions: Sequence[Mapping[str, Any]]) -> LabelSelector:
     return LabelSelector(
-        Requirement(one["key"], _OPERATORS[one["operator"]], tuple(one.get("values") or ())) for one in expressions
+        Requirement(expression["key"], _OPERATORS[expression["operator"]], tuple(expression.get("values") or ()))
+        for expression in expressions
     )
 
 
 class NodeConstraints:
-    """What a pod asks of a node besides room."""
+    """The constraints of a pod on its node, resources aside."""
 
     def __init__(self, spec: KubeObject) -> None:
         affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
@@ -81,11 +83,13 @@ class NodeConstraints:
         self._terms = None if required is None else [NodeTerm(term) for term in required["nodeSelectorTerms"]]
         self._tolerations: Sequence[KubeObject] = spec.get("tolerations") or ()
         preferred = affinity.get("preferredDuringSchedulingIgnoredDuringExecution") or ()
-        #: Weights of the terms that the pod would like to hold.
-        self.preferences = [(one["weight"], NodeTerm(one["preference"])) for one in preferred]
+        #: The preferred terms, with their weights.
+        self.preferences = [
+            (preferred_term["weight"], NodeTerm(preferred_term["preference"])) for preferred_term in preferred
+        ]
 
     def rejection_reason(self, node: KubeObject) -> str | None:
-        """Return why the pod may not run on `node`, or None if it may; the first reason, in the scheduler's order."""
+        """Return the first reason why the pod may not run on `node`, in kube-scheduler's order, or None."""
         for check in _CHECKS:
             reason = check(self, node)
             if reason is not None:
@@ -116,21 +120,21 @@ class NodeConstraints:
         return None
 
     def accepts_labels(self, node: KubeObject) -> bool:
-        """Return whether the labels of `node` are as the pod requires."""
+        """Return whether `node` has the labels that the pod's selector and affinity require."""
         return self._check_affinity(node) is None
 
     def accepts_taints(self, node: KubeObject) -> bool:
-        """Return whether the pod tolerates all taints of `node`, a cordon included."""
+        """Return whether the pod tolerates all taints of `node`, including that of a cordon."""
         return self._check_taints(node) is None and self._check_cordon(node) is None
 
     def preference_score(self, node: KubeObject) -> int:
-        """Return how much the pod would like `node`: its preferred affinity, less the taints it would rather avoid."""
+        """Return a score of `node`: the weights of matching preferred terms, less the PreferNoSchedule taints."""
         weight: int = sum(weight for weight, term in self.preferences if term.matches(node))
-        repelled: int = sum(
+        avoided: int = sum(
             taint["effect"] == "PreferNoSchedule" and find_toleration(self._tolerations, taint) is None
             for taint in node["spec"].get("taints") or ()
         )
-        return weight - repelled
+        return weight - avoided
 
 
 _CHECKS: tuple[Callable[[NodeConstraints, KubeObject], str | None], ...] = (
@@ -142,6 +146,6 @@ _CHECKS: tuple[Callable[[NodeConstraints, KubeObject], str | None], ...] = (
 
 
 def constraints_key(spec: KubeObject) -> bytes:
-    """Return what is equal for pods with equal rules."""
+    """Return a key that is equal for pods with equal constraints."""
     affinity = (spec.get("affinity") or {}).get("nodeAffinity")
     return _encode((spec.get("nodeName"), spec.get("nodeSelector"), affinity, spec.get("tolerations")))

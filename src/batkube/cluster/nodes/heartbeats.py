@@ -1,9 +1,9 @@
-"""Signs of life: when each kubelet renewed its lease, without a renewal being simulated.
+"""Node heartbeats, computed instead of simulated.
 
-A kubelet renews its lease every ten seconds (Kubernetes: pkg/kubelet, nodeLeaseRenewIntervalFraction of 40 s), which in
-a month of a thousand nodes is a quarter of a billion writes that nobody reads. So a renewal is a matter of arithmetic:
-from a node's registration on there is one every ten seconds, until the node falls silent. Who has to see them as
-objects, such as a kube-controller-manager, has them written (`execution.leases`).
+A kubelet renews its lease every ten seconds (Kubernetes: pkg/kubelet/kubelet.go, nodeLeaseRenewIntervalFraction of
+40 s). For a thousand nodes and a month that would be a quarter of a billion writes without a reader. So the time of the
+latest renewal is computed: one every ten seconds since the node's registration, until the node fails. A run with a
+kube-controller-manager, which reads Lease objects, writes them (`execution.nodes.leases`).
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from batkube.kernel.instants import Duration, Instant, seconds
 RENEW_INTERVAL: Duration = seconds(10)
 
 NodeListener = Callable[[str, Instant], None]
-"""Told of a node by its name."""
+"""Called with the name of a node."""
 
 
 class Heartbeats:
-    """Knows which nodes are silent, and since when the others are heard of."""
+    """Records which nodes send heartbeats and which have stopped."""
 
     def __init__(self, store: Store) -> None:
-        #: Since when each node renews its lease.
+        #: When each node began to renew its lease.
         self._since: dict[str, Instant] = {}
         self._silent: dict[str, Instant] = {}
         self._on_silence: list[NodeListener] = []
@@ -32,30 +32,30 @@ class Heartbeats:
 
     @property
     def silent(self) -> Mapping[str, Instant]:
-        """The nodes that are in the store and not heard of, each with the instant it fell silent."""
+        """The nodes in the store without heartbeats, each with the instant at which they stopped."""
         return self._silent
 
     def subscribe(self, on_silence: NodeListener | None = None, on_return: NodeListener | None = None) -> None:
-        """Call these when a node falls silent, and when one that did is heard of again; in the order they came."""
+        """Call these when the heartbeats of a node stop and resume, in order of subscription."""
         if on_silence is not None:
             self._on_silence.append(on_silence)
         if on_return is not None:
             self._on_return.append(on_return)
 
     def last_renewal(self, node: str) -> Instant:
-        """Return when a silent node last renewed its lease: not at the very instant at which it failed."""
+        """Return when a silent node last renewed its lease, strictly before the instant at which it failed."""
         since, silent = self._since[node], self._silent[node]
         return Instant(since + max(0, (silent - 1 - since) // RENEW_INTERVAL) * RENEW_INTERVAL)
 
     def stop(self, node: str, now: Instant) -> None:
-        """A node fails: its kubelet says nothing any more, and its pods' processes are gone."""
+        """Stop the heartbeats of a node that fails, and notify subscribers; its pods' processes are gone."""
         if node in self._since and node not in self._silent:
             self._silent[node] = now
             for listener in self._on_silence:
                 listener(node, now)
 
     def resume(self, node: str, now: Instant) -> None:
-        """A node that failed is back."""
+        """Resume the heartbeats of a node that is back, and notify subscribers."""
         if self._silent.pop(node, None) is not None:
             self._since[node] = now
             for listener in self._on_return:

@@ -1,7 +1,7 @@
-"""Which machine is behind each node: ids by node name, and when the node of each machine existed.
+"""Maps nodes to machines: machine ids by node name, and the times at which each machine's node existed.
 
-The machines of a platform come first, by their own ids. A node that a program creates, such as an autoscaler's, is one
-more machine: ids continue in order of creation. A node that is created again under its name is the same machine.
+The machines of the platform have their own ids. A node that a client creates, such as an autoscaler's, is a further
+machine; its id is the next one in order of creation. A node that is created again under its name is the same machine.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from batkube.cluster.pods.resources import allocatable_of
 from batkube.cluster.store import ADDED, DELETED, Batch, KubeObject, Store
 from batkube.kernel.instants import START, Instant
 from batkube.kernel.quantities import CPU, PODS
-from batkube.platforms.model import Machine
+from batkube.platforms.model import DEFAULT_PODS, Machine
 
 Presence = list[tuple[Instant, Instant | None]]
-"""From when to when a node existed, each time that it did; None for one that still does."""
+"""The intervals in which a node existed; the end is None while it still does."""
 
 
 class MachineRegistry:
@@ -29,16 +29,16 @@ class MachineRegistry:
         self.names: list[str] = []
         self.ids: dict[str, int] = {}
         self.machines: list[Machine] = []
-        #: How many of them the platform describes.
+        #: The number of machines that the platform describes.
         self.described_count = 0
-        #: Of machines whose nodes came after the first instant, or went.
+        #: The presence of machines whose nodes were created after the start of the run, or deleted.
         self._presence: dict[int, Presence] = {}
         #: Machines whose nodes have not existed yet.
         self._not_yet_created: set[int] = set()
         store.subscribe(NODE, self._on_nodes_changed)
 
     def add_platform(self, machines: Sequence[Machine]) -> None:
-        """Enter the machines of a platform, before any node exists."""
+        """Add the machines of a platform, before any node exists."""
         for machine in machines:
             self._not_yet_created.add(self._add(kube_name(machine.name), machine))
         self.described_count = len(machines)
@@ -49,11 +49,11 @@ class MachineRegistry:
         return self.names[self.described_count :]
 
     def is_described(self, node: str) -> bool:
-        """Return whether a node stands for a machine of the platform."""
+        """Return whether a node represents a machine of the platform."""
         return self.ids.get(node, self.described_count) < self.described_count
 
     def presence(self, number: int) -> Presence | None:
-        """Return when the node of a machine existed; None if it did from the first instant to the last."""
+        """Return when the node of a machine existed; None if it did throughout the run."""
         return [] if number in self._not_yet_created else self._presence.get(number)
 
     def _add(self, name: str, machine: Machine) -> int:
@@ -80,11 +80,11 @@ class MachineRegistry:
                     self._presence.setdefault(number, []).append((max(now, START), None))
 
     def _lowest_speed(self) -> float | None:
-        """Return the speed of the platform's slowest machine: that of a node is unknown."""
+        """Return the speed of the platform's slowest machine, as the assumed speed of a node that a client creates."""
         speeds = [machine.speed_flops for machine in self.machines[: self.described_count]]
         return min((speed for speed in speeds if speed is not None), default=None)
 
 
 def _machine_of(node: KubeObject, machine: Machine) -> Machine:
-    """Return the machine behind a node as the node describes it."""
-    return replace(machine, capacity={CPU: 0, PODS: 0, **allocatable_of(node)}, labels=labels_of(node))
+    """Return `machine` with the capacity and labels of its node."""
+    return replace(machine, capacity={CPU: 0, PODS: DEFAULT_PODS, **allocatable_of(node)}, labels=labels_of(node))

@@ -1,4 +1,4 @@
-"""What a pod's status says, in the questions that controllers, kubelets and schedulers ask of it."""
+"""Accessors of pods: phase, node, conditions and annotations, for controllers, kubelets and schedulers."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ TERMINAL_PHASES = ("Succeeded", "Failed")
 
 
 def phase_of(pod: KubeObject) -> str:
-    """Return the pod's phase; Pending when it has none yet."""
+    """Return the pod's phase; Pending if it is not set yet."""
     phase: str = pod.get("status", {}).get("phase", "Pending")
     return phase
 
 
 def is_running(pod: KubeObject) -> bool:
-    """Return whether the pod's phase says that it runs."""
+    """Return whether the pod's phase is Running."""
     return phase_of(pod) == "Running"
 
 
@@ -43,13 +43,13 @@ def pods_on(store: Store, nodes: Iterable[str]) -> list[tuple[Key, KubeObject]]:
 
 
 def priority_of(pod: KubeObject) -> int:
-    """Return how important the pod is; 0 where nobody has said."""
+    """Return the pod's priority; 0 if it is not set."""
     priority: int = pod["spec"].get("priority", 0)
     return priority
 
 
 def duration_annotation(pod: KubeObject, annotation: str) -> Duration | None:
-    """Return the length of time that an annotation of the pod tells; one that cannot be read tells nothing."""
+    """Return the duration in an annotation of the pod; None if it is missing or not a duration."""
     text = annotations_of(pod).get(annotation)
     try:
         return None if text is None else max(Duration(0), duration(text))
@@ -58,15 +58,15 @@ def duration_annotation(pod: KubeObject, annotation: str) -> Duration | None:
 
 
 def eviction_of(key: Key) -> KubeObject:
-    """Return what is posted to a pod's sub-resource `eviction` to ask it to leave."""
+    """Return the Eviction object to post to a pod's subresource `eviction`."""
     metadata = {"namespace": namespace_of(key), "name": name_of(key)}
     return {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": metadata}
 
 
 def disruption_status(pod: KubeObject, reason: str, message: str, now: Instant) -> KubeObject:
-    """Return the pod's status with what is said of one that somebody is about to end (condition DisruptionTarget)."""
-    kind = {"type": "DisruptionTarget", "status": "True", "lastProbeTime": None}
-    return status_with_condition(pod, {**kind, "reason": reason, "message": message}, now)
+    """Return the pod's status with the condition DisruptionTarget, which precedes the deletion of a pod."""
+    condition = {"type": "DisruptionTarget", "status": "True", "lastProbeTime": None}
+    return status_with_condition(pod, {**condition, "reason": reason, "message": message}, now)
 
 
 def is_finished(pod: KubeObject) -> bool:
@@ -75,19 +75,19 @@ def is_finished(pod: KubeObject) -> bool:
 
 
 def finished_pods(pods: Sequence[KubeObject], status: KubeObject | None) -> Sequence[KubeObject]:
-    """Return those pods of a batch that have ended; it is enough to look at the `status` that all were given, if so."""
+    """Return the pods of a batch that have ended; `status` is the status that they share, if they do."""
     if status is None:
         return [pod for pod in pods if pod["status"]["phase"] in TERMINAL_PHASES]
     return pods if status["phase"] in TERMINAL_PHASES else ()
 
 
 def is_active(pod: KubeObject) -> bool:
-    """Return whether the pod runs or will run (Kubernetes: controller.IsPodActive)."""
+    """Return whether the pod runs or will run (Kubernetes: pkg/controller/controller_utils.go, IsPodActive)."""
     return not is_finished(pod) and not is_being_deleted(pod)
 
 
 def ready_since(pod: KubeObject) -> Instant | None:
-    """Return since when the pod is ready, or None when it is not."""
+    """Return when the pod became ready, or None if it is not ready."""
     condition = condition_of(pod, "Ready")
     if condition is None or condition["status"] != "True":
         return None
@@ -96,12 +96,15 @@ def ready_since(pod: KubeObject) -> Instant | None:
 
 
 def is_ready(pod: KubeObject) -> bool:
-    """Return whether the pod is ready to serve."""
+    """Return whether the pod has condition Ready."""
     return has_condition(pod, "Ready")
 
 
 def time_until_available(pod: KubeObject, min_ready_s: int, now: Instant) -> Duration | None:
-    """Return in how long the pod will count as available: 0 when it does already, None when it is not ready."""
+    """Return how long until the pod counts as available: 0 if it already does, None if it is not ready.
+
+    Kubernetes: pkg/api/v1/pod/util.go, IsPodAvailable.
+    """
     since = ready_since(pod)
     if since is None:
         return None
@@ -109,6 +112,6 @@ def time_until_available(pod: KubeObject, min_ready_s: int, now: Instant) -> Dur
 
 
 def restarts_of(pod: KubeObject) -> int:
-    """Return how often the container that was restarted most often was."""
+    """Return the largest restart count of the pod's containers."""
     statuses = pod.get("status", {}).get("containerStatuses") or ()
     return max((status["restartCount"] for status in statuses), default=0)

@@ -1,4 +1,4 @@
-"""Claims to devices, and whose they are (Kubernetes: dynamic resource allocation, the group resource.k8s.io)."""
+"""ResourceClaims of pods, and the use of devices (Kubernetes: dynamic resource allocation, group resource.k8s.io)."""
 
 from __future__ import annotations
 
@@ -13,38 +13,39 @@ DEVICE_CLAIM = "resourceclaims.resource.k8s.io"
 
 @dataclass(slots=True)
 class DeviceUse:
-    """A device in the hands of a claim, for a while."""
+    """An interval in which a device was allocated to a claim."""
 
     driver: str
     pool: str
     device: str
     claim: Key
     since: Instant
-    #: None if the run ended before it was given back.
+    #: None if the run ended before the device was released.
     until: Instant | None = None
-    #: The pods that had the claim meanwhile, in the order in which it was reserved for them.
+    #: The pods for which the claim was reserved meanwhile, in order of reservation.
     pods: dict[str, None] = field(default_factory=dict)
 
 
 def claims_by_entry(pod: KubeObject) -> dict[str, str | None]:
-    """Return the names of the claims that a pod has, given or made for it, by what it calls them.
+    """Return the names of a pod's ResourceClaims by the entry of its spec, whether named there or generated.
 
-    "" where it turned out to need none, and None where one is still to be made (Kubernetes: resourceclaim.Name).
+    The name is "" if no claim is needed, and None if it is still to be generated.
+    Kubernetes: staging/src/k8s.io/dynamic-resource-allocation/resourceclaim/claim.go, Name.
     """
-    made = generated_claims(pod)
+    generated = generated_claims(pod)
     entries = pod["spec"].get("resourceClaims") or ()
-    return {entry["name"]: entry.get("resourceClaimName") or made.get(entry["name"]) for entry in entries}
+    return {entry["name"]: entry.get("resourceClaimName") or generated.get(entry["name"]) for entry in entries}
 
 
 def claims_of(pod: KubeObject) -> Iterator[str]:
-    """Yield the names of the claims that a pod has."""
+    """Yield the names of a pod's existing claims."""
     return filter(None, claims_by_entry(pod).values())
 
 
 def generated_claims(pod: KubeObject) -> dict[str, str]:
-    """Return the claims that were made for a pod, by what it calls them; "" where it turned out to need none."""
+    """Return the claims generated for a pod, by the entry of its spec; "" if the entry needs none."""
     statuses = pod.get("status", {}).get("resourceClaimStatuses") or ()
-    return {one["name"]: one.get("resourceClaimName", "") for one in statuses}
+    return {status["name"]: status.get("resourceClaimName", "") for status in statuses}
 
 
 def is_allocated(claim: KubeObject) -> bool:

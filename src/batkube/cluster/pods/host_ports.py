@@ -1,4 +1,4 @@
-"""Ports of the node itself that pods ask for, which only one pod of a node can have."""
+"""Host ports: ports of the node that pods request; two pods of a node cannot have the same one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _ANY_ADDRESS = ("", "0.0.0.0")
 
 
 class HostPort(NamedTuple):
-    """A port of a node, at one of its addresses or at all ("")."""
+    """A port of a node, at one of its addresses or at all of them ("")."""
 
     address: str
     protocol: str
@@ -20,9 +20,10 @@ class HostPort(NamedTuple):
 
 
 def host_ports_of(pod: KubeObject) -> list[HostPort]:
-    """Return the ports of its node that a pod wants (Kubernetes: schedutil.GetHostPorts)."""
+    """Return the host ports that a pod requests (Kubernetes: pkg/scheduler/util/utils.go, GetHostPorts)."""
     spec = pod["spec"]
-    sidecars = [one for one in spec.get("initContainers") or () if one.get("restartPolicy") == "Always"]
+    init_containers = spec.get("initContainers") or ()
+    sidecars = [container for container in init_containers if container.get("restartPolicy") == "Always"]
     return [
         HostPort(port.get("hostIP", ""), port.get("protocol", "TCP"), port["hostPort"])
         for container in (*spec["containers"], *sidecars)
@@ -32,7 +33,7 @@ def host_ports_of(pod: KubeObject) -> list[HostPort]:
 
 
 def conflict(ports: Iterable[HostPort], others: Iterable[HostPort]) -> bool:
-    """Return whether two pods want the same port at the same address; all addresses are every address."""
+    """Return whether two pods request the same port at the same address; "all addresses" includes every address."""
     taken = list(others)
     return any(
         (port.protocol, port.number) == (other.protocol, other.number)

@@ -1,9 +1,9 @@
-"""What pods use: what `kubectl top` shows and what autoscalers go by.
+"""Simulated resource usage of pods, as `kubectl top` and autoscalers see it.
 
-Nothing really runs, so a running container uses exactly the requests that it has, and nothing of what it has none of; a
-rule that matches it may tell otherwise (`workloads.rules`), and before it the annotations `batkube.io/cpu-usage` and
-`batkube.io/memory-usage` on its pod. A rule may also bring a load, which the ready containers that it matches share
-alike, as behind a Service: the more there are, the less each has to do.
+Nothing really runs, so by default a running container uses exactly its requests. The usage can be set, in order of
+precedence, by the annotations `batkube.io/cpu-usage` and `batkube.io/memory-usage` of the pod, or by a rule that
+matches the container (`workloads.container_rules`). A rule may also define a load, which its ready containers share
+equally, as behind a Service: the more containers there are, the less each of them uses.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ from batkube.kernel.quantities import CPU, MEMORY, Quantity, format_amount, pars
 from batkube.workloads.container_rules.rules import ContainerRules
 
 CPU_USAGE, MEMORY_USAGE = "batkube.io/cpu-usage", "batkube.io/memory-usage"
-#: Over how long the use is said to be measured; metrics-server's default resolution is of this order.
+#: The measurement window that metrics report; metrics-server's default resolution is of this order.
 WINDOW: Duration = seconds(15)
 
 Usage = dict[str, Quantity]
-"""How much of cpu and of memory."""
+"""The used amounts of cpu and memory."""
 
 
 class PodUsage:
-    """Tells what the containers of a pod use at an instant."""
+    """Computes the usage of a pod's containers at an instant."""
 
     def __init__(self, store: Store, rules: ContainerRules, start: Instant = START) -> None:
-        """`start` is when loads begin."""
+        """`start` is the instant at which loads begin."""
         self._store = store
         self._rules = rules
         self._start = start
-        #: How many containers share each load, by its rule, at a version of the store.
+        #: A version of the store, and the number of containers that share each load then, by the load's rule.
         self._container_counts: tuple[int, dict[str, int]] = -1, {}
 
     def of(self, pod: KubeObject, now: Instant) -> dict[str, Usage]:
-        """Return what each running container of a pod uses; nothing is measured of a pod that does not run."""
+        """Return the usage of each running container of a pod; a pod that does not run has none."""
         if not is_running(pod):
             return {}
         annotations = annotations_of(pod)
@@ -54,19 +54,19 @@ class PodUsage:
         return usages
 
     def _from_rule(self, pod: KubeObject, container: KubeObject, status: KubeObject, now: Instant) -> dict[str, str]:
-        """Return what a rule says that a running container uses."""
-        conduct = self._rules.behaviour_of(pod, container, status["restartCount"], is_init=False)
+        """Return the usage of a running container as far as a rule defines it."""
+        behaviour = self._rules.behaviour_of(pod, container, status["restartCount"], is_init=False)
         age = Duration(now - instant_of(status["state"]["running"]["startedAt"]))
-        curves = {CPU: conduct.cpu, MEMORY: conduct.memory}
-        said = {name: format_amount(name, curve.value_at(age)) for name, curve in curves.items() if curve is not None}
-        if conduct.load is not None:
-            whole = conduct.load.cpu.value_at(Duration(now - self._start))
-            amount = whole // self._container_count(conduct.load.rule) if is_ready(pod) else 0
-            said[CPU] = format_amount(CPU, amount)
-        return said
+        curves = {CPU: behaviour.cpu, MEMORY: behaviour.memory}
+        usage = {name: format_amount(name, curve.value_at(age)) for name, curve in curves.items() if curve is not None}
+        if behaviour.load is not None:
+            total = behaviour.load.cpu.value_at(Duration(now - self._start))
+            amount = total // self._container_count(behaviour.load.rule) if is_ready(pod) else 0
+            usage[CPU] = format_amount(CPU, amount)
+        return usage
 
     def _container_count(self, rule: str) -> int:
-        """Return how many containers share the load of a rule; one that asks is among them."""
+        """Return how many containers share the load of a rule."""
         version, sharers = self._container_counts
         if version != self._store.version:
             loads = (

@@ -1,8 +1,8 @@
-"""What becomes of the claims of a StatefulSet when it shrinks or goes: `persistentVolumeClaimRetentionPolicy`.
+"""`persistentVolumeClaimRetentionPolicy` of StatefulSets: deletes claims with the set or when it scales down.
 
-A claim that is to go with the set is owned by it, and one that is to go with a pod that the set has no more place for
-is owned by that pod; then the garbage collector does the rest (Kubernetes: pkg/controller/statefulset,
-stateful_set_utils.go, updateClaimOwnerRefForSetAndPod). So a pod that just fails leaves its claim for the next.
+A claim to delete with the set is owned by the set. A claim to delete when the set scales down is owned by the surplus
+pod. The garbage collector does the rest (Kubernetes: pkg/controller/statefulset, stateful_set_utils.go,
+updateClaimOwnerRefForSetAndPod). A pod that only fails keeps its claim for its replacement.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ _DELETE = "Delete"
 
 
 class ClaimRetention:
-    """Keeps the owners of claims as the policies of StatefulSets say."""
+    """Sets the owners of claims according to the retention policy."""
 
     def __init__(self, store: Store, client: Client) -> None:
         self._store = store
         self._client = client
 
-    def update_owners(self, owner: KubeObject, pod: KubeObject, *, has_place: bool, now: Instant) -> None:
-        """Let the claims of a pod be owned by whom they go with; `has_place` says that the set wants the pod."""
+    def update_owners(self, owner: KubeObject, pod: KubeObject, *, is_desired: bool, now: Instant) -> None:
+        """Set the owners of the pod's claims; `is_desired` says whether the set's replicas include the pod."""
         for claim in self._claims_of(owner, pod):
-            own = {(owner["kind"], owner["metadata"]["name"]), ("Pod", pod["metadata"]["name"])}
+            managed = {(owner["kind"], owner["metadata"]["name"]), ("Pod", pod["metadata"]["name"])}
             before = claim["metadata"].get("ownerReferences") or []
-            after = [each for each in before if (each["kind"], each["name"]) not in own]
+            after = [reference for reference in before if (reference["kind"], reference["name"]) not in managed]
             controller = controller_of(claim)
             if controller is None or controller not in after:
-                after += [controller_reference(each) for each in _owners(owner, pod, has_place)]
+                after += [controller_reference(new_owner) for new_owner in _owners(owner, pod, is_desired)]
             if after != before and not is_being_deleted(claim):
                 with contextlib.suppress(ApiError):
                     self._client.update(CLAIM, with_metadata(claim, ownerReferences=after), now)
@@ -48,9 +48,9 @@ class ClaimRetention:
                 yield claim
 
 
-def _owners(owner: KubeObject, pod: KubeObject, has_place: bool) -> list[KubeObject]:
+def _owners(owner: KubeObject, pod: KubeObject, is_desired: bool) -> list[KubeObject]:
     policy = owner["spec"].get("persistentVolumeClaimRetentionPolicy") or {}
     goes_with_set, goes_with_pod = (policy.get(key) == _DELETE for key in ("whenDeleted", "whenScaled"))
-    if goes_with_pod and not has_place:
+    if goes_with_pod and not is_desired:
         return [pod]
     return [owner] if goes_with_set else []

@@ -1,8 +1,8 @@
-"""How a DaemonSet's pods are renewed when its template has changed: which go, and where new ones come beside old ones.
+"""Rolling updates of DaemonSets: which pods to delete, and where to create a new pod next to the old one.
 
-Without a surge pods of the older template are ended, as many as may be missing, and new ones follow. With one, a new
-pod comes beside the old one, which is ended as soon as the new one is available: on as many nodes at a time as the
-surge allows, and wherever the old one is of no use anyway. Kubernetes: pkg/controller/daemon/update.go, rollingUpdate;
+Without a surge, up to maxUnavailable old pods are deleted, and new ones replace them. With a surge, a new pod is
+created next to the old one, which is deleted once the new one is available; this happens on up to maxSurge nodes at a
+time, and on every node whose old pod is not available. Kubernetes: pkg/controller/daemon/update.go, rollingUpdate;
 daemon_controller.go, podsShouldBeOnNode.
 """
 
@@ -22,19 +22,19 @@ PodsByNode = Mapping[str, Sequence[KubeObject]]
 
 
 class RolloutStep(NamedTuple):
-    """What to do next: the pods to end, and the nodes that get a new pod beside their old one."""
+    """The next step of a rollout: pods to delete, and nodes that get a new pod next to the old one."""
 
     pods_to_delete: list[KubeObject]
     nodes_to_surge: list[str]
 
 
 def max_surge(owner: KubeObject, desired: int) -> int:
-    """Return on how many nodes at a time a new pod may come beside the old one."""
+    """Return on how many nodes at a time a new pod may run next to the old one."""
     return scaled_value(_rolling_update_limits(owner).get("maxSurge", 0), desired, round_up=True)
 
 
 def next_step(owner: KubeObject, pods: PodsByNode, eligible: Sequence[str], digest: str, now: Instant) -> RolloutStep:
-    """Return what brings the pods of a DaemonSet nearer to the template whose hash is `digest`."""
+    """Return the next step towards the template whose hash is `digest`."""
     strategy = owner["spec"].get("updateStrategy") or {}
     if strategy.get("type", "RollingUpdate") != "RollingUpdate":
         return RolloutStep([], [])
@@ -48,9 +48,9 @@ def next_step(owner: KubeObject, pods: PodsByNode, eligible: Sequence[str], dige
 
 
 def surplus_pods(owner: KubeObject, running: Sequence[KubeObject], digest: str, now: Instant) -> list[KubeObject]:
-    """Return those of a node's pods, in the order of their age, that are too many where a surge is allowed.
+    """Return the surplus pods of a node, given its pods ordered by age, if a surge is allowed.
 
-    A new one and an old one may be there, as long as the old one is of use and the new one is not yet.
+    A new and an old pod may coexist while the old one is ready and the new one is not yet available.
     """
     new = [pod for pod in running if hash_of_pod(pod) == digest]
     old = [pod for pod in running if hash_of_pod(pod) != digest]
@@ -61,12 +61,12 @@ def surplus_pods(owner: KubeObject, running: Sequence[KubeObject], digest: str, 
 
 
 def hash_of_pod(pod: KubeObject) -> str:
-    """Return the hash of the template that a pod was made from."""
+    """Return the template hash of a pod."""
     return str(labels_of(pod).get(REVISION_LABEL, ""))
 
 
 def is_available(owner: KubeObject, pod: KubeObject, now: Instant) -> bool:
-    """Return whether a pod has been ready for as long as its DaemonSet wants."""
+    """Return whether a pod has been ready for minReadySeconds."""
     return is_ready(pod) and time_until_available(pod, owner["spec"].get("minReadySeconds", 0), now) == 0
 
 
@@ -75,7 +75,7 @@ def _rolling_update_limits(owner: KubeObject) -> KubeObject:
 
 
 class _Nodes:
-    """The nodes of a DaemonSet, each with its oldest new and its oldest old pod that are not being deleted."""
+    """The nodes of a DaemonSet, each with its oldest new and oldest old pod that is not being deleted."""
 
     def __init__(
         self, owner: KubeObject, pods: PodsByNode, eligible: Collection[str], digest: str, now: Instant
@@ -87,11 +87,11 @@ class _Nodes:
             name: [pod for pod in pods.get(name, ()) if not is_being_deleted(pod)]
             for name in dict.fromkeys([*eligible, *pods])
         }
-        self.new = {name: _first_pod(some, digest, is_new=True) for name, some in alive.items()}
-        self.old = {name: _first_pod(some, digest, is_new=False) for name, some in alive.items()}
+        self.new = {name: _first_pod(node_pods, digest, is_new=True) for name, node_pods in alive.items()}
+        self.old = {name: _first_pod(node_pods, digest, is_new=False) for name, node_pods in alive.items()}
 
     def has_available(self, pod: KubeObject | None) -> bool:
-        """Return whether there is such a pod and it is available."""
+        """Return whether `pod` exists and is available."""
         return pod is not None and is_available(self._owner, pod, self._now)
 
 
@@ -100,17 +100,17 @@ def _first_pod(pods: Sequence[KubeObject], digest: str, *, is_new: bool) -> Kube
 
 
 def _replacement_step(nodes: _Nodes, limit: int | str) -> RolloutStep:
-    """End old pods that are not well, which are missing already, and as many others as may be missing."""
-    most = scaled_value(limit, len(nodes.eligible), round_up=True) or 1
+    """Delete unhealthy old pods first, then as many others as maxUnavailable allows."""
+    limit_count = scaled_value(limit, len(nodes.eligible), round_up=True) or 1
     old = [pod for name in nodes.eligible if (pod := nodes.old[name]) is not None]
-    ill = [pod for pod in old if not nodes.has_available(pod)]
-    missing = sum(not nodes.has_available(nodes.old[name] or nodes.new[name]) for name in nodes.eligible)
-    others = [pod for pod in old if nodes.has_available(pod)]
-    return RolloutStep([*ill, *others[: max(0, most - missing)]], [])
+    unhealthy = [pod for pod in old if not nodes.has_available(pod)]
+    unavailable = sum(not nodes.has_available(nodes.old[name] or nodes.new[name]) for name in nodes.eligible)
+    healthy = [pod for pod in old if nodes.has_available(pod)]
+    return RolloutStep([*unhealthy, *healthy[: max(0, limit_count - unavailable)]], [])
 
 
 def _surge_step(nodes: _Nodes, surge: int) -> RolloutStep:
-    """Put new pods beside old ones, and end old ones that have a successor, or that a node should not have any more."""
+    """Create new pods next to old ones; delete old pods with an available successor, and those on wrong nodes."""
     outgoing: list[KubeObject] = []
     misplaced: list[KubeObject] = []
     replaced: list[str] = []
@@ -132,6 +132,6 @@ def _surge_step(nodes: _Nodes, surge: int) -> RolloutStep:
             misplaced.append(old)
         else:
             outgoing.append(old)
-    # Who surges expects everything to be available: a pod goes from a node only when there is another one elsewhere.
+    # With a surge all pods are expected to stay available: delete a misplaced pod only if there are more than enough.
     outgoing += misplaced[: max(0, available - len(nodes.eligible))]
     return RolloutStep(outgoing, [*replaced, *candidates[: max(0, surge)]])

@@ -1,7 +1,7 @@
-"""DaemonSets: a pod on every node that may have one.
+"""DaemonSets: one pod on every eligible node.
 
-Each pod is pinned to its node by a node affinity, and left to the scheduler; what a node suffers from does not keep it
-away. Kubernetes: pkg/controller/daemon (daemon_controller.go, update.go, util/daemonset_util.go).
+Each pod has a node affinity for its node and is bound by the scheduler; it tolerates the taints of node conditions.
+Kubernetes: pkg/controller/daemon (daemon_controller.go, update.go, util/daemonset_util.go).
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ _TOLERATED = (
     ("pid-pressure", "NoSchedule"),
     ("unschedulable", "NoSchedule"),
 )
-#: How long a pod that failed keeps its place, so that one that fails at once is not made in a loop.
+#: Delay between the failure of a pod and its replacement, so that pods that fail at once are not replaced in a loop.
 _FAILED_POD_DELAY = seconds(1)
 
 PodsByNode = dict[str, list[KubeObject]]
 
 
 class DaemonSetController(PodOwnerController):
-    """Keeps every DaemonSet's pods."""
+    """Creates, deletes and updates the pods of DaemonSets."""
 
     storage, kind = DAEMON_SET, "DaemonSet"
 
@@ -57,7 +57,7 @@ class DaemonSetController(PodOwnerController):
             self.queue.add(key, now)
 
     def reconcile(self, key: Key, owner: KubeObject, now: Instant) -> None:
-        """Make pods where they are missing, end them where they should not be, and renew old ones."""
+        """Create missing pods, delete surplus ones, and continue a rolling update."""
         revision = self._revisions.get_or_create(owner, now)
         claim_objects(self.client, self.pods, owner, now)
         nodes = self.store.all(NODE)
@@ -67,10 +67,13 @@ class DaemonSetController(PodOwnerController):
             self._manage_pods(key, owner, nodes, eligible, hash_of(revision), now)
             self._rolling_update(owner, eligible, hash_of(revision), now)
         pods = self._by_node(owner)
-        self.requeue_when_available(key, owner, [pod for some in pods.values() for pod in some], now)
+        self.requeue_when_available(key, owner, [pod for node_pods in pods.values() for pod in node_pods], now)
         self.write_status(owner, _status(owner, pods, eligible, hash_of(revision), now), now)
-        hashes = {hash_of(one): one["metadata"]["name"] for one in self._revisions.owned_by(owner)}
-        used = [hashes.get(hash_of_pod(pod), "") for some in pods.values() for pod in some]
+        hashes = {
+            hash_of(known_revision): known_revision["metadata"]["name"]
+            for known_revision in self._revisions.owned_by(owner)
+        }
+        used = [hashes.get(hash_of_pod(pod), "") for node_pods in pods.values() for pod in node_pods]
         self._revisions.delete_old(owner, {*used, revision["metadata"]["name"]}, now)
 
     def _by_node(self, owner: KubeObject) -> PodsByNode:
@@ -88,20 +91,21 @@ class DaemonSetController(PodOwnerController):
         digest: str,
         now: Instant,
     ) -> None:
+        # Kubernetes: daemon_controller.go, manage and podsShouldBeOnNode.
         pods, surges = self._by_node(owner), max_surge(owner, len(eligible)) > 0
         tolerations = _tolerations(owner)
-        for name, some in pods.items():
+        for name, node_pods in pods.items():
             node = nodes.get(Key(name))
-            active = [pod for pod in some if not is_being_deleted(pod)]
+            active = [pod for pod in node_pods if not is_being_deleted(pod)]
             failed = [pod for pod in active if is_finished(pod)]
-            stays = name in eligible or (node is not None and _can_stay(node, owner, tolerations))
+            may_run = name in eligible or (node is not None and _can_stay(node, owner, tolerations))
             running = [pod for pod in active if pod not in failed]
-            if not stays:
+            if not may_run:
                 surplus = running
             elif surges:
                 surplus = surplus_pods(owner, running, digest, now)
             else:
-                surplus = running[1:]  # of two pods on a node the older one stays
+                surplus = running[1:]  # the oldest pod of the node stays
             for pod in [*failed, *surplus]:
                 self.pod_control.delete(owner, pod, now)
             if failed:
@@ -123,24 +127,27 @@ class DaemonSetController(PodOwnerController):
 
 
 def _has_pod(pods: Sequence[KubeObject], surges: bool) -> bool:
-    """Return whether a node needs no other pod: with a surge one that has ended or is being deleted does not count."""
+    """Return whether the node needs no further pod; with a surge, finished and terminating pods do not count."""
     return any(not surges or not (is_being_deleted(pod) or is_finished(pod)) for pod in pods)
 
 
 def _tolerations(owner: KubeObject) -> list[KubeObject]:
-    """Return what the pods tolerate: what the template says, and every trouble of a node itself."""
+    """Return the template's tolerations plus those of node conditions (Kubernetes: AddOrUpdateDaemonPodTolerations)."""
     spec = owner["spec"]["template"]["spec"]
     added = [*_TOLERATED, *([("network-unavailable", "NoSchedule")] if spec.get("hostNetwork") else [])]
-    own = list(spec.get("tolerations") or ())
+    tolerations = list(spec.get("tolerations") or ())
     for name, effect in added:
         toleration = {"key": f"{_TAINT_PREFIX}{name}", "operator": "Exists", "effect": effect}
-        if toleration not in own:
-            own.append(toleration)
-    return own
+        if toleration not in tolerations:
+            tolerations.append(toleration)
+    return tolerations
 
 
 def _can_stay(node: KubeObject, owner: KubeObject, tolerations: Sequence[KubeObject]) -> bool:
-    """Return whether a pod that is on a node where no new one would go may stay there (only taints came since)."""
+    """Return whether a pod may stay on a node where no new pod would be created: only taints have been added.
+
+    Kubernetes: NodeShouldRunDaemonPod.
+    """
     if not NodeConstraints(owner["spec"]["template"]["spec"]).accepts_labels(node):
         return False
     taints = node["spec"].get("taints") or ()
@@ -148,7 +155,7 @@ def _can_stay(node: KubeObject, owner: KubeObject, tolerations: Sequence[KubeObj
 
 
 def _template_for_node(owner: KubeObject, node: str, digest: str) -> KubeObject:
-    """Return the template of the pod for one node."""
+    """Return the pod template for a node."""
     template = owner["spec"]["template"]
     metadata, spec = template.get("metadata") or {}, template["spec"]
     labels = {
@@ -164,7 +171,7 @@ def _template_for_node(owner: KubeObject, node: str, digest: str) -> KubeObject:
 
 
 def _target_node(pod: KubeObject) -> str:
-    """Return the node that a pod is on, or is meant for."""
+    """Return the node that the pod is bound to, or has an affinity for."""
     if node_of_pod(pod):
         return node_of_pod(pod)
     affinity = ((pod["spec"].get("affinity") or {}).get("nodeAffinity") or {}).get(_REQUIRED) or {}
@@ -175,7 +182,7 @@ def _target_node(pod: KubeObject) -> str:
 
 
 def _status(owner: KubeObject, pods: PodsByNode, eligible: Sequence[str], digest: str, now: Instant) -> KubeObject:
-    oldest = [some[0] for name, some in pods.items() if name in eligible]
+    oldest = [node_pods[0] for name, node_pods in pods.items() if name in eligible]
     available = sum(is_available(owner, pod, now) for pod in oldest)
     status = {
         "currentNumberScheduled": len(oldest),
@@ -184,9 +191,9 @@ def _status(owner: KubeObject, pods: PodsByNode, eligible: Sequence[str], digest
         "numberReady": sum(is_ready(pod) for pod in oldest),
         "observedGeneration": owner["metadata"].get("generation", 0),
     }
-    more = {
+    optional = {
         "updatedNumberScheduled": sum(hash_of_pod(pod) == digest for pod in oldest),
         "numberAvailable": available,
         "numberUnavailable": len(eligible) - available,
     }
-    return {**status, **{name: count for name, count in more.items() if count}}
+    return {**status, **{name: count for name, count in optional.items() if count}}

@@ -1,4 +1,4 @@
-"""Deployments: rolling from one ReplicaSet to the next, all at once or little by little, and back.
+"""Deployments: rolling updates, recreation, scaling and rollback through ReplicaSets.
 
 Kubernetes: pkg/controller/deployment.
 """
@@ -32,16 +32,17 @@ from batkube.controllers.framework.work_queue import REACTION_TIME
 from batkube.kernel.instants import Duration, Instant
 
 DEPLOYMENT = "deployments.apps"
-#: A ReplicaSet has made or deleted its pods, and counted them, before its Deployment looks at it again: the real one
-#: has to ask several times in between. A look at counts of before would scale old ReplicaSets down too far.
+#: Longer than the reaction time of ReplicaSets, so that a ReplicaSet has updated its pods and status before its
+#: Deployment is reconciled again. With an outdated status, old ReplicaSets would be scaled down too far. The real
+#: controller reconciles several times meanwhile.
 _REACTION_TIME = Duration(3 * REACTION_TIME)
 _ALREADY_EXISTS = "AlreadyExists"
-#: A history of this many revisions means all (math.MaxInt32).
+#: This history limit means no limit (math.MaxInt32).
 _NO_LIMIT = 2**31 - 1
 
 
 class DeploymentController(Controller):
-    """Rolls every Deployment out."""
+    """Rolls out Deployments."""
 
     storage = DEPLOYMENT
 
@@ -59,7 +60,7 @@ class DeploymentController(Controller):
         replica_sets.subscribe(self._on_replica_set_changed)
         pods.subscribe(self._on_pod_changed)
 
-    # What it hears
+    # Subscriptions
 
     def _on_replica_set_changed(self, controller: KubeObject | None, change: Change, now: Instant) -> None:
         if controller is None:
@@ -71,7 +72,7 @@ class DeploymentController(Controller):
             self.queue.add(owner, now)
 
     def _on_pod_changed(self, controller: KubeObject | None, change: Change, now: Instant) -> None:
-        """Recreation waits for the last of the old pods, of which no ReplicaSet may know any more."""
+        """Queue the Deployment of a deleted pod: the strategy Recreate waits for the last old pod to be gone."""
         if change.type is not DELETED or (owner := owner_key(controller, "apps", "ReplicaSet", change.key)) is None:
             return
         replica_set = self.store.get(REPLICA_SET, owner)
@@ -80,10 +81,10 @@ class DeploymentController(Controller):
                 if (deployment := owner_key(reference, "apps", "Deployment", owner)) is not None:
                     self.queue.add(deployment, now)
 
-    # What it does
+    # Reconciliation
 
     def reconcile(self, key: Key, deployment: KubeObject, now: Instant) -> None:
-        """Take the next step of the rollout, or of a change of size."""
+        """Perform the next step of a rollout, or of a change in size."""
         owned = plan.split_replica_sets(deployment, claim_objects(self.client, self._replica_sets, deployment, now))
         if is_being_deleted(deployment):
             self.write_status(deployment, progress.calculate_status(deployment, owned, now), now)
@@ -102,24 +103,32 @@ class DeploymentController(Controller):
             self._recreate(deployment, owned, now)
 
     def _update_paused_condition(self, deployment: KubeObject, now: Instant) -> KubeObject:
-        """Say that the deployment is paused, or goes on: a pause does not count as lack of progress."""
+        """Record a pause or its end in the Progressing condition: a pause does not count towards the deadline.
+
+        Kubernetes: sync.go, checkPausedConditions.
+        """
         current = condition_of(deployment, progress.PROGRESSING)
         reason = None if current is None else current["reason"]
         paused = bool(deployment["spec"].get("paused"))
         was_paused = reason == progress.PAUSED
         if not progress.has_progress_deadline(deployment) or reason == progress.TIMED_OUT or paused == was_paused:
             return deployment
-        word = ("DeploymentPaused", "paused") if paused else ("DeploymentResumed", "resumed")
-        status = progress.with_progressing_condition(deployment, "Unknown", word[0], f"Deployment is {word[1]}", now)
+        reason_and_verb = ("DeploymentPaused", "paused") if paused else ("DeploymentResumed", "resumed")
+        status = progress.with_progressing_condition(
+            deployment, "Unknown", reason_and_verb[0], f"Deployment is {reason_and_verb[1]}", now
+        )
         return self.write_status(deployment, status, now)
 
     # The new ReplicaSet
 
     def _sync_revision(
-        self, deployment: KubeObject, new: KubeObject, others: list[KubeObject], now: Instant
+        self, deployment: KubeObject, new: KubeObject, old: list[KubeObject], now: Instant
     ) -> tuple[KubeObject, OwnedReplicaSets]:
-        """Give the new ReplicaSet the highest revision and the annotations, and the deployment the revision."""
-        revision = max((plan.revision_of(one) for one in others), default=0) + 1
+        """Set revision and annotations of the new ReplicaSet, and the revision of the deployment.
+
+        Kubernetes: sync.go, getNewReplicaSet.
+        """
+        revision = max((plan.revision_of(replica_set) for replica_set in old), default=0) + 1
         annotations = plan.annotations_for_new(deployment, annotations_of(new), revision)
         min_ready_s = deployment["spec"].get("minReadySeconds")
         if annotations != annotations_of(new) or min_ready_s != new["spec"].get("minReadySeconds"):
@@ -129,9 +138,9 @@ class DeploymentController(Controller):
             new = self.client.update(REPLICA_SET, {**with_metadata(new, annotations=annotations), "spec": spec}, now)
         message = f'Found new replica set "{new["metadata"]["name"]}"'
         deployment = self._record_new_replica_set(
-            deployment, new, ("FoundNewReplicaSet", message), now, only_if_silent=True
+            deployment, new, ("FoundNewReplicaSet", message), now, only_if_missing=True
         )
-        return deployment, OwnedReplicaSets(new, others)
+        return deployment, OwnedReplicaSets(new, old)
 
     def _record_new_replica_set(
         self,
@@ -140,12 +149,12 @@ class DeploymentController(Controller):
         condition: tuple[str, str],
         now: Instant,
         *,
-        only_if_silent: bool,
+        only_if_missing: bool,
     ) -> KubeObject:
-        """Write the revision of the new ReplicaSet, and the reason and message of how it came, into the deployment."""
+        """Copy the new ReplicaSet's revision to the deployment, and set the Progressing condition to `condition`."""
         status = deployment.get("status", {})
-        is_silent = condition_of(deployment, progress.PROGRESSING) is None
-        if progress.has_progress_deadline(deployment) and (is_silent or not only_if_silent):
+        is_missing = condition_of(deployment, progress.PROGRESSING) is None
+        if progress.has_progress_deadline(deployment) and (is_missing or not only_if_missing):
             status = progress.with_progressing_condition(deployment, "True", *condition, now)
         revision = annotations_of(new).get(plan.REVISION, "")
         annotations = {**annotations_of(deployment), plan.REVISION: revision}
@@ -155,126 +164,142 @@ class DeploymentController(Controller):
         return self.client.update(DEPLOYMENT, changed, now, subresource="status")
 
     def _create_replica_set(
-        self, deployment: KubeObject, others: Sequence[KubeObject], now: Instant
+        self, deployment: KubeObject, old: Sequence[KubeObject], now: Instant
     ) -> tuple[KubeObject, KubeObject]:
-        """Create the ReplicaSet of the present template."""
-        replica_set = plan.new_replica_set(deployment, others)
+        """Create the ReplicaSet of the current template."""
+        replica_set = plan.new_replica_set(deployment, old)
         name = replica_set["metadata"]["name"]
         try:
             new = self.client.create(REPLICA_SET, replica_set, now)
-        except ApiError as refusal:
-            self._report_create_failure(deployment, name, refusal, now)
+        except ApiError as error:
+            self._report_create_failure(deployment, name, error, now)
             raise
         if replicas_of(new):
             message = f"Scaled up replica set {name} from 0 to {replicas_of(new)}"
             self.record_event(deployment, "Normal", "ScalingReplicaSet", message, now)
         message = f'Created new replica set "{name}"'
         deployment = self._record_new_replica_set(
-            deployment, new, ("NewReplicaSetCreated", message), now, only_if_silent=False
+            deployment, new, ("NewReplicaSetCreated", message), now, only_if_missing=False
         )
         return deployment, new
 
-    def _report_create_failure(self, deployment: KubeObject, name: str, refusal: ApiError, now: Instant) -> None:
+    def _report_create_failure(self, deployment: KubeObject, name: str, error: ApiError, now: Instant) -> None:
         status = deployment.get("status", {})
-        if refusal.reason == _ALREADY_EXISTS:
-            # Another ReplicaSet has the name, by chance: the next attempt hashes the template differently.
+        if error.reason == _ALREADY_EXISTS:
+            # A hash collision: the next attempt hashes the template with the new collisionCount.
             collisions = status.get("collisionCount", 0) + 1
             self.write_status(deployment, {**status, "collisionCount": collisions}, now)
             return
-        message = f'Failed to create new replica set "{name}": {refusal.message}'
+        message = f'Failed to create new replica set "{name}": {error.message}'
         if progress.has_progress_deadline(deployment):
             status = progress.with_progressing_condition(deployment, "False", "ReplicaSetCreateError", message, now)
             self.write_status(deployment, status, now)
         self.record_event(deployment, "Warning", "ReplicaSetCreateError", message, now)
 
-    # The three ways of going on
+    # Scaling, rolling update, recreation, rollback
 
     def _scale(self, deployment: KubeObject, owned: OwnedReplicaSets, now: Instant) -> None:
-        """Give the ReplicaSets that have pods their share of a size that changed."""
-        active = [one for one in owned.all if replicas_of(one)]
+        """Distribute a changed size among the active ReplicaSets (Kubernetes: sync.go, scale)."""
+        active = [replica_set for replica_set in owned.all if replicas_of(replica_set)]
         if len(active) <= 1:
-            sizes = [(one, replicas_of(deployment)) for one in active or owned.all[-1:]]
+            sizes = [(replica_set, replicas_of(deployment)) for replica_set in active or owned.all[-1:]]
         elif plan.is_saturated(deployment, owned.new):
-            sizes = [(one, 0) for one in active if one is not owned.new]
+            sizes = [(replica_set, 0) for replica_set in active if replica_set is not owned.new]
         else:
             sizes = plan.proportional_replicas(deployment, owned.all) if plan.is_rolling_update(deployment) else []
-        changed = {one["metadata"]["uid"]: self._scale_replica_set(deployment, one, count, now) for one, count in sizes}
+        changed = {
+            replica_set["metadata"]["uid"]: self._scale_replica_set(deployment, replica_set, count, now)
+            for replica_set, count in sizes
+        }
         new = owned.new and changed.get(owned.new["metadata"]["uid"], owned.new)
-        owned = OwnedReplicaSets(new, [changed.get(one["metadata"]["uid"], one) for one in owned.old])
+        owned = OwnedReplicaSets(
+            new, [changed.get(replica_set["metadata"]["uid"], replica_set) for replica_set in owned.old]
+        )
         if deployment["spec"].get("paused"):
             self._delete_old_replica_sets(deployment, owned.old, now)
         self.write_status(deployment, progress.calculate_status(deployment, owned, now), now)
 
     def _rolling_update(self, deployment: KubeObject, owned: OwnedReplicaSets, now: Instant) -> None:
-        """Take one step of a rolling update: grow the new ReplicaSet, or shrink the old ones."""
-        new, others = owned
+        """Perform one step of a rolling update: scale up the new ReplicaSet, or scale down the old ones.
+
+        Kubernetes: rolling.go, rolloutRolling.
+        """
+        new, old = owned
         if new is None:
-            deployment, new = self._create_replica_set(deployment, others, now)
-        wanted = replicas_of(deployment)
-        goal = wanted if replicas_of(new) > wanted else plan.desired_new_replicas(deployment, others, replicas_of(new))
-        if goal != replicas_of(new):
-            new = self._scale_replica_set(deployment, new, goal, now)
+            deployment, new = self._create_replica_set(deployment, old, now)
+        desired = replicas_of(deployment)
+        target = desired if replicas_of(new) > desired else plan.desired_new_replicas(deployment, old, replicas_of(new))
+        if target != replicas_of(new):
+            new = self._scale_replica_set(deployment, new, target, now)
         else:
-            others, has_shrunk = self._scale_down_old(deployment, new, others, now)
+            old, has_shrunk = self._scale_down_old(deployment, new, old, now)
             if not has_shrunk and progress.is_complete(deployment, deployment.get("status", {})):
-                self._delete_old_replica_sets(deployment, others, now)
-        self._sync_rollout_status(deployment, OwnedReplicaSets(new, others), now)
+                self._delete_old_replica_sets(deployment, old, now)
+        self._sync_rollout_status(deployment, OwnedReplicaSets(new, old), now)
 
     def _scale_down_old(
-        self, deployment: KubeObject, new: KubeObject, others: Sequence[KubeObject], now: Instant
+        self, deployment: KubeObject, new: KubeObject, old: Sequence[KubeObject], now: Instant
     ) -> tuple[list[KubeObject], bool]:
-        """Delete old pods while enough stay available, those that are not available first."""
+        """Delete unavailable old pods first, then as many available ones as maxUnavailable allows.
+
+        Kubernetes: rolling.go, reconcileOldReplicaSets.
+        """
         min_available = replicas_of(deployment) - plan.max_unavailable(deployment)
         new_unavailable = replicas_of(new) - _available_replicas(new)
-        spare = plan.total_replicas([*others, new]) - min_available - new_unavailable
-        left = list(others)
-        if spare <= 0 or not plan.total_replicas(others):
-            return left, False
-        for number, one in enumerate(left):
-            cut = min(spare, replicas_of(one) - _available_replicas(one))
+        spare = plan.total_replicas([*old, new]) - min_available - new_unavailable
+        replica_sets = list(old)
+        if spare <= 0 or not plan.total_replicas(old):
+            return replica_sets, False
+        for number, replica_set in enumerate(replica_sets):
+            cut = min(spare, replicas_of(replica_set) - _available_replicas(replica_set))
             if cut > 0:
-                left[number] = self._scale_replica_set(deployment, one, replicas_of(one) - cut, now)
+                replica_sets[number] = self._scale_replica_set(
+                    deployment, replica_set, replicas_of(replica_set) - cut, now
+                )
                 spare -= cut
-        surplus = sum(_available_replicas(one) for one in [*left, new]) - min_available
-        for number, one in enumerate(left):
-            cut = min(replicas_of(one), surplus)
+        surplus = sum(_available_replicas(replica_set) for replica_set in [*replica_sets, new]) - min_available
+        for number, replica_set in enumerate(replica_sets):
+            cut = min(replicas_of(replica_set), surplus)
             if cut > 0:
-                left[number] = self._scale_replica_set(deployment, one, replicas_of(one) - cut, now)
+                replica_sets[number] = self._scale_replica_set(
+                    deployment, replica_set, replicas_of(replica_set) - cut, now
+                )
                 surplus -= cut
-        return left, any(after is not before for after, before in zip(left, others, strict=True))
+        return replica_sets, any(after is not previous for after, previous in zip(replica_sets, old, strict=True))
 
     def _recreate(self, deployment: KubeObject, owned: OwnedReplicaSets, now: Instant) -> None:
-        """Delete all old pods; when they are gone, create the new ones."""
-        new, others = owned
-        if any(replicas_of(one) for one in others):
-            others = [self._scale_replica_set(deployment, one, 0, now) for one in others]
-        elif not self._has_running_old_pods(others):
+        """Delete all old pods; once they are gone, create the new ones (Kubernetes: recreate.go, rolloutRecreate)."""
+        new, old = owned
+        if any(replicas_of(replica_set) for replica_set in old):
+            old = [self._scale_replica_set(deployment, replica_set, 0, now) for replica_set in old]
+        elif not self._has_running_old_pods(old):
             if new is None:
-                deployment, new = self._create_replica_set(deployment, others, now)
+                deployment, new = self._create_replica_set(deployment, old, now)
             new = self._scale_replica_set(deployment, new, replicas_of(deployment), now)
             if progress.is_complete(deployment, deployment.get("status", {})):
-                self._delete_old_replica_sets(deployment, others, now)
-        self._sync_rollout_status(deployment, OwnedReplicaSets(new, others), now)
+                self._delete_old_replica_sets(deployment, old, now)
+        self._sync_rollout_status(deployment, OwnedReplicaSets(new, old), now)
 
-    def _has_running_old_pods(self, others: Sequence[KubeObject]) -> bool:
+    def _has_running_old_pods(self, old: Sequence[KubeObject]) -> bool:
+        # Kubernetes: recreate.go, oldPodsRunning.
         return any(
-            one.get("status", {}).get("replicas", 0)
-            or any(not is_finished(pod) for pod in self._pods.owned_by(one["metadata"]["uid"]))
-            for one in others
+            replica_set.get("status", {}).get("replicas", 0)
+            or any(not is_finished(pod) for pod in self._pods.owned_by(replica_set["metadata"]["uid"]))
+            for replica_set in old
         )
 
     def _roll_back(self, deployment: KubeObject, owned: Sequence[KubeObject], now: Instant) -> None:
-        """Take the template of an earlier revision, as the annotation of the old API asks."""
+        """Restore the template of an earlier revision, as the deprecated annotation requests."""
         changed, kind, reason, message = roll_back(deployment, owned)
         self.record_event(deployment, kind, reason, message, now)
         self.client.update(DEPLOYMENT, changed, now)
 
-    # Writing
+    # Writes
 
     def _scale_replica_set(
         self, deployment: KubeObject, replica_set: KubeObject, count: int, now: Instant
     ) -> KubeObject:
-        """Give a ReplicaSet another size, and note the deployment's in it."""
+        """Set the size of a ReplicaSet, and record the deployment's size in its annotations."""
         annotations = {**annotations_of(replica_set), **plan.replicas_annotations(deployment)}
         before = replicas_of(replica_set)
         if before == count and annotations == annotations_of(replica_set):
@@ -290,17 +315,18 @@ class DeploymentController(Controller):
             self.record_event(deployment, "Normal", "ScalingReplicaSet", message, now)
         return written
 
-    def _delete_old_replica_sets(self, deployment: KubeObject, others: Sequence[KubeObject], now: Instant) -> None:
-        """Delete the oldest revisions beyond the limit of the history."""
+    def _delete_old_replica_sets(self, deployment: KubeObject, old: Sequence[KubeObject], now: Instant) -> None:
+        """Delete the oldest revisions beyond revisionHistoryLimit (Kubernetes: sync.go, cleanupDeployment)."""
         limit = deployment["spec"].get("revisionHistoryLimit", _NO_LIMIT)
-        alive = sorted((one for one in others if not is_being_deleted(one)), key=plan.revision_of)
-        for one in alive[: max(0, len(alive) - limit)]:
-            status, metadata = one.get("status", {}), one["metadata"]
-            is_seen = metadata.get("generation", 0) <= status.get("observedGeneration", 0)
-            if not replicas_of(one) and not status.get("replicas", 0) and is_seen:
-                self.client.delete(REPLICA_SET, key_of(one), now)
+        alive = sorted((replica_set for replica_set in old if not is_being_deleted(replica_set)), key=plan.revision_of)
+        for replica_set in alive[: max(0, len(alive) - limit)]:
+            status, metadata = replica_set.get("status", {}), replica_set["metadata"]
+            is_observed = metadata.get("generation", 0) <= status.get("observedGeneration", 0)
+            if not replicas_of(replica_set) and not status.get("replicas", 0) and is_observed:
+                self.client.delete(REPLICA_SET, key_of(replica_set), now)
 
     def _sync_rollout_status(self, deployment: KubeObject, owned: OwnedReplicaSets, now: Instant) -> None:
+        # Kubernetes: progress.go, syncRolloutStatus.
         status = progress.status_during_rollout(deployment, owned, now)
         if self.write_status(deployment, status, now) is deployment:
             wait = progress.delay_until_check(deployment, status, now)

@@ -1,4 +1,4 @@
-"""ReplicaSets, and ReplicationControllers before them: as many pods as asked for, no more and no less.
+"""ReplicaSets and ReplicationControllers: exactly as many pods as requested.
 
 Kubernetes: pkg/controller/replicaset.
 """
@@ -20,13 +20,13 @@ from batkube.controllers.framework.pod_owner_controller import PodOwnerControlle
 from batkube.kernel.instants import Instant
 
 REPLICA_SET, REPLICATION_CONTROLLER = "replicasets.apps", "replicationcontrollers"
-#: The most pods created or deleted in one go.
+#: Maximum number of pods to create or delete in one reconciliation (Kubernetes: BurstReplicas).
 _BURST = 500
 _FAILURE = "ReplicaFailure"
 
 
 class ReplicaSetController(PodOwnerController):
-    """Keeps every ReplicaSet at its size."""
+    """Maintains the size of ReplicaSets."""
 
     storage, kind = REPLICA_SET, "ReplicaSet"
 
@@ -37,8 +37,8 @@ class ReplicaSetController(PodOwnerController):
         self._replica_sets = replica_sets
 
     def reconcile(self, key: Key, replica_set: KubeObject, now: Instant) -> None:
-        """Create or delete pods until there are as many as asked for."""
-        pods = claim_objects(self.client, self.pods, replica_set, now, wanted=is_active)
+        """Create or delete pods until the size is right, and update the status."""
+        pods = claim_objects(self.client, self.pods, replica_set, now, eligible=is_active)
         problem: ApiError | None = None
         if not is_being_deleted(replica_set):
             problem = self._manage_pods(replica_set, pods, now)
@@ -48,7 +48,7 @@ class ReplicaSetController(PodOwnerController):
         self.requeue_when_available(key, replica_set, pods, now)
 
     def _manage_pods(self, replica_set: KubeObject, pods: Sequence[KubeObject], now: Instant) -> ApiError | None:
-        """Create or delete pods; return what could not be done."""
+        """Create or delete pods; return the first error, if any (Kubernetes: manageReplicas)."""
         spec = replica_set["spec"]
         missing = spec.get("replicas", 1) - len(pods)
         if missing > 0:
@@ -60,24 +60,25 @@ class ReplicaSetController(PodOwnerController):
             for pod in victims:
                 try:
                     self.pod_control.delete(replica_set, pod, now)
-                except ApiError as refusal:
-                    problem = problem or refusal
+                except ApiError as error:
+                    problem = problem or error
         return problem
 
     def _sibling_pods(self, replica_set: KubeObject) -> list[KubeObject]:
-        """Return the pods of all ReplicaSets that have the same controller."""
+        """Return the pods of all ReplicaSets with the same controller (Kubernetes: getIndirectlyRelatedPods)."""
         reference = controller_of(replica_set)
         siblings = [replica_set] if reference is None else self._replica_sets.owned_by(reference["uid"])
         return [pod for sibling in siblings for pod in self.pods.owned_by(sibling["metadata"]["uid"])]
 
 
 class ReplicationManager(ReplicaSetController):
-    """Keeps every ReplicationController at its size, in the same way (Kubernetes: pkg/controller/replication)."""
+    """Maintains ReplicationControllers in the same way (Kubernetes: pkg/controller/replication)."""
 
     storage, group, kind = REPLICATION_CONTROLLER, "", "ReplicationController"
 
 
 def _status(replica_set: KubeObject, pods: Sequence[KubeObject], problem: ApiError | None, now: Instant) -> KubeObject:
+    # Kubernetes: replica_set_utils.go, calculateStatus.
     spec = replica_set["spec"]
     min_ready_s = spec.get("minReadySeconds", 0)
     template_labels = (spec["template"].get("metadata") or {}).get("labels") or {}
@@ -96,9 +97,9 @@ def _status(replica_set: KubeObject, pods: Sequence[KubeObject], problem: ApiErr
 
 
 def _conditions(replica_set: KubeObject, pod_count: int, problem: ApiError | None, now: Instant) -> list[Condition]:
-    """Return the conditions, with one that says what could not be done while it cannot."""
+    """Return the conditions; while pods cannot be created or deleted, one of them is ReplicaFailure."""
     present = replica_set.get("status", {}).get("conditions") or []
-    others = [one for one in present if one["type"] != _FAILURE]
+    others = [condition for condition in present if condition["type"] != _FAILURE]
     if problem is None:
         return others
     if len(others) < len(present):

@@ -1,4 +1,4 @@
-"""ControllerRevisions: the templates that a StatefulSet or DaemonSet has had, so that pods can be told by theirs.
+"""ControllerRevisions: the history of pod templates of a StatefulSet or DaemonSet.
 
 Kubernetes: pkg/controller/history.
 """
@@ -18,25 +18,25 @@ from batkube.controllers.framework.owner_index import OwnerIndex
 from batkube.kernel.instants import Instant
 
 REVISION = "controllerrevisions.apps"
-#: On pods: the revision that they were made of.
+#: Label of pods: the revision they were created from.
 REVISION_LABEL = "controller-revision-hash"
-#: On revisions, by the kind of their owner: the hash of the template.
+#: Label of revisions, by the kind of their owner: the hash of the template.
 _HASH_LABELS = {"DaemonSet": REVISION_LABEL, "StatefulSet": "controller.kubernetes.io/hash"}
 
 
 class ControllerRevisions:
-    """The revisions of all objects."""
+    """The ControllerRevisions of all objects."""
 
     def __init__(self, world: World, client: Client) -> None:
         self._client = client
         self._owned = OwnerIndex(world.store, REVISION)
 
     def owned_by(self, owner: KubeObject) -> list[KubeObject]:
-        """Return the revisions of `owner`, the oldest first."""
+        """Return the revisions of `owner`, oldest first."""
         return sorted(self._owned.owned_by(owner["metadata"]["uid"]), key=lambda revision: int(revision["revision"]))
 
     def get_or_create(self, owner: KubeObject, now: Instant) -> KubeObject:
-        """Return the revision of the template that `owner` has now: a new one, or an old one that has come back."""
+        """Return the revision of the current template; that of a restored template becomes the latest one again."""
         revisions, data = self.owned_by(owner), _template_patch(owner["spec"]["template"])
         following = revisions[-1]["revision"] + 1 if revisions else 1
         same = next((revision for revision in reversed(revisions) if revision["data"] == data), None)
@@ -47,28 +47,28 @@ class ControllerRevisions:
         return self._client.update(REVISION, {**same, "revision": following}, now)
 
     def delete_old(self, owner: KubeObject, used: Collection[str], now: Instant) -> None:
-        """Delete the oldest revisions that nothing uses, beyond what the history is to hold."""
-        unused = [one for one in self.owned_by(owner) if one["metadata"]["name"] not in used]
+        """Delete the oldest unused revisions beyond revisionHistoryLimit (Kubernetes: truncateHistory)."""
+        unused = [revision for revision in self.owned_by(owner) if revision["metadata"]["name"] not in used]
         surplus = len(unused) - owner["spec"].get("revisionHistoryLimit", 10)
         for revision in unused[: max(0, surplus)]:
             self._client.delete(REVISION, key_of(revision), now)
 
 
 def template_of(revision: KubeObject) -> KubeObject:
-    """Return the pod template that a revision keeps."""
+    """Return the pod template of a revision."""
     template = revision["data"]["spec"]["template"]
     return {name: value for name, value in template.items() if name != "$patch"}
 
 
 def hash_of(revision: KubeObject) -> str:
-    """Return the part of a revision's name that tells its template."""
+    """Return the template hash in a revision's name."""
     return str(revision["metadata"]["name"]).rpartition("-")[2]
 
 
 def _template_patch(template: KubeObject) -> KubeObject:
-    """Return the patch that brings a template back, with its keys in the order of Go's maps, which is by name.
+    """Return the patch that restores a template, with keys sorted by name as Go marshals maps.
 
-    Clients tell the present revision by its bytes (pkg/controller/daemon, Match).
+    Clients compare revisions by their bytes (Kubernetes: pkg/controller/daemon, Match).
     """
     data: KubeObject = msgspec.to_builtins({"spec": {"template": {"$patch": "replace", **template}}}, order="sorted")
     return data
@@ -78,11 +78,17 @@ def _new_revision(owner: KubeObject, data: KubeObject, number: int) -> KubeObjec
     metadata, template = owner["metadata"], owner["spec"]["template"]
     digest = template_hash(template, owner.get("status", {}).get("collisionCount", 0))
     labels = (template.get("metadata") or {}).get("labels") or {}
-    made = {
+    revision_metadata = {
         "name": f"{metadata['name']}-{digest}",
         "namespace": metadata["namespace"],
         "labels": {**labels, _HASH_LABELS[owner["kind"]]: digest},
         "annotations": metadata.get("annotations") or {},
         "ownerReferences": [controller_reference(owner)],
     }
-    return {"apiVersion": "apps/v1", "kind": "ControllerRevision", "metadata": made, "data": data, "revision": number}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "ControllerRevision",
+        "metadata": revision_metadata,
+        "data": data,
+        "revision": number,
+    }

@@ -1,6 +1,6 @@
-"""Rolling a Deployment back by annotation, as the first versions of the API asked for it.
+"""Rollback of Deployments by the deprecated annotation of extensions/v1beta1.
 
-`kubectl rollout undo` patches the template itself; this is for clients that still set the annotation (Kubernetes:
+`kubectl rollout undo` patches the template itself; this supports clients that still set the annotation (Kubernetes:
 pkg/controller/deployment/rollback.go).
 """
 
@@ -15,12 +15,14 @@ from batkube.controllers.apps import rollout_plan as plan
 
 
 def roll_back(deployment: KubeObject, owned: Sequence[KubeObject]) -> tuple[KubeObject, EventType, str, str]:
-    """Return the deployment after the rollback it asks for, and the type, reason and message of the event."""
+    """Return the deployment after the requested rollback, and type, reason and message of the event."""
     name = deployment["metadata"]["name"]
     revision = _revision(deployment, owned)
-    target = next((one for one in owned if revision and plan.revision_of(one) == revision), None)
-    asked_no_more = {key: text for key, text in annotations_of(deployment).items() if key != plan.ROLLBACK_TO}
-    unchanged = with_metadata(deployment, annotations=asked_no_more)
+    target = next(
+        (replica_set for replica_set in owned if revision and plan.revision_of(replica_set) == revision), None
+    )
+    annotations = {key: text for key, text in annotations_of(deployment).items() if key != plan.ROLLBACK_TO}
+    unchanged = with_metadata(deployment, annotations=annotations)
     if target is None:
         message = "Unable to find the revision to rollback to." if revision else "Unable to find last revision."
         return unchanged, "Warning", "DeploymentRollbackRevisionNotFound", message
@@ -34,8 +36,8 @@ def roll_back(deployment: KubeObject, owned: Sequence[KubeObject]) -> tuple[Kube
 
 
 def _revision(deployment: KubeObject, owned: Sequence[KubeObject]) -> int:
-    """Return the revision asked for; 0 means the one before the latest, and is returned when there is none."""
+    """Return the requested revision. 0 requests the one before the latest, and is returned if there is none."""
     if revision := int_annotation(deployment, plan.ROLLBACK_TO):
         return revision
-    revisions = sorted(plan.revision_of(one) for one in owned)
+    revisions = sorted(plan.revision_of(replica_set) for replica_set in owned)
     return revisions[-2] if len(revisions) > 1 else 0

@@ -1,4 +1,4 @@
-"""What a rollout of a Deployment should look like: which ReplicaSet is the new one, and how large each may be.
+"""Calculations of a Deployment's rollout: which ReplicaSet is the new one, and the size of each.
 
 Nothing here writes. Kubernetes: pkg/controller/deployment/util/deployment_util.go.
 """
@@ -33,32 +33,33 @@ _OWN_ANNOTATIONS = frozenset(
         ROLLBACK_TO,
     )
 )
-#: The letters of generated names, in which no word can be read (apimachinery: util/rand, SafeEncodeString).
+#: Alphabet of generated names, without vowels so that they contain no words (apimachinery: util/rand,
+#: SafeEncodeString).
 _SAFE_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
-#: A revision history longer than this loses its oldest entries.
+#: Maximum length of a revision history; the oldest entries are dropped.
 _MAX_HISTORY_CHARACTERS = 2000
 
 _encode = msgspec.json.Encoder(order="sorted").encode
 
 
 def replicas_of(replica_set: KubeObject) -> int:
-    """Return how many pods a ReplicaSet (or Deployment) is asked to have."""
+    """Return the requested number of pods of a ReplicaSet or Deployment."""
     count: int = replica_set["spec"].get("replicas", 1)
     return count
 
 
 def total_replicas(replica_sets: Sequence[KubeObject]) -> int:
-    """Return how many pods all of them are asked to have."""
-    return sum(replicas_of(one) for one in replica_sets)
+    """Return the total requested number of pods."""
+    return sum(replicas_of(replica_set) for replica_set in replica_sets)
 
 
 def is_rolling_update(deployment: KubeObject) -> bool:
-    """Return whether its pods are replaced little by little."""
+    """Return whether the strategy is RollingUpdate."""
     return bool(deployment["spec"].get("strategy", {}).get("type", "RollingUpdate") == "RollingUpdate")
 
 
 def _resolve_fenceposts(deployment: KubeObject) -> tuple[int, int]:
-    """Return by how many pods it may exceed, and fall short of, its size while it rolls."""
+    """Return maxSurge and maxUnavailable as numbers; if both are 0, maxUnavailable becomes 1 (ResolveFenceposts)."""
     rolling = deployment["spec"].get("strategy", {}).get("rollingUpdate") or {}
     surge = scaled_value(rolling.get("maxSurge", 0), replicas_of(deployment), round_up=True)
     unavailable = scaled_value(rolling.get("maxUnavailable", 0), replicas_of(deployment), round_up=False)
@@ -66,28 +67,28 @@ def _resolve_fenceposts(deployment: KubeObject) -> tuple[int, int]:
 
 
 def max_surge(deployment: KubeObject) -> int:
-    """Return by how many pods it may exceed its size."""
+    """Return by how many pods a rollout may exceed the size."""
     return _resolve_fenceposts(deployment)[0] if is_rolling_update(deployment) else 0
 
 
 def max_unavailable(deployment: KubeObject) -> int:
-    """Return how many of its pods may be missing."""
+    """Return how many pods may be unavailable during a rollout."""
     if not is_rolling_update(deployment) or replicas_of(deployment) == 0:
         return 0
     return min(_resolve_fenceposts(deployment)[1], replicas_of(deployment))
 
 
 def template_hash(template: KubeObject, collisions: int) -> str:
-    """Return the name of a pod template, as it stands in the names of ReplicaSets and in the label of their pods.
+    """Return the hash of a pod template, for the name of its ReplicaSet and the label of its pods.
 
-    Of the same look as the real ones; the real hash is over Go's own print of the structure, which nobody else makes.
+    It looks like Kubernetes' hash but differs from it, because that one is computed from Go's dump of the structure.
     """
     digest = hashlib.sha256(_encode(template) + (str(collisions).encode() if collisions else b"")).digest()
     return "".join(_SAFE_LETTERS[ord(digit) % 27] for digit in str(int.from_bytes(digest[:4])))
 
 
 def same_template(one: KubeObject, other: KubeObject) -> bool:
-    """Return whether two pod templates differ in nothing but the hash label."""
+    """Return whether two pod templates are equal, apart from the hash label (Kubernetes: EqualIgnoreHash)."""
     return one["spec"] == other["spec"] and _template_metadata(one) == _template_metadata(other)
 
 
@@ -99,53 +100,61 @@ def _template_metadata(template: KubeObject) -> dict[str, Any]:
 
 
 def template_without_hash(template: KubeObject) -> KubeObject:
-    """Return the template as a Deployment has it."""
+    """Return the template without the hash label."""
     return {**template, "metadata": _template_metadata(template)}
 
 
 def by_age(replica_sets: Sequence[KubeObject]) -> list[KubeObject]:
-    """Return them oldest first; those of one second by name."""
-    return sorted(replica_sets, key=lambda one: (one["metadata"]["creationTimestamp"], one["metadata"]["name"]))
+    """Sort by creation time, then by name."""
+    return sorted(
+        replica_sets,
+        key=lambda replica_set: (replica_set["metadata"]["creationTimestamp"], replica_set["metadata"]["name"]),
+    )
 
 
 class OwnedReplicaSets(NamedTuple):
-    """The ReplicaSets of a deployment: that of its present template, if there is one, and the others, oldest first."""
+    """The ReplicaSets of a deployment: that of its current template, if any, and the others, oldest first."""
 
     new: KubeObject | None
     old: list[KubeObject]
 
     @property
     def all(self) -> list[KubeObject]:
-        """All of them, the new one last."""
+        """All ReplicaSets, the new one last."""
         return self.old if self.new is None else [*self.old, self.new]
 
 
 def split_replica_sets(deployment: KubeObject, replica_sets: Sequence[KubeObject]) -> OwnedReplicaSets:
-    """Return the ReplicaSets of a deployment, told apart by its present template."""
+    """Split a deployment's ReplicaSets into that of the current template and the others.
+
+    Kubernetes: FindNewReplicaSet.
+    """
     template = deployment["spec"]["template"]
     ordered = by_age(replica_sets)
-    new = next((one for one in ordered if same_template(one["spec"]["template"], template)), None)
-    return OwnedReplicaSets(new, [one for one in ordered if one is not new])
+    new = next(
+        (replica_set for replica_set in ordered if same_template(replica_set["spec"]["template"], template)), None
+    )
+    return OwnedReplicaSets(new, [replica_set for replica_set in ordered if replica_set is not new])
 
 
 def revision_of(obj: KubeObject) -> int:
-    """Return the revision that an object's annotation tells; 0 when there is none."""
+    """Return the revision annotation of an object; 0 if it has none."""
     return int_annotation(obj, REVISION) or 0
 
 
-def annotations_for_new(deployment: KubeObject, present: dict[str, str] | None, revision: int) -> dict[str, str]:
-    """Return the annotations of the new ReplicaSet, which has those `present` or, if None, is to be created.
+def annotations_for_new(deployment: KubeObject, current: dict[str, str] | None, revision: int) -> dict[str, str]:
+    """Return the annotations of the new ReplicaSet; `present` are its current ones, None if it is to be created.
 
-    When an older ReplicaSet becomes the new one again, the revisions it stood for before are kept as its history.
+    If an old ReplicaSet becomes the new one again, its former revisions are appended to its revision history.
     """
-    made = dict(present or {})
-    made |= {name: text for name, text in annotations_of(deployment).items() if name not in _OWN_ANNOTATIONS}
-    old_text = made.get(REVISION)
+    annotations = dict(current or {})
+    annotations |= {name: text for name, text in annotations_of(deployment).items() if name not in _OWN_ANNOTATIONS}
+    old_text = annotations.get(REVISION)
     if (parse_digits(old_text or "") or 0) < revision:
-        made[REVISION] = str(revision)
+        annotations[REVISION] = str(revision)
         if old_text is not None:
-            made[REVISION_HISTORY] = _append_to_history(made.get(REVISION_HISTORY, ""), old_text)
-    return made if present is not None else made | replicas_annotations(deployment)
+            annotations[REVISION_HISTORY] = _append_to_history(annotations.get(REVISION_HISTORY, ""), old_text)
+    return annotations if current is not None else annotations | replicas_annotations(deployment)
 
 
 def _append_to_history(history: str, revision: str) -> str:
@@ -156,94 +165,106 @@ def _append_to_history(history: str, revision: str) -> str:
 
 
 def annotations_after_rollback(deployment: KubeObject, replica_set: KubeObject) -> dict[str, str]:
-    """Return the deployment's annotations once it has the template of `replica_set` again."""
-    kept = {name: text for name, text in annotations_of(deployment).items() if name in _OWN_ANNOTATIONS}
-    taken = {name: text for name, text in annotations_of(replica_set).items() if name not in _OWN_ANNOTATIONS}
-    return {name: text for name, text in (kept | taken).items() if name != ROLLBACK_TO}
+    """Return the deployment's annotations after a rollback to `replica_set`."""
+    own = {name: text for name, text in annotations_of(deployment).items() if name in _OWN_ANNOTATIONS}
+    copied = {name: text for name, text in annotations_of(replica_set).items() if name not in _OWN_ANNOTATIONS}
+    return {name: text for name, text in (own | copied).items() if name != ROLLBACK_TO}
 
 
 def replicas_annotations(deployment: KubeObject) -> dict[str, str]:
-    """Return what a ReplicaSet notes of its deployment's size, by which scaling is told from rolling."""
+    """Return the size annotations of a ReplicaSet, which distinguish scaling from a rollout.
+
+    Kubernetes: SetReplicasAnnotations.
+    """
     count = replicas_of(deployment)
     return {DESIRED_REPLICAS: str(count), MAX_REPLICAS: str(count + max_surge(deployment))}
 
 
 def is_scaling_event(deployment: KubeObject, replica_sets: Sequence[KubeObject]) -> bool:
-    """Return whether the deployment's size changed since a ReplicaSet that has pods noted it."""
-    noted = [int_annotation(one, DESIRED_REPLICAS) for one in replica_sets if replicas_of(one)]
-    return any(count is not None and count != replicas_of(deployment) for count in noted)
+    """Return whether the deployment's size differs from that in the annotations of an active ReplicaSet.
+
+    Kubernetes: sync.go, isScalingEvent.
+    """
+    recorded = [
+        int_annotation(replica_set, DESIRED_REPLICAS) for replica_set in replica_sets if replicas_of(replica_set)
+    ]
+    return any(count is not None and count != replicas_of(deployment) for count in recorded)
 
 
-def desired_new_replicas(deployment: KubeObject, others: Sequence[KubeObject], current: int) -> int:
-    """Return how large the new ReplicaSet, which has `current` pods, may become beside the others."""
+def desired_new_replicas(deployment: KubeObject, old: Sequence[KubeObject], current: int) -> int:
+    """Return the allowed size of the new ReplicaSet, which has `current` pods now (Kubernetes: NewRSNewReplicas)."""
     if not is_rolling_update(deployment):
         return replicas_of(deployment)
-    room = replicas_of(deployment) + max_surge(deployment) - total_replicas(others) - current
+    room = replicas_of(deployment) + max_surge(deployment) - total_replicas(old) - current
     return current + max(0, min(room, replicas_of(deployment) - current))
 
 
 def is_saturated(deployment: KubeObject, replica_set: KubeObject | None) -> bool:
-    """Return whether the new ReplicaSet has all pods of the deployment, and all are available."""
+    """Return whether the new ReplicaSet has all pods of the deployment, and all are available (IsSaturated)."""
     if replica_set is None:
         return False
-    wanted = replicas_of(deployment)
+    desired = replicas_of(deployment)
     return (
-        replicas_of(replica_set) == wanted
-        and int_annotation(replica_set, DESIRED_REPLICAS) == wanted
-        and replica_set.get("status", {}).get("availableReplicas", 0) == wanted
+        replicas_of(replica_set) == desired
+        and int_annotation(replica_set, DESIRED_REPLICAS) == desired
+        and replica_set.get("status", {}).get("availableReplicas", 0) == desired
     )
 
 
 def proportional_replicas(deployment: KubeObject, replica_sets: Sequence[KubeObject]) -> list[tuple[KubeObject, int]]:
-    """Return the ReplicaSets that have pods with the size of each after the deployment was scaled in mid-rollout.
+    """Return the size of each active ReplicaSet after the deployment was scaled during a rollout.
 
-    What is added or taken is shared in proportion to their sizes, the largest first; it also gets what is left over.
+    The change is distributed in proportion to the sizes, largest first; the largest also gets the remainder.
+    Kubernetes: sync.go, scale.
     """
-    active = by_age([one for one in replica_sets if replicas_of(one)])
+    active = by_age([replica_set for replica_set in replica_sets if replicas_of(replica_set)])
     allowed = replicas_of(deployment) + max_surge(deployment) if replicas_of(deployment) else 0
     change = allowed - total_replicas(active)
     if change > 0:
         active.reverse()
     active.sort(key=replicas_of, reverse=True)
-    sizes, changed = [], 0
-    for one in active:
-        fraction = _proportional_change(deployment, one)
-        left = change - changed
-        share = 0 if change == 0 else min(fraction, left) if change > 0 else max(fraction, left)
-        sizes.append(replicas_of(one) + share)
-        changed += share
+    sizes, distributed = [], 0
+    for replica_set in active:
+        fraction = _proportional_change(deployment, replica_set)
+        remaining = change - distributed
+        share = 0 if change == 0 else min(fraction, remaining) if change > 0 else max(fraction, remaining)
+        sizes.append(replicas_of(replica_set) + share)
+        distributed += share
     if sizes:
-        sizes[0] = max(0, sizes[0] + change - changed)
+        sizes[0] = max(0, sizes[0] + change - distributed)
     return list(zip(active, sizes, strict=True))
 
 
 def _proportional_change(deployment: KubeObject, replica_set: KubeObject) -> int:
-    """Return by how much `replica_set` would change in exact proportion, rounded half away from zero."""
+    """Return the change of `replica_set` in exact proportion, rounded half away from zero.
+
+    Kubernetes: GetReplicaSetProportion.
+    """
     current = replicas_of(replica_set)
     if replicas_of(deployment) == 0:
         return -current
-    before = int_annotation(replica_set, MAX_REPLICAS) or deployment.get("status", {}).get("replicas", 0)
-    if not before:
+    size_before = int_annotation(replica_set, MAX_REPLICAS) or deployment.get("status", {}).get("replicas", 0)
+    if not size_before:
         return 0
-    after = replicas_of(deployment) + max_surge(deployment)
-    return (2 * current * after + before) // (2 * before) - current
+    size_after = replicas_of(deployment) + max_surge(deployment)
+    return (2 * current * size_after + size_before) // (2 * size_before) - current
 
 
-def new_replica_set(deployment: KubeObject, others: Sequence[KubeObject]) -> KubeObject:
-    """Return the ReplicaSet to create for the deployment's present template beside the `others` there are."""
+def new_replica_set(deployment: KubeObject, old: Sequence[KubeObject]) -> KubeObject:
+    """Return the ReplicaSet to create for the current template; `old` are the existing ones."""
     metadata, spec = deployment["metadata"], deployment["spec"]
     template = spec["template"]
     digest = template_hash(template, deployment.get("status", {}).get("collisionCount", 0))
     labels = {**((template.get("metadata") or {}).get("labels") or {}), HASH_LABEL: digest}
     selector = spec["selector"]
-    revision = max((revision_of(one) for one in others), default=0) + 1
-    made: KubeObject = {
-        "replicas": desired_new_replicas(deployment, others, 0),
+    revision = max((revision_of(replica_set) for replica_set in old), default=0) + 1
+    replica_set_spec: KubeObject = {
+        "replicas": desired_new_replicas(deployment, old, 0),
         "selector": {**selector, "matchLabels": {**(selector.get("matchLabels") or {}), HASH_LABEL: digest}},
         "template": {**template, "metadata": {**(template.get("metadata") or {}), "labels": labels}},
     }
     if spec.get("minReadySeconds"):
-        made["minReadySeconds"] = spec["minReadySeconds"]
+        replica_set_spec["minReadySeconds"] = spec["minReadySeconds"]
     return {
         "apiVersion": "apps/v1",
         "kind": "ReplicaSet",
@@ -254,5 +275,5 @@ def new_replica_set(deployment: KubeObject, others: Sequence[KubeObject]) -> Kub
             "annotations": annotations_for_new(deployment, None, revision),
             "ownerReferences": [controller_reference(deployment)],
         },
-        "spec": made,
+        "spec": replica_set_spec,
     }

@@ -1,4 +1,4 @@
-"""What the status of a Deployment says of its rollout, in the words that `kubectl rollout status` understands.
+"""Status of a Deployment's rollout, as `kubectl rollout status` expects it.
 
 Kubernetes: pkg/controller/deployment, progress.go and sync.go.
 """
@@ -18,12 +18,12 @@ FAILURE = "ReplicaFailure"
 TIMED_OUT = "ProgressDeadlineExceeded"
 PAUSED = "DeploymentPaused"
 COMPLETE = "NewReplicaSetAvailable"
-#: A deadline of this many seconds means none (math.MaxInt32).
+#: This deadline means no deadline (math.MaxInt32).
 _NO_LIMIT = 2**31 - 1
 
 
 def has_progress_deadline(deployment: KubeObject) -> bool:
-    """Return whether its progress is watched."""
+    """Return whether the deployment has a progress deadline."""
     return bool(deployment["spec"].get("progressDeadlineSeconds", _NO_LIMIT) != _NO_LIMIT)
 
 
@@ -34,15 +34,18 @@ def _condition(kind: str, status: str, reason: str, message: str, now: Instant) 
 def with_progressing_condition(
     deployment: KubeObject, status: str, reason: str, message: str, now: Instant
 ) -> KubeObject:
-    """Return the deployment's status with another word on its progress."""
-    present = deployment.get("status", {})
+    """Return the deployment's status with a new Progressing condition."""
+    status_now = deployment.get("status", {})
     condition = _condition(PROGRESSING, status, reason, message, now)
-    return {**present, "conditions": _set_condition(present.get("conditions") or (), condition)}
+    return {**status_now, "conditions": _set_condition(status_now.get("conditions") or (), condition)}
 
 
 def _set_condition(conditions: Sequence[Condition], new: Condition) -> list[Condition]:
-    """Return the conditions with `new` last, unless one of its type, status and reason is there."""
-    old = next((one for one in conditions if one["type"] == new["type"]), None)
+    """Return the conditions with `new` last, unless one with the same type, status and reason exists.
+
+    Kubernetes: SetDeploymentCondition.
+    """
+    old = next((condition for condition in conditions if condition["type"] == new["type"]), None)
     if old is not None and old["status"] == new["status"]:
         if old["reason"] == new["reason"]:
             return list(conditions)
@@ -51,48 +54,57 @@ def _set_condition(conditions: Sequence[Condition], new: Condition) -> list[Cond
 
 
 def _remove_condition(conditions: Sequence[Condition], kind: str) -> list[Condition]:
-    """Return the conditions but those of type `kind`."""
-    return [one for one in conditions if one["type"] != kind]
+    """Return the conditions without type `kind`."""
+    return [condition for condition in conditions if condition["type"] != kind]
 
 
 def calculate_status(deployment: KubeObject, owned: OwnedReplicaSets, now: Instant) -> KubeObject:
-    """Return the status by the ReplicaSets' own counts, with the conditions it has and whether it is available."""
-    everyone, new = owned.all, owned.new
-    available = _sum_of(everyone, "availableReplicas")
+    """Return the status: counts of the ReplicaSets, the previous conditions, and an updated condition Available.
+
+    Kubernetes: sync.go, calculateStatus.
+    """
+    replica_sets, new = owned.all, owned.new
+    available = _sum_of(replica_sets, "availableReplicas")
     counts = {
         "observedGeneration": deployment["metadata"].get("generation", 0),
-        "replicas": _sum_of(everyone, "replicas"),
+        "replicas": _sum_of(replica_sets, "replicas"),
         "updatedReplicas": 0 if new is None else _sum_of([new], "replicas"),
-        "readyReplicas": _sum_of(everyone, "readyReplicas"),
+        "readyReplicas": _sum_of(replica_sets, "readyReplicas"),
         "availableReplicas": available,
-        "unavailableReplicas": max(0, total_replicas(everyone) - available),
+        "unavailableReplicas": max(0, total_replicas(replica_sets) - available),
     }
     old = deployment.get("status", {})
     status: KubeObject = {name: count for name, count in counts.items() if count}
     if available >= replicas_of(deployment) - max_unavailable(deployment):
-        word = ("True", "MinimumReplicasAvailable", "Deployment has minimum availability.")
+        status_reason_message = ("True", "MinimumReplicasAvailable", "Deployment has minimum availability.")
     else:
-        word = ("False", "MinimumReplicasUnavailable", "Deployment does not have minimum availability.")
-    status["conditions"] = _set_condition(old.get("conditions") or (), _condition(AVAILABLE, *word, now))
+        status_reason_message = (
+            "False",
+            "MinimumReplicasUnavailable",
+            "Deployment does not have minimum availability.",
+        )
+    status["conditions"] = _set_condition(
+        old.get("conditions") or (), _condition(AVAILABLE, *status_reason_message, now)
+    )
     if "collisionCount" in old:
         status["collisionCount"] = old["collisionCount"]
     return status
 
 
 def _sum_of(replica_sets: Sequence[KubeObject], field: str) -> int:
-    return sum(one.get("status", {}).get(field, 0) for one in replica_sets)
+    return sum(replica_set.get("status", {}).get(field, 0) for replica_set in replica_sets)
 
 
 def is_complete(deployment: KubeObject, status: KubeObject) -> bool:
-    """Return whether all pods are new and available, and no others are left."""
-    wanted = replicas_of(deployment)
-    return all(status.get(field, 0) == wanted for field in ("updatedReplicas", "replicas", "availableReplicas")) and (
+    """Return whether all pods are new and available, and no old ones remain (Kubernetes: DeploymentComplete)."""
+    desired = replicas_of(deployment)
+    return all(status.get(field, 0) == desired for field in ("updatedReplicas", "replicas", "availableReplicas")) and (
         status.get("observedGeneration", 0) >= deployment["metadata"].get("generation", 0)
     )
 
 
 def status_during_rollout(deployment: KubeObject, owned: OwnedReplicaSets, now: Instant) -> KubeObject:
-    """Return the status with what can be said of the rollout's progress."""
+    """Return the status during a rollout, with its progress and the first failure."""
     status = calculate_status(deployment, owned, now)
     conditions: list[Condition] = status["conditions"]
     current = condition_of(deployment, PROGRESSING)
@@ -104,7 +116,7 @@ def status_during_rollout(deployment: KubeObject, owned: OwnedReplicaSets, now: 
         and current["reason"] == COMPLETE
     ):
         conditions = _update_progressing(deployment, owned.new, status, conditions, current, now)
-    failure = _replica_failure([one for one in (owned.new, *owned.old) if one is not None])
+    failure = _replica_failure([replica_set for replica_set in (owned.new, *owned.old) if replica_set is not None])
     conditions = _remove_condition(conditions, FAILURE) if failure is None else _set_condition(conditions, failure)
     return {**status, "conditions": conditions}
 
@@ -134,6 +146,7 @@ def _update_progressing(
 
 
 def _has_progressed(old: KubeObject, new: KubeObject) -> bool:
+    # Kubernetes: DeploymentProgressing.
     def left_over(status: KubeObject) -> int:
         count: int = status.get("replicas", 0) - status.get("updatedReplicas", 0)
         return count
@@ -144,6 +157,7 @@ def _has_progressed(old: KubeObject, new: KubeObject) -> bool:
 
 
 def _has_timed_out(deployment: KubeObject, progressing: Condition | None, now: Instant) -> bool:
+    # Kubernetes: DeploymentTimedOut.
     if progressing is None or progressing["reason"] == COMPLETE:
         return False
     return progressing["reason"] == TIMED_OUT or _deadline(deployment, progressing) < now
@@ -155,7 +169,10 @@ def _deadline(deployment: KubeObject, progressing: Condition) -> Instant:
 
 
 def delay_until_check(deployment: KubeObject, status: KubeObject, now: Instant) -> Duration | None:
-    """Return in how long a rollout that stands still must be looked at again; None when it need not be."""
+    """Return the delay until the progress deadline must be checked again; None if not at all.
+
+    Kubernetes: requeueStuckDeployment.
+    """
     current = condition_of(deployment, PROGRESSING)
     if not has_progress_deadline(deployment) or current is None or current["reason"] == TIMED_OUT:
         return None
@@ -166,9 +183,9 @@ def delay_until_check(deployment: KubeObject, status: KubeObject, now: Instant) 
 
 
 def _replica_failure(replica_sets: Sequence[KubeObject]) -> Condition | None:
-    """Return the first failure that a ReplicaSet reports, as a condition of its Deployment."""
-    for one in replica_sets:
-        failure = condition_of(one, FAILURE)
+    """Return the first ReplicaFailure of the ReplicaSets as a condition of the Deployment."""
+    for replica_set in replica_sets:
+        failure = condition_of(replica_set, FAILURE)
         if failure is not None:
             return {**failure, "lastUpdateTime": failure["lastTransitionTime"]}
     return None

@@ -1,4 +1,4 @@
-"""StatefulSets: pods with names that stay, made in order, ended and renewed in reverse, one at a time unless said.
+"""StatefulSets: pods with stable names, created in order, and deleted and updated in reverse order.
 
 Kubernetes: pkg/controller/statefulset (stateful_set_control.go, stateful_set_utils.go).
 """
@@ -26,7 +26,7 @@ STATEFUL_SET = "statefulsets.apps"
 
 
 class StatefulSetController(PodOwnerController):
-    """Keeps every StatefulSet's pods."""
+    """Creates, deletes and updates the pods of StatefulSets."""
 
     storage, kind = STATEFUL_SET, "StatefulSet"
     event_messages = EventMessages(
@@ -44,11 +44,11 @@ class StatefulSetController(PodOwnerController):
         self._claims = ClaimRetention(self.store, client)
 
     def reconcile(self, key: Key, owner: KubeObject, now: Instant) -> None:
-        """Make, end or renew the pod whose turn it is; of a set that is parallel, all of them."""
+        """Create, delete or update the next pod; with podManagementPolicy Parallel, all pods."""
         update = self._revisions.get_or_create(owner, now)
-        named = owner.get("status", {}).get("currentRevision")
-        kept = {revision["metadata"]["name"]: revision for revision in self._revisions.owned_by(owner)}
-        current = kept.get(named, update)
+        current_name = owner.get("status", {}).get("currentRevision")
+        by_name = {revision["metadata"]["name"]: revision for revision in self._revisions.owned_by(owner)}
+        current = by_name.get(current_name, update)
         claim_objects(self.client, self.pods, owner, now)
         if not is_being_deleted(owner):
             self._manage_pods(owner, current, update, now)
@@ -59,15 +59,15 @@ class StatefulSetController(PodOwnerController):
         self.requeue_when_available(key, owner, pods, now)
 
     def _manage_pods(self, owner: KubeObject, current: KubeObject, update: KubeObject, now: Instant) -> None:
-        """Do what may be done now, in the order of the real controller: make, end, renew."""
+        """Create, delete and update pods as far as allowed now, in the order of Kubernetes' updateStatefulSet."""
         spec = owner["spec"]
         is_ordered = spec.get("podManagementPolicy", "OrderedReady") == "OrderedReady"
         first = (spec.get("ordinals") or {}).get("start", 0)
-        wanted = range(first, first + spec.get("replicas", 1))
+        desired = range(first, first + spec.get("replicas", 1))
         pods = self._by_ordinal(owner)
-        for ordinal, present in pods.items():
-            self._claims.update_owners(owner, present, has_place=ordinal in wanted, now=now)
-        for ordinal in wanted:
+        for ordinal, existing in pods.items():
+            self._claims.update_owners(owner, existing, is_desired=ordinal in desired, now=now)
+        for ordinal in desired:
             pod = pods.get(ordinal)
             if pod is None:
                 self._create(owner, ordinal, current if ordinal < first + _partition(spec) else update, now)
@@ -75,30 +75,33 @@ class StatefulSetController(PodOwnerController):
                 self.pod_control.delete(owner, pod, now)
             if is_ordered and (pod is None or not _is_available(owner, pod, now)):
                 return
-        if self._scale_down(owner, pods, wanted, is_ordered, now):
+        if self._scale_down(owner, pods, desired, is_ordered, now):
             return
         if (spec.get("updateStrategy") or {}).get("type", "RollingUpdate") == "RollingUpdate":
-            renewable = reversed(wanted[_partition(spec) :])
+            renewable = reversed(desired[_partition(spec) :])
             self._rolling_update(owner, [pods[ordinal] for ordinal in renewable if ordinal in pods], update, now)
 
     def _scale_down(
-        self, owner: KubeObject, pods: Mapping[int, KubeObject], wanted: range, is_ordered: bool, now: Instant
+        self, owner: KubeObject, pods: Mapping[int, KubeObject], desired: range, is_ordered: bool, now: Instant
     ) -> bool:
-        """End pods beyond the set's size, the last first; return whether everything else has to wait."""
+        """Delete pods beyond the set's size, last one first; return whether everything else must wait."""
         unhealthy = [ordinal for ordinal in sorted(pods) if not _is_healthy(pods[ordinal])]
         for ordinal in sorted(pods, reverse=True):
-            if ordinal in wanted:
+            if ordinal in desired:
                 continue
-            # Of the pods that are not available, only the first unhealthy one may be deleted (processCondemned).
-            waits = not _is_available(owner, pods[ordinal], now) and unhealthy[:1] != [ordinal]
-            if not is_being_deleted(pods[ordinal]) and not (is_ordered and waits):
+            # Kubernetes: processCondemned. Of the unavailable pods, only the first unhealthy one may be deleted.
+            must_wait = not _is_available(owner, pods[ordinal], now) and unhealthy[:1] != [ordinal]
+            if not is_being_deleted(pods[ordinal]) and not (is_ordered and must_wait):
                 self.pod_control.delete(owner, pods[ordinal], now)
             if is_ordered:
                 return True
         return False
 
     def _rolling_update(self, owner: KubeObject, pods: list[KubeObject], update: KubeObject, now: Instant) -> None:
-        """End the last pod of an older template, unless one is on its way: it comes back with the new template."""
+        """Delete the last pod with an old template, unless a later pod is not available yet; it is then recreated.
+
+        Kubernetes: stateful_set_control.go, updateStatefulSet.
+        """
         for pod in pods:
             if pod["metadata"]["labels"].get(REVISION_LABEL) != _name(update) and not is_being_deleted(pod):
                 self.pod_control.delete(owner, pod, now)
@@ -128,19 +131,27 @@ class StatefulSetController(PodOwnerController):
             spec["volumes"] = [*(_volume(claim, name) for claim in claims), *(template["spec"].get("volumes") or ())]
         template = {"metadata": {**metadata, "labels": labels}, "spec": spec}
         pod = self.pod_control.create(owner, template, now, name=name)
-        self._claims.update_owners(owner, pod, has_place=True, now=now)
+        self._claims.update_owners(owner, pod, is_desired=True, now=now)
 
     def _create_claim(self, owner: KubeObject, claim: KubeObject, pod_name: str, now: Instant) -> None:
-        """Create what the pod keeps its data in, unless it is there from the pod before it."""
+        """Create a claim for the pod's data, unless its predecessor has left one.
+
+        Kubernetes: createPersistentVolumeClaims.
+        """
         namespace, metadata = owner["metadata"]["namespace"], claim["metadata"]
         name = f"{metadata['name']}-{pod_name}"
         if self.store.get(CLAIM, Key(f"{namespace}/{name}")) is None:
             labels = {**(metadata.get("labels") or {}), **(owner["spec"]["selector"].get("matchLabels") or {})}
-            made = {"name": name, "namespace": namespace, "labels": labels}
+            claim_metadata = {"name": name, "namespace": namespace, "labels": labels}
             with contextlib.suppress(ApiError):
                 self.client.create(
                     CLAIM,
-                    {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": made, "spec": claim["spec"]},
+                    {
+                        "apiVersion": "v1",
+                        "kind": "PersistentVolumeClaim",
+                        "metadata": claim_metadata,
+                        "spec": claim["spec"],
+                    },
                     now,
                 )
 
@@ -156,7 +167,7 @@ def _name(revision: KubeObject) -> str:
 
 
 def _partition(spec: KubeObject) -> int:
-    """Return how many pods, the first ones, keep the old template."""
+    """Return how many of the first pods keep the old template."""
     strategy = spec.get("updateStrategy") or {}
     partition: int = (strategy.get("rollingUpdate") or {}).get("partition", 0)
     return partition if strategy.get("type", "RollingUpdate") == "RollingUpdate" else 0
@@ -168,6 +179,7 @@ def _min_ready_s(owner: KubeObject) -> int:
 
 
 def _is_healthy(pod: KubeObject) -> bool:
+    # Kubernetes: isHealthy.
     return phase_of(pod) == "Running" and is_ready(pod) and not is_being_deleted(pod)
 
 
@@ -178,15 +190,15 @@ def _is_available(owner: KubeObject, pod: KubeObject, now: Instant) -> bool:
 def _status(
     owner: KubeObject, pods: list[KubeObject], current: KubeObject, update: KubeObject, now: Instant
 ) -> KubeObject:
-    present = [pod["metadata"].get("labels", {}).get(REVISION_LABEL) for pod in pods if not is_being_deleted(pod)]
+    revisions = [pod["metadata"].get("labels", {}).get(REVISION_LABEL) for pod in pods if not is_being_deleted(pod)]
     ready = [pod for pod in pods if phase_of(pod) == "Running" and is_ready(pod)]
     counts = {
         "readyReplicas": len(ready),
-        "currentReplicas": present.count(_name(current)),
-        "updatedReplicas": present.count(_name(update)),
+        "currentReplicas": revisions.count(_name(current)),
+        "updatedReplicas": revisions.count(_name(update)),
     }
     if counts["updatedReplicas"] == len(pods) == len(ready) and not _partition(owner["spec"]):
-        # The new template has reached every pod: from now on it is the current one.
+        # Every pod has the new template, so the update revision becomes the current one.
         counts["currentReplicas"], current = counts["updatedReplicas"], update
     return {
         "observedGeneration": owner["metadata"].get("generation", 0),

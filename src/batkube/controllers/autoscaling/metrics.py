@@ -1,8 +1,8 @@
-"""What an autoscaler may go by, source by source, and what it says of each.
+"""Metric sources of a HorizontalPodAutoscaler, with the status and the errors of each.
 
-Resources of pods and of single containers are measured here. The other three come from APIs that somebody must serve,
-and nobody does. Kubernetes: pkg/controller/podautoscaler/horizontal.go, computeReplicasForMetric; its words, with their
-peculiarities.
+Resource metrics of pods and of single containers are supported. The other three sources need an API server for custom
+or external metrics, which the simulated cluster does not have. Kubernetes: pkg/controller/podautoscaler/horizontal.go,
+computeReplicasForMetric; messages are copied with their peculiarities.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _NO_CUSTOM = "unable to fetch metrics from custom metrics API: no custom metrics
 
 
 class MetricUnavailable(Exception):
-    """A metric that is not to be had: its reason and message in a condition, and its text as a whole."""
+    """A metric is not available: reason and message of the condition, and the whole text of the error."""
 
     def __init__(self, reason: str, message: str, text: str) -> None:
         super().__init__(text)
@@ -35,7 +35,7 @@ class MetricUnavailable(Exception):
 
 
 class MetricResult(NamedTuple):
-    """How many replicas a metric asks for, what it is called, and what there is to see of it."""
+    """The replicas that a metric requires, its name, and its entry in currentMetrics."""
 
     replicas: int
     name: str
@@ -45,7 +45,7 @@ class MetricResult(NamedTuple):
 def replicas_for_metric(
     spec: KubeObject, namespace: str, pods: Sequence[KubeObject], use: PodUsage, size: int, now: Instant
 ) -> MetricResult:
-    """Return what one of an autoscaler's metrics asks for where `pods` are; raises Unmeasured."""
+    """Return the replicas that one metric requires, given the target's pods. Raises MetricUnavailable."""
     kind = spec["type"]
     field = kind[0].lower() + kind[1:]
     if kind in ("Resource", "ContainerResource"):
@@ -61,8 +61,8 @@ def _resource_metric(
     try:
         proposal = calculate_replicas(target, pods, use, size, now)
     except CalculationFailed as failure:
-        what = "usage" if target.utilisation_percent is None else "utilization"
-        message = f"failed to get {name} {what}: {failure}"
+        quantity = "usage" if target.utilisation_percent is None else "utilization"
+        message = f"failed to get {name} {quantity}: {failure}"
         subject = f"{container} container metric" if container else f"{name} resource metric"
         raise MetricUnavailable(
             f"FailedGet{kind}Metric", message, f"failed to get {subject} value: {message}"
@@ -79,7 +79,7 @@ def _resource_metric(
 
 
 def _target(source: KubeObject) -> Target:
-    """Return what is aimed at; an amount counts before a share."""
+    """Return the target of a metric; averageValue takes precedence over averageUtilization."""
     target, average = source["target"], source["target"].get("averageValue")
     milli = None if average is None else parse_quantity(average).milli_value
     percent = target.get("averageUtilization") if milli is None else None
@@ -95,23 +95,23 @@ def _current_value(resource: str, proposal: ReplicaProposal) -> KubeObject:
 
 
 def _unavailable_source(kind: str, source: KubeObject, namespace: str) -> MetricUnavailable:
-    """Return why a metric that another API would have to serve is not to be had."""
+    """Return the error of a metric whose API does not exist on this cluster."""
     name, has_average = source["metric"]["name"], source["target"].get("averageValue") is not None
     if kind == "Pods":
         message = f"unable to get metric {name}: {_NO_CUSTOM}"
         return MetricUnavailable("FailedGetPodsMetric", message, f"failed to get pods metric value: {message}")
     if kind == "Object":
-        about = source["describedObject"]
-        # Four of its five arguments stand in each other's places (GetObjectMetricReplicas).
-        message = f"unable to get metric {name}: {about['kind']} on {namespace} {about['name']}/{_NO_CUSTOM}"
+        described = source["describedObject"]
+        # As in Kubernetes' GetObjectMetricReplicas, four of the five arguments of the message are in the wrong order.
+        message = f"unable to get metric {name}: {described['kind']} on {namespace} {described['name']}/{_NO_CUSTOM}"
         detail = f"failed to get {name} object metric: " if has_average else ""
         return MetricUnavailable(
             "FailedGetObjectMetric", message, f"failed to get object metric value: {detail}{message}"
         )
-    lost = f"the server could not find the requested resource (get {name}.external.metrics.k8s.io)"
+    not_found = f"the server could not find the requested resource (get {name}.external.metrics.k8s.io)"
     selector = _selector_text(source["metric"].get("selector"))
     message = f"unable to get external metric {namespace}/{name}/{selector}: "
-    message += f"unable to fetch metrics from external metrics API: {lost}"
+    message += f"unable to fetch metrics from external metrics API: {not_found}"
     detail = f"failed to get {name} external metric" if has_average else f"failed to get external metric {name}"
     return MetricUnavailable(
         "FailedGetExternalMetric", message, f"failed to get {name} external metric value: {detail}: {message}"
@@ -119,7 +119,7 @@ def _unavailable_source(kind: str, source: KubeObject, namespace: str) -> Metric
 
 
 def _selector_text(selector: KubeObject | None) -> str:
-    """Return a selector as Go prints it (Kubernetes: LabelSelector.String, generated)."""
+    """Format a selector as Go does (Kubernetes: LabelSelector.String, generated)."""
     if selector is None:
         return "nil"
     labels = "".join(f"{key}: {value}," for key, value in sorted((selector.get("matchLabels") or {}).items()))

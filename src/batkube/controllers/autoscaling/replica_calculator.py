@@ -1,8 +1,8 @@
-"""How many pods there should be, by what those that are there use.
+"""Calculates the number of replicas from the usage of the current pods.
 
-With every pod measured it is a rule of three: as many as bring the average to the target. What is unknown is taken for
-what speaks against a change: a pod without a measure uses nothing when there should be more, and as much as it may when
-there should be fewer. Kubernetes: pkg/controller/podautoscaler/replica_calculator.go and metrics/utilization.go.
+If all pods have metrics, the size changes in proportion to the ratio of usage to target. Pods without metrics are
+assumed to weigh against the change: when scaling up they use nothing, when scaling down they use their full target.
+Kubernetes: pkg/controller/podautoscaler/replica_calculator.go and metrics/utilization.go.
 """
 
 from __future__ import annotations
@@ -19,34 +19,35 @@ from batkube.cluster.store import KubeObject
 from batkube.kernel.instants import Duration, Instant, instant_of, seconds
 from batkube.kernel.quantities import CPU, parse_quantity
 
-#: So far from the target, as a share of it, nothing is done. All three are the defaults of kube-controller-manager.
+#: --horizontal-pod-autoscaler-tolerance: no change within this distance from the target. All three are defaults.
 _TOLERANCE = 0.1
-#: While a pod is that young, what it uses counts only once it has been ready for a window of measuring.
+#: --horizontal-pod-autoscaler-cpu-initialization-period: for so long after its start, the CPU usage of a pod only
+#: counts once the pod has been ready for a whole metrics window.
 _CPU_INITIALISATION: Duration = seconds(300)
-#: A pod that became unready no later than this after its start has never been ready.
+#: --horizontal-pod-autoscaler-initial-readiness-delay: a pod that became unready earlier has never been ready.
 _INITIAL_READINESS: Duration = seconds(30)
 
-#: What each pod uses, in thousandths, by its name.
+#: Usage of each pod in thousandths, by pod name.
 Samples = dict[str, int]
 
 
 class CalculationFailed(Exception):
-    """Nothing can be said of how many pods there should be; the message is Kubernetes' own."""
+    """The number of replicas cannot be calculated; the message is Kubernetes'."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What pods should use on average of a resource: a share of what they request, or an amount in thousandths."""
+    """The target average of a resource: a percentage of the requests, or an amount in thousandths."""
 
     resource: str
-    #: The container that counts; "" for all of a pod's.
+    #: The container to measure; "" for the whole pod.
     container: str
     utilisation_percent: int | None
     average: int | None
 
 
 class ReplicaProposal(NamedTuple):
-    """How many pods there should be, and what those that are there use on average."""
+    """The proposed number of replicas, and the current average usage."""
 
     replicas: int
     average: int
@@ -54,7 +55,7 @@ class ReplicaProposal(NamedTuple):
 
 
 class _Usage(NamedTuple):
-    """The use of some pods beside the target: 1 is as much as it should be."""
+    """Usage of some pods relative to the target; a ratio of 1 meets it exactly."""
 
     ratio: float
     average: int
@@ -71,33 +72,36 @@ class _PodGroups(NamedTuple):
 def calculate_replicas(
     target: Target, pods: Sequence[KubeObject], use: PodUsage, size: int, now: Instant
 ) -> ReplicaProposal:
-    """Return how many pods there should be where `pods` are, and `size` are asked for; raises CalculationFailed."""
+    """Return the proposed number of replicas for a target of size `size`. Raises CalculationFailed.
+
+    Kubernetes: GetResourceReplicas.
+    """
     samples = _samples(target, pods, use, now)
     if not pods:
         raise CalculationFailed("no pods returned by selector while calculating replica count")
     groups = _group_pods(pods, samples, target.resource, now)
-    known = _without(samples, {*groups.ignored, *groups.unready})
-    if not known:
+    counted = _without(samples, {*groups.ignored, *groups.unready})
+    if not counted:
         raise CalculationFailed("did not receive metrics for targeted pods (pods might be unready)")
     requests = {} if target.utilisation_percent is None else _requests(target, pods)
-    present = _usage(target, known, requests)
-    told = present.average, present.utilisation_percent
-    has_unready = bool(groups.unready) and present.ratio > 1
+    measured = _usage(target, counted, requests)
+    usage_now = measured.average, measured.utilisation_percent
+    has_unready = bool(groups.unready) and measured.ratio > 1
     if not has_unready and not groups.missing:
-        # What is close enough to the target stays as it is.
-        replicas = size if _is_within_tolerance(present.ratio) else math.ceil(present.ratio * groups.ready_count)
-        return ReplicaProposal(replicas, *told)
-    filled = {**known, **_assumed_samples(target, groups.missing, requests, present.ratio)}
+        # Within the tolerance, the size stays.
+        replicas = size if _is_within_tolerance(measured.ratio) else math.ceil(measured.ratio * groups.ready_count)
+        return ReplicaProposal(replicas, *usage_now)
+    completed = {**counted, **_assumed_samples(target, groups.missing, requests, measured.ratio)}
     if has_unready:
-        filled |= dict.fromkeys(groups.unready, 0)
-    assumed = _usage(target, filled, requests)
-    turns = (present.ratio < 1 < assumed.ratio) or (assumed.ratio < 1 < present.ratio)
-    if turns or _is_within_tolerance(assumed.ratio):
-        return ReplicaProposal(size, *told)
-    replicas = math.ceil(assumed.ratio * len(filled))
+        completed |= dict.fromkeys(groups.unready, 0)
+    assumed = _usage(target, completed, requests)
+    is_reversed = (measured.ratio < 1 < assumed.ratio) or (assumed.ratio < 1 < measured.ratio)
+    if is_reversed or _is_within_tolerance(assumed.ratio):
+        return ReplicaProposal(size, *usage_now)
+    replicas = math.ceil(assumed.ratio * len(completed))
     if (assumed.ratio < 1 and replicas > size) or (assumed.ratio > 1 and replicas < size):
-        return ReplicaProposal(size, *told)
-    return ReplicaProposal(replicas, *told)
+        return ReplicaProposal(size, *usage_now)
+    return ReplicaProposal(replicas, *usage_now)
 
 
 def _samples(target: Target, pods: Iterable[KubeObject], use: PodUsage, now: Instant) -> Samples:
@@ -116,6 +120,7 @@ def _samples(target: Target, pods: Iterable[KubeObject], use: PodUsage, now: Ins
 
 
 def _group_pods(pods: Iterable[KubeObject], samples: Samples, resource: str, now: Instant) -> _PodGroups:
+    # Kubernetes: groupPods.
     ready_count = 0
     unready, missing, ignored = list[str](), list[str](), list[str]()
     for pod in pods:
@@ -134,7 +139,7 @@ def _group_pods(pods: Iterable[KubeObject], samples: Samples, resource: str, now
 
 
 def _is_unready(pod: KubeObject, now: Instant) -> bool:
-    """Return whether a pod's use of cpu tells nothing yet: it is that of starting."""
+    """Return whether the CPU usage of a pod is still that of its start-up."""
     condition, start = condition_of(pod, "Ready"), pod["status"].get("startTime")
     if condition is None or start is None:
         return True
@@ -145,18 +150,21 @@ def _is_unready(pod: KubeObject, now: Instant) -> bool:
 
 
 def _requests(target: Target, pods: Iterable[KubeObject]) -> dict[str, int]:
+    # Kubernetes: calculatePodRequests.
     return {_pod_name(pod): _request(target, pod) for pod in pods}
 
 
 def _request(target: Target, pod: KubeObject) -> int:
-    """Return what a pod requests: as a whole where it says so, else all containers that run side by side."""
+    """Return the request of a pod: the pod-level one if set, otherwise that of all regular and sidecar containers."""
     spec, resource = pod["spec"], target.resource
-    of_pod = (spec.get("resources") or {}).get("requests")
-    if of_pod and not target.container:
-        if resource not in of_pod:
+    pod_requests = (spec.get("resources") or {}).get("requests")
+    if pod_requests and not target.container:
+        if resource not in pod_requests:
             raise CalculationFailed(f"missing pod-level request for {resource} in Pod {_pod_name(pod)}")
-        return parse_quantity(of_pod[resource]).milli_value
-    sidecars = [one for one in spec.get("initContainers") or () if one.get("restartPolicy") == "Always"]
+        return parse_quantity(pod_requests[resource]).milli_value
+    sidecars = [
+        container for container in spec.get("initContainers") or () if container.get("restartPolicy") == "Always"
+    ]
     total = 0
     for container in (*spec["containers"], *sidecars):
         if target.container and container["name"] != target.container:
@@ -171,6 +179,7 @@ def _request(target: Target, pod: KubeObject) -> int:
 
 
 def _usage(target: Target, samples: Samples, requests: Mapping[str, int]) -> _Usage:
+    # Kubernetes: GetResourceUtilizationRatio.
     if target.utilisation_percent is None:
         assert target.average is not None
         average = sum(samples.values()) // len(samples)
@@ -183,16 +192,16 @@ def _usage(target: Target, samples: Samples, requests: Mapping[str, int]) -> _Us
 
 
 def _assumed_samples(target: Target, missing: Iterable[str], requests: Mapping[str, int], ratio: float) -> Samples:
-    """Return what pods without a measure are taken to use."""
+    """Return the assumed usage of pods without metrics."""
     share = max(100, target.utilisation_percent or 0)
-    most: Callable[[str], int] = (
+    full_usage: Callable[[str], int] = (
         (lambda _: target.average or 0)
         if target.utilisation_percent is None
         else lambda name: requests[name] * share // 100
     )
     if ratio == 1:
         return {}
-    return {name: most(name) if ratio < 1 else 0 for name in missing}
+    return {name: full_usage(name) if ratio < 1 else 0 for name in missing}
 
 
 def _without(samples: Samples, names: Collection[str]) -> Samples:

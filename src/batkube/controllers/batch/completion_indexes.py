@@ -1,6 +1,6 @@
-"""The completion indexes of an Indexed Job, as a set and as the text in its status: `1,3-5,7`.
+"""Completion indexes of an Indexed Job, as a set and as the text in its status: `1,3-5,7`.
 
-Sets are those of `kernel.intervals`. Kubernetes: pkg/controller/job/indexed_job_utils.go.
+Sets are integers as in `kernel.intervals`. Kubernetes: pkg/controller/job/indexed_job_utils.go.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ INDEX = "batch.kubernetes.io/job-completion-index"
 
 
 def index_of(pod: KubeObject) -> int | None:
-    """Return the completion index of a pod, or None when it has none that can be read."""
+    """Return the completion index of a pod, or None if the annotation is missing or invalid."""
     return int_annotation(pod, INDEX)
 
 
@@ -25,12 +25,15 @@ def indexes_of(pods: Iterable[KubeObject]) -> int:
 
 
 def all_indexes(completions: int) -> int:
-    """Return the set of all indexes of a Job with so many completions."""
+    """Return the set of all indexes of a Job with this many completions."""
     return (1 << completions) - 1
 
 
 def parse_indexes(text: str, completions: int) -> int:
-    """Return the set that `text` lists; what is no index of such a Job, or cannot be read, is left out."""
+    """Parse a set of indexes; ignores invalid parts and indexes beyond `completions`.
+
+    Kubernetes: parseIndexesFromString.
+    """
     indexes = 0
     for part in filter(None, text.split(",")):
         first, _, last = part.partition("-")
@@ -40,7 +43,7 @@ def parse_indexes(text: str, completions: int) -> int:
 
 
 def format_indexes(indexes: int) -> str:
-    """Return the text of a set; two neighbours are listed, three and more are a range."""
+    """Format a set; two consecutive indexes are listed, three and more become a range."""
     parts: list[str] = []
     for first, last in runs(indexes):
         if last - first > 1:
@@ -51,6 +54,9 @@ def format_indexes(indexes: int) -> str:
 
 
 def first_missing(taken: int, count: int, completions: int) -> list[int]:
-    """Return the lowest `count` indexes of a Job that are not in `taken`, or all there are."""
-    left = all_indexes(completions) & ~taken
-    return list(members(lowest(left, count) if left.bit_count() > count else left))
+    """Return the lowest `count` indexes that are not in `taken`, or fewer if there are not so many.
+
+    Kubernetes: firstPendingIndexes.
+    """
+    free = all_indexes(completions) & ~taken
+    return list(members(lowest(free, count) if free.bit_count() > count else free))

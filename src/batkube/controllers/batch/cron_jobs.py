@@ -1,4 +1,4 @@
-"""CronJobs: a new Job whenever the schedule says so, and the oldest ones forgotten.
+"""CronJobs: create Jobs on schedule, and delete old ones.
 
 Kubernetes: pkg/controller/cronjob.
 """
@@ -36,18 +36,19 @@ from batkube.kernel.text.go_format import go_quote
 
 CRON_JOB = "cronjobs.batch"
 SCHEDULED_AT = "batch.kubernetes.io/cronjob-scheduled-timestamp"
-#: A little after the moment itself, so that it has certainly come.
+#: Added to the time of the next reconciliation, so that the scheduled time has certainly passed (Kubernetes:
+#: nextScheduleDelta).
 _DELTA: Duration = seconds("0.1")
 _UNSUPPORTED_ZONE = (
     "CRON_TZ or TZ used in schedule {} is not officially supported, see "
     "https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details"
 )
-#: What the real controller says of a schedule without dates: two that do not exist are no time apart.
+#: Kubernetes' message for a schedule without dates: it compares two zero times.
 _NO_DATES_MESSAGE = "time difference between two schedules is less than 1 second"
 
 
 class CronJobController(Controller):
-    """Starts Jobs on time."""
+    """Creates the Jobs of CronJobs."""
 
     storage = CRON_JOB
 
@@ -62,7 +63,7 @@ class CronJobController(Controller):
             self.queue.add(owner, now)
 
     def reconcile(self, key: Key, cron_job: KubeObject, now: Instant) -> None:
-        """Start the Job that is due, and forget old ones."""
+        """Create the Job that is due, and delete old ones."""
         jobs = self._jobs.owned_by(cron_job["metadata"]["uid"])
         self._clean_up_finished_jobs(cron_job, jobs, now)
         status = self._sync_status(cron_job, jobs, now)
@@ -74,7 +75,7 @@ class CronJobController(Controller):
         self.write_status(cron_job, {name: value for name, value in status.items() if value}, now)
 
     def _parse_schedule(self, cron_job: KubeObject, now: Instant) -> Schedule | None:
-        """Return the schedule in its time zone; what is wrong with one that is of no use is told in an event."""
+        """Return the schedule in its time zone; record an event and return None if it is invalid."""
         text, zone = cron_job["spec"]["schedule"], cron_job["spec"].get("timeZone")
         try:
             zone_of(zone or "")
@@ -98,7 +99,7 @@ class CronJobController(Controller):
         return schedule
 
     def _sync_status(self, cron_job: KubeObject, jobs: Sequence[KubeObject], now: Instant) -> KubeObject:
-        """Return the status after a look at the Jobs there are."""
+        """Return the status updated from the existing Jobs."""
         status = dict(cron_job.get("status", {}))
         by_uid = {job["metadata"]["uid"]: job for job in jobs}
         active = []
@@ -109,20 +110,23 @@ class CronJobController(Controller):
                     cron_job, "Normal", "MissingJob", f"Active job went missing: {reference['name']}", now
                 )
             elif is_finished(job):
-                how = "Complete" if has_condition(job, "Complete") else "Failed"
-                message = f"Saw completed job: {reference['name']}, condition: {how}"
+                condition = "Complete" if has_condition(job, "Complete") else "Failed"
+                message = f"Saw completed job: {reference['name']}, condition: {condition}"
                 self.record_event(cron_job, "Normal", "SawCompletedJob", message, now)
             else:
                 active.append(reference)
         status["active"] = active
-        ends = [job["status"].get("completionTime") for job in jobs if has_condition(job, "Complete")]
+        completion_times = [job["status"].get("completionTime") for job in jobs if has_condition(job, "Complete")]
         status["lastSuccessfulTime"] = max(
-            (end for end in [*ends, status.get("lastSuccessfulTime")] if end), default=None
+            (time for time in [*completion_times, status.get("lastSuccessfulTime")] if time), default=None
         )
         return status
 
     def _start_due(self, cron_job: KubeObject, schedule: Schedule, status: KubeObject, now: Instant) -> None:
-        """Create the Job that is due, if one is and nothing forbids it."""
+        """Create the Job that is due, unless a deadline or the concurrency policy prevents it.
+
+        Kubernetes: syncCronJob.
+        """
         spec = cron_job["spec"]
         due = _most_recent_schedule_time(cron_job, schedule, now)
         if due is None or rfc3339(due) == status.get("lastScheduleTime"):
@@ -154,10 +158,10 @@ class CronJobController(Controller):
     def _create(self, cron_job: KubeObject, due: Instant, now: Instant) -> KubeObject | None:
         try:
             job = self.client.create(JOB, _job_from_template(cron_job, due), now)
-        except ApiError as refusal:
-            if refusal.reason == "AlreadyExists":
+        except ApiError as error:
+            if error.reason == "AlreadyExists":
                 return None
-            self.record_event(cron_job, "Warning", "FailedCreate", f"Error creating job: {refusal.message}", now)
+            self.record_event(cron_job, "Warning", "FailedCreate", f"Error creating job: {error.message}", now)
             raise
         self.record_event(cron_job, "Normal", "SuccessfulCreate", f"Created job {job['metadata']['name']}", now)
         return job
@@ -179,71 +183,75 @@ class CronJobController(Controller):
             self.queue.add_after(key, now, Duration(following + _DELTA - now))
 
     def _clean_up_finished_jobs(self, cron_job: KubeObject, jobs: Sequence[KubeObject], now: Instant) -> None:
-        """Delete finished Jobs beyond the limits of the history, the oldest first."""
+        """Delete the oldest finished Jobs beyond the history limits (Kubernetes: cleanupFinishedJobs)."""
         spec = cron_job["spec"]
         for kind, limit in (
             ("Complete", spec.get("successfulJobsHistoryLimit", 3)),
             ("Failed", spec.get("failedJobsHistoryLimit", 1)),
         ):
-            ended = [job for job in jobs if has_condition(job, kind) and not is_being_deleted(job)]
-            ended.sort(key=lambda job: (job["status"].get("startTime", ""), job["metadata"]["name"]))
-            for job in ended[: max(0, len(ended) - limit)]:
+            finished = [job for job in jobs if has_condition(job, kind) and not is_being_deleted(job)]
+            finished.sort(key=lambda job: (job["status"].get("startTime", ""), job["metadata"]["name"]))
+            for job in finished[: max(0, len(finished) - limit)]:
                 self._delete(cron_job, job["metadata"]["name"], now)
 
     def _delete(self, cron_job: KubeObject, name: str, now: Instant) -> None:
         key = Key(f"{cron_job['metadata']['namespace']}/{name}")
         try:
             self.client.delete(JOB, key, now, propagation="Background")
-        except ApiError as refusal:
-            self.record_event(cron_job, "Warning", "FailedDelete", f"Deleted job: {refusal.message}", now)
+        except ApiError as error:
+            self.record_event(cron_job, "Warning", "FailedDelete", f"Deleted job: {error.message}", now)
             return
         self.record_event(cron_job, "Normal", "SuccessfulDelete", f"Deleted job {name}", now)
 
 
 def _most_recent_schedule_time(cron_job: KubeObject, schedule: Schedule, now: Instant) -> Instant | None:
-    """Return the latest moment of the schedule that has come and is not served yet; None when none has.
+    """Return the latest scheduled time that has passed and has no Job yet, or None.
 
-    What was missed long ago is passed over in one step, as many times the schedule's first pause as fit, less one: so
-    `@every` keeps its beat (Kubernetes: cronjob/utils.go, mostRecentScheduleTime).
+    Long-missed times are skipped in one step of a multiple of the first interval, minus one; this keeps the phase of
+    `@every` (Kubernetes: cronjob/utils.go, mostRecentScheduleTime).
     """
     status, spec = cron_job.get("status", {}), cron_job["spec"]
-    since = instant_of(status.get("lastScheduleTime") or cron_job["metadata"]["creationTimestamp"])
+    earliest = instant_of(status.get("lastScheduleTime") or cron_job["metadata"]["creationTimestamp"])
     if "startingDeadlineSeconds" in spec:
-        since = max(since, Instant(now - bounded_seconds(spec["startingDeadlineSeconds"])))
-    first = schedule.next_after(since)
+        earliest = max(earliest, Instant(now - bounded_seconds(spec["startingDeadlineSeconds"])))
+    first = schedule.next_after(earliest)
     if first is None or now < first:
         return None
     second = schedule.next_after(first)
     if second is None or now < second:
         return first
-    pause = second - first
-    latest, following = None, schedule.next_after(Instant(first + ((now - first) // pause - 1) * pause))
+    interval = second - first
+    latest, following = None, schedule.next_after(Instant(first + ((now - first) // interval - 1) * interval))
     while following is not None and following <= now:
         latest, following = following, schedule.next_after(following)
     return latest
 
 
 def _job_from_template(cron_job: KubeObject, due: Instant) -> KubeObject:
+    # Kubernetes: getJobFromTemplate2.
     template, metadata = cron_job["spec"]["jobTemplate"], cron_job["metadata"]
-    pattern = template.get("metadata") or {}
+    job_metadata = template.get("metadata") or {}
     unix_s = (due - UNIX_START) // NANOSECONDS_PER_SECOND
     zone = zone_of(cron_job["spec"].get("timeZone") or "")
     local = (EPOCH + datetime.timedelta(seconds=due // NANOSECONDS_PER_SECOND)).astimezone(zone)
-    made = {
+    fields = {
         "name": f"{metadata['name'][:52]}-{unix_s // 60}",
         "namespace": metadata["namespace"],
-        "labels": pattern.get("labels"),
-        "annotations": {**(pattern.get("annotations") or {}), SCHEDULED_AT: local.isoformat().replace("+00:00", "Z")},
+        "labels": job_metadata.get("labels"),
+        "annotations": {
+            **(job_metadata.get("annotations") or {}),
+            SCHEDULED_AT: local.isoformat().replace("+00:00", "Z"),
+        },
         "ownerReferences": [controller_reference(cron_job)],
     }
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
-        "metadata": {name: value for name, value in made.items() if value},
+        "metadata": {name: value for name, value in fields.items() if value},
         "spec": template["spec"],
     }
 
 
 def _format_rfc1123z(at: Instant) -> str:
-    """Return an instant as Go's RFC1123Z: `Mon, 02 Jan 2006 15:04:05 -0700`."""
+    """Format an instant as Go's RFC1123Z: `Mon, 02 Jan 2006 15:04:05 -0700`."""
     return email.utils.format_datetime(EPOCH + datetime.timedelta(seconds=at // NANOSECONDS_PER_SECOND))

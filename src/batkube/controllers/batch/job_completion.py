@@ -1,4 +1,4 @@
-"""When a Job is over, and why: the conditions that decide it, in the order in which they are asked.
+"""Conditions that end a Job, in the order in which Kubernetes checks them.
 
 Kubernetes: pkg/controller/job, syncJob.
 """
@@ -15,9 +15,12 @@ from batkube.kernel.instants import Instant, bounded_seconds, instant_of
 
 
 def early_end_condition(sync: JobSync, now: Instant) -> Condition | None:
-    """Return the end that is decided already, or that failures, the deadline or the success policy decide now."""
+    """Return the final condition that is already set, or that failures, the deadline or the success policy set now."""
     for kind in ("SuccessCriteriaMet", "FailureTarget"):
-        decided = next((one for one in sync.conditions if one["type"] == kind and one["status"] == "True"), None)
+        decided = next(
+            (condition for condition in sync.conditions if condition["type"] == kind and condition["status"] == "True"),
+            None,
+        )
         if decided is not None:
             return decided
     reason = _failure_reason(sync, now)
@@ -28,22 +31,22 @@ def early_end_condition(sync: JobSync, now: Instant) -> Condition | None:
 
 
 def _failure_reason(sync: JobSync, now: Instant) -> tuple[str, str] | None:
-    """Return the reason and message of the Job's failure, or None."""
+    """Return reason and message of the Job's failure, or None."""
     spec = sync.spec
     if "podFailurePolicy" in spec:
         for pod in sync.pods:
             if has_failed(pod, sync.job):
-                verdict = apply_failure_policy(pod, sync.job)
-                if verdict.action == "FailJob":
-                    return "PodFailurePolicy", verdict.message
+                result = apply_failure_policy(pod, sync.job)
+                if result.action == "FailJob":
+                    return "PodFailurePolicy", result.message
     if sync.failed_count > spec.get("backoffLimit", 6) or _exceeds_restart_limit(sync):
         return "BackoffLimitExceeded", "Job has reached the specified backoff limit"
     if _is_past_deadline(sync, now):
         return "DeadlineExceeded", "Job was active longer than specified deadline"
     if sync.has_backoff_limit_per_index:
         failed, done = sync.failed_indexes.bit_count(), sync.succeeded_indexes.bit_count()
-        most = spec.get("maxFailedIndexes")
-        if most is not None and failed > most:
+        max_failed = spec.get("maxFailedIndexes")
+        if max_failed is not None and failed > max_failed:
             return "MaxFailedIndexesExceeded", "Job has exceeded the specified maximal number of failed indexes"
         if failed and failed + done >= (sync.completions or 0):
             return "FailedIndexes", "Job has failed indexes"
@@ -51,7 +54,10 @@ def _failure_reason(sync: JobSync, now: Instant) -> tuple[str, str] | None:
 
 
 def _exceeds_restart_limit(sync: JobSync) -> bool:
-    """Return whether containers that are restarted in place have failed too often, all pods together."""
+    """Return whether containers restarted in place have exceeded backoffLimit, summed over all pods.
+
+    Kubernetes: pastBackoffLimitOnFailure.
+    """
     if sync.spec["template"]["spec"].get("restartPolicy") != "OnFailure":
         return False
     restarts = sum(
@@ -70,6 +76,7 @@ def _all_statuses(pod: KubeObject) -> list[KubeObject]:
 
 
 def _is_past_deadline(sync: JobSync, now: Instant) -> bool:
+    # Kubernetes: pastActiveDeadline.
     limit_s, since = sync.spec.get("activeDeadlineSeconds"), sync.status.get("startTime")
     if limit_s is None or since is None or is_suspended(sync.job):
         return False
@@ -77,24 +84,24 @@ def _is_past_deadline(sync: JobSync, now: Instant) -> bool:
 
 
 def _success_policy_message(sync: JobSync) -> str | None:
-    """Return the message of the first rule of the success policy that is met, or None."""
+    """Return the message of the first matching rule of the success policy, or None (Kubernetes: matchSuccessPolicy)."""
     if not sync.is_indexed or not sync.succeeded_indexes:
         return None
     for number, rule in enumerate((sync.spec.get("successPolicy") or {}).get("rules") or ()):
         index_text, count = rule.get("succeededIndexes"), rule.get("succeededCount")
-        wanted = None if index_text is None else parse_indexes(index_text, sync.completions or 0)
-        if wanted == 0:
+        rule_indexes = None if index_text is None else parse_indexes(index_text, sync.completions or 0)
+        if rule_indexes == 0:
             continue
-        done = sync.succeeded_indexes if wanted is None else sync.succeeded_indexes & wanted
-        if (wanted is not None and done == wanted) or (count is not None and done.bit_count() >= count):
+        done = sync.succeeded_indexes if rule_indexes is None else sync.succeeded_indexes & rule_indexes
+        if (rule_indexes is not None and done == rule_indexes) or (count is not None and done.bit_count() >= count):
             return f"Matched rules at index {number}"
     return None
 
 
 def completion_condition(sync: JobSync, active: int, now: Instant) -> Condition | None:
-    """Return the end of a Job of which enough pods have succeeded, or None."""
-    enough = sync.succeeded_count > 0 if sync.completions is None else sync.succeeded_count >= sync.completions
-    if not enough or active:
+    """Return the final condition of a Job with enough successful pods, or None."""
+    is_complete = sync.succeeded_count > 0 if sync.completions is None else sync.succeeded_count >= sync.completions
+    if not is_complete or active:
         return None
     message = "Reached expected number of succeeded pods"
     return job_condition("SuccessCriteriaMet", "True", "CompletionsReached", message, now)

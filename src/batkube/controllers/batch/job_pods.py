@@ -1,4 +1,4 @@
-"""Which pods a Job should have more or fewer of, and what a new one looks like.
+"""Calculates which pods of a Job to create or delete.
 
 Kubernetes: pkg/controller/job, manageJob.
 """
@@ -15,19 +15,19 @@ from batkube.controllers.framework.deletion_order import by_readiness
 from batkube.kernel.instants import Duration, Instant
 
 _INDEX_VARIABLE = "JOB_COMPLETION_INDEX"
-#: A name longer than this is cut before five random letters are added (apiserver: names.maxGeneratedNameLength).
+#: Maximum length of a name prefix, before five random letters are added (apiserver: names.maxGeneratedNameLength).
 _PREFIX_LENGTH = 58
 
 
 class PodPlan(NamedTuple):
-    """Pods to create now, each a template and the prefix of a name; or how long to wait first."""
+    """Pods to create now (template and name prefix of each), or how long to wait before creating any."""
 
     templates: list[tuple[KubeObject, str]]
     wait: Duration = Duration(0)
 
 
 def _desired_active(sync: JobSync) -> int:
-    """Return how many pods should be active."""
+    """Return the desired number of active pods (Kubernetes: wantActivePodsCount in manageJob)."""
     if is_suspended(sync.job):
         return 0
     parallelism: int = sync.spec.get("parallelism", 1)
@@ -38,16 +38,22 @@ def _desired_active(sync: JobSync) -> int:
 
 
 def pods_to_delete(sync: JobSync) -> list[KubeObject]:
-    """Return the active pods that should not be: doubles and strangers among indexes first, then the least advanced."""
+    """Return the surplus active pods: duplicate and invalid indexes first, then the least advanced.
+
+    Kubernetes: activePodsForRemoval.
+    """
     count = len(sync.active) - _desired_active(sync)
-    doubled, left = _split_duplicates(sync) if sync.is_indexed else ([], sync.active)
-    if len(doubled) < count:
-        return [*doubled, *by_readiness(left)[: count - len(doubled)]]
-    return doubled
+    invalid, others = _split_duplicates(sync) if sync.is_indexed else ([], sync.active)
+    if len(invalid) < count:
+        return [*invalid, *by_readiness(others)[: count - len(invalid)]]
+    return invalid
 
 
 def _split_duplicates(sync: JobSync) -> tuple[list[KubeObject], list[KubeObject]]:
-    """Return the pods without a valid index or that share theirs, all but the most advanced; and the others."""
+    """Return the pods with an invalid or duplicate index, and the others; the most advanced pod of an index stays.
+
+    Kubernetes: appendDuplicatedIndexPodsForRemoval.
+    """
     by_index: dict[int, list[KubeObject]] = {}
     removed = []
     for pod in sync.active:
@@ -56,18 +62,18 @@ def _split_duplicates(sync: JobSync) -> tuple[list[KubeObject], list[KubeObject]
             removed.append(pod)
         else:
             by_index.setdefault(index, []).append(pod)
-    left = []
+    remaining = []
     for pods in by_index.values():
         *extra, best = by_readiness(pods)
         removed += extra
-        left.append(best)
-    return removed, left
+        remaining.append(best)
+    return removed, remaining
 
 
 def plan_creations(sync: JobSync, failures: BackoffRecord, now: Instant) -> PodPlan:
-    """Return the pods that are missing, unless it is too soon after a failure."""
-    stopping = sync.terminating if replaces_only_failed(sync.job) else 0
-    missing = _desired_active(sync) - len(sync.active) - stopping
+    """Return the missing pods, unless a back-off delay has not passed yet."""
+    terminating = sync.terminating if replaces_only_failed(sync.job) else 0
+    missing = _desired_active(sync) - len(sync.active) - terminating
     if missing <= 0:
         return PodPlan([])
     if not sync.has_backoff_limit_per_index:
@@ -87,10 +93,10 @@ def plan_creations(sync: JobSync, failures: BackoffRecord, now: Instant) -> PodP
 
 
 def _backoff_of_index(sync: JobSync, index: int, now: Instant) -> Duration:
-    last = sync.delayed_deletion_by_index.get(index)
-    if last is None:
+    last_failed = sync.delayed_deletion_by_index.get(index)
+    if last_failed is None:
         return Duration(0)
-    return BackoffRecord(failures_of_index(last) + 1, finished_at(last)).remaining(now)
+    return BackoffRecord(failures_of_index(last_failed) + 1, finished_at(last_failed)).remaining(now)
 
 
 def _template(job: KubeObject) -> KubeObject:
@@ -103,7 +109,10 @@ def _template(job: KubeObject) -> KubeObject:
 
 
 def _indexed_template(sync: JobSync, template: KubeObject, index: int) -> tuple[KubeObject, str]:
-    """Return the template of the pod of one index, which learns its index in every way there is."""
+    """Return the template of the pod of one index: annotation, label, host name and variable contain the index.
+
+    Kubernetes: addCompletionIndexAnnotation.
+    """
     name, spec, metadata = sync.job["metadata"]["name"], template["spec"], template["metadata"]
     annotations = {**(metadata.get("annotations") or {}), INDEX: str(index)}
     if sync.has_backoff_limit_per_index:
@@ -114,19 +123,19 @@ def _indexed_template(sync: JobSync, template: KubeObject, index: int) -> tuple[
         for field in ("initContainers", "containers")
         if spec.get(field)
     }
-    made = {
+    indexed = {
         **template,
         "metadata": {**metadata, "annotations": annotations, "labels": labels},
         "spec": {**spec, **containers, "hostname": f"{name}-{index}"},
     }
     suffix = f"-{index}-"
     prefix = f"{name}{suffix}"
-    return made, prefix if len(prefix) <= _PREFIX_LENGTH else f"{prefix[: _PREFIX_LENGTH - len(suffix)]}{suffix}"
+    return indexed, prefix if len(prefix) <= _PREFIX_LENGTH else f"{prefix[: _PREFIX_LENGTH - len(suffix)]}{suffix}"
 
 
 def _with_index_variable(container: KubeObject) -> KubeObject:
-    present = container.get("env") or []
-    if any(variable["name"] == _INDEX_VARIABLE for variable in present):
+    variables = container.get("env") or []
+    if any(variable["name"] == _INDEX_VARIABLE for variable in variables):
         return container
     source = {"fieldRef": {"apiVersion": "v1", "fieldPath": f"metadata.labels['{INDEX}']"}}
-    return {**container, "env": [*present, {"name": _INDEX_VARIABLE, "valueFrom": source}]}
+    return {**container, "env": [*variables, {"name": _INDEX_VARIABLE, "valueFrom": source}]}

@@ -1,4 +1,4 @@
-"""One look at a Job: its pods sorted into what they mean, before anything is done about it.
+"""State of one reconciliation of a Job: its pods, classified, and the status to write.
 
 Kubernetes: pkg/controller/job, type syncJobCtx and its helpers.
 """
@@ -27,28 +27,28 @@ IGNORED_FAILURE_COUNT = "batch.kubernetes.io/job-index-ignored-failure-count"
 
 
 def has_finalizer(pod: KubeObject) -> bool:
-    """Return whether the pod is kept for counting."""
+    """Return whether the pod is protected until it is counted."""
     return FINALIZER in pod["metadata"].get("finalizers", ())
 
 
 def is_suspended(job: KubeObject) -> bool:
-    """Return whether the Job is to have no pods for now."""
+    """Return whether the Job is suspended."""
     return bool(job["spec"].get("suspend"))
 
 
 def job_condition(kind: str, status: str, reason: str, message: str, now: Instant) -> Condition:
-    """Return a condition of a Job that begins now."""
+    """Return a new condition of a Job."""
     return new_condition(kind, status, reason, message, now, "lastProbeTime")
 
 
 class JobSync:
-    """A Job, its pods, and the status it is going to have."""
+    """A Job, its pods, and its new status."""
 
     def __init__(self, job: KubeObject, pods: Sequence[KubeObject]) -> None:
         self.job = job
         self.spec: KubeObject = job["spec"]
         self.pods = sorted(pods, key=lambda pod: index_of(pod) or 0) if self.is_indexed else list(pods)
-        #: The status to write; edited as the look goes on.
+        #: The status to write; modified during the reconciliation.
         self.status: KubeObject = dict(job.get("status", {}))
         self.conditions: list[Condition] = list(self.status.get("conditions") or ())
         uncounted = self.status.get("uncountedTerminatedPods") or {}
@@ -65,35 +65,35 @@ class JobSync:
             + len(self.uncounted_failed)
         )
         self.succeeded_count = self.status.get("succeeded", 0) + len(self.new_succeeded) + len(self.uncounted_succeeded)
-        #: How the Job ends, once that is known.
+        #: The final condition, once it is known.
         self.finished_condition: Condition | None = None
-        #: Of an Indexed Job: indexes that succeeded as its status tells, and with the pods not counted yet.
+        #: Indexed Jobs: succeeded indexes according to the status, and those including uncounted pods.
         self.counted_indexes = 0
         self.succeeded_indexes = 0
         self.failed_indexes = 0
-        #: By index: the failed pod that is kept until its successor, which inherits its count of failures, is there.
+        #: By index: the failed pod that is kept until its replacement exists, which inherits its failure count.
         self.delayed_deletion_by_index: dict[int, KubeObject] = {}
         if self.is_indexed:
             self._sync_indexes()
 
     @property
     def is_indexed(self) -> bool:
-        """Whether each completion has its index."""
+        """Whether the Job has completionMode Indexed."""
         return bool(self.spec.get("completionMode") == "Indexed")
 
     @property
     def has_backoff_limit_per_index(self) -> bool:
-        """Whether failures are limited by index and not for the whole Job."""
+        """Whether failures are limited per index."""
         return self.is_indexed and self.spec.get("backoffLimitPerIndex") is not None
 
     @property
     def completions(self) -> int | None:
-        """How many pods must succeed; None when any one will do."""
+        """How many pods must succeed; None if one success completes the Job."""
         count: int | None = self.spec.get("completions")
         return count
 
     def _newly_finished(self, uncounted: Sequence[str], *, failed: bool) -> list[KubeObject]:
-        """Return the pods that ended and of which the status does not know."""
+        """Return the finished pods that are not in the status yet."""
         return [
             pod
             for pod in self.pods
@@ -104,7 +104,7 @@ class JobSync:
         ]
 
     def is_valid(self, pod: KubeObject) -> bool:
-        """Return whether the pod counts: any does, unless it lacks an index of an Indexed Job."""
+        """Return whether the pod counts. In an Indexed Job it needs a valid index."""
         if not self.is_indexed:
             return True
         index = index_of(pod)
@@ -124,35 +124,38 @@ class JobSync:
             self._find_delayed_deletions()
 
     def _exhausts_index(self, pod: KubeObject) -> bool:
-        """Return whether the failure of this pod is the last that its index may have."""
+        """Return whether this failed pod uses up backoffLimitPerIndex."""
         if not has_failed(pod, self.job):
             return False
-        verdict = apply_failure_policy(pod, self.job)
-        if verdict.action == "FailIndex":
+        result = apply_failure_policy(pod, self.job)
+        if result.action == "FailIndex":
             return True
-        return verdict.is_counted and _count_in(pod, FAILURE_COUNT) >= self.spec["backoffLimitPerIndex"]
+        return result.is_counted and _count_in(pod, FAILURE_COUNT) >= self.spec["backoffLimitPerIndex"]
 
     def _find_delayed_deletions(self) -> None:
-        settled = self.succeeded_indexes | self.failed_indexes | indexes_of(self.active)
+        without_delay = self.succeeded_indexes | self.failed_indexes | indexes_of(self.active)
         for pod in self.pods:
             index = index_of(pod)
             if index is None or not has_finalizer(pod) or not self.is_valid(pod) or not has_failed(pod, self.job):
                 continue
-            if settled >> index & 1:
+            if without_delay >> index & 1:
                 continue
-            rival = self.delayed_deletion_by_index.get(index)
-            if rival is None or _failure_order(rival) <= _failure_order(pod):
+            other = self.delayed_deletion_by_index.get(index)
+            if other is None or _failure_order(other) <= _failure_order(pod):
                 self.delayed_deletion_by_index[index] = pod
 
     def occupied_indexes(self) -> int:
         """Return the indexes that need no new pod."""
-        taken = self.succeeded_indexes | self.failed_indexes | indexes_of(self.active)
+        occupied = self.succeeded_indexes | self.failed_indexes | indexes_of(self.active)
         if replaces_only_failed(self.job):
-            taken |= indexes_of(pod for pod in self.pods if is_being_deleted(pod) and not is_finished(pod))
-        return taken
+            occupied |= indexes_of(pod for pod in self.pods if is_being_deleted(pod) and not is_finished(pod))
+        return occupied
 
     def can_remove_finalizer(self, pod: KubeObject) -> bool:
-        """Return whether the pod's finalizer may go: it is counted, or no longer matters."""
+        """Return whether the pod's finalizer may be removed: it will be counted, or its result no longer matters.
+
+        Kubernetes: canRemoveFinalizer.
+        """
         if is_being_deleted(self.job) or self.finished_condition is not None or phase_of(pod) == "Succeeded":
             return True
         if not has_failed(pod, self.job):
@@ -161,8 +164,8 @@ class JobSync:
         return index is None or self.delayed_deletion_by_index.get(index) is not pod
 
     def record_uncounted(self, pods: Sequence[KubeObject]) -> None:
-        """Note `pods`, whose finalizers are going to be removed, as ended but uncounted."""
-        ended_well = self.finished_condition is not None and self.finished_condition["type"] == "SuccessCriteriaMet"
+        """Record finished `pods`, whose finalizers are about to be removed, in uncountedTerminatedPods."""
+        is_success = self.finished_condition is not None and self.finished_condition["type"] == "SuccessCriteriaMet"
         new_indexes = []
         for pod in pods:
             uid = pod["metadata"]["uid"]
@@ -173,7 +176,7 @@ class JobSync:
                         self.uncounted_succeeded.append(uid)
                 elif index is not None and self.is_valid(pod):
                     new_indexes.append(index)
-            elif (has_failed(pod, self.job) or (self.finished_condition is not None and not ended_well)) and (
+            elif (has_failed(pod, self.job) or (self.finished_condition is not None and not is_success)) and (
                 uid not in self.uncounted_failed
                 and self.is_valid(pod)
                 and apply_failure_policy(pod, self.job).is_counted
@@ -183,15 +186,18 @@ class JobSync:
             self.succeeded_indexes = self.counted_indexes | mask_of(new_indexes)
 
     def flush_uncounted(self, gone: Sequence[str]) -> None:
-        """Count the pods with these uids, whose finalizers are removed, for good."""
+        """Add the uncounted pods with these uids to the counters; their finalizers have been removed.
+
+        Kubernetes: cleanUncountedPodsWithoutFinalizers.
+        """
         for name, uncounted in (("succeeded", self.uncounted_succeeded), ("failed", self.uncounted_failed)):
-            settled = [uid for uid in uncounted if uid in gone]
-            if settled:
-                self.status[name] = self.status.get(name, 0) + len(settled)
+            counted = [uid for uid in uncounted if uid in gone]
+            if counted:
+                self.status[name] = self.status.get(name, 0) + len(counted)
                 uncounted[:] = [uid for uid in uncounted if uid not in gone]
 
     def build_status(self, active: int) -> KubeObject:
-        """Return the Job's status as it stands."""
+        """Return the Job's new status."""
         status = self.status
         status |= {"active": active, "ready": self.ready, "terminating": self.terminating}
         if not active:
@@ -208,7 +214,7 @@ class JobSync:
         return {name: value for name, value in status.items() if value or name not in _OMITTED_WHEN_EMPTY}
 
 
-#: Fields of a Job's status that are left out of JSON when they are empty (the others are pointers).
+#: Fields that Go omits from JSON when they are empty; the others are pointers.
 _OMITTED_WHEN_EMPTY = ("active", "succeeded", "failed", "completedIndexes", "conditions")
 
 
@@ -217,12 +223,12 @@ def _count_in(pod: KubeObject, annotation: str) -> int:
 
 
 def failures_of_index(pod: KubeObject) -> int:
-    """Return how many pods of its index failed before this one, ignored ones included."""
+    """Return how many pods of this index failed before this pod, including ignored failures."""
     return _count_in(pod, FAILURE_COUNT) + _count_in(pod, IGNORED_FAILURE_COUNT)
 
 
 def inherited_failures(replaced: KubeObject | None, job: KubeObject) -> dict[str, str]:
-    """Return the annotations that tell a new pod of an index how many before it failed."""
+    """Return the failure-count annotations of a pod that replaces a failed one."""
     if replaced is None:
         return {FAILURE_COUNT: "0"}
     counted, ignored = _count_in(replaced, FAILURE_COUNT), _count_in(replaced, IGNORED_FAILURE_COUNT)

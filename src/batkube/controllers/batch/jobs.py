@@ -1,7 +1,7 @@
-"""Jobs: pods that run to completion, as many as asked, again when they fail, until enough have succeeded.
+"""Jobs: run pods to completion and replace failed ones, until enough have succeeded.
 
-Kubernetes: pkg/controller/job. Pods carry a finalizer until they are counted: first their uids are noted in the status,
-then the finalizers go, then the counters grow, so that no pod is counted twice or lost.
+Kubernetes: pkg/controller/job. A finalizer protects pods until they are counted. Their uids are first recorded in the
+status, then the finalizers are removed, then the counters are increased, so that no pod is counted twice or lost.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from batkube.kernel.instants import Duration, Instant, bounded_seconds, instant_
 
 JOB = "jobs.batch"
 _CONTROLLER_NAME = "kubernetes.io/job-controller"
-#: The most pods counted, and the most created or deleted, in one look.
+#: Maximum number of pods to count, create or delete in one reconciliation.
 _MAX_PODS_PER_SYNC = 500
-#: What happens to its pods makes a Job be looked at a second later, all of it at once (SyncJobBatchPeriod).
+#: Changes of pods are batched for this long before the Job is reconciled (Kubernetes: SyncJobBatchPeriod).
 _SYNC_BATCH_PERIOD: Duration = seconds(1)
 _FINAL_CONDITIONS = {"SuccessCriteriaMet": "Complete", "FailureTarget": "Failed"}
 
 
 class JobController(Controller):
-    """Brings every Job to its end."""
+    """Runs Jobs."""
 
     storage = JOB
 
@@ -43,14 +43,14 @@ class JobController(Controller):
         self._pods = pods
         self._pod_control = PodControl(client, events, JOB)
         self._orphans = WorkQueue(world, self._sync_orphan_pod)
-        #: By Job: the failures since its last success, which decide how long to wait before the next pod.
+        #: Failures of each Job since its last success; they determine the back-off delay.
         self._failures: dict[Key, BackoffRecord] = {}
         pods.subscribe(self._on_pod_changed)
 
-    # What it hears
+    # Subscriptions
 
     def on_objects_changed(self, batch: Batch, now: Instant) -> None:
-        """Queue Jobs, at once if something else is asked of them; of those that are gone, the pods."""
+        """Queue changed Jobs, without delay if their spec changed; queue the pods of deleted Jobs."""
         for change in batch.changes():
             key, metadata, previous = change.key, change.object["metadata"], change.previous
             if batch.type is DELETED:
@@ -71,7 +71,7 @@ class JobController(Controller):
             self._orphans.add(change.key, now)
 
     def _sync_orphan_pod(self, key: Key, now: Instant) -> None:
-        """Take the finalizer from a pod whose Job no longer counts it."""
+        """Remove the finalizer of a pod whose Job no longer counts it (Kubernetes: syncOrphanPod)."""
         pod = self.store.get(POD, key)
         if pod is None or not has_finalizer(pod):
             return
@@ -82,10 +82,10 @@ class JobController(Controller):
                     return
         self._remove_finalizer(pod, now)
 
-    # One look
+    # Reconciliation
 
     def reconcile(self, key: Key, job: KubeObject, now: Instant) -> None:
-        """Make, delete and count pods, and end the Job when that is decided."""
+        """Create, delete and count pods, and set the final condition."""
         if is_finished(job) or job["spec"].get("managedBy", _CONTROLLER_NAME) != _CONTROLLER_NAME:
             return
         sync = JobSync(job, claim_objects(self.client, self._pods, job, now, finalizer=FINALIZER))
@@ -117,16 +117,19 @@ class JobController(Controller):
     # Pods
 
     def _delete_active(self, sync: JobSync, now: Instant) -> tuple[int, ApiError | None]:
-        """Delete what still runs of a Job that has ended; the Job is over only when that worked."""
-        left, problem = self._delete_pods(sync, sync.active, now)
-        if left:
+        """Delete the active pods of a Job that ends; the Job only ends if all deletions succeed.
+
+        Kubernetes: deleteActivePods.
+        """
+        remaining, problem = self._delete_pods(sync, sync.active, now)
+        if remaining:
             sync.finished_condition = None
-        return left, problem
+        return remaining, problem
 
     def _manage_pods(
         self, key: Key, sync: JobSync, failures: BackoffRecord, now: Instant
     ) -> tuple[int, ApiError | None]:
-        """Create or delete pods, so that as many are active as should be; return how many are."""
+        """Create or delete pods until the desired number is active; return the number of active pods."""
         victims = pods_to_delete(sync)[:_MAX_PODS_PER_SYNC]
         if victims:
             return self._delete_pods(sync, victims, now, is_counted=False)
@@ -135,26 +138,26 @@ class JobController(Controller):
             self.queue.add_after(key, now, max(plan.wait, _SYNC_BATCH_PERIOD))
         if not plan.templates:
             return len(sync.active), None
-        made, problem = self._pod_control.create_many(sync.job, plan.templates[:_MAX_PODS_PER_SYNC], now)
-        return len(sync.active) + made, problem
+        created, problem = self._pod_control.create_many(sync.job, plan.templates[:_MAX_PODS_PER_SYNC], now)
+        return len(sync.active) + created, problem
 
     def _delete_pods(
         self, sync: JobSync, victims: Sequence[KubeObject], now: Instant, *, is_counted: bool = True
     ) -> tuple[int, ApiError | None]:
-        """Delete active pods, and return how many are left; those that will not be counted need no finalizer."""
-        left, problem = len(sync.active), None
+        """Delete active pods; return how many remain. If they are not counted, remove their finalizers first."""
+        remaining, problem = len(sync.active), None
         for pod in victims:
             try:
                 if not is_counted:
                     self._remove_finalizer(pod, now)
                 self._pod_control.delete(sync.job, pod, now)
-            except ApiError as refusal:
-                problem = problem or refusal
+            except ApiError as error:
+                problem = problem or error
                 continue
-            left -= 1
+            remaining -= 1
             sync.terminating += 1
             sync.ready -= is_ready(pod)
-        return left, problem
+        return remaining, problem
 
     def _remove_finalizer(self, pod: KubeObject, now: Instant) -> None:
         with ignore_not_found():
@@ -163,32 +166,41 @@ class JobController(Controller):
     # Status
 
     def _update_suspended_condition(self, sync: JobSync, now: Instant) -> None:
-        """Say that the Job was suspended, or goes on; its time starts anew then."""
+        """Set the condition Suspended; when a Job is resumed, startTime is reset."""
         suspended = is_suspended(sync.job)
-        old = next((one for one in sync.conditions if one["type"] == "Suspended"), None)
+        old = next((condition for condition in sync.conditions if condition["type"] == "Suspended"), None)
         status = "True" if suspended else "False"
         if (old is None and not suspended) or (old is not None and old["status"] == status):
             return
-        word = "suspended" if suspended else "resumed"
-        new = job_condition("Suspended", status, f"Job{word.capitalize()}", f"Job {word}", now)
-        sync.conditions = [new if one is old else one for one in sync.conditions] if old else [*sync.conditions, new]
-        self.record_event(sync.job, "Normal", word.capitalize(), f"Job {word}", now)
+        verb = "suspended" if suspended else "resumed"
+        new = job_condition("Suspended", status, f"Job{verb.capitalize()}", f"Job {verb}", now)
+        sync.conditions = (
+            [new if condition is old else condition for condition in sync.conditions]
+            if old
+            else [*sync.conditions, new]
+        )
+        self.record_event(sync.job, "Normal", verb.capitalize(), f"Job {verb}", now)
         if not suspended:
             sync.status["startTime"] = rfc3339(now)
 
     def _track_finished_pods(self, sync: JobSync, active: int, now: Instant) -> None:
-        """Count the pods that ended, let them go, and finish the Job when its end is certain."""
+        """Count finished pods, remove their finalizers, and finish the Job once all are counted.
+
+        Kubernetes: trackJobStatusAndRemoveFinalizers.
+        """
         tracked = [pod for pod in sync.pods if has_finalizer(pod)]
-        held = {pod["metadata"]["uid"] for pod in tracked}
-        sync.flush_uncounted([uid for uid in (*sync.uncounted_succeeded, *sync.uncounted_failed) if uid not in held])
-        leaving = [pod for pod in tracked if sync.can_remove_finalizer(pod)]
-        is_partial, leaving = len(leaving) > _MAX_PODS_PER_SYNC, leaving[:_MAX_PODS_PER_SYNC]
-        sync.record_uncounted(leaving)
+        tracked_uids = {pod["metadata"]["uid"] for pod in tracked}
+        sync.flush_uncounted(
+            [uid for uid in (*sync.uncounted_succeeded, *sync.uncounted_failed) if uid not in tracked_uids]
+        )
+        releasable = [pod for pod in tracked if sync.can_remove_finalizer(pod)]
+        is_partial, releasable = len(releasable) > _MAX_PODS_PER_SYNC, releasable[:_MAX_PODS_PER_SYNC]
+        sync.record_uncounted(releasable)
         final = self._record_interim_condition(sync, now)
         self._write_job_status(sync, active, now)
-        for pod in leaving:
+        for pod in releasable:
             self._remove_finalizer(pod, now)
-        sync.flush_uncounted([pod["metadata"]["uid"] for pod in leaving])
+        sync.flush_uncounted([pod["metadata"]["uid"] for pod in releasable])
         uncounted = sync.uncounted_succeeded or sync.uncounted_failed
         if final is not None and not is_partial and not uncounted and not sync.terminating:
             sync.conditions.append(final)
@@ -201,20 +213,21 @@ class JobController(Controller):
             self._record_end_event(sync, final, now)
 
     def _record_interim_condition(self, sync: JobSync, now: Instant) -> KubeObject | None:
-        """Note that the end is decided, and return the condition of when it is reached."""
-        verdict = sync.finished_condition
-        if verdict is None:
+        """Record the interim condition (SuccessCriteriaMet or FailureTarget), and return the final condition."""
+        interim = sync.finished_condition
+        if interim is None:
             return None
-        if verdict["type"] in _FINAL_CONDITIONS:
-            if not any(one["type"] == verdict["type"] for one in sync.conditions):
-                sync.conditions.append(verdict)
-            return job_condition(_FINAL_CONDITIONS[verdict["type"]], "True", verdict["reason"], verdict["message"], now)
-        return verdict
+        if interim["type"] in _FINAL_CONDITIONS:
+            if not any(condition["type"] == interim["type"] for condition in sync.conditions):
+                sync.conditions.append(interim)
+            return job_condition(_FINAL_CONDITIONS[interim["type"]], "True", interim["reason"], interim["message"], now)
+        return interim
 
     def _write_job_status(self, sync: JobSync, active: int, now: Instant) -> None:
         sync.job = self.write_status(sync.job, sync.build_status(active), now)
 
     def _record_end_event(self, sync: JobSync, condition: KubeObject, now: Instant) -> None:
+        # Kubernetes: recordJobFinished.
         if condition["type"] == "Complete":
             if sync.completions is not None and sync.status.get("succeeded", 0) > sync.completions:
                 message = "Too many succeeded pods running after completion count reached"
@@ -230,16 +243,16 @@ def is_finished(job: KubeObject) -> bool:
 
 
 class TtlAfterFinishedController(Controller):
-    """Deletes finished Jobs when their time to live is over (Kubernetes: pkg/controller/ttlafterfinished)."""
+    """Deletes finished Jobs after ttlSecondsAfterFinished (Kubernetes: pkg/controller/ttlafterfinished)."""
 
     storage = JOB
 
     def should_reconcile(self, job: KubeObject) -> bool:
-        """Return whether a Job is finished and has a time to live."""
+        """Return whether a Job is finished and has a TTL."""
         return "ttlSecondsAfterFinished" in job["spec"] and is_finished(job)
 
     def reconcile(self, key: Key, job: KubeObject, now: Instant) -> None:
-        """Delete a Job whose time is over."""
+        """Delete a finished Job whose TTL has expired."""
         if "ttlSecondsAfterFinished" not in job["spec"] or is_being_deleted(job):
             return
         end = condition_of(job, "Complete") or condition_of(job, "Failed")

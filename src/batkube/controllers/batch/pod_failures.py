@@ -1,4 +1,4 @@
-"""What the failure of a Job's pod means: whether it counts, when it happened, and how long to wait after it.
+"""Failures of a Job's pods: whether they count, when they happened, and the back-off delay.
 
 Kubernetes: pkg/controller/job, pod_failure_policy.go and backoff_utils.go.
 """
@@ -18,13 +18,19 @@ _MAX_BACKOFF: Duration = seconds(600)
 
 
 def replaces_only_failed(job: KubeObject) -> bool:
-    """Return whether a pod is replaced only once it has failed, and not already while it is being stopped."""
+    """Return whether pods are only replaced after they have failed, and not already while they terminate.
+
+    Kubernetes: onlyReplaceFailedPods.
+    """
     spec = job["spec"]
     return spec.get("podReplacementPolicy") == "Failed" or spec.get("podFailurePolicy") is not None
 
 
 def has_failed(pod: KubeObject, job: KubeObject) -> bool:
-    """Return whether the pod counts as failed; a deleted one does, as it may never get the chance to."""
+    """Return whether the pod counts as failed. A terminating pod does, unless only failed pods are replaced.
+
+    Kubernetes: isPodFailed.
+    """
     phase = phase_of(pod)
     if phase == "Failed":
         return True
@@ -32,15 +38,15 @@ def has_failed(pod: KubeObject, job: KubeObject) -> bool:
 
 
 class FailurePolicyResult(NamedTuple):
-    """What the Job's failure policy says of a failed pod."""
+    """Result of the pod failure policy for a failed pod."""
 
     action: str = "Count"
-    #: Of action FailJob: why the Job fails.
+    #: For FailJob: why the Job fails.
     message: str = ""
 
     @property
     def is_counted(self) -> bool:
-        """Whether the failure counts towards the limits."""
+        """Whether the failure counts towards backoffLimit."""
         return self.action != "Ignore"
 
 
@@ -48,7 +54,10 @@ _COUNTED = FailurePolicyResult()
 
 
 def apply_failure_policy(pod: KubeObject, job: KubeObject) -> FailurePolicyResult:
-    """Return what the first rule of the failure policy that matches says; a failure without a rule counts."""
+    """Apply the first matching rule of the pod failure policy; a failure without a rule counts.
+
+    Kubernetes: matchPodFailurePolicy.
+    """
     policy = job["spec"].get("podFailurePolicy") or {}
     metadata = pod["metadata"]
     name = f"{metadata['namespace']}/{metadata['name']}"
@@ -72,29 +81,34 @@ def apply_failure_policy(pod: KubeObject, job: KubeObject) -> FailurePolicyResul
 
 def _failed_container(pod: KubeObject, requirement: KubeObject) -> KubeObject | None:
     status = pod.get("status", {})
-    wanted = requirement.get("containerName")
-    for one in [*(status.get("containerStatuses") or ()), *(status.get("initContainerStatuses") or ())]:
-        terminated = one["state"].get("terminated")
-        if not terminated or not terminated["exitCode"] or wanted not in (None, one["name"]):
+    container_name = requirement.get("containerName")
+    for status_ in [*(status.get("containerStatuses") or ()), *(status.get("initContainerStatuses") or ())]:
+        terminated = status_["state"].get("terminated")
+        if not terminated or not terminated["exitCode"] or container_name not in (None, status_["name"]):
             continue
         if (terminated["exitCode"] in requirement["values"]) == (requirement["operator"] == "In"):
-            failed: KubeObject = one
+            failed: KubeObject = status_
             return failed
     return None
 
 
 def _matching_condition(pod: KubeObject, patterns: Sequence[KubeObject]) -> str | None:
     for condition in pod.get("status", {}).get("conditions") or ():
-        if any(condition["type"] == one["type"] and condition["status"] == one["status"] for one in patterns):
+        if any(
+            condition["type"] == pattern["type"] and condition["status"] == pattern["status"] for pattern in patterns
+        ):
             kind: str = condition["type"]
             return kind
     return None
 
 
 def finished_at(pod: KubeObject) -> Instant:
-    """Return when the pod ended: its last container, or else the best that its status tells."""
+    """Return when the pod finished: when its last container ended, or the best estimate from its status.
+
+    Kubernetes: getFinishedTime.
+    """
     statuses = pod.get("status", {}).get("containerStatuses") or ()
-    ends = [one["state"].get("terminated", {}).get("finishedAt") for one in statuses]
+    ends = [container["state"].get("terminated", {}).get("finishedAt") for container in statuses]
     if ends and all(ends):
         return instant_of(max(ends))
     ready = condition_of(pod, "Ready")
@@ -108,13 +122,13 @@ def finished_at(pod: KubeObject) -> Instant:
 
 
 class BackoffRecord(NamedTuple):
-    """How many pods of a Job failed since the last that succeeded, and when the latest did."""
+    """Failures of a Job's pods since the last success, and the time of the latest one."""
 
     failures: int = 0
     last_failure: Instant | None = None
 
     def updated(self, succeeded: Iterable[KubeObject], failed: Iterable[KubeObject]) -> BackoffRecord:
-        """Return the failures when these pods have ended since."""
+        """Return the record after these pods have finished."""
         ends = sorted(finished_at(pod) for pod in failed)
         last_success = max((finished_at(pod) for pod in succeeded), default=None)
         if last_success is None:
@@ -123,8 +137,8 @@ class BackoffRecord(NamedTuple):
         return BackoffRecord(len(later), later[-1] if later else None)
 
     def remaining(self, now: Instant) -> Duration:
-        """Return how long to wait before the next pod: 10 s after a failure, twice as long after each more."""
+        """Return the remaining back-off delay: 10 s after the first failure, doubled by each further one."""
         if not self.failures or self.last_failure is None:
             return Duration(0)
-        pause = min(_FIRST_BACKOFF << min(self.failures - 1, 10), _MAX_BACKOFF)
-        return Duration(max(0, self.last_failure + pause - now))
+        backoff = min(_FIRST_BACKOFF << min(self.failures - 1, 10), _MAX_BACKOFF)
+        return Duration(max(0, self.last_failure + backoff - now))

@@ -1,1 +1,1 @@
-"""Framework: work queue, owner index and pod control, which all controllers share."""
+"""Shared by all controllers: work queue, owner index, creation and deletion of pods."""

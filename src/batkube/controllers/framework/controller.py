@@ -1,4 +1,4 @@
-"""What every controller does: when an object has changed it looks at it, a moment later, never within the change."""
+"""Base class of controllers: objects are reconciled a moment after a change, never during it."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from batkube.kernel.instants import Duration, Instant
 
 
 class Controller:
-    """Looks after the objects of one kind. What that means, each says in its own `reconcile`."""
+    """Reconciles the objects of one kind. Subclasses implement `reconcile`."""
 
-    #: The name of the kind in the store.
+    #: The kind's name in the store.
     storage: str
-    #: How long after a change an object is looked at, where that is more than a reaction.
+    #: Delay between a change and the reconciliation, if longer than the reaction time.
     delay = Duration(0)
 
     def __init__(
@@ -28,11 +28,11 @@ class Controller:
         world.store.subscribe(self.storage, self.on_objects_changed)
 
     def reconcile(self, key: Key, obj: KubeObject, now: Instant) -> None:
-        """Bring what there is closer to what `obj` asks for."""
+        """Bring the cluster closer to the spec of `obj`."""
         raise NotImplementedError
 
     def on_objects_changed(self, batch: Batch, now: Instant) -> None:
-        """Queue what has changed, is there, and concerns this controller; what is gone waits for nothing any more."""
+        """Queue changed objects of interest; process deleted ones at once if they are already queued."""
         for key, obj in zip(batch.keys, batch.objects, strict=True):
             if batch.type is DELETED:
                 self.queue.expedite(key, now)
@@ -40,7 +40,7 @@ class Controller:
                 self.queue.add_after(key, now, self.delay)
 
     def should_reconcile(self, obj: KubeObject) -> bool:
-        """Return whether an object is to be looked at when it has changed; as a rule all are."""
+        """Return whether a changed object needs to be reconciled; by default all do."""
         return True
 
     def _process(self, key: Key, now: Instant) -> None:
@@ -51,15 +51,15 @@ class Controller:
             self.reconcile_deleted(key, now)
 
     def reconcile_deleted(self, key: Key, now: Instant) -> None:
-        """Do what is left to do when an object that was to be looked at is there no more: nothing, as a rule."""
+        """Clean up after a queued object that has been deleted; by default do nothing."""
 
     def write_status(self, obj: KubeObject, status: KubeObject, now: Instant) -> KubeObject:
-        """Tell how things stand, unless that is told; return the object as it is then."""
+        """Write the status if it has changed; return the object as it is then."""
         if status == obj.get("status", {}):
             return obj
         return self.client.update(self.storage, {**obj, "status": status}, now, subresource="status")
 
     def record_event(self, obj: KubeObject, kind: EventType, reason: str, message: str, now: Instant) -> None:
-        """Record an event of an object, where there is somebody to record it."""
+        """Record an event of an object, if this controller records events."""
         if self.events is not None:
             self.events.record(obj, self.storage, EventNote(kind, reason, message), now)

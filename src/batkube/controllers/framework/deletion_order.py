@@ -1,7 +1,7 @@
-"""Which pods go first when a controller has too many.
+"""Order in which a controller deletes surplus pods.
 
-Those that would be missed least: not yet bound, not yet running, not ready, cheap by annotation, sharing a node with
-their like, young (Kubernetes: pkg/controller/controller_utils.go, ActivePods and ActivePodsWithRanks).
+Pods that matter least go first: unbound, not running, not ready, with a low deletion cost, sharing a node with similar
+pods, young (Kubernetes: pkg/controller/controller_utils.go, ActivePods and ActivePodsWithRanks).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _PHASES = {"Pending": 0, "Unknown": 1, "Running": 2}
 
 
 def by_readiness(pods: Iterable[KubeObject]) -> list[KubeObject]:
-    """Return `pods`, the first to be deleted first, as Jobs see it."""
+    """Sort pods in the order of deletion used by Jobs (Kubernetes: ActivePods)."""
 
     def order(pod: KubeObject) -> tuple[int, ...]:
         ready, created = ready_since(pod), instant_of(pod["metadata"]["creationTimestamp"])
@@ -30,20 +30,19 @@ def by_readiness(pods: Iterable[KubeObject]) -> list[KubeObject]:
 
 
 def by_rank(pods: Iterable[KubeObject], related: Iterable[KubeObject], now: Instant) -> Sequence[KubeObject]:
-    """Return `pods`, the first to be deleted first, as ReplicaSets see it.
+    """Sort pods in the order of deletion used by ReplicaSets (Kubernetes: ActivePodsWithRanks).
 
-    `related` are the pods of all ReplicaSets of the same owner. Ages are compared by their binary logarithm
-    only, so
-    that the youngest are not always the ones to go.
+    `related` are the pods of all ReplicaSets with the same owner. Ages are compared by their binary logarithm only, so
+    that not always the youngest pods are deleted.
     """
-    neighbours = Counter(node_of_pod(pod) for pod in related if is_active(pod))
+    pods_per_node = Counter(node_of_pod(pod) for pod in related if is_active(pod))
 
     def order(pod: KubeObject) -> tuple[int, int, int, int, int, int, int, int, str]:
         metadata, ready = pod["metadata"], ready_since(pod)
         return (
             *_startup_stage(pod, ready),
             _deletion_cost(pod),
-            -neighbours[node_of_pod(pod)],
+            -pods_per_node[node_of_pod(pod)],
             -1 if ready is None else _log2(now - ready),
             -restarts_of(pod),
             _log2(now - instant_of(metadata["creationTimestamp"])),
@@ -66,5 +65,5 @@ def _deletion_cost(pod: KubeObject) -> int:
 
 
 def _log2(ns: int) -> int:
-    """Return the whole part of the binary logarithm; -1 for what is not positive."""
+    """Return the integer part of the binary logarithm; -1 if `ns` is not positive."""
     return ns.bit_length() - 1 if ns > 0 else -1

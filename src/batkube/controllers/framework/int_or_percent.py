@@ -1,10 +1,10 @@
-"""Counts that are given as a number or as a share: `3`, `"25%"` (Kubernetes: intstr.GetScaledValueFromIntOrPercent)."""
+"""Values given as a number or as a percentage: `3`, `"25%"` (Kubernetes: intstr.GetScaledValueFromIntOrPercent)."""
 
 from __future__ import annotations
 
 
 def scaled_value(value: int | str, total: int, *, round_up: bool) -> int:
-    """Return what `value` is of `total`; a share that is no whole number is rounded as told."""
+    """Return `value` as a number; percentages are those of `total`."""
     if isinstance(value, int):
         return value
     share = int(value.removesuffix("%")) * total

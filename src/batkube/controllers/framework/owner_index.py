@@ -1,7 +1,7 @@
-"""Which objects each controller object manages: pods by ReplicaSet or Job, ReplicaSets by Deployment.
+"""Index from controller objects to the objects they own: pods by ReplicaSet or Job, ReplicaSets by Deployment.
 
-An index over one kind, so that looking at one Job costs its own pods and not all pods of the cluster. Objects without a
-controller are kept apart: one whose labels match may be adopted.
+With an index, reconciling one Job costs its own pods and not all pods of the cluster. Orphans are indexed by namespace,
+because an object with a matching selector may adopt them.
 """
 
 from __future__ import annotations
@@ -12,31 +12,31 @@ from batkube.cluster.object_meta import controller_of, namespace_of
 from batkube.cluster.store import DELETED, Batch, Change, Key, KubeObject, Store
 from batkube.kernel.instants import Instant
 
-#: Told of a change to a managed object: the reference to its controller (None for an orphan), and the change.
+#: Called after a change of an object, with the reference to its controller (None for an orphan) and the change.
 OwnedObjectHandler = Callable[[KubeObject | None, Change, Instant], None]
 
 
 class OwnerIndex:
-    """The objects of kind `kind` by the uid of their controller."""
+    """The objects of kind `kind`, indexed by the uid of their controller."""
 
     def __init__(self, store: Store, kind: str) -> None:
         self._store = store
         self.storage = kind
-        #: Keys by the controller's uid; under "namespace/" those without a controller. Dicts for their order.
+        #: Keys by the controller's uid, or by "namespace/" for orphans. Dicts are used as ordered sets.
         self._members: dict[str, dict[Key, None]] = {}
         self._listeners: list[OwnedObjectHandler] = []
         store.subscribe(kind, self._on_objects_changed)
 
     def owned_by(self, uid: str) -> list[KubeObject]:
-        """Return the objects that the controller with this uid manages, in the order they became its own."""
+        """Return the objects owned by the controller with this uid, in the order in which it got them."""
         return self._objects(uid)
 
     def orphans(self, namespace: str) -> list[KubeObject]:
-        """Return the objects of a namespace that have no controller."""
+        """Return the objects in a namespace that have no controller."""
         return self._objects(f"{namespace}/")
 
     def subscribe(self, listener: OwnedObjectHandler) -> None:
-        """Call `listener` after every change; when an object changes its controller, for the old one too."""
+        """Call `listener` after every change; if the controller of an object changes, for the old and the new one."""
         self._listeners.append(listener)
 
     def _objects(self, group: str) -> list[KubeObject]:
@@ -70,7 +70,7 @@ class OwnerIndex:
 
 
 def is_newly_adoptable(change: Change) -> bool:
-    """Return whether somebody who did not want an orphan before may want it now: it is new, or has other labels."""
+    """Return whether the change may make an orphan adoptable: it is new, just released, or has other labels."""
     previous = change.previous
     return (
         previous is None

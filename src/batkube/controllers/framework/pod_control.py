@@ -1,4 +1,4 @@
-"""Pods on behalf of a controller object: made from its template, adopted, released and deleted, each with its event.
+"""Creates, adopts, releases and deletes pods on behalf of a controller object, with events.
 
 Kubernetes: pkg/controller/controller_utils.go (RealPodControl) and controller_ref_manager.go.
 """
@@ -25,12 +25,12 @@ from batkube.kernel.instants import Instant
 
 POD = "pods"
 _NOT_FOUND = 404
-#: The first batch of a slow start; each that succeeds is followed by one twice as large.
+#: Size of the first batch of a slow start; each successful batch doubles it.
 _FIRST_BATCH_SIZE = 1
 
 
 class EventMessages(NamedTuple):
-    """How events tell of a pod: `{pod}` is its name, `{owner}` its controller's, `{problem}` what went wrong."""
+    """Templates of event messages: `{pod}` and `{owner}` are names, `{problem}` is the error."""
 
     created: str = "Created pod: {pod}"
     not_created: str = "Error creating: {problem}"
@@ -42,41 +42,41 @@ _DEFAULT_MESSAGES = EventMessages()
 
 
 class PodControl:
-    """Writes pods for controllers of one kind."""
+    """Creates and deletes pods for controllers of one kind."""
 
     def __init__(
-        self, client: Client, events: EventRecorder, owner_storage: str, words: EventMessages = _DEFAULT_MESSAGES
+        self, client: Client, events: EventRecorder, owner_storage: str, messages: EventMessages = _DEFAULT_MESSAGES
     ) -> None:
         self._client = client
-        self._messages = words
+        self._messages = messages
         self._events = events
         self._owner_storage = owner_storage
 
     def create(
         self, owner: KubeObject, template: KubeObject, now: Instant, *, name: str = "", generate_name: str = ""
     ) -> KubeObject:
-        """Create a pod of `template` that `owner` controls; a name that the template has is none of the pod's."""
+        """Create a pod from `template`, owned by `owner`. A name in the template is ignored."""
         metadata = owner["metadata"]
-        wanted = template.get("metadata") or {}
-        made = {
+        template_metadata = template.get("metadata") or {}
+        metadata_fields = {
             "name": name,
             "generateName": generate_name or f"{metadata['name']}-",
             "namespace": metadata["namespace"],
-            "labels": wanted.get("labels"),
-            "annotations": wanted.get("annotations"),
+            "labels": template_metadata.get("labels"),
+            "annotations": template_metadata.get("annotations"),
             "ownerReferences": [controller_reference(owner)],
-            "finalizers": wanted.get("finalizers"),
+            "finalizers": template_metadata.get("finalizers"),
         }
         pod = {
             "apiVersion": "v1",
             "kind": "Pod",
-            "metadata": {field: value for field, value in made.items() if value},
+            "metadata": {field: value for field, value in metadata_fields.items() if value},
             "spec": template["spec"],
         }
         try:
             created = self._client.create(POD, pod, now)
-        except ApiError as refusal:
-            self._record_event(owner, "Warning", "FailedCreate", self._messages.not_created, pod, now, refusal.message)
+        except ApiError as error:
+            self._record_event(owner, "Warning", "FailedCreate", self._messages.not_created, pod, now, error.message)
             raise
         self._record_event(owner, "Normal", "SuccessfulCreate", self._messages.created, created, now)
         return created
@@ -84,32 +84,32 @@ class PodControl:
     def create_many(
         self, owner: KubeObject, templates: Sequence[tuple[KubeObject, str]], now: Instant
     ) -> tuple[int, ApiError | None]:
-        """Create a pod of each template and prefix of a name, and return how many there are, and what stopped it.
+        """Create a pod from each template and name prefix; return the number of pods, and the first error.
 
-        In batches of 1, 2, 4, …: when one fails the rest of its batch is still tried and no further one, so that a
-        quota that is used up is not asked five hundred times (Kubernetes: slowStartBatch).
+        Creates batches of 1, 2, 4, … pods. After an error the current batch is completed and no other one started, so
+        that an exhausted quota is not hit five hundred times (Kubernetes: slowStartBatch).
         """
-        made, size, problem = 0, _FIRST_BATCH_SIZE, None
+        created, size, problem = 0, _FIRST_BATCH_SIZE, None
         position = 0
         while position < len(templates) and problem is None:
             for template, prefix in templates[position : position + size]:
                 try:
                     self.create(owner, template, now, generate_name=prefix)
-                    made += 1
-                except ApiError as refusal:
-                    problem = problem or refusal
+                    created += 1
+                except ApiError as error:
+                    problem = problem or error
             position += size
             size *= 2
-        return made, problem
+        return created, problem
 
     def delete(self, owner: KubeObject, pod: KubeObject, now: Instant) -> None:
-        """Delete a pod; one that is gone already is as good."""
+        """Delete a pod; a pod that no longer exists is not an error."""
         try:
             self._client.delete(POD, key_of(pod), now)
-        except ApiError as refusal:
-            if refusal.code == _NOT_FOUND:
+        except ApiError as error:
+            if error.code == _NOT_FOUND:
                 return
-            self._record_event(owner, "Warning", "FailedDelete", self._messages.not_deleted, pod, now, refusal.message)
+            self._record_event(owner, "Warning", "FailedDelete", self._messages.not_deleted, pod, now, error.message)
             raise
         self._record_event(owner, "Normal", "SuccessfulDelete", self._messages.deleted, pod, now)
 
@@ -118,13 +118,13 @@ class PodControl:
         owner: KubeObject,
         kind: EventType,
         reason: str,
-        words: str,
+        template: str,
         pod: KubeObject,
         now: Instant,
         problem: str = "",
     ) -> None:
         names = {"pod": pod["metadata"].get("name", ""), "owner": owner["metadata"]["name"]}
-        note = EventNote(kind, reason, words.format(**names, problem=problem))
+        note = EventNote(kind, reason, template.format(**names, problem=problem))
         self._events.record(owner, self._owner_storage, note, now)
 
 
@@ -134,19 +134,19 @@ def claim_objects(
     owner: KubeObject,
     now: Instant,
     *,
-    wanted: Callable[[KubeObject], bool] = lambda obj: True,
+    eligible: Callable[[KubeObject], bool] = lambda obj: True,
     finalizer: str = "",
 ) -> list[KubeObject]:
-    """Return which of `members` an `owner` controls, after releasing what no longer matches and adopting what does.
+    """Return the objects that `owner` controls, after adopting matching orphans and releasing those that do not match.
 
-    Adopted objects get `finalizer` too. What is not `wanted` is left alone. An owner that is being deleted claims what
-    it has and changes nothing.
+    Adopted objects get `finalizer`, if set. Only `eligible` objects are considered. An owner that is being deleted
+    adopts and releases nothing. Kubernetes: controller_ref_manager.go, ClaimObject.
     """
     metadata, selector = owner["metadata"], pod_selector(owner)
     is_leaving = is_being_deleted(owner)
-    orphans = [obj for obj in members.orphans(metadata["namespace"]) if wanted(obj)]
+    orphans = [obj for obj in members.orphans(metadata["namespace"]) if eligible(obj)]
     claimed = []
-    for obj in filter(wanted, members.owned_by(metadata["uid"])):
+    for obj in filter(eligible, members.owned_by(metadata["uid"])):
         if selector.matches(obj["metadata"].get("labels")):
             claimed.append(obj)
         elif not is_leaving:
@@ -172,7 +172,7 @@ def _adopted(obj: KubeObject, owner: KubeObject, finalizer: str) -> KubeObject:
 
 def _released(obj: KubeObject, owner: KubeObject, finalizer: str) -> KubeObject:
     uid = owner["metadata"]["uid"]
-    references = [one for one in obj["metadata"].get("ownerReferences", ()) if one["uid"] != uid]
+    references = [reference for reference in obj["metadata"].get("ownerReferences", ()) if reference["uid"] != uid]
     return with_metadata(without_finalizer(obj, finalizer), ownerReferences=references or None)
 
 
@@ -184,13 +184,13 @@ def _update_unless_gone(client: Client, storage: str, obj: KubeObject, now: Inst
 
 
 def pod_selector(owner: KubeObject) -> LabelSelector:
-    """Return what selects the pods of an object; a ReplicationController has plain labels, as all kinds once had."""
+    """Return the pod selector of an object; ReplicationControllers have plain labels instead of a LabelSelector."""
     selector = owner["spec"].get("selector")
     return selector_of({"matchLabels": selector} if owner["kind"] == "ReplicationController" else selector)
 
 
 def owner_key(reference: KubeObject | None, group: str, kind: str, dependent: Key) -> Key | None:
-    """Return the key of the owner of `dependent` if `reference` is to a `kind` of API group `group`, else None."""
+    """Return the key of the owner of `dependent` if `reference` names a `kind` of API group `group`, else None."""
     if reference is None or reference["kind"] != kind or reference["apiVersion"].rpartition("/")[0] != group:
         return None
     return Key(f"{namespace_of(dependent)}/{reference['name']}")

@@ -1,6 +1,6 @@
-"""What every controller does that keeps pods of its own: it looks at an object when it or one of its pods has changed.
+"""Base class of controllers that own pods: an object is reconciled when it or one of its pods changes.
 
-Pods without a controller whose labels match are adopted, those whose labels no longer do are released.
+Orphaned pods with matching labels are adopted, and pods whose labels no longer match are released.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from batkube.kernel.instants import Instant
 
 
 class PodOwnerController(Controller):
-    """Looks after the objects of one kind, which its kinds reconcile."""
+    """Reconciles objects of one kind and their pods."""
 
     #: The API group of the kind.
     group = "apps"
-    #: The name of the kind in references.
+    #: The kind as in owner references.
     kind: str
     event_messages = EventMessages()
 
@@ -43,7 +43,7 @@ class PodOwnerController(Controller):
             self.queue.add(owner, now)
 
     def _possible_adopters(self, namespace: str, pod: KubeObject) -> list[Key]:
-        """Return the objects that would adopt a pod without controller."""
+        """Return the objects that may adopt an orphaned pod."""
         labels = pod["metadata"].get("labels")
         if not labels:
             return []
@@ -51,7 +51,7 @@ class PodOwnerController(Controller):
         return [key for key, owner in owners if pod_selector(owner).matches(labels)]
 
     def requeue_when_available(self, key: Key, owner: KubeObject, pods: Sequence[KubeObject], now: Instant) -> None:
-        """Look again when the first of the pods that are ready has been so for long enough."""
+        """Reconcile again when the next ready pod becomes available (minReadySeconds)."""
         if min_ready_s := owner["spec"].get("minReadySeconds", 0):
             waits = [wait for pod in pods if (wait := time_until_available(pod, min_ready_s, now))]
             if waits:

@@ -1,8 +1,8 @@
-"""The keys of objects that a controller must look at again, and when.
+"""Work queue of a controller: keys of objects to reconcile, and when.
 
-As client-go's workqueue: a key that waits already is not queued twice, a look that fails is tried again after 5 ms,
-10 ms, … up to a thousand seconds as a rule, and one that succeeds forgets its failures. One that is broken off, because
-a webhook is asked, is tried again when the answer is there.
+Like client-go's workqueue: a key is queued only once; a failed reconciliation is retried after 5 ms, 10 ms, … up to
+1000 seconds; success resets the back-off. A reconciliation that is suspended because a webhook must be called is
+retried when the response has arrived.
 """
 
 from __future__ import annotations
@@ -22,34 +22,34 @@ log = logging.getLogger(__name__)
 
 Reconcile = Callable[[Key, Instant], None]
 
-#: From hearing of a change to acting on it. A real controller takes some milliseconds too; and because it is not zero,
-#: two parties that undo each other's work can never keep the clock from moving.
+#: Delay between a change and the reaction to it; real controllers need some milliseconds, too. As it is not zero, two
+#: controllers that undo each other's changes cannot stop the clock.
 REACTION_TIME: Duration = seconds("0.001")
 _FIRST_RETRY_DELAY: Duration = seconds("0.005")
 _MAX_RETRY_DELAY: Duration = seconds(1000)
 
 
 class WorkQueue:
-    """Calls `reconcile(key, now)` for each key queued, on the agenda."""
+    """Calls `reconcile(key, now)` for each queued key, through the agenda."""
 
     def __init__(self, world: World, reconcile: Reconcile, reaction: Duration = REACTION_TIME) -> None:
         self._agenda = world.agenda
         self._breaks = world.suspension
         self._reconcile = reconcile
         self._reaction_time = reaction
-        #: The most that is waited before a look that failed is tried again.
+        #: Maximum back-off delay.
         self.max_retry_delay = _MAX_RETRY_DELAY
-        #: When each waiting key is due, and the number of its appointment.
+        #: For each queued key: when it is due, and the number of its appointment.
         self._waiting: dict[Key, tuple[Instant, int]] = {}
-        #: How often in a row looking at a key has failed.
+        #: Consecutive failures of each key.
         self._failures: dict[Key, int] = {}
 
     def add(self, key: Key, now: Instant) -> None:
-        """Look at `key` as soon as a controller reacts."""
+        """Reconcile `key` after the reaction time."""
         self.add_after(key, now, self._reaction_time)
 
     def add_after(self, key: Key, now: Instant, wait: Duration) -> None:
-        """Look at `key` after `wait`, or earlier if it is due earlier already; never at this very moment."""
+        """Reconcile `key` after `wait`, unless it is due earlier already; never at the current instant."""
         due = Instant(now + max(wait, self._reaction_time))
         waiting = self._waiting.get(key)
         if waiting is not None:
@@ -59,7 +59,7 @@ class WorkQueue:
         self._waiting[key] = due, self._agenda.book(due, Rank.RECONCILE, functools.partial(self._process, key))
 
     def expedite(self, key: Key, now: Instant) -> None:
-        """Do not keep `key` for later, if it waits: the object is gone, and its next look may be years ahead."""
+        """Reconcile `key` at once if it is queued: its object was deleted, and its appointment may be years ahead."""
         if key in self._waiting:
             self.add(key, now)
 
@@ -68,13 +68,13 @@ class WorkQueue:
         try:
             with self._breaks.allow(True):
                 self._reconcile(key, now)
-        except Suspended as wait:
-            wait.when_answered(functools.partial(self.add, key))
-        except ApiError as refusal:
-            log.debug("%s will be looked at again: %s", key, refusal.message)
+        except Suspended as suspension:
+            suspension.when_answered(functools.partial(self.add, key))
+        except ApiError as error:
+            log.debug("%s will be reconciled again: %s", key, error.message)
             failures = self._failures.get(key, 0)
             self._failures[key] = failures + 1
-            # Beyond 2^18 the longest wait is reached anyway.
+            # From 2^18 on the maximum delay applies anyway.
             self.add_after(key, now, min(Duration(_FIRST_RETRY_DELAY << min(failures, 18)), self.max_retry_delay))
         else:
             self._failures.pop(key, None)

@@ -1,7 +1,7 @@
-"""Garbage collection: objects whose owners are gone go too; before, after or without them, as the deletion asked.
+"""Garbage collector: deletes objects whose owners no longer exist, and implements the propagation policies.
 
-Kubernetes: pkg/controller/garbagecollector. What a deletion asked for stands in finalizers that the API server set:
-`foregroundDeletion` keeps an owner until what blocks it is gone, `orphan` until its dependents were let go.
+Kubernetes: pkg/controller/garbagecollector. The API server records the policy of a deletion as a finalizer:
+`foregroundDeletion` keeps the owner until its blocking dependents are deleted, `orphan` until they are released.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ FOREGROUND, ORPHAN = "foregroundDeletion", "orphan"
 
 
 class GarbageCollector:
-    """Deletes what nobody owns any more. Its queue holds uids."""
+    """Deletes objects without owners. Its queue contains uids."""
 
     def __init__(self, world: World, client: Client, graph: ObjectGraph) -> None:
         self._client = client
@@ -36,17 +36,17 @@ class GarbageCollector:
         if is_being_deleted(after):
             if _has_finalizer(after, FOREGROUND) or _has_finalizer(after, ORPHAN):
                 self._queue.add(Key(uid), now)
-            # It no longer blocks an owner once it does not name it.
+            # A dependent that no longer references an owner does not block it.
             if before is not None and before["metadata"].get("ownerReferences") != references:
                 self._queue_related(uid, before, now)
         elif references and (before is None or before["metadata"].get("ownerReferences") != references):
             self._queue.add(Key(uid), now)
 
-    def _queue_related(self, uid: str, gone: KubeObject, now: Instant) -> None:
-        """Look at what `gone` owned, and at the owners that may have waited for it."""
+    def _queue_related(self, uid: str, deleted: KubeObject, now: Instant) -> None:
+        """Queue the dependents of `deleted`, and its owners in foreground deletion, which may have waited for it."""
         for dependent in self._graph.dependents(uid):
             self._queue.add(Key(dependent), now)
-        for reference in gone["metadata"].get("ownerReferences", ()):
+        for reference in deleted["metadata"].get("ownerReferences", ()):
             owner = self._graph.get(reference["uid"])
             if owner is not None and _has_finalizer(owner, FOREGROUND):
                 self._queue.add(Key(reference["uid"]), now)
@@ -64,41 +64,53 @@ class GarbageCollector:
             self._attempt_to_delete(uid, obj, now)
 
     def _attempt_to_delete(self, uid: str, obj: KubeObject, now: Instant) -> None:
-        """Delete an object without a living owner, or make it forget those that are gone or going."""
-        solid, waiting = [], False
+        """Delete an object without existing owners; otherwise remove the references to owners that no longer exist.
+
+        Kubernetes: attemptToDeleteItem.
+        """
+        existing, has_waiting_owner = [], False
         references = obj["metadata"]["ownerReferences"]
         for reference in references:
             owner = self._graph.owner_of(reference, obj)
             if owner is None:
                 continue
             if is_being_deleted(owner) and _has_finalizer(owner, FOREGROUND):
-                waiting = True
+                has_waiting_owner = True
             else:
-                solid.append(reference)
-        if solid:
-            if len(solid) < len(references):
-                self._update(uid, with_metadata(obj, ownerReferences=solid), now)
+                existing.append(reference)
+        if existing:
+            if len(existing) < len(references):
+                self._update(uid, with_metadata(obj, ownerReferences=existing), now)
             return
         propagation = "Background"
-        if waiting and self._graph.dependents(uid):
+        if has_waiting_owner and self._graph.dependents(uid):
             self._unblock_if_circular(uid, obj, now)
             propagation = "Foreground"
         elif _has_finalizer(obj, ORPHAN):
             propagation = "Orphan"
         elif _has_finalizer(obj, FOREGROUND):
             propagation = "Foreground"
-        place = self._graph.location_of(uid)
-        if place is not None:
-            self._client.delete(place.storage, place.key, now, propagation=propagation, uid=uid)
+        location = self._graph.location_of(uid)
+        if location is not None:
+            self._client.delete(location.storage, location.key, now, propagation=propagation, uid=uid)
 
     def _unblock_if_circular(self, uid: str, obj: KubeObject, now: Instant) -> None:
-        """Let an object no longer block its owners when it is itself an owner of what deletes dependents first."""
+        """Stop blocking the owners if a dependent of the object is itself in foreground deletion (a cycle).
+
+        Kubernetes: unblockOwnerReferencesStrategicMergePatch.
+        """
         dependents = [self._graph.get(dependent) for dependent in self._graph.dependents(uid)]
-        if any(one is not None and is_being_deleted(one) and _has_finalizer(one, FOREGROUND) for one in dependents):
-            references = [{**one, "blockOwnerDeletion": False} for one in obj["metadata"]["ownerReferences"]]
+        if any(
+            dependent is not None and is_being_deleted(dependent) and _has_finalizer(dependent, FOREGROUND)
+            for dependent in dependents
+        ):
+            references = [
+                {**reference, "blockOwnerDeletion": False} for reference in obj["metadata"]["ownerReferences"]
+            ]
             self._update(uid, with_metadata(obj, ownerReferences=references), now)
 
     def _delete_dependents_first(self, uid: str, obj: KubeObject, now: Instant) -> None:
+        # Kubernetes: processDeletingDependentsItem.
         blocking = [dependent for dependent in self._graph.dependents(uid) if self._blocks(dependent, uid)]
         if not blocking:
             self._remove_finalizer(uid, obj, FOREGROUND, now)
@@ -108,24 +120,26 @@ class GarbageCollector:
     def _blocks(self, dependent: str, owner: str) -> bool:
         obj = self._graph.get(dependent)
         references = () if obj is None else obj["metadata"].get("ownerReferences", ())
-        return any(one["uid"] == owner and one.get("blockOwnerDeletion") for one in references)
+        return any(reference["uid"] == owner and reference.get("blockOwnerDeletion") for reference in references)
 
     def _orphan_dependents(self, uid: str, obj: KubeObject, now: Instant) -> None:
-        """Make the dependents forget their owner, and the owner its finalizer."""
+        """Remove the owner from its dependents, then the finalizer from the owner (Kubernetes: orphanDependents)."""
         for dependent in self._graph.dependents(uid):
             child = self._graph.get(dependent)
             if child is not None:
-                left = [one for one in child["metadata"]["ownerReferences"] if one["uid"] != uid]
-                self._update(dependent, with_metadata(child, ownerReferences=left or None), now)
+                references = [
+                    reference for reference in child["metadata"]["ownerReferences"] if reference["uid"] != uid
+                ]
+                self._update(dependent, with_metadata(child, ownerReferences=references or None), now)
         self._remove_finalizer(uid, obj, ORPHAN, now)
 
     def _remove_finalizer(self, uid: str, obj: KubeObject, finalizer: str, now: Instant) -> None:
         self._update(uid, without_finalizer(obj, finalizer), now)
 
     def _update(self, uid: str, obj: KubeObject, now: Instant) -> None:
-        place = self._graph.location_of(uid)
-        if place is not None:
-            self._client.update(place.storage, obj, now)
+        location = self._graph.location_of(uid)
+        if location is not None:
+            self._client.update(location.storage, obj, now)
 
 
 def _has_finalizer(obj: KubeObject, finalizer: str) -> bool:

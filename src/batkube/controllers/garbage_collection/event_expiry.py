@@ -1,6 +1,6 @@
-"""Events are forgotten an hour after they were last seen, as kube-apiserver does (--event-ttl).
+"""Expiry of events one hour after their last update, as in kube-apiserver (--event-ttl).
 
-Or earlier, the oldest first, when there are very many: real components limit how many they send, so that a burst of a
+Beyond a maximum number the oldest are deleted earlier. Real components rate-limit their events, so that a burst of a
 hundred thousand pods does not fill the store there either.
 """
 
@@ -16,21 +16,21 @@ from batkube.cluster.world import World
 from batkube.kernel.agenda import Rank
 from batkube.kernel.instants import Instant
 
-#: The most events that are kept.
+#: Maximum number of events.
 MAX_EVENTS = 50_000
 
 
 class EventExpiry:
-    """Deletes old events. Every write of an event gives it another hour, so the queue is in order by itself."""
+    """Deletes expired events. Each write of an event restarts its hour, so the queue is always sorted."""
 
-    def __init__(self, world: World, client: Client, most: int = MAX_EVENTS) -> None:
+    def __init__(self, world: World, client: Client, max_events: int = MAX_EVENTS) -> None:
         self._agenda = world.agenda
         self._client = client
-        #: When each event goes, soonest first.
+        #: Expiry time of each event, earliest first.
         self._due: OrderedDict[Key, Instant] = OrderedDict()
-        self._max_events = most
+        self._max_events = max_events
         self._is_booked = False
-        #: Whether it is booked because there are too many.
+        #: Whether the booking is due to an overflow.
         self._is_overflow_booked = False
         world.store.subscribe(EVENT, self._on_events_changed)
 

@@ -1,8 +1,8 @@
-"""Namespaces that are deleted: first all they hold, then they themselves; and what every new one holds.
+"""Deletion of namespaces and their contents, and the default contents of new ones.
 
-A namespace that is not empty yet is not watched but looked at again, as by the real controller: five seconds after its
-conditions have changed, or after half of what the slowest of its objects may take. So it can outlive them by a while.
-Kubernetes: pkg/controller/namespace, and pkg/controller/serviceaccount for the account `default`.
+Like the real controller, this one does not watch a namespace that still has contents, but checks it again: five seconds
+after its conditions changed, or after half of the estimated time of its slowest object. A namespace can therefore
+outlive its contents for a while. Kubernetes: pkg/controller/namespace, and pkg/controller/serviceaccount for `default`.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ NAMESPACE = "namespaces"
 SERVICE_ACCOUNT = "serviceaccounts"
 CONFIG_MAP = "configmaps"
 _FINALIZER = "kubernetes"
-#: Other servers may not have heard yet that nothing more may be made in the namespace (namespaceDeletionGracePeriod).
+#: Other API servers may still create objects in the namespace (Kubernetes: namespaceDeletionGracePeriod).
 _DELETION_GRACE = seconds(5)
-#: How long whoever has a finalizer on an object is given (finalizerEstimateSeconds).
+#: Estimated time until an object with finalizers is deleted (Kubernetes: finalizerEstimateSeconds).
 _FINALIZER_ESTIMATE_S = 15
-#: The real one's queue tries more often than others (nsControllerRateLimiter).
+#: The queue of this controller has a shorter maximum back-off (Kubernetes: nsControllerRateLimiter).
 _MAX_RETRY_DELAY = seconds(60)
 
-#: The conditions of a namespace that goes, each with the reason and message of when there is nothing to say.
+#: The conditions of a terminating namespace, with reason and message for the status False.
 _DEFAULT_CONDITIONS = {
     "NamespaceDeletionDiscoveryFailure": ("ResourcesDiscovered", "All resources successfully discovered"),
     "NamespaceDeletionGroupVersionParsingFailure": (
@@ -50,16 +50,16 @@ _DEFAULT_CONDITIONS = {
 
 @dataclass(slots=True)
 class _Remaining:
-    """What a namespace still holds after all in it was deleted, and what went wrong with that."""
+    """Objects that remain after a deletion, errors, and the estimated time until they are gone."""
 
     locations: list[ObjectLocation] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
-    #: How long the slowest of it may take to go.
+    #: Estimated time until the slowest of them is gone.
     estimate_s: int = 0
 
 
 class NamespaceController(Controller):
-    """Empties namespaces that were deleted."""
+    """Deletes the contents of terminating namespaces."""
 
     storage = NAMESPACE
     delay = _DELETION_GRACE
@@ -74,116 +74,120 @@ class NamespaceController(Controller):
         return is_being_deleted(obj)
 
     def reconcile(self, key: Key, namespace: KubeObject, now: Instant) -> None:
-        """Delete what a namespace holds, and let it go when it is empty; what goes slowly is waited for."""
-        # Another one of the name may be there by now, which is to stay.
+        """Delete the contents of a namespace, and finalize it once it is empty; check again later if it is not."""
+        # A new namespace with the same name may exist by now.
         if not is_being_deleted(namespace) or _FINALIZER not in namespace["spec"].get("finalizers", ()):
             return
-        remains = _Remaining()
-        # Pods go first, since what they need must be there until they have ended (OrderedNamespaceDeletion).
+        remaining = _Remaining()
+        # Pods first: other objects must exist until their pods have ended (Kubernetes: OrderedNamespaceDeletion).
         pods = self._objects_by_storage(key).get(POD, [])
-        self._delete_all(pods, self._termination_estimate_s(pods, namespace, now), remains, now)
-        has_pods = bool(remains.locations)
+        self._delete_all(pods, self._termination_estimate_s(pods, namespace, now), remaining, now)
+        has_pods = bool(remaining.locations)
         if not has_pods:
-            for kind, places in self._objects_by_storage(key).items():
+            for kind, locations in self._objects_by_storage(key).items():
                 if kind != POD:
-                    self._delete_all(places, 0, remains, now)
-        # While there are pods the real controller does not come to say what remains.
-        namespace = self._update_conditions(namespace, [] if has_pods else remains.locations, remains.failures, now)
-        if remains.failures:
-            raise ApiError(500, "InternalError", f"deletion of namespace {key} failed: {', '.join(remains.failures)}")
-        if remains.estimate_s:
-            self.queue.add_after(key, now, bounded_seconds(remains.estimate_s // 2 + 1))
+                    self._delete_all(locations, 0, remaining, now)
+        # Like the real controller, do not report remaining contents while pods exist.
+        namespace = self._update_conditions(namespace, [] if has_pods else remaining.locations, remaining.failures, now)
+        if remaining.failures:
+            raise ApiError(500, "InternalError", f"deletion of namespace {key} failed: {', '.join(remaining.failures)}")
+        if remaining.estimate_s:
+            self.queue.add_after(key, now, bounded_seconds(remaining.estimate_s // 2 + 1))
             return
-        finalizers = [one for one in namespace["spec"]["finalizers"] if one != _FINALIZER]
+        finalizers = [finalizer for finalizer in namespace["spec"]["finalizers"] if finalizer != _FINALIZER]
         spec = {"finalizers": finalizers} if finalizers else {}
         self.client.update(NAMESPACE, {**namespace, "spec": spec}, now, subresource="finalize")
 
     def _objects_by_storage(self, key: Key) -> dict[str, list[ObjectLocation]]:
-        """Return what a namespace holds, by kind."""
+        """Return the contents of a namespace, by kind."""
         kinds: dict[str, list[ObjectLocation]] = {}
-        for place in self._graph.objects_in(key):
-            kinds.setdefault(place.storage, []).append(place)
+        for location in self._graph.objects_in(key):
+            kinds.setdefault(location.storage, []).append(location)
         return kinds
 
     def _termination_estimate_s(self, pods: Iterable[ObjectLocation], namespace: KubeObject, now: Instant) -> int:
-        """Return how long the slowest pod may take to end; 0 when that time is over (estimateGracefulTermination)."""
+        """Return the longest remaining grace period of the pods; 0 once it has passed (estimateGracefulTermination)."""
         running = [pod for pod in self._existing(pods).values() if not is_finished(pod)]
         longest_s = max((pod["spec"].get("terminationGracePeriodSeconds", 0) for pod in running), default=0)
         since = instant_of(namespace["metadata"]["deletionTimestamp"])
         return longest_s if now - since < bounded_seconds(longest_s) else 0
 
-    def _existing(self, places: Iterable[ObjectLocation]) -> dict[ObjectLocation, KubeObject]:
-        """Return those of some objects that are not gone."""
-        return {place: obj for place in places if (obj := self.store.get(*place)) is not None}
+    def _existing(self, locations: Iterable[ObjectLocation]) -> dict[ObjectLocation, KubeObject]:
+        """Return the objects that still exist."""
+        return {location: obj for location in locations if (obj := self.store.get(*location)) is not None}
 
-    def _delete_all(self, places: list[ObjectLocation], patience_s: int, remains: _Remaining, now: Instant) -> None:
-        """Delete all objects of a kind, and take note of what remains (deleteAllContentForGroupVersionResource)."""
-        if failure := self._delete(places, now):
-            remains.failures.append(failure)
+    def _delete_all(
+        self, locations: list[ObjectLocation], estimate_s: int, remaining: _Remaining, now: Instant
+    ) -> None:
+        """Delete all objects of a kind, and record those that remain (deleteAllContentForGroupVersionResource)."""
+        if failure := self._delete(locations, now):
+            remaining.failures.append(failure)
             return
-        left = self._existing(places)
-        if not left:
+        existing = self._existing(locations)
+        if not existing:
             return
-        remains.locations += left
-        if not patience_s and any(obj["metadata"].get("finalizers") for obj in left.values()):
-            patience_s = _FINALIZER_ESTIMATE_S
-        if not patience_s:
-            (kind, key), obj = next(iter(left.items()))
+        remaining.locations += existing
+        if not estimate_s and any(obj["metadata"].get("finalizers") for obj in existing.values()):
+            estimate_s = _FINALIZER_ESTIMATE_S
+        if not estimate_s:
+            (kind, key), obj = next(iter(existing.items()))
             namespace, version = namespace_of(key), obj["apiVersion"]
             group = f"{'' if '/' in version else '/'}{version}, Resource={kind.partition('.')[0]}"
-            remains.failures.append(f"unexpected items still remain in namespace: {namespace} for gvr: {group}")
-        remains.estimate_s = max(remains.estimate_s, patience_s)
+            remaining.failures.append(f"unexpected items still remain in namespace: {namespace} for gvr: {group}")
+        remaining.estimate_s = max(remaining.estimate_s, estimate_s)
 
-    def _delete(self, places: Iterable[ObjectLocation], now: Instant) -> str:
-        """Delete what is not going already, by name, up to what is refused; return why that is, or ""."""
-        for place in sorted(places):
-            obj = self.store.get(*place)
+    def _delete(self, locations: Iterable[ObjectLocation], now: Instant) -> str:
+        """Delete objects by name, up to the first error; return its message or "". Terminating ones are skipped."""
+        for location in sorted(locations):
+            obj = self.store.get(*location)
             if obj is None or is_being_deleted(obj):
                 continue
             try:
-                self.client.delete(*place, now, propagation="Background")
-            except ApiError as refusal:
-                if refusal.code not in (404, 405):
-                    return refusal.message
+                self.client.delete(*location, now, propagation="Background")
+            except ApiError as error:
+                if error.code not in (404, 405):
+                    return error.message
         return ""
 
     def _update_conditions(
-        self, namespace: KubeObject, left: list[ObjectLocation], failures: list[str], now: Instant
+        self, namespace: KubeObject, remaining: list[ObjectLocation], failures: list[str], now: Instant
     ) -> KubeObject:
-        troubles = self._failed_conditions(left, failures)
+        problems = self._failed_conditions(remaining, failures)
         status = namespace.get("status", {})
         conditions: list[Condition] = status.get("conditions") or []
         for kind, (reason, message) in _DEFAULT_CONDITIONS.items():
-            trouble = troubles.get(kind)
+            problem = problems.get(kind)
             new = {"type": kind, "status": "False", "reason": reason, "message": message}
-            if trouble is not None:
-                new |= {"status": "True", "reason": trouble[0], "message": trouble[1]}
+            if problem is not None:
+                new |= {"status": "True", "reason": problem[0], "message": problem[1]}
             conditions = with_condition(conditions, new, now)
         return self.write_status(namespace, {**status, "conditions": conditions}, now)
 
-    def _failed_conditions(self, left: list[ObjectLocation], failures: list[str]) -> dict[str, tuple[str, str]]:
-        troubles = {}
+    def _failed_conditions(self, remaining: list[ObjectLocation], failures: list[str]) -> dict[str, tuple[str, str]]:
+        problems = {}
         if failures:
             message = f"Failed to delete all resource types, {len(failures)} remaining: {', '.join(sorted(failures))}"
-            troubles["NamespaceDeletionContentFailure"] = "ContentDeletionFailed", message
-        if left:
-            kinds = Counter(place.storage if "." in place.storage else f"{place.storage}." for place in left)
-            listed = ", ".join(sorted(f"{kind} has {count} resource instances" for kind, count in kinds.items()))
-            troubles["NamespaceContentRemaining"] = "SomeResourcesRemain", f"Some resources are remaining: {listed}"
+            problems["NamespaceDeletionContentFailure"] = "ContentDeletionFailed", message
+        if remaining:
+            kinds = Counter(
+                location.storage if "." in location.storage else f"{location.storage}." for location in remaining
+            )
+            summary = ", ".join(sorted(f"{kind} has {count} resource instances" for kind, count in kinds.items()))
+            problems["NamespaceContentRemaining"] = "SomeResourcesRemain", f"Some resources are remaining: {summary}"
         finalizers = Counter(
             finalizer
-            for place in left
-            for finalizer in (self.store.get(*place) or {"metadata": {}})["metadata"].get("finalizers", ())
+            for location in remaining
+            for finalizer in (self.store.get(*location) or {"metadata": {}})["metadata"].get("finalizers", ())
         )
         if finalizers:
-            listed = ", ".join(sorted(f"{name} in {count} resource instances" for name, count in finalizers.items()))
-            message = f"Some content in the namespace has finalizers remaining: {listed}"
-            troubles["NamespaceFinalizersRemaining"] = "SomeFinalizersRemain", message
-        return troubles
+            summary = ", ".join(sorted(f"{name} in {count} resource instances" for name, count in finalizers.items()))
+            message = f"Some content in the namespace has finalizers remaining: {summary}"
+            problems["NamespaceFinalizersRemaining"] = "SomeFinalizersRemain", message
+        return problems
 
 
 class ServiceAccountController(Controller):
-    """Sees that every namespace has its account `default`, without which no pod could be made there."""
+    """Creates the ServiceAccount `default` in each namespace; pods cannot be created without it."""
 
     storage = NAMESPACE
 
@@ -197,7 +201,7 @@ class ServiceAccountController(Controller):
                 self.queue.add(Key(key.partition("/")[0]), now)
 
     def reconcile(self, key: Key, namespace: KubeObject, now: Instant) -> None:
-        """Make the account if it is missing."""
+        """Create the account if it is missing."""
         if not is_being_deleted(namespace) and self.store.get(SERVICE_ACCOUNT, Key(f"{key}/default")) is None:
             account = {
                 "apiVersion": "v1",
@@ -208,7 +212,7 @@ class ServiceAccountController(Controller):
 
 
 class RootCertificatePublisher(Controller):
-    """Publishes the certificate authority in every namespace, where pods expect it (rootcacertpublisher)."""
+    """Publishes the CA certificate in each namespace (Kubernetes: pkg/controller/certificates/rootcacertpublisher)."""
 
     NAME = "kube-root-ca.crt"
     storage = NAMESPACE
@@ -225,18 +229,18 @@ class RootCertificatePublisher(Controller):
                 self.queue.add(Key(namespace), now)
 
     def reconcile(self, key: Key, namespace: KubeObject, now: Instant) -> None:
-        """Publish the certificate authority, or correct it."""
+        """Create or correct the ConfigMap with the CA certificate."""
         if is_being_deleted(namespace):
             return
-        present = self.store.get(CONFIG_MAP, Key(f"{key}/{self.NAME}"))
+        existing = self.store.get(CONFIG_MAP, Key(f"{key}/{self.NAME}"))
         data = {"ca.crt": self._authority}
-        if present is None:
-            made = {
+        if existing is None:
+            config_map = {
                 "apiVersion": "v1",
                 "kind": "ConfigMap",
                 "metadata": {"name": self.NAME, "namespace": str(key)},
                 "data": data,
             }
-            self.client.create(CONFIG_MAP, made, now)
-        elif present.get("data") != data:
-            self.client.update(CONFIG_MAP, {**present, "data": data}, now)
+            self.client.create(CONFIG_MAP, config_map, now)
+        elif existing.get("data") != data:
+            self.client.update(CONFIG_MAP, {**existing, "data": data}, now)

@@ -1,6 +1,6 @@
-"""Who owns whom, and what a namespace holds, over all kinds: what garbage collection and namespaces look things up in.
+"""Graph of all objects by owner and namespace, for the garbage collector and the namespace controller.
 
-Owners are found by uid alone, as references name them; a reference across namespaces refers to nothing.
+Owners are identified by uid only. A reference to an owner in another namespace is invalid.
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ from batkube.kernel.instants import Instant
 
 
 class ObjectLocation(NamedTuple):
-    """Where an object is in the store."""
+    """The location of an object in the store."""
 
     storage: str
     key: Key
 
 
-#: Told of a change: the uid, the object before (None when it is new) and after (None when it is gone).
+#: Called after a change: the uid, and the object before (None if new) and after (None if deleted).
 GraphHandler = Callable[[str, KubeObject | None, KubeObject | None, Instant], None]
 
 
 class ObjectGraph:
-    """Every object of the store by uid, by owner and by namespace."""
+    """All objects of the store by uid, owner and namespace."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._locations: dict[str, ObjectLocation] = {}
-        #: Uids by the uid of an owner, which need not exist. Dicts for their order.
+        #: Uids of dependents by the uid of an owner, which need not exist. Dicts are used as ordered sets.
         self._dependents: dict[str, dict[str, None]] = {}
         self._by_namespace: dict[str, dict[ObjectLocation, None]] = {}
         self._listeners: list[GraphHandler] = []
@@ -41,20 +41,20 @@ class ObjectGraph:
         self._listeners.append(listener)
 
     def location_of(self, uid: str) -> ObjectLocation | None:
-        """Return where the object with this uid is, or None."""
+        """Return the location of the object with this uid, or None."""
         return self._locations.get(uid)
 
     def get(self, uid: str) -> KubeObject | None:
-        """Return the live object with this uid, or None."""
-        place = self._locations.get(uid)
-        return None if place is None else self._store.get(*place)
+        """Return the existing object with this uid, or None."""
+        location = self._locations.get(uid)
+        return None if location is None else self._store.get(*location)
 
     def dependents(self, uid: str) -> list[str]:
-        """Return the uids of the objects that name `uid` as an owner."""
+        """Return the uids of the objects that reference `uid` as an owner."""
         return list(self._dependents.get(uid, ()))
 
     def owner_of(self, reference: KubeObject, dependent: KubeObject) -> KubeObject | None:
-        """Return the live owner that `reference` of `dependent` means, or None."""
+        """Return the existing owner that `reference` names, or None."""
         owner = self.get(reference["uid"])
         if owner is None:
             return None
@@ -62,33 +62,33 @@ class ObjectGraph:
         return owner if namespace in (None, dependent["metadata"].get("namespace")) else None
 
     def objects_in(self, namespace: str) -> list[ObjectLocation]:
-        """Return where the objects of a namespace are."""
+        """Return the locations of the objects in a namespace."""
         return list(self._by_namespace.get(namespace, ()))
 
     def _on_objects_changed(self, batch: Batch, now: Instant) -> None:
         for change in batch.changes():
-            place = ObjectLocation(batch.kind, change.key)
+            location = ObjectLocation(batch.kind, change.key)
             before = change.previous
             after = None if batch.type is DELETED else change.object
             if before is not None:
-                self._remove(place, before)
+                self._remove(location, before)
             if after is not None:
-                self._add(place, after)
+                self._add(location, after)
             uid = change.object["metadata"].get("uid", "")
             for listener in self._listeners:
                 listener(uid, before, after, now)
 
-    def _add(self, place: ObjectLocation, obj: KubeObject) -> None:
+    def _add(self, location: ObjectLocation, obj: KubeObject) -> None:
         metadata = obj["metadata"]
         uid = metadata.get("uid", "")
-        self._locations[uid] = place
+        self._locations[uid] = location
         for reference in metadata.get("ownerReferences", ()):
             self._dependents.setdefault(reference["uid"], {})[uid] = None
-        namespace = namespace_of(place.key)
+        namespace = namespace_of(location.key)
         if namespace:
-            self._by_namespace.setdefault(namespace, {})[place] = None
+            self._by_namespace.setdefault(namespace, {})[location] = None
 
-    def _remove(self, place: ObjectLocation, obj: KubeObject) -> None:
+    def _remove(self, location: ObjectLocation, obj: KubeObject) -> None:
         metadata = obj["metadata"]
         uid = metadata.get("uid", "")
         self._locations.pop(uid, None)
@@ -97,8 +97,8 @@ class ObjectGraph:
             siblings.pop(uid, None)
             if not siblings:
                 self._dependents.pop(reference["uid"], None)
-        namespace = namespace_of(place.key)
+        namespace = namespace_of(location.key)
         content = self._by_namespace.get(namespace, {})
-        content.pop(place, None)
+        content.pop(location, None)
         if not content:
             self._by_namespace.pop(namespace, None)

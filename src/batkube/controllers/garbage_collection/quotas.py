@@ -1,6 +1,6 @@
-"""ResourceQuotas: what the objects of a namespace use together, counted anew whenever something of it is given back.
+"""ResourceQuotas: recalculates the usage of a namespace when objects are deleted or pods finish.
 
-Admission charges a quota with what is created; nobody but this controller gives back what was deleted or has ended.
+Admission only adds to the usage; this controller is the only one to reduce it.
 Kubernetes: pkg/controller/resourcequota.
 """
 
@@ -21,11 +21,11 @@ from batkube.kernel.quantities import Quantity, parse_quantity
 QUOTA = "resourcequotas"
 
 UsageOf = Callable[[str, KubeObject, KubeObject], dict[str, Quantity]]
-"""Tells what an object, of a kind in the store, uses of a quota, by the names that quotas have for it."""
+"""Returns an object's usage by quota name, given its kind in the store, the object and the quota."""
 
 
 class ResourceQuotaController(Controller):
-    """Keeps the status of every quota."""
+    """Updates the status of ResourceQuotas."""
 
     storage = QUOTA
 
@@ -36,7 +36,7 @@ class ResourceQuotaController(Controller):
         graph.subscribe(self._on_object_changed)
 
     def _on_object_changed(self, uid: str, before: KubeObject | None, after: KubeObject | None, now: Instant) -> None:
-        """Count again when something is gone, or a pod has ended."""
+        """Recalculate when an object was deleted or a pod has finished."""
         if before is None or not self.store.entries(QUOTA):
             return
         if after is None or (after.get("kind") == "Pod" and is_finished(after) and not is_finished(before)):
@@ -44,13 +44,13 @@ class ResourceQuotaController(Controller):
                 self.queue.add(key, now)
 
     def reconcile(self, key: Key, quota: KubeObject, now: Instant) -> None:
-        """Count what the objects of the quota's namespace use."""
+        """Calculate the usage of all objects in the quota's namespace."""
         hard = quota["spec"].get("hard") or {}
         used = {name: parse_quantity(0) for name in hard}
-        for place in self._graph.objects_in(namespace_of(key)):
-            user = self.store.get(*place)
-            if user is not None:
-                for name, amount in self._usage_of(place.storage, user, quota).items():
+        for location in self._graph.objects_in(namespace_of(key)):
+            obj = self.store.get(*location)
+            if obj is not None:
+                for name, amount in self._usage_of(location.storage, obj, quota).items():
                     if name in used:
                         used[name] = used[name] + amount
         self.write_status(quota, {"hard": hard, "used": {name: str(amount) for name, amount in used.items()}}, now)

@@ -1,8 +1,8 @@
-"""How fast nodes that are lost may be emptied: zone by zone, and slower or not at all when too many are lost at once.
+"""Rate limit for evicting pods from failed nodes: per zone, lower or zero if too many nodes fail at once.
 
-When most nodes of a zone are not heard of, it is more likely that the network is at fault than they; so their pods are
-left alone, or, where the zone is large, evicted at a tenth of the pace. When a whole zone is lost, its pods are needed
-elsewhere; but when all zones are, there is no elsewhere, and whoever asks is probably cut off himself.
+If most nodes of a zone do not respond, a network failure is more likely than many node failures. Their pods stay, or,
+in a large zone, are evicted at a tenth of the rate. If a whole zone fails, its pods are needed elsewhere. If all zones
+fail, there is no elsewhere, and probably the control plane itself is disconnected.
 Kubernetes: pkg/controller/nodelifecycle (handleDisruption, ComputeZoneState, ReducedQPSFunc) and its scheduler
 (rate_limited_queue.go, SwapLimiter).
 """
@@ -15,67 +15,67 @@ from batkube.cluster.object_meta import has_condition, labels_of
 from batkube.cluster.store import KubeObject
 from batkube.kernel.instants import Duration, Instant, seconds
 
-#: kube-controller-manager's --node-eviction-rate and --secondary-node-eviction-rate: a node in ten seconds, or in 100.
+#: --node-eviction-rate and --secondary-node-eviction-rate of kube-controller-manager: one node per 10 s or per 100 s.
 _INTERVAL: Duration = seconds(10)
 _SECONDARY_INTERVAL: Duration = seconds(100)
-#: --unhealthy-zone-threshold, in hundredths; fewer than three lost nodes are never too many.
+#: --unhealthy-zone-threshold, in percent; up to two failed nodes never count as too many.
 _UNHEALTHY_PERCENT = 55
 _TOLERATED_FAILURES = 2
-#: --large-cluster-size-threshold: in a zone of no more nodes nobody is evicted when too many are lost.
+#: --large-cluster-size-threshold: with too many failures in a zone up to this size, evictions stop.
 _LARGE_ZONE_SIZE = 50
 
 
 class _Zone:
-    """When the next node of a zone may be emptied: a bucket that holds one token (client-go: util/flowcontrol)."""
+    """Token bucket of a zone with room for one token (client-go: util/flowcontrol)."""
 
     def __init__(self, now: Instant) -> None:
-        #: How long it takes for another token to come; None when none does.
+        #: Time between evictions; None to stop them.
         self.interval: Duration | None = _INTERVAL
         self.next_eviction_at = now
 
-    def set_interval(self, pause: Duration | None, now: Instant) -> None:
-        """Take another bucket: an empty one, if the old one was."""
-        if pause == self.interval:
+    def set_interval(self, interval: Duration | None, now: Instant) -> None:
+        """Replace the bucket by one with another rate; an empty bucket stays empty (Kubernetes: SwapLimiter)."""
+        if interval == self.interval:
             return
         is_empty = self.interval is None or now < self.next_eviction_at
-        self.interval = pause
-        if pause is not None:
-            self.next_eviction_at = Instant(now + pause) if is_empty else now
+        self.interval = interval
+        if interval is not None:
+            self.next_eviction_at = Instant(now + interval) if is_empty else now
 
 
 class EvictionRateLimiter:
-    """Knows of every zone when its next node may get a taint that evicts pods."""
+    """Decides when the next node of each zone may get a NoExecute taint."""
 
     def __init__(self, now: Instant) -> None:
         self._started_at = now
         self._zones: dict[str, _Zone] = {}
-        #: Whether all nodes of all zones are lost, so that none is to have such a taint.
+        #: Whether all nodes of all zones have failed, which stops all evictions.
         self.is_fully_disrupted = False
 
     def update(self, nodes: Iterable[KubeObject], now: Instant) -> None:
-        """Adapt the pace of each zone to how many of its nodes are ready."""
+        """Set the rate of each zone according to its share of ready nodes."""
         ready: dict[str, list[bool]] = {}
         for node in nodes:
             ready.setdefault(zone_of(node), []).append(has_condition(node, "Ready"))
-        self.is_fully_disrupted = not any(is_ready for some in ready.values() for is_ready in some)
-        for name, some in ready.items():
+        self.is_fully_disrupted = not any(is_ready for zone_nodes in ready.values() for is_ready in zone_nodes)
+        for name, zone_nodes in ready.items():
             zone = self._zones.setdefault(name, _Zone(self._started_at))
-            zone.set_interval(None if self.is_fully_disrupted else _interval_for(some), now)
+            zone.set_interval(None if self.is_fully_disrupted else _interval_for(zone_nodes), now)
 
     def next_eviction_at(self, node: KubeObject) -> Instant | None:
-        """Return from when on the next node of this one's zone may be emptied; None when none may."""
+        """Return when the next node of this zone may be evicted; None if none may."""
         zone = self._zones[zone_of(node)]
         return None if zone.interval is None else zone.next_eviction_at
 
     def record_eviction(self, node: KubeObject, now: Instant) -> None:
-        """A node gets a taint that evicts its pods."""
+        """Record that a node got a NoExecute taint."""
         zone = self._zones[zone_of(node)]
         if zone.interval is not None:
             zone.next_eviction_at = Instant(now + zone.interval)
 
 
 def zone_of(node: KubeObject) -> str:
-    """Return the zone of a node within its region; "" if it has neither (component-helpers: topology.GetZoneKey)."""
+    """Return region and zone of a node; "" if it has neither (Kubernetes: component-helpers, topology.GetZoneKey)."""
     labels = labels_of(node)
     region, zone = (labels.get(f"topology.kubernetes.io/{name}", "") for name in ("region", "zone"))
     return f"{region}:{zone}" if region or zone else ""

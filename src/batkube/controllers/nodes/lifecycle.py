@@ -1,8 +1,8 @@
-"""What becomes of nodes that are not heard of, what a node's condition means for pods, and the end of lost pods.
+"""Node lifecycle: failed heartbeats, taints by node condition, and deletion of pods on removed nodes.
 
 Kubernetes: pkg/controller/nodelifecycle (health by leases, taints by condition) and pkg/controller/podgc (pods of
-vanished nodes). The real monitor looks at every node's lease every five seconds. Here, when a node falls silent, the
-look at which the monitor will have had enough is worked out (`cluster.heartbeats`), and nothing is done until then.
+removed nodes). The real monitor checks every node's lease every five seconds. Here, when heartbeats stop, the check at
+which the grace period will have passed is calculated (`cluster.heartbeats`), and the controller acts only then.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from batkube.kernel.instants import Duration, Instant, duration, rfc3339, second
 
 NOT_READY, UNREACHABLE = "node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"
 
-#: By condition and status: the taint that it means.
+#: The taint for each condition and status.
 _TAINTS = {
     ("Ready", "False"): NOT_READY,
     ("Ready", "Unknown"): UNREACHABLE,
@@ -35,71 +35,71 @@ _TAINTS = {
     ("NetworkUnavailable", "True"): "node.kubernetes.io/network-unavailable",
 }
 _MANAGED_TAINTS = frozenset((*_TAINTS.values(), UNSCHEDULABLE_TAINT))
-#: kube-controller-manager's --node-monitor-period and --node-monitor-grace-period, as they are in 1.34.
+#: --node-monitor-period and --node-monitor-grace-period of kube-controller-manager, with the defaults of 1.34.
 _MONITOR_PERIOD: Duration = seconds(5)
 _MONITOR_GRACE: Duration = seconds(50)
-#: Whether one more node may get a taint that evicts pods is asked every tenth of a second
-#: (pkg/controller/nodelifecycle/scheduler, NodeEvictionPeriod).
+#: Interval at which the controller checks whether another node may get a NoExecute taint (Kubernetes:
+#: pkg/controller/nodelifecycle/scheduler, NodeEvictionPeriod).
 _EVICTION_PERIOD: Duration = duration("100ms")
-#: A manager that comes up asks so often whether it has heard of all objects, and begins when it has (client-go:
+#: A starting manager polls its informers at this interval and begins once they have synced (client-go:
 #: cache.WaitForCacheSync).
 _STARTUP_DELAY: Duration = duration("100ms")
-#: The conditions that a kubelet posts, and what is said of them when it does not (tryUpdateNodeHealth).
+#: The conditions that kubelets post, and their status when kubelets stop posting (Kubernetes: tryUpdateNodeHealth).
 _KUBELET_CONDITIONS = ("Ready", "MemoryPressure", "DiskPressure", "PIDPressure")
 _UNKNOWN = {"status": "Unknown", "reason": "NodeStatusUnknown", "message": "Kubelet stopped posting node status."}
-#: The collector of lost pods looks every twenty seconds, and gives up pods at the first look forty seconds after the
-#: one that found them lost: on a cluster each look is a little late, so that the time is over by then.
+#: The pod garbage collector runs every twenty seconds. It deletes a pod at the first run at least forty seconds after
+#: it found its node missing. On a real cluster each run is slightly late, so the second run after that counts.
 _COLLECTOR_PERIOD: Duration = seconds(20)
 _QUARANTINE: Duration = seconds(40)
 
 
 class NodeLifecycleController(Controller):
-    """Says of silent nodes that nobody knows how they are, and taints nodes as their conditions say."""
+    """Marks unresponsive nodes as Unknown, and sets taints according to node conditions."""
 
     storage = NODE
 
     def __init__(
-        self, world: World, client: Client, events: EventRecorder | None = None, *, notices_at_once: bool = False
+        self, world: World, client: Client, events: EventRecorder | None = None, *, detects_immediately: bool = False
     ) -> None:
-        """With `notices_at_once` silence is noticed as it falls: for clusters that have no other controllers."""
-        super().__init__(world, client, events, reaction=Duration(0) if notices_at_once else REACTION_TIME)
+        """With `detects_immediately` failures are detected immediately: for clusters that have no other controllers."""
+        super().__init__(world, client, events, reaction=Duration(0) if detects_immediately else REACTION_TIME)
         self._agenda = world.agenda
         self._heartbeats = world.heartbeats
-        self._detects_immediately = notices_at_once
-        #: The monitor looks at this instant and every five seconds from then on.
+        self._detects_immediately = detects_immediately
+        #: The time of the monitor's first check; the others follow every five seconds.
         self._first_check = Instant(world.clock.now + _STARTUP_DELAY)
         self._eviction_limiter = EvictionRateLimiter(world.clock.now)
-        #: Nodes that have no taint that evicts pods, or none any more, only because too many are lost.
+        #: Nodes without NoExecute taint only because too many nodes have failed.
         self._spared_nodes: dict[Key, None] = {}
         world.heartbeats.subscribe(self._on_node_silent)
 
-    # Silence
+    # Heartbeats
 
     def _on_node_silent(self, node: str, now: Instant) -> None:
         if self._detects_immediately:
             self._mark_node_unknown(node, now)
             self._process(Key(node), now)
             return
-        # A look sees the last renewal; the first look more than the grace period after that one has had enough.
-        seen = self._next_monitor_check(self._heartbeats.last_renewal(node))
-        noticed = self._next_monitor_check(Instant(seen + _MONITOR_GRACE + 1))
-        self._agenda.book(noticed, Rank.RECONCILE, functools.partial(self._mark_if_still_silent, node, now))
+        # The monitor sees the last renewal at one check, and acts at the first check more than the grace period later.
+        last_seen_at = self._next_monitor_check(self._heartbeats.last_renewal(node))
+        detected_at = self._next_monitor_check(Instant(last_seen_at + _MONITOR_GRACE + 1))
+        self._agenda.book(detected_at, Rank.RECONCILE, functools.partial(self._mark_if_still_silent, node, now))
 
     def _next_monitor_check(self, instant: Instant) -> Instant:
-        """Return the monitor's first look at this instant or later."""
+        """Return the monitor's first check at or after this instant."""
         return self._next_tick(_MONITOR_PERIOD, instant)
 
     def _next_tick(self, period: Duration, instant: Instant) -> Instant:
-        """Return when what is done every `period` is next done, at this instant or later."""
+        """Return the first tick of a periodic task at or after this instant."""
         return Instant(instant + (self._first_check - instant) % period)
 
     def _mark_if_still_silent(self, node: str, since: Instant, now: Instant) -> None:
-        """Mark a node that is silent still, and not again."""
+        """Mark a node as Unknown if it has been unresponsive since `since` without a break."""
         if self._heartbeats.silent.get(node) == since:
             self._mark_node_unknown(node, now)
 
     def _mark_node_unknown(self, name: str, now: Instant) -> None:
-        """Say that nobody knows how a node is, and that its pods are not ready."""
+        """Set the node's conditions to Unknown and its pods to not ready."""
         node = self.store.get(NODE, Key(name))
         if node is None:
             return
@@ -115,7 +115,7 @@ class NodeLifecycleController(Controller):
                 self._mark_pod_not_ready(pod, now)
 
     def _mark_pod_not_ready(self, pod: KubeObject, now: Instant) -> None:
-        """Say that a pod is not ready (Kubernetes: controller/util/node, MarkPodsNotReady)."""
+        """Set a pod to not ready (Kubernetes: controller/util/node, MarkPodsNotReady)."""
         status = status_with_condition(pod, {**(condition_of(pod, "Ready") or {}), "status": "False"}, now)
         self.client.update(POD, {**pod, "status": status}, now, subresource="status")
         if self.events is not None:
@@ -124,48 +124,51 @@ class NodeLifecycleController(Controller):
     # Taints
 
     def reconcile(self, key: Key, node: KubeObject, now: Instant) -> None:
-        """Give a node the taints that its conditions mean."""
-        present = node["spec"].get("taints") or []
-        wanted = _with_condition_taints(node, present, now)
+        """Set the taints that the node's conditions require."""
+        current = node["spec"].get("taints") or []
+        desired = _with_condition_taints(node, current, now)
         if not self._detects_immediately:
-            wanted = self._rate_limited_taints(key, node, wanted, now)
-        if wanted != present:
+            desired = self._rate_limited_taints(key, node, desired, now)
+        if desired != current:
             spec = {name: value for name, value in node["spec"].items() if name != "taints"}
-            if wanted:
-                spec["taints"] = wanted
+            if desired:
+                spec["taints"] = desired
             self.client.update(NODE, {**node, "spec": spec}, now)
 
     def _rate_limited_taints(
-        self, key: Key, node: KubeObject, wanted: list[KubeObject], now: Instant
+        self, key: Key, node: KubeObject, desired: list[KubeObject], now: Instant
     ) -> list[KubeObject]:
-        """Return the taints there should be now: those that evict pods come to one node at a time, and go at a look."""
-        had = [taint for taint in node["spec"].get("taints") or () if _is_evicting_taint(taint)]
-        others = [taint for taint in wanted if not _is_evicting_taint(taint)]
-        if len(others) < len(wanted):
-            return wanted if self._may_evict(key, node, bool(had), now) else others
+        """Return the taints to set now. NoExecute taints are added at a limited rate, and removed at monitor checks."""
+        evicting = [taint for taint in node["spec"].get("taints") or () if _is_evicting_taint(taint)]
+        others = [taint for taint in desired if not _is_evicting_taint(taint)]
+        if len(others) < len(desired):
+            return desired if self._may_evict(key, node, bool(evicting), now) else others
         self._spared_nodes.pop(key, None)
-        look = self._next_monitor_check(now)
+        next_check = self._next_monitor_check(now)
         for spared in self._spared_nodes:
-            self.queue.add_after(spared, now, Duration(look - now))
-        if had and now != look:
-            self.queue.add_after(key, now, Duration(look - now))
-            return [*others, *had]
-        return wanted
+            self.queue.add_after(spared, now, Duration(next_check - now))
+        if evicting and now != next_check:
+            self.queue.add_after(key, now, Duration(next_check - now))
+            return [*others, *evicting]
+        return desired
 
-    def _may_evict(self, key: Key, node: KubeObject, does: bool, now: Instant) -> bool:
-        """Return whether a lost node may have a taint that evicts its pods, which it `does` already or not."""
-        was_all_lost = self._eviction_limiter.is_fully_disrupted
+    def _may_evict(self, key: Key, node: KubeObject, is_evicting: bool, now: Instant) -> bool:
+        """Decide whether a failed node may have a NoExecute taint, which it has already if `is_evicting`.
+
+        Kubernetes: doNoExecuteTaintingPass.
+        """
+        was_fully_disrupted = self._eviction_limiter.is_fully_disrupted
         self._eviction_limiter.update(self.store.all(NODE).values(), now)
-        if self._eviction_limiter.is_fully_disrupted and not was_all_lost:
+        if self._eviction_limiter.is_fully_disrupted and not was_fully_disrupted:
             for other in self.store.entries(NODE):
                 self.queue.add(other, now)
-        if does and not self._eviction_limiter.is_fully_disrupted:
+        if is_evicting and not self._eviction_limiter.is_fully_disrupted:
             return True
-        turn = self._eviction_limiter.next_eviction_at(node)
-        if turn is None:
+        next_eviction = self._eviction_limiter.next_eviction_at(node)
+        if next_eviction is None:
             self._spared_nodes[key] = None
             return False
-        due = self._next_tick(_EVICTION_PERIOD, max(now, turn))
+        due = self._next_tick(_EVICTION_PERIOD, max(now, next_eviction))
         if now < due:
             self.queue.add_after(key, now, Duration(due - now))
             return False
@@ -174,25 +177,29 @@ class NodeLifecycleController(Controller):
         return True
 
 
-def _with_condition_taints(node: KubeObject, present: list[KubeObject], now: Instant) -> list[KubeObject]:
-    """Return the taints that `node` should have: everybody else's, and ours by its conditions."""
-    due = []
+def _with_condition_taints(node: KubeObject, current: list[KubeObject], now: Instant) -> list[KubeObject]:
+    """Return the node's taints: those of other components, and ours according to its conditions."""
+    required = []
     for (condition, status), taint in _TAINTS.items():
         state = condition_of(node, condition)
         if state is not None and state["status"] == status:
-            due.append((taint, "NoSchedule"))
+            required.append((taint, "NoSchedule"))
             if condition == "Ready":
-                due.append((taint, "NoExecute"))
+                required.append((taint, "NoExecute"))
     if condition_of(node, "Ready") is None:
-        # Nobody has heard of this node yet; what admission gave it stays.
-        due.append((NOT_READY, "NoSchedule"))
+        # The kubelet has not registered its conditions yet; the taint set by admission stays.
+        required.append((NOT_READY, "NoSchedule"))
     if node["spec"].get("unschedulable"):
-        due.append((UNSCHEDULABLE_TAINT, "NoSchedule"))
-    kept = [taint for taint in present if not _is_managed(taint) or (taint["key"], taint["effect"]) in due]
-    known = [(taint["key"], taint["effect"]) for taint in kept]
+        required.append((UNSCHEDULABLE_TAINT, "NoSchedule"))
+    remaining = [taint for taint in current if not _is_managed(taint) or (taint["key"], taint["effect"]) in required]
+    remaining_keys = [(taint["key"], taint["effect"]) for taint in remaining]
     at = rfc3339(now)
-    new = [{"key": key, "effect": effect, "timeAdded": at} for key, effect in due if (key, effect) not in known]
-    return [*kept, *new]
+    new = [
+        {"key": key, "effect": effect, "timeAdded": at}
+        for key, effect in required
+        if (key, effect) not in remaining_keys
+    ]
+    return [*remaining, *new]
 
 
 def _is_evicting_taint(taint: KubeObject) -> bool:
@@ -205,7 +212,7 @@ def _is_managed(taint: KubeObject) -> bool:
 
 
 class PodGarbageCollector(Controller):
-    """Deletes the pods of nodes that do not exist."""
+    """Deletes pods of nodes that do not exist."""
 
     storage = POD
 
@@ -223,7 +230,7 @@ class PodGarbageCollector(Controller):
         return Duration((self._first_check - now) % _COLLECTOR_PERIOD + _QUARANTINE)
 
     def on_objects_changed(self, batch: Batch, now: Instant) -> None:
-        """Queue pods that were bound to a node that is not there."""
+        """Queue pods that were bound to a node that does not exist."""
         if batch.type is DELETED:
             return
         for key, pod in zip(batch.keys, batch.objects, strict=True):
@@ -232,7 +239,7 @@ class PodGarbageCollector(Controller):
                 self.queue.add_after(key, now, self._deletion_delay(now))
 
     def reconcile(self, key: Key, pod: KubeObject, now: Instant) -> None:
-        """Delete a pod whose node is still not there; one that ran has failed."""
+        """Delete a pod whose node still does not exist; an unfinished pod is marked as Failed first."""
         if not node_of_pod(pod) or self.store.get(NODE, Key(node_of_pod(pod))) is not None:
             return
         if not is_finished(pod):

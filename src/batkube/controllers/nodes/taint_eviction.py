@@ -1,4 +1,4 @@
-"""Pods that do not tolerate a NoExecute taint of their node are deleted, at once or after the time they tolerate it.
+"""Evicts pods that do not tolerate a NoExecute taint of their node, or whose toleration has expired.
 
 Kubernetes: pkg/controller/tainteviction.
 """
@@ -26,7 +26,7 @@ class TaintEvictionController(Controller):
 
     def __init__(self, world: World, client: Client, events: EventRecorder) -> None:
         super().__init__(world, client, events)
-        #: Since when each pod's toleration runs out.
+        #: When each pod's toleration started.
         self._since: dict[Key, Instant] = {}
         world.store.subscribe(NODE, self._on_nodes_changed)
 
@@ -40,7 +40,7 @@ class TaintEvictionController(Controller):
                     self.queue.add(key, now)
 
     def on_objects_changed(self, batch: Batch, now: Instant) -> None:
-        """Queue pods that have come to a node with such taints."""
+        """Queue pods that were bound to a node with NoExecute taints."""
         for change in batch.changes():
             if batch.type is DELETED:
                 self._since.pop(change.key, None)
@@ -54,17 +54,17 @@ class TaintEvictionController(Controller):
                 self.queue.add(change.key, now)
 
     def reconcile(self, key: Key, pod: KubeObject, now: Instant) -> None:
-        """Evict a pod whose time on its node is over."""
+        """Evict a pod once its toleration has expired."""
         node = self.store.get(NODE, Key(node_of_pod(pod)))
         if node is None or is_being_deleted(pod):
             self._since.pop(key, None)
             return
-        tolerated = _toleration_time(pod, _no_execute_taints(node))
-        if tolerated is None:
+        toleration = _toleration_time(pod, _no_execute_taints(node))
+        if toleration is None:
             if self._since.pop(key, None) is not None:
                 self.record_event(pod, "Normal", "TaintManagerEviction", f"Cancelling deletion of Pod {key}", now)
             return
-        due = Instant(self._since.setdefault(key, now) + tolerated)
+        due = Instant(self._since.setdefault(key, now) + toleration)
         if now < due:
             self.queue.add_after(key, now, Duration(due - now))
             return
@@ -72,8 +72,8 @@ class TaintEvictionController(Controller):
 
     def _evict(self, key: Key, pod: KubeObject, now: Instant) -> None:
         self.record_event(pod, "Normal", "TaintManagerEviction", f"Marking for deletion Pod {key}", now)
-        why = "Taint manager: deleting due to NoExecute taint"
-        self.write_status(pod, disruption_status(pod, "DeletionByTaintManager", why, now), now)
+        message = "Taint manager: deleting due to NoExecute taint"
+        self.write_status(pod, disruption_status(pod, "DeletionByTaintManager", message, now), now)
         self.client.delete(POD, key, now)
 
 
@@ -82,7 +82,7 @@ def _no_execute_taints(node: KubeObject) -> list[KubeObject]:
 
 
 def _toleration_time(pod: KubeObject, taints: Sequence[KubeObject]) -> Duration | None:
-    """Return for how long the pod tolerates all the taints; None for ever."""
+    """Return how long the pod tolerates all the taints; None means for ever (Kubernetes: getMinTolerationTime)."""
     limits = []
     for taint in taints:
         toleration = find_toleration(pod["spec"].get("tolerations") or (), taint)

@@ -1,6 +1,6 @@
-"""The pods behind a Service, and what all controllers of endpoints do: look at a Service when one of its pods changed.
+"""Pods behind a Service, and the base class of the endpoint controllers.
 
-Kubernetes: k8s.io/endpointslice/util/controller_utils.go.
+A Service is reconciled when one of its pods changes. Kubernetes: k8s.io/endpointslice/util/controller_utils.go.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ HEADLESS_LABEL = "service.kubernetes.io/headless"
 
 
 class ServiceEndpointsController(Controller):
-    """Looks after something that every Service with a selector has."""
+    """Reconciles Services with a selector."""
 
     storage = SERVICE
 
@@ -42,49 +42,49 @@ class ServiceEndpointsController(Controller):
                 if any(selects(service, pod) for pod in pods):
                     self.queue.add(key, now)
 
-    def backends(self, key: Key, service: KubeObject, *, with_leaving: bool) -> list[KubeObject]:
-        """Return the pods of a Service that have an address and have not ended."""
+    def backends(self, key: Key, service: KubeObject, *, with_terminating: bool) -> list[KubeObject]:
+        """Return the unfinished pods of a Service that have an IP address."""
         return [
             pod
             for _, pod in self.store.in_namespace(POD, namespace_of(key))
             if selects(service, pod)
             and not is_finished(pod)
             and pod.get("status", {}).get("podIP")
-            and (with_leaving or not is_being_deleted(pod))
+            and (with_terminating or not is_being_deleted(pod))
         ]
 
 
 def has_backends(service: KubeObject) -> bool:
-    """Return whether somebody looks for the pods of a Service; of others, users say what is behind them."""
+    """Return whether endpoints are derived from a selector; for other Services users provide them."""
     return service["spec"].get("type") != "ExternalName" and bool(service["spec"].get("selector"))
 
 
 def selects(service: KubeObject, pod: KubeObject) -> bool:
-    """Return whether a pod is one of a Service's."""
+    """Return whether the Service selects the pod."""
     selector = service["spec"].get("selector")
     return bool(selector) and selector.items() <= labels_of(pod).items()
 
 
 def is_headless(service: KubeObject) -> bool:
-    """Return whether a Service has no address of its own."""
+    """Return whether the Service has no cluster IP."""
     return service["spec"].get("clusterIP", "") in ("", "None")
 
 
 def host_name(service: KubeObject, pod: KubeObject) -> str:
-    """Return the name under which a pod is known within the Service, if it has one there."""
+    """Return the host name of a pod within the Service's domain, if it has one (Kubernetes: ShouldSetHostname)."""
     spec = pod["spec"]
     name: str = spec.get("hostname", "") if spec.get("subdomain") == service["metadata"]["name"] else ""
     return name
 
 
 def reference_to_pod(pod: KubeObject) -> KubeObject:
-    """Return how an endpoint names its pod."""
+    """Return the target reference of an endpoint."""
     metadata = pod["metadata"]
     return {"kind": "Pod", "namespace": metadata["namespace"], "name": metadata["name"], "uid": metadata["uid"]}
 
 
 def ports_of(service: KubeObject, pod: KubeObject) -> list[KubeObject]:
-    """Return the ports at which a pod serves, by number; a port's name that no container of it has is left out."""
+    """Return the ports of a pod with their numbers; a named port that no container has is skipped."""
     ports = []
     for port in service["spec"].get("ports") or ():
         number = _find_port(port, pod)
@@ -97,21 +97,25 @@ def ports_of(service: KubeObject, pod: KubeObject) -> list[KubeObject]:
 
 
 def _find_port(port: KubeObject, pod: KubeObject) -> int | None:
-    """Return the port's number in a pod (Kubernetes: endpointslice.FindPort)."""
+    """Return the number of a port in a pod (Kubernetes: endpointslice.FindPort)."""
     target = port.get("targetPort") or port["port"]
     if isinstance(target, int):
         return target
-    sidecars = [one for one in pod["spec"].get("initContainers") or () if one.get("restartPolicy") == "Always"]
+    sidecars = [
+        container for container in pod["spec"].get("initContainers") or () if container.get("restartPolicy") == "Always"
+    ]
     for container in [*pod["spec"]["containers"], *sidecars]:
-        for one in container.get("ports") or ():
-            if one.get("name") == target and one.get("protocol", "TCP") == port.get("protocol", "TCP"):
-                number: int = one["containerPort"]
+        for container_port in container.get("ports") or ():
+            if container_port.get("name") == target and container_port.get("protocol", "TCP") == port.get(
+                "protocol", "TCP"
+            ):
+                number: int = container_port["containerPort"]
                 return number
     return None
 
 
 def _endpoint_fields(pod: KubeObject) -> tuple[Any, ...]:
-    """Return what of a pod its endpoints depend on."""
+    """Return the fields of a pod that its endpoints depend on (Kubernetes: podEndpointsChanged)."""
     metadata, status = pod["metadata"], pod.get("status", {})
     return (
         metadata.get("labels"),

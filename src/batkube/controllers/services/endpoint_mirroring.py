@@ -1,4 +1,4 @@
-"""Endpoints that users keep by hand are told as slices too, for those who read only slices.
+"""Mirrors Endpoints that users maintain to EndpointSlices, for clients that read only slices.
 
 Kubernetes: pkg/controller/endpointslicemirroring.
 """
@@ -26,12 +26,12 @@ _EXCLUDED_ANNOTATIONS = (
     "endpoints.kubernetes.io/last-change-trigger-time",
     "kubectl.kubernetes.io/last-applied-configuration",
 )
-#: The most addresses of a subset that are mirrored.
+#: Maximum number of mirrored addresses per subset.
 _MAX_ADDRESSES = 1000
 
 
 class EndpointSliceMirroringController(Controller):
-    """Keeps slices of the Endpoints whose Service has no selector."""
+    """Mirrors the Endpoints of Services without a selector."""
 
     storage = ENDPOINTS
 
@@ -45,30 +45,30 @@ class EndpointSliceMirroringController(Controller):
             self.queue.add(key, now)
 
     def reconcile(self, key: Key, endpoints: KubeObject, now: Instant) -> None:
-        """Mirror Endpoints, or remove what was mirrored of them."""
+        """Mirror Endpoints, or delete their mirrored slices."""
         metadata, service = endpoints["metadata"], self.store.get(SERVICE, key)
         labels, annotations = labels_of(endpoints), annotations_of(endpoints)
         is_mirrored = labels.get(_SKIP_LABEL) != "true" and _LEADER_ANNOTATION not in annotations
         if service is None or service["spec"].get("selector") or not is_mirrored:
             self._writer.delete_all(namespace_of(key), metadata["name"], now)
             return
-        kept = {name: text for name, text in annotations.items() if name not in _EXCLUDED_ANNOTATIONS}
+        mirrored_annotations = {name: text for name, text in annotations.items() if name not in _EXCLUDED_ANNOTATIONS}
         with contextlib.suppress(ApiError):
-            self._writer.write(endpoints, labels, self._port_groups(endpoints, now), now, kept)
+            self._writer.write(endpoints, labels, self._port_groups(endpoints, now), now, mirrored_annotations)
 
     def _port_groups(self, endpoints: KubeObject, now: Instant) -> list[PortGroup]:
         groups: dict[str, PortGroup] = {}
         for subset in repack_subsets(endpoints.get("subsets") or ()):
             ports = [{"name": "", "protocol": "TCP", **port} for port in subset.get("ports") or ()]
-            told = [(one, True) for one in subset.get("addresses") or ()]
-            told += [(one, False) for one in subset.get("notReadyAddresses") or ()]
-            if len(told) > _MAX_ADDRESSES:
+            addresses = [(address, True) for address in subset.get("addresses") or ()]
+            addresses += [(address, False) for address in subset.get("notReadyAddresses") or ()]
+            if len(addresses) > _MAX_ADDRESSES:
                 message = (
                     f"A max of {_MAX_ADDRESSES} addresses can be mirrored to EndpointSlices per Endpoints subset. "
-                    f"{len(told) - _MAX_ADDRESSES} addresses were skipped"
+                    f"{len(addresses) - _MAX_ADDRESSES} addresses were skipped"
                 )
                 self.record_event(endpoints, "Warning", "TooManyAddressesToMirror", message, now)
-            for address, ready in told[:_MAX_ADDRESSES]:
+            for address, ready in addresses[:_MAX_ADDRESSES]:
                 family = f"IPv{ipaddress.ip_address(address['ip']).version}"
                 group = groups.setdefault(f"{family} {ports!r}", PortGroup(family, ports, []))
                 group.endpoints.append(_endpoint(address, ready))

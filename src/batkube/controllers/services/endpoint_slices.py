@@ -1,6 +1,6 @@
-"""EndpointSlices: the addresses behind each Service, up to a hundred in an object.
+"""EndpointSlices: the endpoints of each Service, up to a hundred per object.
 
-Kubernetes: k8s.io/endpointslice (reconciler.go, utils.go). Hints by topology are not given.
+Kubernetes: k8s.io/endpointslice (reconciler.go, utils.go). Topology hints are not supported.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _RESERVED = (SERVICE_NAME, MANAGED_BY, HEADLESS_LABEL)
 
 
 class PortGroup(NamedTuple):
-    """What the endpoints of a slice have in common, and those endpoints."""
+    """Address type and ports of a slice, and its endpoints."""
 
     address_type: str
     ports: list[KubeObject]
@@ -43,7 +43,7 @@ class PortGroup(NamedTuple):
 
 
 class SliceWriter:
-    """Brings the slices of one manager and one Service in line with what there is to tell."""
+    """Creates, updates and deletes the EndpointSlices of one manager."""
 
     def __init__(self, store: Store, client: Client, manager: str) -> None:
         self._store = store
@@ -51,12 +51,12 @@ class SliceWriter:
         self._manager = manager
 
     def managed_slices(self, namespace: str, service: str) -> list[KubeObject]:
-        """Return the slices that this manager keeps for a Service."""
-        wanted = {SERVICE_NAME: service, MANAGED_BY: self._manager}.items()
+        """Return the slices of a Service that this manager maintains."""
+        required = {SERVICE_NAME: service, MANAGED_BY: self._manager}.items()
         return [
-            one
-            for _, one in self._store.in_namespace(SLICE, namespace)
-            if wanted <= labels_of(one).items() and not is_being_deleted(one)
+            slice_
+            for _, slice_ in self._store.in_namespace(SLICE, namespace)
+            if required <= labels_of(slice_).items() and not is_being_deleted(slice_)
         ]
 
     def write(
@@ -67,24 +67,26 @@ class SliceWriter:
         now: Instant,
         annotations: dict[str, str] | None = None,
     ) -> None:
-        """Write the slices of `owner`, a Service or its Endpoints; those that nobody needs any more are used first."""
+        """Write the slices of `owner`, a Service or Endpoints; reuse surplus slices before creating new ones."""
         metadata = owner["metadata"]
         labels = {**labels, SERVICE_NAME: metadata["name"], MANAGED_BY: self._manager}
         slices = self.managed_slices(metadata["namespace"], metadata["name"])
-        wanted: list[tuple[KubeObject | None, KubeObject]] = []
+        bodies: list[tuple[KubeObject | None, KubeObject]] = []
         for group in groups:
-            mine = [one for one in slices if _belongs_to_group(one, group)]
-            wanted += [(old, _slice_body(group, endpoints)) for old, endpoints in _distribute(mine, group.endpoints)]
-        kept = {old["metadata"]["name"] for old, _ in wanted if old is not None}
-        spare = [one for one in slices if one["metadata"]["name"] not in kept]
-        for old, body in wanted:
+            group_slices = [slice_ for slice_ in slices if _belongs_to_group(slice_, group)]
+            bodies += [
+                (old, _slice_body(group, endpoints)) for old, endpoints in _distribute(group_slices, group.endpoints)
+            ]
+        used = {old["metadata"]["name"] for old, _ in bodies if old is not None}
+        surplus = [slice_ for slice_ in slices if slice_["metadata"]["name"] not in used]
+        for old, body in bodies:
             if old is None:
-                old = next((one for one in spare if one["addressType"] == body["addressType"]), None)
+                old = next((slice_ for slice_ in surplus if slice_["addressType"] == body["addressType"]), None)
                 if old is not None:
-                    spare.remove(old)
+                    surplus.remove(old)
             self._create_or_update(owner, old, labels, annotations or {}, body, now)
-        for one in spare:
-            self._client.delete(SLICE, key_of(one), now)
+        for slice_ in surplus:
+            self._client.delete(SLICE, key_of(slice_), now)
 
     def _create_or_update(
         self,
@@ -103,27 +105,29 @@ class SliceWriter:
             if new != old:
                 self._client.update(SLICE, new, now)
             return
-        owned = owner["metadata"]
-        made: dict[str, Any] = {
-            "generateName": f"{owned['name']}-",
-            "namespace": owned["namespace"],
+        owner_metadata = owner["metadata"]
+        slice_metadata: dict[str, Any] = {
+            "generateName": f"{owner_metadata['name']}-",
+            "namespace": owner_metadata["namespace"],
             "labels": labels,
             "ownerReferences": [controller_reference(owner)],
         }
         if annotations:
-            made["annotations"] = annotations
+            slice_metadata["annotations"] = annotations
         self._client.create(
-            SLICE, {"apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "metadata": made, **body}, now
+            SLICE,
+            {"apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "metadata": slice_metadata, **body},
+            now,
         )
 
     def delete_all(self, namespace: str, service: str, now: Instant) -> None:
-        """Remove every slice of a Service."""
-        for one in self.managed_slices(namespace, service):
-            self._client.delete(SLICE, key_of(one), now)
+        """Delete every slice of a Service."""
+        for slice_ in self.managed_slices(namespace, service):
+            self._client.delete(SLICE, key_of(slice_), now)
 
 
 class EndpointSliceController(ServiceEndpointsController):
-    """Keeps the slices of every Service with a selector."""
+    """Maintains the EndpointSlices of Services with a selector."""
 
     def __init__(self, world: World, client: Client) -> None:
         super().__init__(world, client)
@@ -131,14 +135,14 @@ class EndpointSliceController(ServiceEndpointsController):
         world.store.subscribe(SLICE, self._on_slices_changed)
 
     def _on_slices_changed(self, batch: Batch, now: Instant) -> None:
-        """Look again at a Service of which somebody changed or removed a slice."""
-        for key, one in zip(batch.keys, batch.objects, strict=True):
-            labels = labels_of(one)
+        """Queue the Service of a changed or deleted slice."""
+        for key, slice_ in zip(batch.keys, batch.objects, strict=True):
+            labels = labels_of(slice_)
             if labels.get(MANAGED_BY) == _MANAGER and SERVICE_NAME in labels:
                 self.queue.add(Key(f"{namespace_of(key)}/{labels[SERVICE_NAME]}"), now)
 
     def reconcile(self, key: Key, service: KubeObject, now: Instant) -> None:
-        """Tell the addresses of the Service's pods; where there is none, an empty slice says so."""
+        """Write the endpoints of the Service's pods; without any, write an empty slice."""
         if not has_backends(service) or is_being_deleted(service):
             return
         metadata = service["metadata"]
@@ -147,14 +151,14 @@ class EndpointSliceController(ServiceEndpointsController):
             labels[HEADLESS_LABEL] = ""
         try:
             self._writer.write(service, labels, self._port_groups(key, service), now)
-        except ApiError as refusal:
-            if refusal.code != 403:  # nothing can be made in a namespace that goes
+        except ApiError as error:
+            if error.code != 403:  # the namespace is being deleted
                 raise
 
     def _port_groups(self, key: Key, service: KubeObject) -> list[PortGroup]:
         groups: dict[str, PortGroup] = {}
         families = service["spec"].get("ipFamilies") or ["IPv4"]
-        pods = self.backends(key, service, with_leaving=True) if "IPv4" in families else []
+        pods = self.backends(key, service, with_terminating=True) if "IPv4" in families else []
         for pod in pods:
             ports = ports_of(service, pod)
             group = groups.setdefault(repr(ports), PortGroup("IPv4", ports, []))
@@ -163,16 +167,17 @@ class EndpointSliceController(ServiceEndpointsController):
         return [*groups.values(), *(PortGroup(family, [], []) for family in empty)]
 
     def _endpoint(self, service: KubeObject, pod: KubeObject) -> KubeObject:
-        serves, leaves = is_ready(pod), is_being_deleted(pod)
+        # Kubernetes: podToEndpoint.
+        is_serving, is_terminating = is_ready(pod), is_being_deleted(pod)
         is_published = bool(service["spec"].get("publishNotReadyAddresses"))
         node = self.store.get(NODE, Key(node_of_pod(pod)))
         zone = ((node or {"metadata": {}})["metadata"].get("labels") or {}).get(_ZONE)
         endpoint = {
             "addresses": [pod["status"]["podIP"]],
             "conditions": {
-                "ready": is_published or (serves and not leaves),
-                "serving": serves,
-                "terminating": leaves,
+                "ready": is_published or (is_serving and not is_terminating),
+                "serving": is_serving,
+                "terminating": is_terminating,
             },
             "hostname": host_name(service, pod),
             "targetRef": reference_to_pod(pod),
@@ -182,8 +187,8 @@ class EndpointSliceController(ServiceEndpointsController):
         return {field: value for field, value in endpoint.items() if value}
 
 
-def _belongs_to_group(one: KubeObject, group: PortGroup) -> bool:
-    return bool(one["addressType"] == group.address_type and (one.get("ports") or []) == group.ports)
+def _belongs_to_group(slice_: KubeObject, group: PortGroup) -> bool:
+    return bool(slice_["addressType"] == group.address_type and (slice_.get("ports") or []) == group.ports)
 
 
 def _slice_body(group: PortGroup, endpoints: list[KubeObject]) -> KubeObject:
@@ -193,14 +198,19 @@ def _slice_body(group: PortGroup, endpoints: list[KubeObject]) -> KubeObject:
 def _distribute(
     slices: Sequence[KubeObject], endpoints: Sequence[KubeObject]
 ) -> list[tuple[KubeObject | None, list[KubeObject]]]:
-    """Return which endpoints go into which slice (None: a new one): they stay where they are, others fill the rest."""
-    waiting = {_endpoint_id(one): one for one in endpoints}
+    """Distribute endpoints over slices (None: a new one). Endpoints keep their slice; new ones fill free places.
+
+    Kubernetes: reconcileByPortMapping.
+    """
+    unassigned = {_endpoint_id(endpoint): endpoint for endpoint in endpoints}
     shares: list[tuple[KubeObject | None, list[KubeObject]]] = []
-    for one in slices:
-        stay = [waiting.pop(name) for old in one.get("endpoints") or () if (name := _endpoint_id(old)) in waiting]
-        if stay:
-            shares.append((one, stay))
-    rest = list(waiting.values())
+    for slice_ in slices:
+        remaining = [
+            unassigned.pop(name) for old in slice_.get("endpoints") or () if (name := _endpoint_id(old)) in unassigned
+        ]
+        if remaining:
+            shares.append((slice_, remaining))
+    rest = list(unassigned.values())
     for _, share in shares:
         share += [rest.pop(0) for _ in range(min(len(rest), _MAX_ENDPOINTS - len(share)))]
     shares += [(None, rest[start : start + _MAX_ENDPOINTS]) for start in range(0, len(rest), _MAX_ENDPOINTS)]

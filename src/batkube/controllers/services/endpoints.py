@@ -1,7 +1,7 @@
-"""Endpoints: the addresses behind each Service, in one object, as they were before there were slices.
+"""Endpoints: the addresses of each Service in one object, the predecessor of EndpointSlices.
 
-Kubernetes: pkg/controller/endpoint, with the packing of api/v1/endpoints (RepackSubsets). What is left out is the
-annotation with the instant of the last change, by which real clusters measure how slow their network is.
+Kubernetes: pkg/controller/endpoint, and api/v1/endpoints (RepackSubsets). The annotation with the time of the last
+change, which real clusters use to measure propagation delays, is not set.
 """
 
 from __future__ import annotations
@@ -26,34 +26,34 @@ from batkube.kernel.instants import Instant
 
 ENDPOINTS = "endpoints"
 _OVER_CAPACITY = "endpoints.kubernetes.io/over-capacity"
-#: No more addresses than this are told of one Service.
+#: Maximum number of addresses of a Service.
 _MAX_ADDRESSES = 1000
-#: Where the addresses of a subset stand, those that are ready first.
+#: The address fields of a subset, ready ones first.
 _ADDRESS_FIELDS = ("addresses", "notReadyAddresses")
 _MANAGER = {"endpoints.kubernetes.io/managed-by": "endpoint-controller"}
 
 
 class EndpointsController(ServiceEndpointsController):
-    """Keeps the Endpoints of every Service with a selector."""
+    """Maintains the Endpoints of Services with a selector."""
 
     def on_objects_changed(self, batch: Batch, now: Instant) -> None:
-        """Queue what has changed, and what is gone."""
+        """Queue changed and deleted Services."""
         for key in batch.keys:
             self.queue.add(key, now)
 
     def reconcile_deleted(self, key: Key, now: Instant) -> None:
-        """Remove the Endpoints of a Service that was deleted."""
+        """Delete the Endpoints of a deleted Service."""
         if self.store.get(ENDPOINTS, key) is not None:
             with contextlib.suppress(ApiError):
                 self.client.delete(ENDPOINTS, key, now)
 
     def reconcile(self, key: Key, service: KubeObject, now: Instant) -> None:
-        """Tell the addresses of the Service's pods, those that are ready apart from those that are not."""
+        """Write the addresses of the Service's pods, separated by readiness."""
         if not has_backends(service):
             return
         publishes_all = bool(service["spec"].get("publishNotReadyAddresses"))
         subsets = []
-        for pod in self.backends(key, service, with_leaving=publishes_all):
+        for pod in self.backends(key, service, with_terminating=publishes_all):
             field = "addresses" if publishes_all or is_ready(pod) else "notReadyAddresses"
             address = {"ip": pod["status"]["podIP"], "nodeName": pod["spec"]["nodeName"]}
             if name := host_name(service, pod):
@@ -69,12 +69,12 @@ class EndpointsController(ServiceEndpointsController):
         labels.pop(HEADLESS_LABEL, None)
         if is_headless(service):
             labels[HEADLESS_LABEL] = ""
-        present = self.store.get(ENDPOINTS, key)
-        if present is None:
-            owned = service["metadata"]
-            metadata: KubeObject = {"name": owned["name"], "namespace": owned["namespace"]}
+        existing = self.store.get(ENDPOINTS, key)
+        if existing is None:
+            service_metadata = service["metadata"]
+            metadata: KubeObject = {"name": service_metadata["name"], "namespace": service_metadata["namespace"]}
         else:
-            metadata = present["metadata"]
+            metadata = existing["metadata"]
         annotations = dict(metadata.get("annotations") or {})
         annotations.pop(_OVER_CAPACITY, None)
         if _truncate(subsets):
@@ -82,20 +82,20 @@ class EndpointsController(ServiceEndpointsController):
         metadata = {**metadata, "labels": labels}
         if annotations or "annotations" in metadata:
             metadata["annotations"] = annotations
-        wanted: KubeObject = {"apiVersion": "v1", "kind": "Endpoints", "metadata": metadata}
+        endpoints: KubeObject = {"apiVersion": "v1", "kind": "Endpoints", "metadata": metadata}
         if subsets:
-            wanted["subsets"] = subsets
-        if present is None:
-            with contextlib.suppress(ApiError):  # nothing can be made in a namespace that goes
-                self.client.create(ENDPOINTS, wanted, now)
-        elif wanted != present:
-            self.client.update(ENDPOINTS, wanted, now)
+            endpoints["subsets"] = subsets
+        if existing is None:
+            with contextlib.suppress(ApiError):  # the namespace may be being deleted
+                self.client.create(ENDPOINTS, endpoints, now)
+        elif endpoints != existing:
+            self.client.update(ENDPOINTS, endpoints, now)
 
 
 def repack_subsets(subsets: Iterable[KubeObject]) -> list[KubeObject]:
-    """Return the same addresses and ports in as few subsets as can be: ports with the same addresses go together.
+    """Merge addresses and ports into as few subsets as possible: ports with the same addresses share a subset.
 
-    An address that one subset calls ready and another not, for the same port, is not ready.
+    An address that is ready in one subset and not ready in another, for the same port, counts as not ready.
     """
     by_port: dict[str, tuple[list[KubeObject], dict[tuple[str, str], tuple[str, KubeObject]]]] = {}
     for subset in subsets:
@@ -107,28 +107,31 @@ def repack_subsets(subsets: Iterable[KubeObject]) -> list[KubeObject]:
                     addresses[address["ip"], (address.get("targetRef") or {}).get("uid", "")] = field, address
     groups: dict[str, tuple[list[KubeObject], list[tuple[str, KubeObject]]]] = {}
     for ports, addresses in by_port.values():
-        places = [addresses[name] for name in sorted(addresses)]
-        groups.setdefault(repr(places), ([], places))[0].extend(ports)
-    return [_subset(ports, places) for ports, places in groups.values() if places]
+        addresses_of_port = [addresses[name] for name in sorted(addresses)]
+        groups.setdefault(repr(addresses_of_port), ([], addresses_of_port))[0].extend(ports)
+    return [_subset(ports, addresses_of_port) for ports, addresses_of_port in groups.values() if addresses_of_port]
 
 
-def _subset(ports: list[KubeObject], places: list[tuple[str, KubeObject]]) -> KubeObject:
+def _subset(ports: list[KubeObject], addresses: list[tuple[str, KubeObject]]) -> KubeObject:
     subset: KubeObject = {}
     for field in _ADDRESS_FIELDS:
-        if those := [address for place, address in places if place == field]:
-            subset[field] = those
+        if matching := [address for address_field, address in addresses if address_field == field]:
+            subset[field] = matching
     return {**subset, "ports": ports} if ports else subset
 
 
 def _truncate(subsets: list[KubeObject]) -> bool:
-    """Keep no more addresses than may be told, those that are ready first; return whether some were left out."""
+    """Drop addresses beyond the maximum, unready ones first; return whether any were dropped.
+
+    Kubernetes: truncateEndpoints.
+    """
     has_too_many = sum(len(subset.get(field, ())) for subset in subsets for field in _ADDRESS_FIELDS) > _MAX_ADDRESSES
     room = _MAX_ADDRESSES
     for field in _ADDRESS_FIELDS if has_too_many else ():
         for subset in subsets:
-            kept = subset.get(field, [])[:room]
-            room -= len(kept)
+            remaining = subset.get(field, [])[:room]
+            room -= len(remaining)
             subset.pop(field, None)
-            if kept:
-                subset[field] = kept
+            if remaining:
+                subset[field] = remaining
     return has_too_many

@@ -1,11 +1,11 @@
-"""Claims get their volumes: one that is there and suits them, or one that their storage class makes.
+"""Binds PersistentVolumeClaims to volumes: a matching existing one, or one that is provisioned.
 
-    claim Pending ─▶ Bound ⇄ volume Available ─▶ Bound ─▶ Released, or gone with its claim
+    claim Pending ─▶ Bound ⇄ volume Available ─▶ Bound ─▶ Released, or deleted with its claim
 
-No data is kept. Every storage class has a provisioner that makes volumes at once, whatever it is called, but
-`kubernetes.io/no-provisioner`. A class that waits for the first consumer waits until a scheduler has chosen a node: by
-the annotation that kube-scheduler writes, or, where schedulers do not look at volumes, by binding a pod that has the
-claim. Kubernetes: pkg/controller/volume/persistentvolume/pv_controller.go.
+No data is stored. Every storage class provisions volumes immediately, whatever its provisioner, except for
+`kubernetes.io/no-provisioner`. With WaitForFirstConsumer a claim waits until a node is selected: by kube-scheduler's
+annotation, or, if the scheduler ignores volumes, when a pod with the claim is bound.
+Kubernetes: pkg/controller/volume/persistentvolume/pv_controller.go.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _PROVISIONERS = ("volume.beta.kubernetes.io/storage-provisioner", "volume.kubern
 
 
 class VolumeBindingController(Controller):
-    """Ties claims to volumes."""
+    """Binds claims to volumes."""
 
     storage = CLAIM
 
@@ -56,10 +56,10 @@ class VolumeBindingController(Controller):
         world.store.subscribe(CLASS, self._on_classes_changed)
         world.store.subscribe(POD, self._on_pods_changed)
 
-    # What may change a claim's lot
+    # Subscriptions
 
     def _on_volumes_changed(self, batch: Batch, now: Instant) -> None:
-        """Look again at the claim of a volume; at all that wait when a volume is free."""
+        """Queue the claim of a volume; if a volume is available, queue all unbound claims."""
         for volume in batch.objects:
             reference = volume["spec"].get("claimRef")
             if reference is not None:
@@ -77,7 +77,7 @@ class VolumeBindingController(Controller):
                 self.queue.add(key, now)
 
     def _on_pods_changed(self, batch: Batch, now: Instant) -> None:
-        """Look at claims that may wait for a pod to be placed, when one was."""
+        """Queue unbound claims of pods that were bound: they may wait for a node."""
         if batch.type is DELETED:
             return
         for key, pod in zip(batch.keys, batch.objects, strict=True):
@@ -87,10 +87,10 @@ class VolumeBindingController(Controller):
                 if claim is not None and BIND_COMPLETED not in annotations_of(claim):
                     self.queue.add(claim_key, now)
 
-    # One claim
+    # Reconciliation
 
     def reconcile(self, key: Key, claim: KubeObject, now: Instant) -> None:
-        """Give a claim its volume, or say why it has none."""
+        """Bind a claim to a volume, or record why it is not bound."""
         name = claim["spec"].get("volumeName", "")
         volume = self.store.get(VOLUME, Key(name)) if name else None
         if BIND_COMPLETED in annotations_of(claim):
@@ -101,13 +101,13 @@ class VolumeBindingController(Controller):
             self._sync_unbound_claim(key, claim, now)
 
     def _sync_bound_claim(self, claim: KubeObject, volume: KubeObject | None, now: Instant) -> None:
-        """See that a claim that had its volume still has it."""
+        """Check that a bound claim still has its volume (Kubernetes: syncBoundClaim)."""
         if volume is None:
-            what = "its PersistentVolume" if claim["spec"].get("volumeName") else "reference to PersistentVolume"
-            self._mark_lost(claim, "ClaimLost", f"Bound claim has lost {what}. Data on the volume is lost!", now)
+            lost_object = "its PersistentVolume" if claim["spec"].get("volumeName") else "reference to PersistentVolume"
+            self._mark_lost(claim, "ClaimLost", f"Bound claim has lost {lost_object}. Data on the volume is lost!", now)
         elif "claimRef" not in volume["spec"] or is_reserved_for(volume, claim):
-            if (larger := resized_volume(volume, claim)) is not volume:
-                volume = self.client.update(VOLUME, larger, now)
+            if (resized := resized_volume(volume, claim)) is not volume:
+                volume = self.client.update(VOLUME, resized, now)
                 self.record_event(claim, "Normal", "VolumeResizeSuccessful", "Resize volume succeeded", now)
             self._bind(claim, volume, now)
         else:
@@ -117,12 +117,12 @@ class VolumeBindingController(Controller):
     def _mark_lost(self, claim: KubeObject, reason: str, message: str, now: Instant) -> None:
         status = claim.get("status", {})
         if status.get("phase") != "Lost":
-            kept = {field: value for field, value in status.items() if field not in ("accessModes", "capacity")}
-            self.write_status(claim, {**kept, "phase": "Lost"}, now)
+            remaining = {field: value for field, value in status.items() if field not in ("accessModes", "capacity")}
+            self.write_status(claim, {**remaining, "phase": "Lost"}, now)
             self.record_event(claim, "Warning", reason, message, now)
 
     def _bind_by_name(self, claim: KubeObject, volume: KubeObject | None, now: Instant) -> None:
-        """Bind a claim to the volume that its user wants, if that is free and suits it."""
+        """Bind a claim to the volume it names, if that is available and matches."""
         if volume is None or ("claimRef" in volume["spec"] and not is_reserved_for(volume, claim)):
             return
         problem = mismatch_reason(volume, claim) if "claimRef" not in volume["spec"] else None
@@ -133,16 +133,17 @@ class VolumeBindingController(Controller):
             self.record_event(claim, "Warning", "VolumeMismatch", message, now)
 
     def _sync_unbound_claim(self, key: Key, claim: KubeObject, now: Instant) -> None:
+        # Kubernetes: syncUnboundClaim.
         storage_class = self.store.get(CLASS, Key(class_of(claim))) if class_of(claim) else None
-        waits = (storage_class or {}).get("volumeBindingMode") == "WaitForFirstConsumer"
-        pods = self._pods_using(key, claim) if waits else []
-        chosen = annotations_of(claim).get(SELECTED_NODE) or next(filter(None, map(node_of_pod, pods)), "")
-        node = self.store.get(NODE, Key(chosen)) if waits and chosen else None
+        waits_for_consumer = (storage_class or {}).get("volumeBindingMode") == "WaitForFirstConsumer"
+        pods = self._pods_using(key, claim) if waits_for_consumer else []
+        node_name = annotations_of(claim).get(SELECTED_NODE) or next(filter(None, map(node_of_pod, pods)), "")
+        node = self.store.get(NODE, Key(node_name)) if waits_for_consumer and node_name else None
         volumes = [volume for volume, _ in self.store.entries(VOLUME).values()]
-        volume = best_match(claim, volumes, node, waits=waits)
+        volume = best_match(claim, volumes, node, waits_for_consumer=waits_for_consumer)
         if volume is not None:
             self._bind(claim, volume, now)
-        elif waits and node is None:
+        elif waits_for_consumer and node is None:
             self._report_waiting(claim, pods, now)
         elif storage_class is not None:
             self._provision(claim, storage_class, now)
@@ -154,7 +155,7 @@ class VolumeBindingController(Controller):
             self.record_event(claim, "Normal", "FailedBinding", message, now)
 
     def _assign_default_class(self, claim: KubeObject, now: Instant) -> bool:
-        """Let a claim that names no class be of the default one, if there is one by now (assignDefaultStorageClass)."""
+        """Set the default storage class on a claim without a class (Kubernetes: assignDefaultStorageClass)."""
         name = "" if "storageClassName" in claim["spec"] else default_storage_class(self.store)
         if name:
             self.client.update(CLAIM, {**claim, "spec": {**claim["spec"], "storageClassName": name}}, now)
@@ -174,25 +175,27 @@ class VolumeBindingController(Controller):
             self.record_event(claim, "Normal", "WaitForFirstConsumer", message, now)
 
     def _provision(self, claim: KubeObject, storage_class: KubeObject, now: Instant) -> None:
-        """Make a volume for a claim; that it is there will be heard."""
+        """Create the volume of a claim; the change of the volume triggers the binding (Kubernetes: provisionClaim)."""
         provisioner = storage_class["provisioner"]
         volume = provisioned_volume(claim, storage_class)
         name = volume["metadata"]["name"]
         if provisioner == NO_PROVISIONER or self.store.get(VOLUME, Key(name)) is not None:
             return
-        said = dict.fromkeys(_PROVISIONERS, provisioner)
-        if not said.items() <= annotations_of(claim).items():
-            claim = self.client.update(CLAIM, with_metadata(claim, annotations={**annotations_of(claim), **said}), now)
+        annotations = dict.fromkeys(_PROVISIONERS, provisioner)
+        if not annotations.items() <= annotations_of(claim).items():
+            claim = self.client.update(
+                CLAIM, with_metadata(claim, annotations={**annotations_of(claim), **annotations}), now
+            )
         self.client.create(VOLUME, volume, now)
         self.record_event(claim, "Normal", "ProvisioningSucceeded", f"Successfully provisioned volume {name}", now)
 
     def _bind(self, claim: KubeObject, volume: KubeObject, now: Instant) -> None:
-        """Tie the two together: the volume first, so that no other claim gets it, then the claim."""
+        """Bind volume and claim: the volume first, so that no other claim gets it (Kubernetes: bind)."""
         if (volume["spec"].get("claimRef") or {}).get("uid") != claim["metadata"]["uid"]:
             if "claimRef" not in volume["spec"]:
                 volume = with_metadata(volume, annotations={**annotations_of(volume), BOUND_BY_CONTROLLER: "yes"})
-            tied = {**volume["spec"], "claimRef": claim_reference(claim)}
-            volume = self.client.update(VOLUME, {**volume, "spec": tied}, now)
+            volume_spec = {**volume["spec"], "claimRef": claim_reference(claim)}
+            volume = self.client.update(VOLUME, {**volume, "spec": volume_spec}, now)
         write_phase(self.client, volume, "Bound", now)
         name, annotations = volume["metadata"]["name"], {**annotations_of(claim), BIND_COMPLETED: "yes"}
         if claim["spec"].get("volumeName") != name:
@@ -200,12 +203,12 @@ class VolumeBindingController(Controller):
         bound = {**with_metadata(claim, annotations=annotations), "spec": {**claim["spec"], "volumeName": name}}
         if bound != claim:
             claim = self.client.update(CLAIM, bound, now)
-        shown = {field: volume["spec"].get(field) for field in ("accessModes", "capacity")}
-        self.write_status(claim, {**claim.get("status", {}), "phase": "Bound", **shown}, now)
+        copied = {field: volume["spec"].get(field) for field in ("accessModes", "capacity")}
+        self.write_status(claim, {**claim.get("status", {}), "phase": "Bound", **copied}, now)
 
 
 class VolumePhaseController(Controller):
-    """Keeps what a volume says of itself: that it is free, in use, or left behind by its claim."""
+    """Maintains the phase of volumes: Available, Bound or Released."""
 
     storage = VOLUME
 
@@ -214,14 +217,14 @@ class VolumePhaseController(Controller):
         world.store.subscribe(CLAIM, self._on_claims_changed)
 
     def _on_claims_changed(self, batch: Batch, now: Instant) -> None:
-        """Look at the volumes of claims that went."""
+        """Queue the volumes of deleted claims."""
         if batch.type is DELETED:
             for claim in batch.objects:
                 if name := claim["spec"].get("volumeName"):
                     self.queue.add(Key(name), now)
 
     def reconcile(self, key: Key, volume: KubeObject, now: Instant) -> None:
-        """Say how it stands with a volume; delete one that was made for a claim that is gone."""
+        """Update the phase of a volume; delete a provisioned volume whose claim was deleted."""
         reference = volume["spec"].get("claimRef") or {}
         if not reference.get("uid"):
             write_phase(self.client, volume, "Available", now)
@@ -233,13 +236,13 @@ class VolumePhaseController(Controller):
             return
         if volume.get("status", {}).get("phase") not in ("Released", "Failed"):
             volume = write_phase(self.client, volume, "Released", now)
-        is_ours = PROVISIONED_BY in annotations_of(volume)
-        if is_ours and volume["spec"].get("persistentVolumeReclaimPolicy") == "Delete":
+        is_provisioned = PROVISIONED_BY in annotations_of(volume)
+        if is_provisioned and volume["spec"].get("persistentVolumeReclaimPolicy") == "Delete":
             self.client.delete(VOLUME, key, now)
 
 
 def write_phase(client: Client, volume: KubeObject, phase: str, now: Instant) -> KubeObject:
-    """Say in which phase a volume is, unless that is said; return it as it is then."""
+    """Write the phase of a volume if it changed; return the volume as it is then."""
     status = volume.get("status", {})
     if status.get("phase") == phase:
         return volume

@@ -1,4 +1,4 @@
-"""Volumes that live as long as their pod: each has a claim, made from the template in the pod and owned by it.
+"""Generic ephemeral volumes: each has a claim that is created from the pod's template and owned by the pod.
 
 Kubernetes: pkg/controller/volume/ephemeral.
 """
@@ -19,7 +19,7 @@ from batkube.kernel.instants import Instant
 
 
 class EphemeralVolumeController(Controller):
-    """Makes the claims of such volumes; the garbage collector deletes them with the pod."""
+    """Creates the claims of ephemeral volumes; the garbage collector deletes them with the pod."""
 
     storage = POD
 
@@ -28,16 +28,16 @@ class EphemeralVolumeController(Controller):
         world.store.subscribe(CLAIM, self._on_claims_changed)
 
     def on_objects_changed(self, batch: Batch, now: Instant) -> None:
-        """Look at new pods; what volumes a pod has never changes."""
+        """Queue new pods; the volumes of a pod never change."""
         if batch.type is ADDED:
             super().on_objects_changed(batch, now)
 
     def should_reconcile(self, obj: KubeObject) -> bool:
-        """Return whether the pod has such a volume."""
+        """Return whether the pod has an ephemeral volume."""
         return any("ephemeral" in volume for volume in obj["spec"].get("volumes") or ())
 
     def _on_claims_changed(self, batch: Batch, now: Instant) -> None:
-        """Look at pods whose claims somebody deleted, or for whose claims a name is free now."""
+        """Queue pods whose claim was deleted, or whose claim's name has become free."""
         if batch.type is DELETED:
             for key in batch.keys:
                 for pod in _possible_pods(key):
@@ -45,15 +45,15 @@ class EphemeralVolumeController(Controller):
                         self.queue.add(pod, now)
 
     def reconcile(self, key: Key, obj: KubeObject, now: Instant) -> None:
-        """Make the claims that are missing."""
+        """Create missing claims."""
         if is_being_deleted(obj):
             return
         for volume in obj["spec"].get("volumes") or ():
             if "ephemeral" in volume:
                 try:
                     self._ensure_claim(obj, volume, now)
-                except ApiError as refusal:
-                    message = f"ephemeral volume {volume['name']}: {refusal.message}"
+                except ApiError as error:
+                    message = f"ephemeral volume {volume['name']}: {error.message}"
                     self.record_event(obj, "Warning", "FailedBinding", message, now)
                     raise
 
@@ -62,21 +62,28 @@ class EphemeralVolumeController(Controller):
         claim = self.store.get(CLAIM, Key(f"{namespace}/{name}"))
         if claim is not None:
             if not is_controlled_by(claim, pod):
-                whose = f"pod {namespace}/{pod['metadata']['name']} (pod is not owner)"
-                raise ApiError(409, "Conflict", f"PVC {namespace}/{name} was not created for {whose}")
+                owner = f"pod {namespace}/{pod['metadata']['name']} (pod is not owner)"
+                raise ApiError(409, "Conflict", f"PVC {namespace}/{name} was not created for {owner}")
             return
         template = volume["ephemeral"]["volumeClaimTemplate"]
-        wanted = template.get("metadata") or {}
-        copied = {field: wanted[field] for field in ("labels", "annotations") if wanted.get(field)}
+        template_metadata = template.get("metadata") or {}
+        copied = {
+            field: template_metadata[field] for field in ("labels", "annotations") if template_metadata.get(field)
+        }
         metadata = {"name": name, "namespace": namespace, "ownerReferences": [controller_reference(pod)], **copied}
-        made = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": template["spec"]}
+        claim_manifest = {
+            "apiVersion": "v1",
+            "kind": "PersistentVolumeClaim",
+            "metadata": metadata,
+            "spec": template["spec"],
+        }
         with prefix_errors(f"create PVC {name}"):
-            self.client.create(CLAIM, made, now)
+            self.client.create(CLAIM, claim_manifest, now)
 
 
 def _possible_pods(claim: Key) -> Iterator[Key]:
-    """Yield which pods a claim can be for: its name is that of the pod, a hyphen and that of the volume."""
-    end = claim.rfind("-")
-    while end > claim.find("/"):
-        yield Key(claim[:end])
-        end = claim.rfind("-", 0, end)
+    """Yield the pods that a claim may belong to: its name is the pod's, a hyphen and the volume's."""
+    hyphen = claim.rfind("-")
+    while hyphen > claim.find("/"):
+        yield Key(claim[:hyphen])
+        hyphen = claim.rfind("-", 0, hyphen)

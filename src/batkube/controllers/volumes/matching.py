@@ -1,4 +1,4 @@
-"""Which volume suits which claim, and the volume that a storage class makes for one.
+"""Matching of volumes and claims, and the volumes that storage classes provision.
 
 Kubernetes: component-helpers/storage/volume/pv_helpers.go and pkg/controller/volume/persistentvolume.
 """
@@ -14,20 +14,20 @@ from batkube.cluster.store import KubeObject
 from batkube.kernel.quantities import parse_amount
 
 CLAIM, VOLUME, CLASS = "persistentvolumeclaims", "persistentvolumes", "storageclasses.storage.k8s.io"
-#: Set on what the controller, and no user, tied to the other.
+#: Set if the binding was made by the controller and not by a user.
 BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"
-#: Set on a claim once it has its volume.
+#: Set on a bound claim.
 BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
 PROVISIONED_BY = "pv.kubernetes.io/provisioned-by"
-#: Set on a claim by a scheduler that has found a node for its pod.
+#: Set on a claim by a scheduler that has selected a node for its pod.
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
-#: The provisioner of classes whose volumes somebody makes by hand.
+#: The provisioner of storage classes whose volumes are created by hand.
 NO_PROVISIONER = "kubernetes.io/no-provisioner"
 _BETA_CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
 
 
 def claim_names(pod: KubeObject) -> Iterator[str]:
-    """Yield the names of the claims that a pod mentions, in its own namespace."""
+    """Yield the names of the claims that a pod uses."""
     for volume in pod["spec"].get("volumes") or ():
         if "persistentVolumeClaim" in volume:
             yield volume["persistentVolumeClaim"]["claimName"]
@@ -36,18 +36,21 @@ def claim_names(pod: KubeObject) -> Iterator[str]:
 
 
 def ephemeral_claim_name(pod: KubeObject, volume: KubeObject) -> str:
-    """Return the name of the claim that is made for a volume of a pod."""
+    """Return the name of the claim of an ephemeral volume."""
     return f"{pod['metadata']['name']}-{volume['name']}"
 
 
 def class_of(obj: KubeObject) -> str:
-    """Return the name of the storage class of a claim or volume, "" for none."""
+    """Return the storage class of a claim or volume; "" for none."""
     name: str = annotations_of(obj).get(_BETA_CLASS_ANNOTATION) or obj["spec"].get("storageClassName") or ""
     return name
 
 
 def is_reserved_for(volume: KubeObject, claim: KubeObject) -> bool:
-    """Return whether a volume names this claim as its own, with its uid or, reserved by a user, without one."""
+    """Return whether a volume references this claim: with its uid, or, if reserved by a user, without a uid.
+
+    Kubernetes: IsVolumeBoundToClaim.
+    """
     reference, metadata = volume["spec"].get("claimRef"), claim["metadata"]
     if reference is None or (reference.get("namespace"), reference["name"]) != (
         metadata["namespace"],
@@ -58,29 +61,34 @@ def is_reserved_for(volume: KubeObject, claim: KubeObject) -> bool:
 
 
 def mismatch_reason(volume: KubeObject, claim: KubeObject) -> str | None:
-    """Return why a claim cannot have a volume that its user named, or None."""
-    wanted, offered = claim["spec"], volume["spec"]
+    """Return why a volume does not match the claim that names it, or None if it does.
+
+    Kubernetes: checkVolumeSatisfyClaim.
+    """
+    required, offered = claim["spec"], volume["spec"]
     if is_being_deleted(volume):
         return f'the volume is marked for deletion "{volume["metadata"]["name"]}"'
-    if _storage_bytes(offered.get("capacity")) < _storage_bytes((wanted.get("resources") or {}).get("requests")):
+    if _storage_bytes(offered.get("capacity")) < _storage_bytes((required.get("resources") or {}).get("requests")):
         return "requested PV is too small"
     if class_of(volume) != class_of(claim):
         return "storageClassName does not match"
-    if (wanted.get("volumeAttributesClassName") or "") != (offered.get("volumeAttributesClassName") or ""):
+    if (required.get("volumeAttributesClassName") or "") != (offered.get("volumeAttributesClassName") or ""):
         return "volumeAttributesClassName does not match"
-    if wanted.get("volumeMode", "Filesystem") != offered.get("volumeMode", "Filesystem"):
+    if required.get("volumeMode", "Filesystem") != offered.get("volumeMode", "Filesystem"):
         return "incompatible volumeMode"
-    if not set(wanted.get("accessModes") or ()) <= set(offered.get("accessModes") or ()):
+    if not set(required.get("accessModes") or ()) <= set(offered.get("accessModes") or ()):
         return "incompatible accessMode"
     return None
 
 
 def best_match(
-    claim: KubeObject, volumes: Iterable[KubeObject], node: KubeObject | None, *, waits: bool
+    claim: KubeObject, volumes: Iterable[KubeObject], node: KubeObject | None, *, waits_for_consumer: bool
 ) -> KubeObject | None:
-    """Return the volume that a claim gets: one that is meant for it, else the smallest that suits it.
+    """Return the best volume for a claim: one reserved for it, otherwise the smallest matching one.
 
-    With `waits` only such as are meant for it, until there is a `node`, which must be able to reach the volume.
+    If the claim `waits_for_consumer`, only reserved volumes count until there is a `node`; volumes must be
+    accessible from that node.
+    Kubernetes: FindMatchingVolume.
     """
     suitable = []
     for volume in volumes:
@@ -91,7 +99,7 @@ def best_match(
                 return volume
         elif (
             "claimRef" not in volume["spec"]
-            and (node is not None or not waits)
+            and (node is not None or not waits_for_consumer)
             and volume.get("status", {}).get("phase") == "Available"
             and mismatch_reason(volume, claim) is None
             and _matches_selector(volume, claim)
@@ -99,12 +107,14 @@ def best_match(
         ):
             suitable.append(volume)
     return min(
-        suitable, key=lambda one: (_storage_bytes(one["spec"].get("capacity")), one["metadata"]["name"]), default=None
+        suitable,
+        key=lambda volume: (_storage_bytes(volume["spec"].get("capacity")), volume["metadata"]["name"]),
+        default=None,
     )
 
 
 def provisioned_volume(claim: KubeObject, storage_class: KubeObject) -> KubeObject:
-    """Return the volume that the provisioner of a class makes for a claim: a simulated one, as large as asked for."""
+    """Return the volume that a storage class provisions for a claim; it is simulated."""
     metadata, spec = claim["metadata"], claim["spec"]
     name, driver = f"pvc-{metadata['uid']}", storage_class["provisioner"]
     fields = {
@@ -128,9 +138,9 @@ def provisioned_volume(claim: KubeObject, storage_class: KubeObject) -> KubeObje
 
 
 def _volume_source(driver: str, name: str) -> KubeObject:
-    """Return what a volume is made of; a provisioner whose name no CSI driver can have makes folders of nodes.
+    """Return the source of a volume; a provisioner whose name is not a valid CSI driver name creates host paths.
 
-    Such as `rancher.io/local-path`; names of drivers have no slash (Kubernetes: ValidateCSIDriverName).
+    An example is `rancher.io/local-path`: driver names contain no slash (Kubernetes: ValidateCSIDriverName).
     """
     if "/" in driver:
         return {"hostPath": {"path": f"/var/lib/{driver.rpartition('/')[2]}/{name}", "type": "DirectoryOrCreate"}}
@@ -138,7 +148,7 @@ def _volume_source(driver: str, name: str) -> KubeObject:
 
 
 def claim_reference(claim: KubeObject) -> KubeObject:
-    """Return how a volume names its claim."""
+    """Return the claimRef of a volume."""
     metadata = claim["metadata"]
     fields = {
         "kind": "PersistentVolumeClaim",
@@ -152,12 +162,12 @@ def claim_reference(claim: KubeObject) -> KubeObject:
 
 
 def _node_affinity(storage_class: KubeObject) -> KubeObject | None:
-    """Return which nodes reach the volumes of a class that says where they may be."""
+    """Return the node affinity of volumes of a storage class with allowed topologies."""
     terms = [
         {
             "matchExpressions": [
-                {"key": one["key"], "operator": "In", "values": one["values"]}
-                for one in topology.get("matchLabelExpressions") or ()
+                {"key": requirement["key"], "operator": "In", "values": requirement["values"]}
+                for requirement in topology.get("matchLabelExpressions") or ()
             ]
         }
         for topology in storage_class.get("allowedTopologies") or ()
@@ -166,15 +176,15 @@ def _node_affinity(storage_class: KubeObject) -> KubeObject | None:
 
 
 def resized_volume(volume: KubeObject, claim: KubeObject) -> KubeObject:
-    """Return the volume as large as its claim wants it by now: who made it also lets it grow (external-resizer).
+    """Return the volume with the capacity that its claim requests; its provisioner also resizes it (external-resizer).
 
-    That a claim may want more, the API decides, by its storage class.
+    Whether a claim may request more is checked by the API, according to the storage class.
     """
-    wanted = (claim["spec"].get("resources") or {}).get("requests") or {}
+    requests = (claim["spec"].get("resources") or {}).get("requests") or {}
     spec = volume["spec"]
-    if PROVISIONED_BY not in annotations_of(volume) or _storage_bytes(wanted) <= _storage_bytes(spec.get("capacity")):
+    if PROVISIONED_BY not in annotations_of(volume) or _storage_bytes(requests) <= _storage_bytes(spec.get("capacity")):
         return volume
-    return {**volume, "spec": {**spec, "capacity": {**spec["capacity"], "storage": wanted["storage"]}}}
+    return {**volume, "spec": {**spec, "capacity": {**spec["capacity"], "storage": requests["storage"]}}}
 
 
 def _storage_bytes(amounts: KubeObject | None) -> int:

@@ -1,7 +1,7 @@
-"""Volumes and claims in use are not deleted: a finalizer keeps them until nobody uses them any more.
+"""Protects volumes and claims in use from deletion by a finalizer.
 
-Admission gives every claim and volume its finalizer; these two take it away, once what carries it was deleted and is no
-longer in use. Kubernetes: pkg/controller/volume/pvcprotection and pvprotection.
+Admission adds the finalizer. The controllers here remove it from deleted objects that are no longer in use.
+Kubernetes: pkg/controller/volume/pvcprotection and pvprotection.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from batkube.kernel.instants import Instant
 
 
 class ProtectionController(Controller):
-    """Takes the finalizer from what was deleted and is not in use; gives it to what never got one."""
+    """Removes the finalizer of deleted objects that are not in use; adds it where it is missing."""
 
     finalizer: str
 
     def reconcile(self, key: Key, obj: KubeObject, now: Instant) -> None:
-        """Let an object go, or see that it is protected."""
+        """Add or remove the finalizer."""
         finalizers = obj["metadata"].get("finalizers") or []
         if not is_being_deleted(obj):
             if self.finalizer not in finalizers:
@@ -32,12 +32,12 @@ class ProtectionController(Controller):
             self.client.update(self.storage, without_finalizer(obj, self.finalizer), now)
 
     def is_in_use(self, key: Key, obj: KubeObject) -> bool:
-        """Return whether somebody needs the object."""
+        """Return whether the object is in use."""
         raise NotImplementedError
 
 
 class VolumeProtectionController(ProtectionController):
-    """Keeps volumes that are bound to a claim."""
+    """Protects volumes that are bound to a claim."""
 
     storage, finalizer = VOLUME, "kubernetes.io/pv-protection"
 
@@ -47,7 +47,7 @@ class VolumeProtectionController(ProtectionController):
 
 
 class ClaimProtectionController(ProtectionController):
-    """Keeps claims that a pod on a node mentions, as long as the pod is there."""
+    """Protects claims while a bound pod that uses them exists."""
 
     storage, finalizer = CLAIM, "kubernetes.io/pvc-protection"
 
@@ -56,7 +56,7 @@ class ClaimProtectionController(ProtectionController):
         world.store.subscribe(POD, self._on_pods_changed)
 
     def _on_pods_changed(self, batch: Batch, now: Instant) -> None:
-        """Look again at deleted claims of pods that went."""
+        """Queue deleted claims of changed pods."""
         for key, pod in zip(batch.keys, batch.objects, strict=True):
             for name in claim_names(pod):
                 claim_key = Key(f"{namespace_of(key)}/{name}")
@@ -65,6 +65,6 @@ class ClaimProtectionController(ProtectionController):
                     self.queue.add(claim_key, now)
 
     def is_in_use(self, key: Key, obj: KubeObject) -> bool:
-        """Return whether a pod on a node has the claim; one that was never placed will not be started with it."""
+        """Return whether a bound pod uses the claim; a pod that was never bound cannot start with a deleted claim."""
         name, pods = obj["metadata"]["name"], self.store.in_namespace(POD, namespace_of(key))
         return any(node_of_pod(pod) and name in claim_names(pod) for _, pod in pods)

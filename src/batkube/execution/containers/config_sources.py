@@ -1,4 +1,4 @@
-"""What containers refer to, ConfigMaps, Secrets and devices: what scripts know from it, and what of it is not there."""
+"""Resolves the ConfigMaps, Secrets and devices to which containers refer, and notes those that do not exist."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ from batkube.kernel.fidelity import FidelityNote
 _CONFIG_MAP, _SECRET = "configmaps", "secrets"
 _MISSING_SOURCE = FidelityNote(
     "containers",
-    "a container refers to a ConfigMap or Secret that is not there: a real kubelet would wait for it, here it starts",
+    "a container refers to a missing ConfigMap or Secret: a real kubelet would wait for it, here it starts",
 )
 _NO_DEVICES = FidelityNote(
     "containers",
-    "a pod claims devices that no scheduler has chosen: a real kubelet would wait for them, here its containers start",
+    "a pod claims devices that are not allocated: a real kubelet would wait for them, here its containers start",
 )
 _POST_START = FidelityNote(
-    "containers", "a container has a postStart hook: a real kubelet would wait for its end before others are started"
+    "containers", "a container has a postStart hook: a real kubelet would wait for its end before it starts others"
 )
-#: Every namespace is given it, sooner or later.
+#: The root CA publisher creates this ConfigMap in every namespace, sooner or later.
 _ROOT_CA = "kube-root-ca.crt"
 
 
 class ConfigSources:
-    """Looks up what containers refer to."""
+    """Looks up the objects to which containers refer."""
 
     def __init__(self, world: World) -> None:
         self._store: Store = world.store
         self._notes = world.notes
 
     def environment_of(self, pod: KubeObject, container: KubeObject) -> Environment:
-        """Return what a container is started with; what it refers to and is not there is noted."""
+        """Return the environment of a container, and note missing objects to which it refers."""
         namespace = pod["metadata"].get("namespace", "")
         for storage, name in _references(pod, container):
             if self._store.get(storage, Key(f"{namespace}/{name}")) is None:
@@ -53,14 +53,14 @@ class ConfigSources:
         claim = self._store.get(DEVICE_CLAIM, key)
         return claim is not None and is_allocated(claim)
 
-    def _note(self, note: FidelityNote, pod: KubeObject, container: KubeObject, what: str) -> None:
-        self._notes.add(note, example=f"pod {key_of(pod)}, container {container['name']}: {what}")
+    def _note(self, note: FidelityNote, pod: KubeObject, container: KubeObject, reference: str) -> None:
+        self._notes.add(note, example=f"pod {key_of(pod)}, container {container['name']}: {reference}")
 
     def _data(self, storage: str, key: Key) -> dict[str, str] | None:
-        found = self._store.get(storage, key)
-        if found is None:
+        source = self._store.get(storage, key)
+        if source is None:
             return None
-        data = found.get("data") or {}
+        data = source.get("data") or {}
         return dict(data) if storage == _CONFIG_MAP else {name: _decode(text) for name, text in data.items()}
 
 
@@ -72,20 +72,20 @@ def _decode(text: str) -> str:
 
 
 def _references(pod: KubeObject, container: KubeObject) -> Iterator[tuple[str, str]]:
-    """Yield what must be there before a container starts: what its variables and its volumes are made of."""
-    for one in container.get("env") or ():
-        yield from _required_references(one.get("valueFrom") or {}, "configMapKeyRef", "secretKeyRef")
-    for one in container.get("envFrom") or ():
-        yield from _required_references(one, "configMapRef", "secretRef")
+    """Yield the storage and name of each object that a container's variables and volumes require."""
+    for variable in container.get("env") or ():
+        yield from _required_references(variable.get("valueFrom") or {}, "configMapKeyRef", "secretKeyRef")
+    for source in container.get("envFrom") or ():
+        yield from _required_references(source, "configMapRef", "secretRef")
     for volume in pod["spec"].get("volumes") or ():
         yield from _required_references(volume, "configMap", "secret")
         for source in (volume.get("projected") or {}).get("sources") or ():
             yield from _required_references(source, "configMap", "secret")
 
 
-def _required_references(place: KubeObject, config_map: str, secret: str) -> Iterator[tuple[str, str]]:
+def _required_references(fields: KubeObject, config_map: str, secret: str) -> Iterator[tuple[str, str]]:
     for field, storage in ((config_map, _CONFIG_MAP), (secret, _SECRET)):
-        reference = place.get(field) or {}
+        reference = fields.get(field) or {}
         name = reference.get("name") or reference.get("secretName")
         if name and name != _ROOT_CA and not reference.get("optional"):
             yield storage, name

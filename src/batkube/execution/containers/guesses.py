@@ -1,4 +1,4 @@
-"""Notes of containers of which nothing says what they do, or not all: what was guessed, and how to say it."""
+"""Fidelity notes and events about containers whose behaviour had to be guessed."""
 
 from __future__ import annotations
 
@@ -10,23 +10,24 @@ from batkube.kernel.fidelity import FidelityNote, FidelityNotes
 from batkube.kernel.text.go_times import format_go_duration
 from batkube.workloads.container_rules.rules import image_repository
 
-_UNSUPPORTED_SCRIPT = FidelityNote(
-    "containers", "a script is not understood in full: how long it takes, or how it ends, is a guess; a rule can say it"
-)
+_REMEDY = "a rule (--rules) or the annotation batkube.io/duration can set it"
 
 
-def note_guess(notes: FidelityNotes, pod: Key, one: ContainerState, plan: ContainerPlan) -> EventNote | None:
-    """Note that the plan of a pod's container is a guess, once for each image; return the event that tells of it."""
-    if plan.guess_reason:
-        notes.add(_UNSUPPORTED_SCRIPT, example=f"pod {pod}, container {one.name}: {plan.guess_reason}")
-    if not plan.has_default_length or plan.length is None:
+def note_guess(notes: FidelityNotes, pod: Key, container: ContainerState, plan: ContainerPlan) -> EventNote | None:
+    """Note that a container's plan is a guess, once per image; return the event that reports it."""
+    is_default = plan.has_default_length and plan.length is not None
+    if not plan.guess_reason and not is_default:
         return None
+    image, example = image_repository(container.image), f"pod {pod}, container {container.name}"
     ends = f"after {format_go_duration(plan.length)}" if plan.length else "at once"
-    if not plan.guess_reason:
-        remedy = "a rule (--rules) or the annotation batkube.io/duration can say it"
-        message = (
-            f"nothing says how long containers of image {image_repository(one.image)} run: they ended {ends}; {remedy}"
-        )
-        notes.add(FidelityNote("containers", message), example=f"pod {pod}, container {one.name}")
-    message = f"Nothing says how long container {one.name} runs, so it is simulated to end {ends}"
+    if plan.guess_reason:
+        message = f"a script of image {image} is not fully supported: its length or exit code is a guess"
+        notes.add(FidelityNote("containers", f"{message}; {_REMEDY}"), example=f"{example}: {plan.guess_reason}")
+    else:
+        message = f"nothing says how long containers of image {image} run: they ended {ends}; {_REMEDY}"
+        notes.add(FidelityNote("containers", message), example=example)
+    if is_default:
+        message = f"Nothing says how long container {container.name} runs, so it is simulated to end {ends}"
+    else:
+        message = f"The script of container {container.name} is not fully supported: {plan.guess_reason}"
     return EventNote("Warning", "UnknownRunTime", message)

@@ -1,15 +1,15 @@
-"""What the containers of a simulated pod do: for how long each runs, and how it ends.
+"""Determines the plan of a container: how long it runs, and how it ends. Nothing is really executed.
 
-Nothing is executed. In this order:
+The first of these sources that applies decides:
 
-1. the pod's annotations `batkube.io/duration` (or `batkube.io/run-time`) and `batkube.io/exit-code`, for its ordinary
+1. the pod's annotations `batkube.io/duration` (or `batkube.io/run-time`) and `batkube.io/exit-code`, for its main
    containers;
-2. the first rule that matches it (`workloads.rules`);
-3. the command, where it is understood (`scripts`): `sleep 30`, `true`, `false`, and shell scripts of such commands; the
-   image `pause` without a command runs until it is stopped;
-4. otherwise a container of a pod that always restarts, as those of Deployments, StatefulSets and DaemonSets do, runs
-   until it is stopped, an init container ends at once, and any other ends after `DEFAULT_LENGTH`, successfully. The
-   last two are guesses, and noted (`undescribed`).
+2. the first rule that matches the container (`workloads.container_rules`);
+3. its command, if it is supported (`execution.scripts`): `sleep 30`, `true`, `false`, and shell scripts of such
+   commands. The image `pause` without a command runs until it is stopped;
+4. defaults. A container of a pod with restartPolicy Always (Deployment, StatefulSet, DaemonSet) runs until it is
+   stopped. An init container ends at once, any other container after `DEFAULT_LENGTH`, both with exit code 0. The last
+   two are guesses, and noted as such (`guesses`).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _SHELLS = ("sh", "bash", "ash", "dash")
 _ENDLESS = ContainerPlan(None)
 _IMMEDIATE = ContainerPlan(Duration(0), has_default_length=True)
 _DEFAULT = ContainerPlan(DEFAULT_LENGTH, has_default_length=True)
-#: The image of Kubernetes' own that does nothing until it is stopped; schedulers of gangs make placeholders of it.
+#: Kubernetes' pause image, which does nothing until it is stopped; gang schedulers use it for placeholder pods.
 _PAUSE_IMAGE = "pause"
 _NO_RULE = ContainerBehaviour()
 _START = Instant(0)
@@ -57,9 +57,9 @@ def plan_of(
     environment: Environment | None = None,
     disk: ContainerFiles | None = None,
 ) -> ContainerPlan:
-    """Return what `container` of `pod` does in a run of which a rule says `rule`; limits aside.
+    """Return the plan of a run of `container` with the behaviour `rule`, before its limits are applied.
 
-    Its environment is what the pod says of it, if there is nothing else. What its script writes to `disk` is written.
+    The default environment is that of the pod's spec. Files that its script writes are written to `disk`.
     """
     disk = ContainerFiles(VolumeFiles(), pod, container, _START) if disk is None else disk
     start = environment_of(pod, container) if environment is None else environment
@@ -76,18 +76,18 @@ def plan_of(
 def _plan_from_spec(
     pod: KubeObject, container: KubeObject, start: Environment, disk: ContainerFiles, role: ContainerRole
 ) -> ContainerPlan:
-    """Return what a container does of which only its own fields tell."""
+    """Return the plan of a container according to its spec: its command, or the default."""
     if role is ContainerRole.INIT:
-        usual = _ENDLESS if container.get("restartPolicy") == "Always" else _IMMEDIATE
+        default = _ENDLESS if container.get("restartPolicy") == "Always" else _IMMEDIATE
     else:
         is_endless = role is ContainerRole.EPHEMERAL or pod["spec"].get("restartPolicy", "Always") == "Always"
-        usual = _ENDLESS if is_endless else _DEFAULT
+        default = _ENDLESS if is_endless else _DEFAULT
     plan = _plan_from_command(container, start, disk)
-    return plan if isinstance(plan, ContainerPlan) else usual._replace(guess_reason=plan)
+    return plan if isinstance(plan, ContainerPlan) else default._replace(guess_reason=plan)
 
 
 def _apply_rule(rule: ContainerBehaviour, plan: ContainerPlan) -> ContainerPlan:
-    """Return the plan with what a rule says in the place of what it says."""
+    """Return the plan with the run time and exit code of a rule, if set."""
     if rule.run_time is None and rule.exit_code is None:
         return plan
     length = plan.length if rule.run_time is None else None if rule.run_time == FOREVER else rule.run_time
@@ -95,7 +95,7 @@ def _apply_rule(rule: ContainerBehaviour, plan: ContainerPlan) -> ContainerPlan:
 
 
 def _with_end(plan: ContainerPlan, length: Duration | None, exit_code: int | None, *, is_said: bool) -> ContainerPlan:
-    """Return a plan with another end; `is_said` tells that its length is not a default."""
+    """Return a plan with another end; `is_said` means that its length is not a default."""
     code = plan.exit_code if exit_code is None else exit_code
     return ContainerPlan(length, code, has_default_length=plan.has_default_length and not is_said)
 
@@ -105,9 +105,9 @@ def _exit_code(text: str | None) -> int | None:
 
 
 def _plan_from_command(container: KubeObject, start: Environment, disk: ContainerFiles) -> ContainerPlan | str:
-    """Return what a container's command does; or why that is not understood, "" where nobody would expect it to be."""
-    written = (*(container.get("command") or ()), *(container.get("args") or ()))
-    words = [expand_references(word, start.variables) for word in written]
+    """Return the plan of a container's command, or why it is not supported: "" for an unknown program."""
+    command = (*(container.get("command") or ()), *(container.get("args") or ()))
+    words = [expand_references(word, start.variables) for word in command]
     if not words:
         return _ENDLESS if image_repository(container.get("image", "")).rpartition("/")[2] == _PAUSE_IMAGE else ""
     try:
@@ -115,12 +115,12 @@ def _plan_from_command(container: KubeObject, start: Environment, disk: Containe
     except UnsupportedScript as problem:
         return str(problem) if _is_shell(words) else ""
     disk.is_fully_known = not outcome.unknown_program
-    doubt = f"nobody knows what `{outcome.unknown_program}` does; it was taken to take no time and to succeed"
+    doubt = f"program `{outcome.unknown_program}` is unknown; it was assumed to take no time and to succeed"
     return ContainerPlan(outcome.length, outcome.exit_code, guess_reason=doubt if outcome.unknown_program else "")
 
 
 def run_command(words: list[str], start: Environment, disk: ContainerFiles) -> ScriptOutcome:
-    """Return how a command goes, that of a container or one that is executed in it; raises UnsupportedScript."""
+    """Return the outcome of a container's command, or of one executed in it; raise UnsupportedScript."""
     if _is_shell(words) and (line := _parse_shell_invocation(words[1:])) is not None:
         return run_script(line.script, start._replace(arguments=line.arguments), disk, line.options)
     return run_program(words, start, disk)
@@ -131,7 +131,7 @@ def _is_shell(words: list[str]) -> bool:
 
 
 class _ShellInvocation(NamedTuple):
-    """How a shell is called: `sh -e -c script name argument …`."""
+    """The command line of a shell: `sh -e -c script name argument …`."""
 
     options: list[str | None]
     script: str
@@ -139,7 +139,7 @@ class _ShellInvocation(NamedTuple):
 
 
 def _parse_shell_invocation(words: list[str]) -> _ShellInvocation | None:
-    """Return what a shell is called with, None if it is not called with a script."""
+    """Parse the arguments of a shell; return None if they contain no script."""
     options: list[str | None] = []
     while words and re.fullmatch(r"-[a-zA-Z]+", words[0]):
         letters, *words = words

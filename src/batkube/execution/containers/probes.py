@@ -1,9 +1,9 @@
-"""Probes: how a kubelet finds out that a container has started, that it is ready, and that it is alive.
+"""Simulated startup, readiness and liveness probes.
 
-What a rule says of a container's health, its probes find, whatever they ask. Else a probe that executes a command goes
-as the command does, where that is understood (`container_plans`); what is not understood succeeds, which is noted, and
-so does whatever would ask over the network: nobody listens there.
-Kubernetes: pkg/kubelet/prober, worker.go and prober_manager.go.
+If a rule defines the health of a container, all its probes return that. Otherwise an exec probe has the result of its
+command, if that is supported (`plans.run_command`); if not, it succeeds and is noted. Network probes always succeed,
+since nothing listens on simulated ports.
+Kubernetes: pkg/kubelet/prober/worker.go and prober_manager.go.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ _ALWAYS_HEALTHY = HealthWindow(Duration(0), FOREVER)
 
 
 class ProbeKind(enum.Enum):
-    """What a probe finds out; the field of the container that describes it."""
+    """The kind of a probe; the value is its field in the container's spec."""
 
     STARTUP, READINESS, LIVENESS = PROBES
 
     @property
     def title(self) -> str:
-        """What it is called in events."""
+        """The name in events."""
         return self.value.removesuffix("Probe")
 
 
 class ProbeResult(NamedTuple):
-    """What a probe sees when it looks, and what that depends on."""
+    """The result of one check, and the files on which it depends."""
 
     is_success: bool
     depends_on_own_files: bool = False
@@ -41,29 +41,29 @@ class ProbeResult(NamedTuple):
 
 
 class Probe:
-    """A probe of one run of a container, and what it has found out so far."""
+    """A probe of one run of a container, with its results so far."""
 
-    #: What it asks; "" where that does not matter.
+    #: The command of an exec probe, or "".
     command = ""
-    #: Whether it may ever see that something is not well.
+    #: Whether any check can fail.
     can_fail = True
 
     def __init__(self, kind: ProbeKind, fields: KubeObject) -> None:
         self.kind = kind
         self._delay = seconds(fields.get("initialDelaySeconds", 0))
         self._period = seconds(fields.get("periodSeconds", 10))
-        #: How often in a row it must fail, or succeed, to be believed.
+        #: The number of consecutive failures, or successes, that confirm a result.
         self._thresholds: tuple[int, int] = fields.get("failureThreshold", 3), fields.get("successThreshold", 1)
         self.is_success = True
         self._consecutive = 0
         self._last_result: ProbeResult | None = None
 
     def first_check_at(self, accepted: Instant, started: Instant, now: Instant) -> Instant:
-        """Return when it first looks at a container that may be looked at from now on, its initial delay aside.
+        """Return the instant of the first check of a container that can be probed from now on.
 
-        A kubelet looks for readiness as soon as that matters, and every period later. For all else it looks every
-        period since it took up the pod, when there was no container yet: first a moment before the container's age is
-        a period, and so a delay of one period is missed by that moment.
+        A kubelet checks readiness as soon as it matters, and then every period. The periods of other probes begin with
+        the admission of the pod, before the container was started. So a check comes slightly before the container's
+        age is a multiple of the period, and an initial delay of one period just misses it.
         """
         allowed = max(now, Instant(started + self._delay))
         if self.kind is ProbeKind.READINESS:
@@ -71,42 +71,39 @@ class Probe:
         return Instant(accepted + ((allowed - accepted) // self._period + 1) * self._period)
 
     def check(self, now: Instant) -> ProbeResult | None:
-        """Return what is to be seen; None if nobody knows."""
+        """Return the result of a check now; None if it is unknown."""
         raise NotImplementedError
 
-    def record_result(self, sight: ProbeResult | None) -> bool | None:
-        """Take note of what was seen; where nobody knows, that it is well. Return what is to be believed.
+    def record_result(self, result: ProbeResult | None) -> bool | None:
+        """Record a result, where unknown counts as success; return it once it reaches its threshold, else None."""
+        is_success = result is None or result.is_success
+        self._consecutive = self._consecutive + 1 if is_success == self.is_success else 1
+        self.is_success, self._last_result = is_success, result
+        return is_success if self._consecutive >= self._thresholds[is_success] else None
 
-        That is nothing (None) as long as too few have said the same in a row.
+    def next_check_in(self, now: Instant, *, is_confirmed: bool) -> Duration | None:
+        """Return how long until the next check that can change anything; None if none can.
+
+        `is_confirmed` says whether the latest result has reached its threshold.
         """
-        is_well = sight is None or sight.is_success
-        self._consecutive = self._consecutive + 1 if is_well == self.is_success else 1
-        self.is_success, self._last_result = is_well, sight
-        return is_well if self._consecutive >= self._thresholds[is_well] else None
-
-    def next_check_in(self, now: Instant, *, is_believed: bool) -> Duration | None:
-        """Return how long until the next look that can change anything; None if no look ever can.
-
-        `is_believed` tells whether the same was seen often enough.
-        """
-        if not (self.is_success and is_believed):
+        if not (self.is_success and is_confirmed):
             return self._period
         rest = self._success_lasts(now)
         return None if rest is None else Duration(max(1, -(-rest // self._period)) * self._period)
 
     def _success_lasts(self, now: Instant) -> Duration | None:
-        """Return how long what is well now is known to stay so; None for ever."""
+        """Return for how long checks are known to succeed; None for ever."""
         raise NotImplementedError
 
 
 class ExecProbe(Probe):
-    """One that executes a command in the container."""
+    """A probe that executes a command in the container."""
 
     def __init__(self, kind: ProbeKind, container: KubeObject, start: Environment, disk: ContainerFiles) -> None:
         fields = container[kind.value]
         super().__init__(kind, fields)
-        # Only values that stand in the container itself (ExpandContainerCommandOnlyStatic).
-        values = {one["name"]: one.get("value", "") for one in container.get("env") or ()}
+        # Kubernetes: pkg/kubelet/container/helpers.go, ExpandContainerCommandOnlyStatic.
+        values = {variable["name"]: variable.get("value", "") for variable in container.get("env") or ()}
         self._words = [expand_references(word, values) for word in fields["exec"]["command"]]
         self.command = " ".join(self._words)
         self._timeout = seconds(fields.get("timeoutSeconds", 1))
@@ -114,7 +111,7 @@ class ExecProbe(Probe):
         self._files = disk
 
     def check(self, now: Instant) -> ProbeResult | None:
-        """Return how the command goes."""
+        """Return the result of the command."""
         disk = self._files.private_view(now)
         try:
             outcome = run_command(self._words, self._start, disk)
@@ -126,15 +123,15 @@ class ExecProbe(Probe):
         return ProbeResult(is_in_time and outcome.exit_code == 0, disk.has_read_own_files, disk.has_read_volumes)
 
     def _success_lasts(self, now: Instant) -> Duration | None:
-        # Files come and go; all else, and what nobody knows, stays as it is.
-        goes_by_files = self._last_result is not None and (
+        # Only results that depend on files can change.
+        depends_on_files = self._last_result is not None and (
             self._last_result.depends_on_own_files or self._last_result.depends_on_volumes
         )
-        return Duration(0) if goes_by_files else None
+        return Duration(0) if depends_on_files else None
 
 
 class RuleProbe(Probe):
-    """One that finds what a rule says of the container's health."""
+    """A probe that returns the container's health as a rule defines it."""
 
     def __init__(self, kind: ProbeKind, fields: KubeObject, health: HealthWindow, started: Instant) -> None:
         super().__init__(kind, fields)
@@ -143,7 +140,7 @@ class RuleProbe(Probe):
         self.can_fail = health != _ALWAYS_HEALTHY
 
     def check(self, now: Instant) -> ProbeResult:
-        """Return what the rule says of a run of this age."""
+        """Return the health that the rule defines for a run of this age."""
         return ProbeResult(self._health.is_healthy(Duration(now - self._started)))
 
     def _success_lasts(self, now: Instant) -> Duration | None:
@@ -151,13 +148,13 @@ class RuleProbe(Probe):
 
 
 Probes = dict[ProbeKind, Probe]
-"""Those of one run of a container."""
+"""The probes of one run of a container."""
 
 
 def probes_of(
     container: KubeObject, health: HealthWindow | None, start: Environment, disk: ContainerFiles, started: Instant
 ) -> Probes:
-    """Return the probes of a run of a container, of whose health a rule may speak."""
+    """Return the probes of a run of a container; `health` is set if a rule defines it."""
     probes: Probes = {}
     for kind in ProbeKind:
         fields = container.get(kind.value)

@@ -1,9 +1,9 @@
-"""What goes on inside pods that anybody makes: containers come up, are probed, exit, are restarted and are stopped.
+"""Container runtime for pods outside workload jobs: containers start, are probed, exit, restart and are stopped.
 
     init containers, one after the other ─▶ all others ⇄ CrashLoopBackOff ─▶ ended
 
-Every step is shown in the pod's status and in events, as the real kubelet shows it (Kubernetes: pkg/kubelet,
-kuberuntime_manager.go). Admission, resources and deletion are the kubelet's (`kubelets`).
+Every step is reported in the pod's status and by events, as the real kubelet does (Kubernetes:
+pkg/kubelet/kuberuntime/kuberuntime_manager.go). Admission, resources and deletion are handled by `kubelet.kubelets`.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ from batkube.kernel.instants import Duration, Instant, seconds
 from batkube.kernel.text.go_times import format_go_duration
 from batkube.workloads.container_rules.rules import PROBES, ContainerRules
 
-#: Simulated pods live here; services have 10.96.0.0/12.
+#: The addresses of simulated pods; services have 10.96.0.0/12.
 POD_NETWORK = "10.128.0.0/9"
 
-#: What is booked for a container that runs, each with its name.
+#: The names of appointments of a running container; each is followed by the container's name.
 _RUN_APPOINTMENTS = ("end", "kill", *PROBES)
 
 
 class ContainerRuntime:
-    """Runs the containers of pods, and writes what becomes of them."""
+    """Runs the containers of pods, and writes the pods' statuses and events."""
 
     def __init__(
         self, world: World, client: Client, events: EventRecorder, rules: ContainerRules | None = None
@@ -65,29 +65,29 @@ class ContainerRuntime:
         self._prober = Prober(self.appointments, actions, world.notes)
         self._termination = TerminationDelays(world.notes)
         self._notes = world.notes
-        #: Told when the last container of a pod has ended.
-        self.on_pod_ended: PodAction = lambda life, now: None
+        #: Called when the last container of a pod has ended.
+        self.on_pod_ended: PodAction = lambda pod_state, now: None
 
-    # A pod comes up
+    # Start
 
-    def on_admitted(self, life: PodState, pod: KubeObject, now: Instant) -> None:
-        """Show that a pod was taken up by its node."""
-        life.host_ip = internal_ip_of(self._store.get(NODE, Key(life.node)))
-        self.write_status(life, now)
-        self._book_deadline(life, pod, now)
+    def on_admitted(self, pod_state: PodState, pod: KubeObject, now: Instant) -> None:
+        """Report that a pod was admitted by its node, and book its deadline."""
+        pod_state.host_ip = internal_ip_of(self._store.get(NODE, Key(pod_state.node)))
+        self.write_status(pod_state, now)
+        self._book_deadline(pod_state, pod, now)
 
-    def _book_deadline(self, life: PodState, pod: KubeObject, now: Instant) -> None:
-        """Book the end of a pod that may not run for ever; it is counted from when the kubelet took it up."""
+    def _book_deadline(self, pod_state: PodState, pod: KubeObject, now: Instant) -> None:
+        """Book the end of a pod with a deadline, counted from its admission."""
         deadline = active_deadline_of(pod)
-        if deadline != life.deadline:
-            life.deadline = deadline
-            self.appointments.cancel(life, "deadline")
+        if deadline != pod_state.deadline:
+            pod_state.deadline = deadline
+            self.appointments.cancel(pod_state, "deadline")
             if deadline is not None:
-                ends = max(now, Instant(life.admitted + deadline))
-                self.appointments.book(life, "deadline", ends, Rank.FINISH, self._exceed_deadline)
+                ends = max(now, Instant(pod_state.admitted + deadline))
+                self.appointments.book(pod_state, "deadline", ends, Rank.FINISH, self._exceed_deadline)
 
     def book_rejection(self, pod: KubeObject, reason: str, message: str, now: Instant) -> None:
-        """Arrange for it to be said that a pod is not admitted."""
+        """Book the report that a pod is not admitted."""
 
         def reject(now: Instant) -> None:
             self.record_event(pod, EventNote("Warning", reason, message), now)
@@ -95,250 +95,277 @@ class ContainerRuntime:
 
         self._agenda.book(now, Rank.START, reject)
 
-    def handle_pod_update(self, life: PodState, pod: KubeObject, now: Instant) -> bool:
-        """Arrange for what follows from a change of a pod that is here, if it is news: its deadline, its containers."""
-        known = relevant_fields_of(pod)
-        if life.is_stopping or "admitted" in life.appointments or known == life.relevant_fields:
+    def handle_pod_update(self, pod_state: PodState, pod: KubeObject, now: Instant) -> bool:
+        """Handle an update of a pod's deadline or containers; return whether it changed a relevant field."""
+        fields = relevant_fields_of(pod)
+        if pod_state.is_stopping or "admitted" in pod_state.appointments or fields == pod_state.relevant_fields:
             return False
-        life.relevant_fields = known
-        self._book_deadline(life, pod, now)
-        life.add_ephemeral(pod)
-        can_start = any(one.started is None for one in life.ephemeral) or any(
-            (one.stage is Stage.WAITING and one.failure_reason) or one.has_other_image(pod) for one in life.containers()
+        pod_state.relevant_fields = fields
+        self._book_deadline(pod_state, pod, now)
+        pod_state.add_ephemeral(pod)
+        can_start = any(container.started is None for container in pod_state.ephemeral) or any(
+            (container.stage is Stage.WAITING and container.failure_reason) or container.has_other_image(pod)
+            for container in pod_state.containers()
         )
-        if can_start and life.has_sandbox and "heed" not in life.appointments:
-            self.appointments.book(life, "heed", now, Rank.START, self._apply_pod_update)
+        if can_start and pod_state.has_sandbox and "update" not in pod_state.appointments:
+            self.appointments.book(pod_state, "update", now, Rank.START, self._apply_pod_update)
         return True
 
-    def _apply_pod_update(self, life: PodState, now: Instant) -> None:
-        """Start containers anew whose image is another now, whatever the restart policy, and what may start at last.
+    def _apply_pod_update(self, pod_state: PodState, now: Instant) -> None:
+        """Restart containers whose image has changed, whatever the restart policy, and start those that now can.
 
         Kubernetes: pkg/kubelet/kuberuntime/kuberuntime_manager.go, computePodActions.
         """
-        pod = self._store.get(POD, life.key)
-        for one in life.containers():
-            if pod is not None and not one.failure_reason and one.has_other_image(pod):
-                self.restart_container(life, one, "definition changed, will be restarted", now)
-        self._start_ready_containers(life, now)
+        pod = self._store.get(POD, pod_state.key)
+        for container in pod_state.containers():
+            if pod is not None and not container.failure_reason and container.has_other_image(pod):
+                self.restart_container(pod_state, container, "definition changed, will be restarted", now)
+        self._start_ready_containers(pod_state, now)
 
-    def restart_container(self, life: PodState, one: ContainerState, why: str, now: Instant) -> None:
+    def restart_container(self, pod_state: PodState, container: ContainerState, reason: str, now: Instant) -> None:
         """End a container, if it runs, and start it again."""
-        if one.stage is Stage.RUNNING:
-            self._record_container_event(life, one, EventNote("Normal", "Killing", f"Container {one.name} {why}"), now)
-            one.end(EXIT_TERMINATED, now)
-            one.last_run = one.ended_run
-        self.appointments.cancel(life, *(f"{what} {one.name}" for what in (*_RUN_APPOINTMENTS, "restart", "calm")))
-        self._start(life, one, now)
+        if container.stage is Stage.RUNNING:
+            self._record_container_event(
+                pod_state, container, EventNote("Normal", "Killing", f"Container {container.name} {reason}"), now
+            )
+            container.end(EXIT_TERMINATED, now)
+            container.last_run = container.ended_run
+        self.appointments.cancel(
+            pod_state, *(f"{kind} {container.name}" for kind in (*_RUN_APPOINTMENTS, "restart", "calm"))
+        )
+        self._start(pod_state, container, now)
 
-    def start_containers(self, life: PodState, now: Instant) -> None:
-        """The sandbox is there: the pod has its address, and containers may start."""
-        pod = self._store.get(POD, life.key)
-        life.has_sandbox = True
+    def start_containers(self, pod_state: PodState, now: Instant) -> None:
+        """Create the pod's sandbox with its address, and start its first containers."""
+        pod = self._store.get(POD, pod_state.key)
+        pod_state.has_sandbox = True
         is_on_host = pod is not None and pod["spec"].get("hostNetwork")
-        life.pod_ip = life.host_ip if is_on_host else self.addresses.allocate()
-        self._start_ready_containers(life, now)
+        pod_state.pod_ip = pod_state.host_ip if is_on_host else self.addresses.allocate()
+        self._start_ready_containers(pod_state, now)
 
-    def _start_ready_containers(self, life: PodState, now: Instant) -> None:
-        """Start what may start now: the next init container, or all ordinary ones."""
-        for one in life.init:
-            self._start_if_waiting(life, one, now)
-            if not one.is_done:
+    def _start_ready_containers(self, pod_state: PodState, now: Instant) -> None:
+        """Start the containers that can start now: the next init container, or all main containers."""
+        for container in pod_state.init:
+            self._start_if_waiting(pod_state, container, now)
+            if not container.is_done:
                 break
         else:
-            for one in life.main:
-                self._start_if_waiting(life, one, now)
-        for one in life.ephemeral:
-            self._start_if_waiting(life, one, now)
-        self.write_status(life, now)
+            for container in pod_state.main:
+                self._start_if_waiting(pod_state, container, now)
+        for container in pod_state.ephemeral:
+            self._start_if_waiting(pod_state, container, now)
+        self.write_status(pod_state, now)
 
-    def _start_if_waiting(self, life: PodState, one: ContainerState, now: Instant) -> None:
-        if one.stage is Stage.WAITING and (one.started is None or one.failure_reason):
-            self._start(life, one, now)
+    def _start_if_waiting(self, pod_state: PodState, container: ContainerState, now: Instant) -> None:
+        if container.stage is Stage.WAITING and (container.started is None or container.failure_reason):
+            self._start(pod_state, container, now)
 
-    def _start(self, life: PodState, one: ContainerState, now: Instant) -> None:
-        pod = self._store.get(POD, life.key)
+    def _start(self, pod_state: PodState, container: ContainerState, now: Instant) -> None:
+        pod = self._store.get(POD, pod_state.key)
         if pod is None:
             return
-        spec = one.spec_in(pod)
-        run = 0 if one.started is None else one.restarts + 1
-        rule = self._rules.behaviour_of(pod, spec, run, is_init=one.is_init)
-        trouble = start_failure_of(pod, spec, rule)
-        if trouble is not None:
-            self._back_off_start(life, one, trouble, now)
+        spec = container.spec_in(pod)
+        run = 0 if container.started is None else container.restarts + 1
+        rule = self._rules.behaviour_of(pod, spec, run, is_init=container.is_init)
+        failure = start_failure_of(pod, spec, rule)
+        if failure is not None:
+            self._back_off_start(pod_state, container, failure, now)
             return
-        self.appointments.cancel(life, f"restart {one.name}")
-        one.failure_reason = ""
-        one.image = spec.get("image", "")
-        pulled = f'Container image "{one.image}" already present on machine'
-        self._record_container_event(life, one, EventNote("Normal", "Pulled", pulled), now)
-        self._record_container_event(life, one, EventNote("Normal", "Created", f"Created container: {one.name}"), now)
-        self._record_container_event(life, one, EventNote("Normal", "Started", f"Started container {one.name}"), now)
+        self.appointments.cancel(pod_state, f"restart {container.name}")
+        container.failure_reason = ""
+        container.image = spec.get("image", "")
+        pulled = f'Container image "{container.image}" already present on machine'
+        self._record_container_event(pod_state, container, EventNote("Normal", "Pulled", pulled), now)
+        self._record_container_event(
+            pod_state, container, EventNote("Normal", "Created", f"Created container: {container.name}"), now
+        )
+        self._record_container_event(
+            pod_state, container, EventNote("Normal", "Started", f"Started container {container.name}"), now
+        )
         start = self._sources.environment_of(pod, spec)
         disk = ContainerFiles(self._files, pod, spec, now)
-        plan = plan_of(pod, spec, role=one.role, rule=rule, environment=start, disk=disk)
-        if (guess := note_guess(self._notes, life.key, one, plan)) is not None:
-            self._record_container_event(life, one, guess, now)
-        one.start(plan, disk, now)
-        self._prober.start(life, one, probes_of(spec, rule.health, start, disk, now), now)
-        self.book_end(life, one, now)
+        plan = plan_of(pod, spec, role=container.role, rule=rule, environment=start, disk=disk)
+        if (guess := note_guess(self._notes, pod_state.key, container, plan)) is not None:
+            self._record_container_event(pod_state, container, guess, now)
+        container.start(plan, disk, now)
+        self._prober.start(pod_state, container, probes_of(spec, rule.health, start, disk, now), now)
+        self.book_end(pod_state, container, now)
 
-    def book_end(self, life: PodState, one: ContainerState, now: Instant) -> None:
-        """Book when a container that runs will end, within the limits that it has."""
-        self.appointments.cancel(life, f"end {one.name}")
-        length = one.limited_plan.length
-        if length is not None and one.started is not None:
-            ends = max(now, Instant(one.started + length))
-            self.appointments.book(life, f"end {one.name}", ends, Rank.FINISH, functools.partial(self._exit, one=one))
+    def book_end(self, pod_state: PodState, container: ContainerState, now: Instant) -> None:
+        """Book the end of a running container with its current limits."""
+        self.appointments.cancel(pod_state, f"end {container.name}")
+        length = container.limited_plan.length
+        if length is not None and container.started is not None:
+            ends = max(now, Instant(container.started + length))
+            self.appointments.book(
+                pod_state,
+                f"end {container.name}",
+                ends,
+                Rank.FINISH,
+                functools.partial(self._exit, container=container),
+            )
 
-    def _back_off_start(self, life: PodState, one: ContainerState, trouble: StartFailure, now: Instant) -> None:
-        """Say why a container cannot be started, and try again: a moment later, then ever more seldom."""
-        for note in trouble.events:
-            self._record_container_event(life, one, note, now)
-        one.failure_reason = trouble.reason
-        one.set_waiting(trouble.reason, trouble.message)
-        retry = Instant(now + one.next_retry(trouble))
-        if trouble.back_off_status is not None:
-            later = trouble.back_off_status
+    def _back_off_start(
+        self, pod_state: PodState, container: ContainerState, failure: StartFailure, now: Instant
+    ) -> None:
+        """Report why a container cannot be started, and book the next attempt."""
+        for note in failure.events:
+            self._record_container_event(pod_state, container, note, now)
+        container.failure_reason = failure.reason
+        container.set_waiting(failure.reason, failure.message)
+        retry = Instant(now + container.next_retry(failure))
+        if failure.back_off_status is not None:
+            back_off_status = failure.back_off_status
 
-            def calm_down(life: PodState, now: Instant) -> None:
-                if one.failure_reason:
-                    one.set_waiting(*later)
-                    self.write_status(life, now)
+            def calm_down(pod_state: PodState, now: Instant) -> None:
+                if container.failure_reason:
+                    container.set_waiting(*back_off_status)
+                    self.write_status(pod_state, now)
 
-            self.appointments.book(life, f"calm {one.name}", Instant(now + seconds(1)), Rank.START, calm_down)
-        restart = functools.partial(self._restart_after_back_off, one=one)
-        self.appointments.book(life, f"restart {one.name}", retry, Rank.START, restart)
+            self.appointments.book(
+                pod_state, f"calm {container.name}", Instant(now + seconds(1)), Rank.START, calm_down
+            )
+        restart = functools.partial(self._restart_after_back_off, container=container)
+        self.appointments.book(pod_state, f"restart {container.name}", retry, Rank.START, restart)
 
-    # Containers end
+    # End
 
-    def _exit(self, life: PodState, now: Instant, *, one: ContainerState) -> None:
-        """A container's process exits."""
-        one.exit(now)
-        self._on_container_ended(life, one, now)
+    def _exit(self, pod_state: PodState, now: Instant, *, container: ContainerState) -> None:
+        """End a container as planned."""
+        container.exit(now)
+        self._on_container_ended(pod_state, container, now)
 
-    def _kill_unhealthy(self, life: PodState, one: ContainerState, kind: ProbeKind, now: Instant) -> None:
-        """Have a container end because of what a probe found out; it may take its time, as when its pod is deleted."""
-        if (pod := self._store.get(POD, life.key)) is None:
+    def _kill_unhealthy(self, pod_state: PodState, container: ContainerState, kind: ProbeKind, now: Instant) -> None:
+        """Kill a container after a failed probe, within its grace period."""
+        if (pod := self._store.get(POD, pod_state.key)) is None:
             return
-        who = "Init container" if one.is_init else "Container"
-        restarts = "" if one.is_init or life.restart_policy == "Never" else ", will be restarted"
-        message = f"{who} {one.name} failed {kind.title} probe{restarts}"
-        self._record_container_event(life, one, EventNote("Normal", "Killing", message), now)
-        spec = one.spec_in(pod)
-        wait = self._termination.container_stop_time(pod, spec, one.files, grace_period_of(pod, spec[kind.value]), now)
-        kill = functools.partial(self._kill, one=one)
-        self.appointments.book(life, f"kill {one.name}", Instant(now + wait), Rank.FINISH, kill)
-
-    def _kill(self, life: PodState, now: Instant, *, one: ContainerState) -> None:
-        one.end(EXIT_TERMINATED, now)
-        self._on_container_ended(life, one, now)
-
-    def _on_container_ended(self, life: PodState, one: ContainerState, now: Instant) -> None:
-        """A container has ended: it is started again, or lets others start, or was the last."""
-        self.appointments.cancel(life, *(f"{what} {one.name}" for what in _RUN_APPOINTMENTS))
-        if one.role is ContainerRole.EPHEMERAL:
-            self.write_status(life, now)
-            return
-        if not one.restarts_after(life.restart_policy):
-            if one.is_init and one.exit_code == 0:
-                self._start_ready_containers(life, now)
-            elif one.is_init or all(main.stage is Stage.TERMINATED for main in life.main):
-                self._complete_pod(life, now)
-            else:
-                self.write_status(life, now)
-            return
-        if wait := one.next_back_off(now):
-            self._back_off(life, one, wait, now)
-        else:
-            one.last_run = one.ended_run
-            self._start(life, one, now)
-        self.write_status(life, now)
-
-    def _back_off(self, life: PodState, one: ContainerState, wait: Duration, now: Instant) -> None:
-        namespace, _, name = life.key.partition("/")
-        who = f"{name}_{namespace}({life.uid})"
-        one.set_waiting(
-            "CrashLoopBackOff", f"back-off {format_go_duration(wait)} restarting failed container={one.name} pod={who}"
+        kind_of_container = "Init container" if container.is_init else "Container"
+        restarts = "" if container.is_init or pod_state.restart_policy == "Never" else ", will be restarted"
+        message = f"{kind_of_container} {container.name} failed {kind.title} probe{restarts}"
+        self._record_container_event(pod_state, container, EventNote("Normal", "Killing", message), now)
+        spec = container.spec_in(pod)
+        wait = self._termination.container_stop_time(
+            pod, spec, container.files, grace_period_of(pod, spec[kind.value]), now
         )
-        message = f"Back-off restarting failed container {one.name} in pod {who}"
-        self._record_container_event(life, one, EventNote("Warning", "BackOff", message), now)
-        restart = functools.partial(self._restart_after_back_off, one=one)
-        self.appointments.book(life, f"restart {one.name}", Instant(now + wait), Rank.START, restart)
+        kill = functools.partial(self._kill, container=container)
+        self.appointments.book(pod_state, f"kill {container.name}", Instant(now + wait), Rank.FINISH, kill)
 
-    def _restart_after_back_off(self, life: PodState, now: Instant, *, one: ContainerState) -> None:
-        self._start(life, one, now)
-        self.write_status(life, now)
+    def _kill(self, pod_state: PodState, now: Instant, *, container: ContainerState) -> None:
+        container.end(EXIT_TERMINATED, now)
+        self._on_container_ended(pod_state, container, now)
 
-    def _complete_pod(self, life: PodState, now: Instant) -> None:
-        for one in life.containers():
-            one.end(EXIT_TERMINATED if not one.is_sidecar else 0, now)
-        self._finish_pod(life, now)
+    def _on_container_ended(self, pod_state: PodState, container: ContainerState, now: Instant) -> None:
+        """Restart a container that has ended, or start the next one, or complete the pod."""
+        self.appointments.cancel(pod_state, *(f"{kind} {container.name}" for kind in _RUN_APPOINTMENTS))
+        if container.role is ContainerRole.EPHEMERAL:
+            self.write_status(pod_state, now)
+            return
+        if not container.restarts_after(pod_state.restart_policy):
+            if container.is_init and container.exit_code == 0:
+                self._start_ready_containers(pod_state, now)
+            elif container.is_init or all(main.stage is Stage.TERMINATED for main in pod_state.main):
+                self._complete_pod(pod_state, now)
+            else:
+                self.write_status(pod_state, now)
+            return
+        if wait := container.next_back_off(now):
+            self._back_off(pod_state, container, wait, now)
+        else:
+            container.last_run = container.ended_run
+            self._start(pod_state, container, now)
+        self.write_status(pod_state, now)
 
-    def _finish_pod(self, life: PodState, now: Instant) -> None:
-        """Nothing more happens to a pod whose containers have ended."""
-        self.appointments.cancel_all(life)
-        self.on_pod_ended(life, now)
+    def _back_off(self, pod_state: PodState, container: ContainerState, wait: Duration, now: Instant) -> None:
+        namespace, _, name = pod_state.key.partition("/")
+        pod_name = f"{name}_{namespace}({pod_state.uid})"
+        container.set_waiting(
+            "CrashLoopBackOff",
+            f"back-off {format_go_duration(wait)} restarting failed container={container.name} pod={pod_name}",
+        )
+        message = f"Back-off restarting failed container {container.name} in pod {pod_name}"
+        self._record_container_event(pod_state, container, EventNote("Warning", "BackOff", message), now)
+        restart = functools.partial(self._restart_after_back_off, container=container)
+        self.appointments.book(pod_state, f"restart {container.name}", Instant(now + wait), Rank.START, restart)
 
-    def _exceed_deadline(self, life: PodState, now: Instant) -> None:
-        life.reason, life.message = DEADLINE_EXCEEDED
-        pod = self._store.get(POD, life.key)
+    def _restart_after_back_off(self, pod_state: PodState, now: Instant, *, container: ContainerState) -> None:
+        self._start(pod_state, container, now)
+        self.write_status(pod_state, now)
+
+    def _complete_pod(self, pod_state: PodState, now: Instant) -> None:
+        for container in pod_state.containers():
+            container.end(EXIT_TERMINATED if not container.is_sidecar else 0, now)
+        self._finish_pod(pod_state, now)
+
+    def _finish_pod(self, pod_state: PodState, now: Instant) -> None:
+        """Cancel the appointments of a pod whose containers have ended, and notify the kubelet."""
+        self.appointments.cancel_all(pod_state)
+        self.on_pod_ended(pod_state, now)
+
+    def _exceed_deadline(self, pod_state: PodState, now: Instant) -> None:
+        pod_state.reason, pod_state.message = DEADLINE_EXCEEDED
+        pod = self._store.get(POD, pod_state.key)
         if pod is not None:
-            self.record_event(pod, EventNote("Normal", life.reason, life.message), now)
-        self.end_containers(life, now, EXIT_KILLED)
-        self._finish_pod(life, now)
+            self.record_event(pod, EventNote("Normal", pod_state.reason, pod_state.message), now)
+        self.end_containers(pod_state, now, EXIT_KILLED)
+        self._finish_pod(pod_state, now)
 
-    def mark_lost(self, life: PodState, now: Instant) -> None:
-        """Say of a pod that is not started again that its processes were lost with its node."""
-        self.end_containers(life, now, EXIT_LOST)
-        self.write_status(life, now)
+    def mark_lost(self, pod_state: PodState, now: Instant) -> None:
+        """Report that the containers of a pod, which is not restarted, were lost with its node."""
+        self.end_containers(pod_state, now, EXIT_LOST)
+        self.write_status(pod_state, now)
 
-    # A pod is stopped
+    # Deletion
 
-    def stop_pod(self, life: PodState, due: Instant, stopped: PodAction, now: Instant) -> None:
-        """Tell the containers to end, which they will have done when `due`; nothing else happens to them until then."""
-        if not life.is_stopping:
-            life.is_stopping = True
-            self.appointments.cancel_all(life)
-            for one in (*life.containers(), *life.ephemeral):
-                if one.stage is Stage.RUNNING:
+    def stop_pod(self, pod_state: PodState, due: Instant, on_stopped: PodAction, now: Instant) -> None:
+        """Stop the containers, which will have ended when `due`; cancel everything else until then."""
+        if not pod_state.is_stopping:
+            pod_state.is_stopping = True
+            self.appointments.cancel_all(pod_state)
+            for container in (*pod_state.containers(), *pod_state.ephemeral):
+                if container.stage is Stage.RUNNING:
                     self._record_container_event(
-                        life, one, EventNote("Normal", "Killing", f"Stopping container {one.name}"), now
+                        pod_state,
+                        container,
+                        EventNote("Normal", "Killing", f"Stopping container {container.name}"),
+                        now,
                     )
-        self.appointments.book(life, "stopped", due, Rank.FINISH, stopped)
+        self.appointments.book(pod_state, "stopped", due, Rank.FINISH, on_stopped)
 
-    def end_containers(self, life: PodState, now: Instant, exit_code: int = EXIT_TERMINATED) -> None:
-        """End every container that runs."""
-        for one in (*life.containers(), *life.ephemeral):
-            one.end(exit_code, now)
+    def end_containers(self, pod_state: PodState, now: Instant, exit_code: int = EXIT_TERMINATED) -> None:
+        """End every running container."""
+        for container in (*pod_state.containers(), *pod_state.ephemeral):
+            container.end(exit_code, now)
 
-    def release(self, life: PodState) -> None:
-        """Drop what was booked for the pod, and give back its address."""
-        self.appointments.cancel_all(life)
-        self._files.forget(pod_root(life.uid))
-        if life.pod_ip and life.pod_ip != life.host_ip:
-            self.addresses.release(life.pod_ip)
+    def release(self, pod_state: PodState) -> None:
+        """Cancel the pod's appointments, and release its files and address."""
+        self.appointments.cancel_all(pod_state)
+        self._files.forget(pod_root(pod_state.uid))
+        if pod_state.pod_ip and pod_state.pod_ip != pod_state.host_ip:
+            self.addresses.release(pod_state.pod_ip)
 
     def remove(self, key: Key, uid: str, now: Instant) -> None:
-        """Let the API forget the pod; it is gone, or waits for its finalizers."""
+        """Delete the pod from the API server; its finalizers may delay that."""
         with contextlib.suppress(ApiError):
             self._client.delete(POD, key, now, grace_s=0, uid=uid)
 
-    # Writing and remembering
+    # Writing
 
-    def write_status(self, life: PodState, now: Instant) -> None:
-        """Write the pod's status as it is now."""
-        if (pod := self._store.get(POD, life.key)) is not None:
-            self._update_status(pod, status_of(pod, life, now), now)
+    def write_status(self, pod_state: PodState, now: Instant) -> None:
+        """Write the pod's current status."""
+        if (pod := self._store.get(POD, pod_state.key)) is not None:
+            self._update_status(pod, status_of(pod, pod_state, now), now)
 
     def _update_status(self, pod: KubeObject, status: KubeObject, now: Instant) -> None:
         if status != pod.get("status"):
             with contextlib.suppress(ApiError):
                 self._client.update(POD, {**pod, "status": status}, now, subresource="status")
 
-    def _record_container_event(self, life: PodState, one: ContainerState, note: EventNote, now: Instant) -> None:
-        pod = self._store.get(POD, life.key)
+    def _record_container_event(
+        self, pod_state: PodState, container: ContainerState, note: EventNote, now: Instant
+    ) -> None:
+        pod = self._store.get(POD, pod_state.key)
         if pod is not None:
-            self.record_event(pod, note._replace(field_path=f"spec.{one.field}{{{one.name}}}"), now)
+            self.record_event(pod, note._replace(field_path=f"spec.{container.field}{{{container.name}}}"), now)
 
     def record_event(self, pod: KubeObject, note: EventNote, now: Instant) -> None:
         """Record an event of a pod, as its node's kubelet."""

@@ -1,7 +1,7 @@
-"""When schedulers of jobs let them in: before any of a job's pods has a node, its scheduler says that it may have some.
+"""Records when job schedulers admit jobs, which happens before any pod of the job is bound.
 
-Kueue lets a suspended Job go. Volcano and kube-batch move a PodGroup from `Pending` to `Inqueue` (their action
-enqueue), the coscheduling plugin to `Scheduling`. Other schedulers, and jobs that are pods alone, know nothing of it.
+Kueue resumes a suspended Job. Volcano and kube-batch move a PodGroup from `Pending` to `Inqueue` (their action
+enqueue), the coscheduling plugin to `Scheduling`. Other schedulers and jobs of bare pods have no admission.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from batkube.cluster.store import DELETED, Batch, KubeObject
 from batkube.cluster.world import World
 from batkube.kernel.instants import Instant
 
-#: Of a PodGroup whose pods are not to be placed yet.
+#: The phases of a PodGroup whose pods may not be placed yet.
 _NOT_ADMITTED_PHASES = ("", "Pending", "PreScheduling", "Unknown")
 
 
 class JobAdmissions:
-    """Listens to what stands for jobs."""
+    """Subscribes to the objects that represent jobs."""
 
     def __init__(self, world: World, storages: Iterable[str]) -> None:
-        """`storages` are the kinds of it, as they are stored."""
+        """`storages` are the stored kinds of these objects."""
         self._journal = world.journal
-        #: When each job was let in, for the last time, by its key.
+        #: When each job was last admitted, by its key.
         self.admitted_at: dict[str, Instant] = {}
         for storage in storages:
             world.store.subscribe(storage, self._on_objects_changed)
@@ -41,7 +41,7 @@ class JobAdmissions:
 
 
 def _is_admitted(obj: KubeObject) -> bool:
-    """Return whether pods of a Job, or of a PodGroup, may be placed."""
+    """Return whether the pods of a Job or PodGroup may be placed."""
     if obj["kind"] == "Job":
         return not obj["spec"].get("suspend")
     return obj.get("status", {}).get("phase", "") not in _NOT_ADMITTED_PHASES

@@ -1,8 +1,8 @@
-"""Makes jobs into what their scheduler understands (`cluster.submission_forms`), and clears it away when they are over.
+"""Creates the objects of a job in its submission form (`cluster.jobs.submission_forms`), and deletes them at its end.
 
-Bare pods are made here, with the course that they share. Where a controller makes the pods of a job, they are taken for
-what they are as they appear: each has the job's identity in its annotations and joins its course. A job that was broken
-off gets a new course with the next pods that its controller makes.
+Bare pods are created here, together with the job execution that they share. If a controller creates the pods of a job,
+each of them is added to the execution when it appears, by the job's identity in its annotations. A job that was aborted
+gets a new execution with the next pods that its controller creates.
 """
 
 from __future__ import annotations
@@ -31,33 +31,33 @@ from batkube.cluster.world import World
 from batkube.kernel.instants import Instant
 from batkube.workloads.model import Job, Requests
 
-#: Where a controller writes which of a job's pods one is: the Job controller, Volcano's.
+#: The label or annotation with a pod's rank, as set by the Job controller and by Volcano.
 _RANK_KEYS = ("batch.kubernetes.io/job-completion-index", "volcano.sh/task-index")
 _RANK_IN_NAME = re.compile(r"-([0-9]+)$")
 
 Prepare = Callable[[Job, Instant], None]
-"""Makes what a job refers to: its queue, the class of its priority."""
+"""Creates the objects to which a job refers: its queue, its PriorityClass."""
 
 
 class JobCreator:
-    """Makes jobs of one form."""
+    """Creates jobs in one submission form."""
 
     def create(self, job: Job, now: Instant, past: PastAttempts) -> None:
-        """Submit a job, or submit it again after it was stopped. Raises Refused."""
+        """Submit a job, or resubmit it after it was stopped. Raise ApiError if the API server rejects it."""
         raise NotImplementedError
 
-    def forget_execution(self, course: JobExecution) -> None:
-        """Take note that a course will not go on: what is made next of its job is another."""
+    def forget_execution(self, execution: JobExecution) -> None:
+        """Handle that an execution was aborted: the next pods of its job belong to a new one."""
 
-    def evict_remaining(self, course: JobExecution, now: Instant) -> None:
-        """Ask what is left of a course that was broken off to go."""
+    def evict_remaining(self, execution: JobExecution, now: Instant) -> None:
+        """Evict the remaining pods of an aborted execution."""
 
     def clean_up(self, job: Job, now: Instant, *, is_killed: bool) -> None:
-        """Clear away what stood for a job that is over, its pods included if it was killed."""
+        """Delete the objects of a finished job, and its pods if it was killed."""
 
 
 class PodCreator(JobCreator):
-    """Makes jobs as bare pods: with the last of them the job is gone, and the next ones have the next course."""
+    """Creates jobs as bare pods. A resubmitted job has new pods and a new execution."""
 
     def __init__(
         self,
@@ -67,48 +67,48 @@ class PodCreator(JobCreator):
         factory: PodFactory | None = None,
         prepare: Prepare = lambda job, now: None,
     ) -> None:
-        """Without `client` pods are written into the store as they are: no program or controller reads them."""
+        """Without `client`, pods are stored as they are, for a run in which no API client reads them."""
         self._store = world.store
         self._executions = world.executions
         self._model = model
         self._client = StoreClient(world.store) if client is None else client
         self._factory = factory or PodFactory(model)
         self._prepare = prepare
-        #: The latest spec that was admitted, and what a pod with it takes from its node.
+        #: The latest spec after admission, and the resources of a pod with this spec.
         self._cached_demand: tuple[KubeObject, Requests] | None = None
 
     def create(self, job: Job, now: Instant, past: PastAttempts) -> None:
-        """Create what the job refers to and its pods, with a course that they share: all of them, or none."""
+        """Create the job's dependencies, its execution and all its pods, or nothing if a pod is rejected."""
         self._create_dependencies(job, now)
         keys, uids = self._factory.identities_of(job)
-        course = JobExecution(job, keys, job_pod_requests(job, self._model), now, past)
-        self._executions.add(course)
+        execution = JobExecution(job, keys, job_pod_requests(job, self._model), now, past)
+        self._executions.add(execution)
         template = {"apiVersion": "v1", "kind": "Pod", **self._factory.template_of(job)}
         try:
             self._client.create_copies(POD, template, keys, uids, now)
         except ApiError:
-            self._executions.remove(course)
+            self._executions.remove(execution)
             for key, uid in zip(keys, uids, strict=True):
                 with contextlib.suppress(ApiError):
                     self._client.delete(POD, key, now, grace_s=0, uid=uid)
             raise
         pod = self._store.get(POD, keys[0])
         if pod is not None and pod["spec"] is not template["spec"]:
-            course.demand = self._demand_of(pod["spec"])
+            execution.demand = self._demand_of(pod["spec"])
 
     def _create_dependencies(self, job: Job, now: Instant) -> None:
-        """Create what must be there before the pods."""
+        """Create the objects that must exist before the pods."""
         self._prepare(job, now)
 
     def _demand_of(self, spec: KubeObject) -> Requests:
-        """Return what a pod takes from its node: admission may have changed what it asks for (LimitRange)."""
+        """Return the resources of a pod; admission may have changed its requests (LimitRange)."""
         if self._cached_demand is None or self._cached_demand[0] is not spec:
             self._cached_demand = spec, tuple(spec_demand(spec).items())
         return self._cached_demand[1]
 
 
 class PodGroupCreator(PodCreator):
-    """Makes jobs as bare pods with a PodGroup, which is there as long as the job is."""
+    """Creates jobs as bare pods with a PodGroup, which exists until the job has finished."""
 
     def __init__(
         self,
@@ -123,7 +123,7 @@ class PodGroupCreator(PodCreator):
         self._storage = f"podgroups.{factory.pod_group_api.group}"
 
     def create(self, job: Job, now: Instant, past: PastAttempts) -> None:
-        """Create the PodGroup, unless it is there, and then the pods."""
+        """Create the PodGroup, unless it exists, and then the pods."""
         try:
             super().create(job, now, past)
         except ApiError:
@@ -142,7 +142,7 @@ class PodGroupCreator(PodCreator):
 
 
 class ObjectCreator(JobCreator):
-    """Makes jobs as one object each, of which a controller makes the pods."""
+    """Creates jobs as one object each, for which a controller creates the pods."""
 
     def __init__(
         self,
@@ -155,9 +155,9 @@ class ObjectCreator(JobCreator):
         *,
         restarts_whole: bool = False,
     ) -> None:
-        """`describe` gives the object of a job and the template of its pods; it is stored as `storage`.
+        """`describe` returns the object of a job with a pod template; its kind is stored as `storage`.
 
-        `restarts_whole` says that its controller itself stops all pods when one was evicted.
+        `restarts_whole` says that the controller itself stops all pods when one of them is evicted.
         """
         self._store = world.store
         self._executions = world.executions
@@ -168,16 +168,16 @@ class ObjectCreator(JobCreator):
         self._prepare = prepare
         self._restarts_all_pods = restarts_whole
         self._factory = OwnedPodFactory(model)
-        #: Jobs that are not over, by key; the course that new pods join, if there is one; the past of the next.
+        #: By job key: unfinished jobs, the execution that new pods join, and past attempts for the next execution.
         self._jobs: dict[str, Job] = {}
         self._current_executions: dict[str, JobExecution] = {}
         self._pasts: dict[str, PastAttempts] = {}
         world.store.subscribe(POD, self._on_pods_changed)
 
     def create(self, job: Job, now: Instant, past: PastAttempts) -> None:
-        """Create the object; if it is there, its controller makes new pods, and has perhaps begun to."""
-        if course := self._current_executions.get(job.key):
-            course.past = past
+        """Create the object; if it exists, its controller creates new pods, and may already have begun to."""
+        if execution := self._current_executions.get(job.key):
+            execution.past = past
         else:
             self._pasts[job.key] = past
         if self._store.get(self._storage, _key(job)) is None:
@@ -186,7 +186,7 @@ class ObjectCreator(JobCreator):
         self._jobs[job.key] = job
 
     def _on_pods_changed(self, batch: Batch, now: Instant) -> None:
-        """Let new pods join the courses of their jobs."""
+        """Add new pods to the executions of their jobs."""
         if batch.type is not ADDED:
             return
         for key, pod in zip(batch.keys, batch.objects, strict=True):
@@ -195,40 +195,40 @@ class ObjectCreator(JobCreator):
                 self._add_pod(job, key, pod, now)
 
     def _add_pod(self, job: Job, key: Key, pod: KubeObject, now: Instant) -> None:
-        course = self._current_executions.get(job.key)
-        if course is None:
+        execution = self._current_executions.get(job.key)
+        if execution is None:
             past = self._pasts.pop(job.key, NO_ATTEMPTS)
-            course = JobExecution(job, [Key("")] * job.size, job_pod_requests(job, self._model), now, past)
+            execution = JobExecution(job, [Key("")] * job.size, job_pod_requests(job, self._model), now, past)
             reference = controller_of(pod)
-            course.owner = "" if reference is None else f"{reference['kind']}/{reference['name']}"
-            course.creation_times, course.release_times = [now] * job.size, {}
-            self._current_executions[job.key] = course
-        rank = _rank_of(pod, course.keys)
-        if rank is not None and course.creation_times is not None:
-            course.creation_times[rank] = now
-            self._executions.add_pod(course, rank, key)
+            execution.owner = "" if reference is None else f"{reference['kind']}/{reference['name']}"
+            execution.creation_times, execution.release_times = [now] * job.size, {}
+            self._current_executions[job.key] = execution
+        rank = _rank_of(pod, execution.keys)
+        if rank is not None and execution.creation_times is not None:
+            execution.creation_times[rank] = now
+            self._executions.add_pod(execution, rank, key)
 
-    def forget_execution(self, course: JobExecution) -> None:
-        """Let the next pods of the job have a course of their own."""
-        if self._current_executions.get(course.job.key) is course:
-            del self._current_executions[course.job.key]
+    def forget_execution(self, execution: JobExecution) -> None:
+        """Start a new execution with the next pods of the job."""
+        if self._current_executions.get(execution.job.key) is execution:
+            del self._current_executions[execution.job.key]
 
-    def evict_remaining(self, course: JobExecution, now: Instant) -> None:
-        """Evict the pods that are left, so that their controller makes all of them anew.
+    def evict_remaining(self, execution: JobExecution, now: Instant) -> None:
+        """Evict the remaining pods, so that their controller creates all of them again.
 
-        An eviction is told apart from a failure (condition DisruptionTarget), which fails the whole object: then that
-        goes with its pods, and the job is submitted as another.
+        A pod that failed without an eviction (no condition DisruptionTarget) fails the whole object. That is then
+        deleted with its pods, and the job is submitted as a new object.
         """
-        keys = self._store.existing(POD, course.keys)
+        keys = self._store.existing(POD, execution.keys)
         pods = dict(zip(keys, self._store.objects(POD, keys), strict=True))
         if any(phase_of(pod) == "Failed" and not has_condition(pod, "DisruptionTarget") for pod in pods.values()):
-            _delete(self._client, self._storage, _key(course.job), now)
+            _delete(self._client, self._storage, _key(execution.job), now)
         elif not self._restarts_all_pods:
             for key in [key for key, pod in pods.items() if is_active(pod)]:
                 self._client.create(POD, eviction_of(key), now, subresource="eviction")
 
     def clean_up(self, job: Job, now: Instant, *, is_killed: bool) -> None:
-        """Leave the object to its controller and its time to live, which is zero; delete that of a killed job."""
+        """Delete the object of a killed job; that of any other job is deleted by its TTL, which is zero."""
         del self._jobs[job.key]
         self._current_executions.pop(job.key, None)
         self._pasts.pop(job.key, None)
@@ -241,16 +241,16 @@ def _key(job: Job) -> Key:
 
 
 def _delete(client: Client, storage: str, key: Key, now: Instant) -> None:
-    """Delete an object that may be gone already."""
+    """Delete an object, unless it is already gone."""
     with ignore_not_found():
         client.delete(storage, key, now, propagation="Background")
 
 
 def _rank_of(pod: KubeObject, keys: Sequence[Key]) -> int | None:
-    """Return which of its job's pods one is: as its controller says, or the first that is missing; None if none is."""
+    """Return a pod's rank in its job: the one set by its controller, else the first free one; None if all are taken."""
     metadata = pod["metadata"]
     texts = labels_of(pod) | annotations_of(pod)
     match = _RANK_IN_NAME.search(metadata["name"])
-    words = [*(texts[key] for key in _RANK_KEYS if key in texts), *([] if match is None else [match[1]])]
-    ranks = [int(word) for word in words if word.isdecimal() and int(word) < len(keys)]
+    candidates = [*(texts[key] for key in _RANK_KEYS if key in texts), *([] if match is None else [match[1]])]
+    ranks = [int(word) for word in candidates if word.isdecimal() and int(word) < len(keys)]
     return next((rank for rank in (*ranks, *range(len(keys))) if not keys[rank]), None)

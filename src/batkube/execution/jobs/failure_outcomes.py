@@ -1,4 +1,4 @@
-"""What becomes of a job when one of its pods does not go on."""
+"""The outcome of a job whose pod failed or was deleted."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from batkube.cluster.store import KubeObject
 PREEMPTED = "Preempted"
 
 
-def stop_reason(course: JobExecution) -> str:
-    """Return why pods of a course were taken away."""
-    return NODE_LOST if course.has_lost_node else PREEMPTED
+def stop_reason(execution: JobExecution) -> str:
+    """Return why pods of an execution were deleted."""
+    return NODE_LOST if execution.has_lost_node else PREEMPTED
 
 
 def failure_outcome(status: KubeObject) -> tuple[FinalState, str]:
-    """Return how a job ends one of whose pods failed before its course ended, and why."""
+    """Return the final state and the reason of a job with a pod that failed with this status."""
     reason, message = str(status.get("reason", "")), str(status.get("message", ""))
     if reason.startswith("OutOf") or reason.endswith("does not exist"):
         return FinalState.FAILED, reason
@@ -25,7 +25,7 @@ def failure_outcome(status: KubeObject) -> tuple[FinalState, str]:
 
 
 def with_deletion_timestamp(pod: KubeObject, deadline: str) -> KubeObject:
-    """Return a pod that was told to stop, as the API has it."""
+    """Return a pod that is being deleted, as the API server stores it."""
     grace = pod["spec"].get("terminationGracePeriodSeconds", 30)
     metadata = {**pod["metadata"], "deletionTimestamp": deadline, "deletionGracePeriodSeconds": grace}
     return {**pod, "metadata": metadata}

@@ -1,9 +1,10 @@
-"""Watches over jobs that a scheduler starts in part: how long their pods wait for the others, and whether for good.
+"""Monitors partially placed gangs: how long their pods wait for the others, and whether they are deadlocked.
 
-A deadlock is told as soon as it is certain. Whoever only binds never takes a binding back, so where nobody can evict
-pods, what `deadlock` finds stays as it is. Others get their time: a pod of a higher priority may preempt when it is
-tried again, and some programs roll back by themselves what they began (kube-scheduler looks at pods that did not fit
-at least every five minutes: pkg/scheduler/backend/queue, DefaultPodMaxInUnschedulablePodsDuration).
+A deadlock is reported as soon as it is certain. If no program can evict pods, bindings are final and the result of
+`deadlock` is certain at once. Otherwise there is a waiting time: a pod of higher priority may preempt on its next
+attempt, and some programs undo partial placements. kube-scheduler retries unschedulable pods at least every five
+minutes (Kubernetes: pkg/scheduler/backend/queue, DefaultPodMaxInUnschedulablePodsDuration). If a program may create
+nodes, a deadlock is never certain: it is a fidelity note, and the run continues.
 """
 
 from __future__ import annotations
@@ -25,31 +26,33 @@ from batkube.kernel.fidelity import FidelityNote
 from batkube.kernel.instants import Duration, Instant, human_duration, seconds
 from batkube.kernel.intervals import format_intervals, mask_of
 
-#: How long those who may evict pods have to do so.
+#: The time in which programs that can evict pods must do so.
 ROLLBACK_TIME: Duration = seconds(600)
-_NOTE = FidelityNote("deadlock", "half-started jobs hold, for good, what the pods that they wait for would need")
+_NOTE = FidelityNote("deadlock", "half-started jobs hold the resources that their missing pods need, forever")
+_NOTE_WITHOUT_NODES = FidelityNote(
+    "deadlock", "half-started jobs hold the resources that their missing pods need, unless a program adds nodes"
+)
 _CONDITION_TAINT_PREFIX = "node.kubernetes.io/"
-#: So many jobs, and nodes of each, are named in a sentence; the journal has them all.
+#: The number of jobs, and of nodes per job, that a message names; the journal has them all.
 _MAX_NAMED = 10
 
 
 class Deadlock(NamedTuple):
-    """Jobs that can never be whole, and since when that is so."""
+    """Jobs that can never be placed completely, and since when."""
 
     executions: Sequence[JobExecution]
     since: Instant
 
     def __str__(self) -> str:
         several = f"{len(self.executions)} half-started jobs" if len(self.executions) > 1 else "a half-started job"
-        who = "; ".join(_describe(course) for course in self.executions[:_MAX_NAMED])
+        jobs = "; ".join(_describe(execution) for execution in self.executions[:_MAX_NAMED])
         rest = f"; and {len(self.executions) - _MAX_NAMED} more" if len(self.executions) > _MAX_NAMED else ""
-        return (
-            f"deadlock since {human_duration(self.since)}: {several} can never get the nodes still missing: {who}{rest}"
-        )
+        since = human_duration(self.since)
+        return f"deadlock since {since}: {several} can never get the nodes still missing: {jobs}{rest}"
 
 
 class GangMonitor:
-    """Knows the jobs of which some pods have nodes and others have not."""
+    """Tracks the jobs of which some pods are bound and others are not."""
 
     def __init__(
         self,
@@ -58,35 +61,37 @@ class GangMonitor:
         highest_priority: int,
         has_objects: bool,
         has_evictors: bool,
-        goes_on: bool,
+        may_grow: bool,
+        continues_after_deadlock: bool,
     ) -> None:
-        """`highest_priority` is of all jobs that ever come; `has_objects` says that other pods may come as well.
+        """`highest_priority` is that of all jobs of the run; `has_objects` says that other pods may be created as well.
 
-        `has_evictors` says that some program of the run may evict pods of its own accord, `goes_on` that a deadlock is
-        told and nothing else.
+        `has_evictors` says that a program of the run may evict pods, `may_grow` that one may create nodes. With
+        `may_grow` or `continues_after_deadlock`, a deadlock is reported but does not end the run.
         """
         self._world = world
         self._executions = world.executions
         self._highest_priority = highest_priority
         self._has_objects = has_objects
         self._has_evictors = has_evictors
-        self._continues_after_deadlock = goes_on
-        #: Why the run cannot go on.
+        self._may_grow = may_grow
+        self._continues_after_deadlock = continues_after_deadlock or may_grow
+        #: The deadlock that ends the run.
         self.deadlock: Deadlock | None = None
-        #: Since when each half-started job is.
+        #: Since when each job is partially placed.
         self._partial_since: dict[JobExecution, Instant] = {}
-        #: Those of which the journal does not tell that they wait.
+        #: Partially placed jobs whose wait is not in the journal yet.
         self._unrecorded: dict[JobExecution, None] = {}
-        #: What nodes that take pods offer.
+        #: The allocatable resources of schedulable nodes.
         self._capacities: dict[str, dict[str, int]] = {}
-        #: Pods of no job that never end by themselves, with what they take from their nodes.
+        #: Pods outside workload jobs that never end by themselves, with their nodes and resources.
         self._endless_pods: dict[Key, tuple[str, dict[str, int]]] = {}
-        #: Whether anything has happened since the last look that can make a deadlock, or end it.
+        #: Whether anything has changed since the last check that can cause or resolve a deadlock.
         self._has_changed = False
         self._suspicion: Deadlock | None = None
-        #: The jobs that were in a deadlock which was certain, by key.
+        #: The keys of jobs in a deadlock that is certain, unless a node is created.
         self.deadlocked_jobs: dict[str, None] = {}
-        #: For how long pods of a job held nodes while others had none, by the job's key.
+        #: How long each job was partially placed, by its key.
         self.member_waits: dict[str, Duration] = {}
         for key, pod in world.store.all(POD).items():
             self._record_endless_pod(key, pod)
@@ -96,7 +101,7 @@ class GangMonitor:
         world.store.subscribe(NODE, self._on_nodes_changed)
         world.heartbeats.subscribe(self._mark_changed, self._mark_changed)
 
-    # What it hears
+    # Notifications
 
     def _on_nodes_changed(self, batch: Batch, now: Instant) -> None:
         for name, node in zip(batch.keys, batch.objects, strict=True):
@@ -106,7 +111,7 @@ class GangMonitor:
         self._has_changed = True
 
     def _record_capacity(self, name: str, node: KubeObject) -> None:
-        """Take note of what a node offers, if it takes pods; taints by its condition come and go by themselves."""
+        """Record the resources of a schedulable node; taints by node conditions are temporary and ignored."""
         spec = node["spec"]
         lasting = [taint for taint in spec.get("taints") or () if not taint["key"].startswith(_CONDITION_TAINT_PREFIX)]
         hard = [taint for taint in lasting if taint.get("effect") != "PreferNoSchedule"]
@@ -118,11 +123,11 @@ class GangMonitor:
 
     def _on_pods_changed(self, batch: Batch, now: Instant) -> None:
         if batch.type is not ADDED:
-            for course, positions, _ in self._executions.group_by_execution(batch.keys):
+            for execution, positions, _ in self._executions.group_by_execution(batch.keys):
                 if isinstance(batch.decision, Binding):
-                    self._on_binding(course, now)
-                elif course in self._partial_since and (batch.type is DELETED or _any_ended(batch.at(positions))):
-                    self._remove(course, now)
+                    self._on_binding(execution, now)
+                elif execution in self._partial_since and (batch.type is DELETED or _any_ended(batch.at(positions))):
+                    self._remove(execution, now)
         if batch.type is not DELETED and not isinstance(batch.decision, Binding):
             return
         for key, pod in zip(batch.keys, batch.objects, strict=True):
@@ -132,31 +137,32 @@ class GangMonitor:
                 self._record_endless_pod(key, pod)
 
     def _record_endless_pod(self, key: Key, pod: KubeObject) -> None:
-        """Take note of a pod of no job that holds its node for good."""
+        """Record a pod outside workload jobs that holds its resources forever."""
         if node_of_pod(pod) and pod["spec"].get("restartPolicy", "Always") == "Always" and not is_finished(pod):
             self._endless_pods[key] = node_of_pod(pod), dict(demand_of(pod))
             self._has_changed = True
 
-    def _on_binding(self, course: JobExecution, now: Instant) -> None:
-        if None in course.machine_ids:
-            if course not in self._partial_since:
-                self._partial_since[course] = now
-                self._unrecorded[course] = None
+    def _on_binding(self, execution: JobExecution, now: Instant) -> None:
+        if None in execution.machine_ids:
+            if execution not in self._partial_since:
+                self._partial_since[execution] = now
+                self._unrecorded[execution] = None
             self._has_changed = True
-        elif course in self._partial_since:
-            self._remove(course, now)
+        elif execution in self._partial_since:
+            self._remove(execution, now)
+            self.deadlocked_jobs.pop(execution.job.key, None)  # a node was created
 
-    def _remove(self, course: JobExecution, now: Instant) -> None:
-        """Take note that a job is whole, or was broken off."""
-        key, since = course.job.key, self._partial_since.pop(course)
-        self._unrecorded.pop(course, None)
+    def _remove(self, execution: JobExecution, now: Instant) -> None:
+        """Record that a job is placed completely, or was aborted."""
+        key, since = execution.job.key, self._partial_since.pop(execution)
+        self._unrecorded.pop(execution, None)
         self.member_waits[key] = Duration(self.member_waits.get(key, 0) + now - since)
         self._has_changed = True
 
-    # What it finds
+    # Detection
 
     def is_deadlocked(self, now: Instant) -> bool:
-        """Return whether there is a deadlock with which the run is not to go on; what there is, is told."""
+        """Check for a deadlock, report it, and return whether it ends the run."""
         self._record_waits(now)
         if self._has_changed:
             self._has_changed = False
@@ -169,34 +175,36 @@ class GangMonitor:
         return not self._continues_after_deadlock
 
     def _record_waits(self, now: Instant) -> None:
-        """Tell the journal of jobs that wait for the rest of their pods while time goes on."""
-        for course in [one for one in self._unrecorded if self._partial_since[one] < now]:
-            del self._unrecorded[course]
-            has_node = [rank for rank, number in enumerate(course.machine_ids) if number is not None]
+        """Write jobs that have waited for the rest of their pods into the journal."""
+        for execution in [job for job in self._unrecorded if self._partial_since[job] < now]:
+            del self._unrecorded[execution]
+            has_node = [rank for rank, number in enumerate(execution.machine_ids) if number is not None]
             pods = format_intervals(mask_of(has_node))
-            self._world.journal.append(now, "wait", job=course.job.key, pods=pods, since=self._partial_since[course])
+            self._world.journal.append(
+                now, "wait", job=execution.job.key, pods=pods, since=self._partial_since[execution]
+            )
 
     def _find_deadlocked(self) -> list[JobExecution]:
-        """Return the jobs that can never be whole; one that lost pods with their node will be broken off."""
-        courses = [course for course in self._partial_since if not course.has_lost_node]
-        halves = []
-        for course in courses:
-            nodes = [node for node in course.nodes if node is not None]
-            halves.append(PartialGang(course.demand, nodes, len(course.keys) - len(nodes)))
-        return [courses[number] for number in find_deadlocked(halves, self._capacity_for_jobs())] if halves else []
+        """Return the deadlocked jobs; a job that has lost a node is left out, since it will be aborted."""
+        executions = [execution for execution in self._partial_since if not execution.has_lost_node]
+        gangs = []
+        for execution in executions:
+            nodes = [node for node in execution.nodes if node is not None]
+            gangs.append(PartialGang(execution.demand, nodes, len(execution.keys) - len(nodes)))
+        return [executions[number] for number in find_deadlocked(gangs, self._capacity_for_jobs())] if gangs else []
 
     def _capacity_for_jobs(self) -> dict[str, dict[str, int]]:
-        """Return what nodes have for jobs: what they offer without what is held for good by others."""
+        """Return the resources that nodes offer to jobs: the allocatable ones less those of endless pods."""
         silent = self._world.heartbeats.silent
-        room = {name: offer for name, offer in self._capacities.items() if name not in silent}
+        capacities = {name: offer for name, offer in self._capacities.items() if name not in silent}
         for node, demand in self._endless_pods.values():
-            if node in room:
-                offer = room[node]
-                room[node] = {name: amount - demand.get(name, 0) for name, amount in offer.items()}
-        return room
+            if node in capacities:
+                offer = capacities[node]
+                capacities[node] = {name: amount - demand.get(name, 0) for name, amount in offer.items()}
+        return capacities
 
     def _update_suspicion(self, stuck: Sequence[JobExecution], now: Instant) -> None:
-        """Take note of who is stuck; of those who were and still are, it is known since when."""
+        """Set the suspected deadlock; it keeps its start while all its jobs remain stuck."""
         before = self._suspicion
         if not stuck:
             self._suspicion = None
@@ -204,21 +212,21 @@ class GangMonitor:
             self._suspicion = before._replace(executions=stuck)
         else:
             self._suspicion = Deadlock(stuck, now)
-            # So that somebody looks again then, whatever else happens.
+            # The appointment only makes the run check again at that time.
             self._world.agenda.book(Instant(now + ROLLBACK_TIME), Rank.WAKE, lambda _: None, is_routine=True)
 
     def _is_certain(self, deadlock: Deadlock, now: Instant) -> bool:
-        """Return whether nothing that is to come can help: nodes, arrivals that preempt, programs that evict."""
-        agenda, lowest = self._world.agenda, min(course.job.priority for course in deadlock.executions)
+        """Return whether nothing can resolve the deadlock: no new nodes, preempting arrivals, or evicting programs."""
+        agenda, lowest = self._world.agenda, min(execution.job.priority for execution in deadlock.executions)
         if agenda.has_rank(Rank.TIMELINE):
             return False
         if (lowest < self._highest_priority or self._has_objects) and agenda.has_rank(Rank.SUBMIT):
             return False
-        is_at_once = lowest >= self._highest_priority and not self._has_evictors
+        is_at_once = lowest >= self._highest_priority and not self._has_evictors and not self._may_grow
         return is_at_once or now >= deadlock.since + ROLLBACK_TIME
 
     def _record_deadlock(self, deadlock: Deadlock, now: Instant) -> None:
-        """Tell of a deadlock in the journal and in the notes; of each job once."""
+        """Write a deadlock into the journal and the notes, each job once."""
         known = self.deadlocked_jobs
         courses = [course for course in deadlock.executions if course.job.key not in known]
         for course in courses:
@@ -226,22 +234,24 @@ class GangMonitor:
             nodes = " ".join(_nodes_of(course))
             self._world.journal.append(now, "deadlock", job=course.job.key, nodes=nodes, since=deadlock.since)
         if courses:
-            self._world.notes.add(_NOTE, example=str(deadlock), count=len(courses))
+            self._world.notes.add(
+                _NOTE_WITHOUT_NODES if self._may_grow else _NOTE, example=str(deadlock), count=len(courses)
+            )
 
 
 def _any_ended(pods: Sequence[KubeObject]) -> bool:
     return any(is_being_deleted(pod) or pod["status"]["phase"] in TERMINAL_PHASES for pod in pods)
 
 
-def _nodes_of(course: JobExecution) -> list[str]:
-    """Return the nodes that a job holds, in the order of the platform."""
-    pairs = zip(course.machine_ids, course.nodes, strict=True)
-    held = {(-1 if number is None else number, node) for number, node in pairs if node is not None}
-    return [node for _, node in sorted(held)]
+def _nodes_of(execution: JobExecution) -> list[str]:
+    """Return the nodes of a job's bound pods, in the order of the platform."""
+    pairs = zip(execution.machine_ids, execution.nodes, strict=True)
+    numbered = {(-1 if number is None else number, node) for number, node in pairs if node is not None}
+    return [node for _, node in sorted(numbered)]
 
 
-def _describe(course: JobExecution) -> str:
-    nodes = _nodes_of(course)
-    held = sum(node is not None for node in course.nodes)
+def _describe(execution: JobExecution) -> str:
+    nodes = _nodes_of(execution)
+    bound_count = sum(node is not None for node in execution.nodes)
     where = ", ".join(nodes[:_MAX_NAMED]) + (", …" if len(nodes) > _MAX_NAMED else "")
-    return f"{course.job.key} has {held} of its {len(course.keys)} pods on {where}"
+    return f"{execution.job.key} has {bound_count} of its {len(execution.keys)} pods on {where}"

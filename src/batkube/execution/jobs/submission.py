@@ -1,7 +1,7 @@
-"""Lets jobs arrive: at its submission time each job's pods are created, or a little later, as by a Job controller.
+"""Submits jobs: their pods are created at the submission time, or after a latency, as by a Job controller.
 
-Only the next arrival is on the agenda at any moment, so a long trace costs no memory there. Jobs of one instant arrive
-in the workload's order.
+Only the next submission is on the agenda at any time, so a long trace costs no memory there. Jobs of one instant are
+submitted in the workload's order.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from batkube.workloads.model import Job
 
 
 class Submission:
-    """Submits `jobs`, which must be ascending by submission time."""
+    """Submits `jobs`, which must be sorted by submission time."""
 
     def __init__(
         self,
@@ -28,18 +28,18 @@ class Submission:
         maker: JobCreator,
         delays: Delays | None = None,
     ) -> None:
-        """`delays` is None when nothing is delayed."""
+        """`delays` is None if there are no latencies."""
         self._jobs: Iterator[Job] = iter(jobs)
         self._next: Job | None = next(self._jobs, None)
         self._agenda = world.agenda
         self._journal = world.journal
         self.creator = maker
         self._delays = delays
-        #: Told of a job that the API refuses, and why.
-        self.on_refusal: Callable[[Job, str, Instant], None] = lambda job, why, now: None
+        #: Called with a job that the API server rejects, and its message.
+        self.on_refusal: Callable[[Job, str, Instant], None] = lambda job, message, now: None
 
     def start(self) -> None:
-        """Book the first arrival."""
+        """Book the first submission."""
         if self._next is not None:
             self._agenda.book(self._next.submit, Rank.SUBMIT, self._submit)
 
@@ -50,7 +50,7 @@ class Submission:
         self.start()
 
     def submit_now(self, job: Job, now: Instant) -> None:
-        """Let a job arrive that was not known before: one that a scheduler makes."""
+        """Submit a job that a scheduler registers during the run."""
         self._agenda.book(now, Rank.SUBMIT, lambda at: self._submit_one(job, at))
 
     def _submit_one(self, job: Job, now: Instant) -> None:
@@ -58,7 +58,7 @@ class Submission:
         self._create_after_delay(job, now, NO_ATTEMPTS)
 
     def resubmit(self, job: Job, past: PastAttempts, now: Instant) -> None:
-        """Queue a job again whose pods were stopped or lost, at the end of the queue."""
+        """Submit a job again whose pods were stopped or lost, at the end of the queue."""
         self._agenda.book(now, Rank.SUBMIT, lambda at: self._resubmit(job, past, at))
 
     def _resubmit(self, job: Job, past: PastAttempts, now: Instant) -> None:
@@ -66,11 +66,11 @@ class Submission:
         self._create_after_delay(job, now, past)
 
     def _create_after_delay(self, job: Job, now: Instant, past: PastAttempts) -> None:
-        there = now if self._delays is None else self._delays.spawned_at(now)
-        if there == now:
+        created = now if self._delays is None else self._delays.spawned_at(now)
+        if created == now:
             self._create(job, now, past)
         else:
-            self._agenda.book(there, Rank.SUBMIT, lambda at: self._create(job, at, past))
+            self._agenda.book(created, Rank.SUBMIT, lambda at: self._create(job, at, past))
 
     def _create(self, job: Job, now: Instant, past: PastAttempts) -> None:
         try:

@@ -1,14 +1,14 @@
-"""Looks after the jobs of a workload, as a Job controller does after its own: what they do, and what became of them.
+"""Manages the jobs of a workload, as the Job controller manages Jobs: their work and their outcomes.
 
-Kubelets know pods; here their ends are put together to the end of a job. Pods of a job stand and fall together: when
-one is rejected, evicted, fails or is lost with its node, the others go as well, and the job is queued again or has
-failed. The pods of a job that is over are deleted at once, as with a TTL of zero.
+Kubelets manage single pods; this module derives the end of a job from the ends of its pods. The pods of a job share
+their fate: if one of them is rejected, evicted, fails or is lost with its node, the others are stopped as well, and the
+job is resubmitted or fails. The pods of a finished job are deleted at once, as with a TTL of zero.
 
-When it becomes known that pods were lost is not decided here. Where controllers watch over nodes, they delete the pods
-after a while (or the node comes back, and its kubelet says that they failed); where nobody does, it is known at once.
+The loss of pods is detected elsewhere. If controllers monitor the nodes, they delete the pods after a while, or the
+node returns and its kubelet reports them as failed. Otherwise the loss is known at once.
 
-Pods that a controller makes are its own to delete. If one of a job's is taken from it, the others are asked to leave,
-and the job goes on with those that the controller makes next.
+Pods that a controller created are deleted by it. If one pod of such a job is lost, the others are evicted, and the job
+continues with the pods that the controller creates next.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ from batkube.workloads.model import Job
 if TYPE_CHECKING:
     from batkube.execution.jobs.work_runners import WorkRunner
 
-_REFUSED = FidelityNote("workload", "the API refused jobs when they were submitted")
+_REFUSED = FidelityNote("workload", "the API server rejected jobs at their submission")
 
 Resubmit = Callable[[Job, PastAttempts, Instant], None]
 
 
 class WorkloadJobs:
-    """Knows what each job does, and sees it through to its outcome."""
+    """Runs the work of all jobs, and reports their outcomes."""
 
     def __init__(
         self,
@@ -65,10 +65,10 @@ class WorkloadJobs:
         on_outcome: OutcomeListener,
         on_pods: JobPodsListener,
     ) -> None:
-        """`resubmit` is None when evicted jobs fail, `resubmit_lost` when those fail whose nodes do.
+        """`resubmit` is None if evicted jobs fail, `resubmit_lost` if jobs fail whose nodes fail.
 
-        `are_nodes_watched` says that controllers delete the pods of nodes that are silent or gone. `work` is None when
-        nothing that jobs do depends on what others do.
+        `are_nodes_watched` says that controllers delete the pods of failed and deleted nodes. `work` is None if the
+        run time of a job never depends on other jobs.
         """
         self._store = world.store
         self._agenda = world.agenda
@@ -83,135 +83,135 @@ class WorkloadJobs:
         self.on_end: Callable[[JobExecution, Instant], None] | None = None
         self._on_outcome = on_outcome
         self._on_pods = on_pods
-        #: How many pods of a course have ended or are gone, for courses of which some have.
+        #: The number of pods that have ended or are gone, for executions with any.
         self._ended_counts: dict[JobExecution, int] = {}
-        #: Courses whose jobs will not go on as they were meant to: how they end, and why.
+        #: Aborted executions, with the final state (None: resubmit or fail) and the reason.
         self._decided_outcomes: dict[JobExecution, tuple[FinalState | None, str]] = {}
         world.store.subscribe(POD, self._on_pods_changed, author=self)
 
     # The work
 
-    def record_binding(self, course: JobExecution, ranks: Sequence[int], nodes: Sequence[str], now: Instant) -> None:
-        """Record where pods of a job were put."""
-        known = list(map(self._machines.ids.get, nodes))
-        if None not in known:
-            for rank, number in zip(ranks, known, strict=True):
-                course.machine_ids[rank] = number
+    def record_binding(self, execution: JobExecution, ranks: Sequence[int], nodes: Sequence[str], now: Instant) -> None:
+        """Record the machines to which pods of a job were bound."""
+        machine_ids = list(map(self._machines.ids.get, nodes))
+        if None not in machine_ids:
+            for rank, number in zip(ranks, machine_ids, strict=True):
+                execution.machine_ids[rank] = number
 
-    def start(self, course: JobExecution, now: Instant) -> Instant | None:
-        """All pods run: the profile begins, and its end is known, unless it depends on what others do."""
-        job = course.job
-        machines = [self._machines.machines[number] for number in course.machine_ids if number is not None]
+    def start(self, execution: JobExecution, now: Instant) -> Instant | None:
+        """Start the profile, once all pods run; return its end, unless that depends on other jobs."""
+        job = execution.job
+        machines = [self._machines.machines[number] for number in execution.machine_ids if number is not None]
         flows = self._work_runner is not None and self._work_runner.handles(job)
-        if created := [one for one in machines if one.id >= self._machines.described_count]:
+        if created := [machine for machine in machines if machine.id >= self._machines.described_count]:
             check_created_nodes(job, created, self._notes, flows=flows)
         if self._work_runner is not None and flows:
             self._journal.append(now, "start", job=job.key)
-            self._work_runner.start(course, [machine.name for machine in machines], self._end_work, now)
+            self._work_runner.start(execution, [machine.name for machine in machines], self._end_work, now)
             return None
         length, ret = run_time_on(job.profile, machines)
-        course.state = FinalState.FAILED if ret else FinalState.SUCCESS
+        execution.state = FinalState.FAILED if ret else FinalState.SUCCESS
         # Batsim lets a job succeed only when it needs strictly less than its walltime (do_delay_task).
         if job.walltime is not None and length >= job.walltime:
-            length, course.state = job.walltime, FinalState.WALLTIME
+            length, execution.state = job.walltime, FinalState.WALLTIME
         self._journal.append(now, "start", job=job.key)
         return Instant(now + length)
 
-    def _end_work(self, course: JobExecution, state: FinalState, now: Instant) -> None:
-        course.state = state
-        assert self.on_end is not None, "courses come with somebody who looks after their pods"
-        self.on_end(course, now)
+    def _end_work(self, execution: JobExecution, state: FinalState, now: Instant) -> None:
+        execution.state = state
+        assert self.on_end is not None, "the kubelets have not set on_end"
+        self.on_end(execution, now)
 
-    def complete(self, course: JobExecution, now: Instant) -> None:
-        """All pods have ended together: so has the job."""
-        self._count_ended(course, len(course.keys), now)
+    def complete(self, execution: JobExecution, now: Instant) -> None:
+        """Finish the job, whose pods have all ended together."""
+        self._count_ended(execution, len(execution.keys), now)
 
-    def abort(self, course: JobExecution, now: Instant) -> None:
-        """Give up work whose pods are being taken away."""
+    def abort(self, execution: JobExecution, now: Instant) -> None:
+        """Stop the work of an execution whose pods are being stopped."""
         if self._work_runner is not None:
-            self._work_runner.abort(course, now)
+            self._work_runner.abort(execution, now)
 
-    def handle_node_loss(self, course: JobExecution, now: Instant) -> None:
-        """A node with pods of the job failed or is gone: nothing is lost of work that had ended before."""
-        if course.ended is not None:
-            self._on_pods_deleted(course, now)
+    def handle_node_loss(self, execution: JobExecution, now: Instant) -> None:
+        """Handle the loss of a node with pods of the job; work that had already ended is not lost."""
+        if execution.ended is not None:
+            self._on_pods_deleted(execution, now)
             return
-        course.has_lost_node = True
+        execution.has_lost_node = True
         if not self._are_nodes_watched:
-            self._decide_outcome(course, None, NODE_LOST, now)
+            self._decide_outcome(execution, None, NODE_LOST, now)
 
-    # What it hears
+    # Notifications
 
     def _on_pods_changed(self, batch: Batch, now: Instant) -> None:
         if batch.type is ADDED or isinstance(batch.decision, Binding):
             return
-        for course, positions, _ in self._executions.group_by_execution(batch.keys):
+        for execution, positions, _ in self._executions.group_by_execution(batch.keys):
             if batch.type is DELETED:
-                self._on_pods_deleted(course, now)
+                self._on_pods_deleted(execution, now)
                 continue
             pods = batch.at(positions)
             if over := finished_pods(pods, batch.status):
-                self._on_pods_ended(course, over, now)
-            elif course.ended is None and is_being_deleted(pods[0]):
-                self._decide_outcome(course, None, stop_reason(course), now)
+                self._on_pods_ended(execution, over, now)
+            elif execution.ended is None and is_being_deleted(pods[0]):
+                self._decide_outcome(execution, None, stop_reason(execution), now)
 
-    def _on_pods_ended(self, course: JobExecution, pods: Sequence[KubeObject], now: Instant) -> None:
-        """Pods have ended: with their course, or before it for a reason of their own."""
-        if course in self._decided_outcomes:
-            self._resubmit_when_gone(course, now)
-        elif course.ended is None:
-            state, reason = (None, NODE_LOST) if course.has_lost_node else failure_outcome(pods[0]["status"])
-            self._decide_outcome(course, state, reason, now)
+    def _on_pods_ended(self, execution: JobExecution, pods: Sequence[KubeObject], now: Instant) -> None:
+        """Handle pods that have ended, with their execution or before it."""
+        if execution in self._decided_outcomes:
+            self._resubmit_when_gone(execution, now)
+        elif execution.ended is None:
+            state, reason = (None, NODE_LOST) if execution.has_lost_node else failure_outcome(pods[0]["status"])
+            self._decide_outcome(execution, state, reason, now)
         else:
-            self._count_ended(course, len(pods), now)
+            self._count_ended(execution, len(pods), now)
 
-    def _count_ended(self, course: JobExecution, ended: int, now: Instant) -> None:
-        """Take note that pods have ended with their course; with the last of them the job has."""
-        self._ended_counts[course] = self._ended_counts.get(course, 0) + ended
-        if self._ended_counts[course] == len(course.keys) and course.ended is not None:
-            self._agenda.book(now, Rank.FINISH, functools.partial(self._finish_job, course, "", course.ended))
+    def _count_ended(self, execution: JobExecution, ended: int, now: Instant) -> None:
+        """Count pods that have ended with their execution; finish the job with the last of them."""
+        self._ended_counts[execution] = self._ended_counts.get(execution, 0) + ended
+        if self._ended_counts[execution] == len(execution.keys) and execution.ended is not None:
+            self._agenda.book(now, Rank.FINISH, functools.partial(self._finish_job, execution, "", execution.ended))
 
-    def _on_pods_deleted(self, course: JobExecution, now: Instant) -> None:
-        """Somebody deleted pods: if the work had ended, and only the report was on its way, the outcome stands."""
-        if course in self._decided_outcomes:
-            self._resubmit_when_gone(course, now)
-        elif course.ended is None:
-            self._decide_outcome(course, None, stop_reason(course), now)
-        elif len(course.keys) > self._ended_counts.get(course, 0):
-            self._count_ended(course, len(course.keys) - self._ended_counts.get(course, 0), now)
+    def _on_pods_deleted(self, execution: JobExecution, now: Instant) -> None:
+        """Handle deleted pods; if the work had ended and only their report was delayed, the outcome is unchanged."""
+        if execution in self._decided_outcomes:
+            self._resubmit_when_gone(execution, now)
+        elif execution.ended is None:
+            self._decide_outcome(execution, None, stop_reason(execution), now)
+        elif len(execution.keys) > self._ended_counts.get(execution, 0):
+            self._count_ended(execution, len(execution.keys) - self._ended_counts.get(execution, 0), now)
 
-    def _resubmit_when_gone(self, course: JobExecution, now: Instant) -> None:
-        """Go on with a job that was broken off once the last of its pods is gone; what a controller has may stay."""
-        left = self._store.objects(POD, self._store.existing(POD, course.keys))
-        if not left or (course.is_owned and all(map(is_finished, left))):
-            self._agenda.book(now, Rank.FINISH, functools.partial(self._resubmit_or_fail, course))
+    def _resubmit_when_gone(self, execution: JobExecution, now: Instant) -> None:
+        """Resubmit an aborted job once its last pod is gone; finished pods of a controller may remain."""
+        remaining = self._store.objects(POD, self._store.existing(POD, execution.keys))
+        if not remaining or (execution.is_owned and all(map(is_finished, remaining))):
+            self._agenda.book(now, Rank.FINISH, functools.partial(self._resubmit_or_fail, execution))
 
-    def _decide_outcome(self, course: JobExecution, state: FinalState | None, reason: str, now: Instant) -> None:
-        """Decide how the job ends, unless that is decided; `state` is None for one that was stopped or lost."""
-        if course not in self._decided_outcomes:
-            self._decided_outcomes[course] = state, reason
-            self._creator.forget_execution(course)
-            self._agenda.book(now, Rank.FINISH, functools.partial(self._stop_remaining_pods, course))
+    def _decide_outcome(self, execution: JobExecution, state: FinalState | None, reason: str, now: Instant) -> None:
+        """Set the outcome of an aborted job, unless it is set; `state` is None for one that was evicted or lost."""
+        if execution not in self._decided_outcomes:
+            self._decided_outcomes[execution] = state, reason
+            self._creator.forget_execution(execution)
+            self._agenda.book(now, Rank.FINISH, functools.partial(self._stop_remaining_pods, execution))
 
     # The end
 
-    def _stop_remaining_pods(self, course: JobExecution, now: Instant) -> None:
-        """Let the other pods of a job go the way of the one that broke it."""
-        state, reason = self._decided_outcomes[course]
+    def _stop_remaining_pods(self, execution: JobExecution, now: Instant) -> None:
+        """Stop the other pods of a job after one of them has failed or was deleted."""
+        state, reason = self._decided_outcomes[execution]
         if state is not None:
-            self._finish_job(course, reason, now, now, state)
+            self._finish_job(execution, reason, now, now, state)
             return
-        if course.is_owned:
-            self._replace_pods(course, reason, now)
+        if execution.is_owned:
+            self._replace_pods(execution, reason, now)
             return
-        alive = self._store.existing(POD, course.keys)
+        alive = self._store.existing(POD, execution.keys)
         pods = dict(zip(alive, self._store.objects(POD, alive), strict=True))
         deadlines = [pod["metadata"]["deletionTimestamp"] for pod in pods.values() if is_being_deleted(pod)]
         if not deadlines or reason == NODE_LOST:
-            # Nobody is there to say that a lost pod has stopped, so all are removed by force.
-            self._resubmit_or_fail(course, now)
+            # No kubelet will report that a lost pod has stopped, so all pods are force-deleted.
+            self._resubmit_or_fail(execution, now)
             return
-        # They stop within the same grace period, and hold their nodes until they have. Others have nothing to stop.
+        # Bound pods stop within the same grace period, and hold their nodes until then. Others are deleted at once.
         self._store.delete(POD, [key for key, pod in pods.items() if not node_of_pod(pod)], now, author=self)
         others = {
             key: with_deletion_timestamp(pod, deadlines[0])
@@ -220,104 +220,108 @@ class WorkloadJobs:
         }
         self._store.replace(POD, list(others), list(others.values()), now, author=self)
 
-    def _replace_pods(self, course: JobExecution, reason: str, now: Instant) -> None:
-        """Have the pods that a controller made replaced, unless the job is not to go on."""
+    def _replace_pods(self, execution: JobExecution, reason: str, now: Instant) -> None:
+        """Have a controller replace the pods of its job, if the job is to be resubmitted."""
         if self._resubmit[reason] is None:
-            self._resubmit_or_fail(course, now)
+            self._resubmit_or_fail(execution, now)
             return
-        self._creator.evict_remaining(course, now)
-        self._resubmit_when_gone(course, now)
+        self._creator.evict_remaining(execution, now)
+        self._resubmit_when_gone(execution, now)
 
-    def _resubmit_or_fail(self, course: JobExecution, now: Instant) -> None:
-        """Queue the job again, or let it fail; once, however many of its pods were deleted at one instant."""
-        if course not in self._decided_outcomes:
+    def _resubmit_or_fail(self, execution: JobExecution, now: Instant) -> None:
+        """Resubmit the job or let it fail; once, even if several pods were deleted at one instant."""
+        if execution not in self._decided_outcomes:
             return
-        _, reason = self._decided_outcomes[course]
-        past, resubmit = course.past_if_discarded(now), self._resubmit[reason]
+        _, reason = self._decided_outcomes[execution]
+        past, resubmit = execution.past_if_discarded(now), self._resubmit[reason]
         past = past._replace(evictions=past.evictions + (reason == PREEMPTED))
         if resubmit is None:
             state = FinalState.KILLED if reason == PREEMPTED else FinalState.FAILED
-            self._finish_job(course, reason, now, now, state, past)
+            self._finish_job(execution, reason, now, now, state, past)
             return
-        self._delete_pods(course, "Failed", reason, now, now)
-        resubmit(course.job, past, now)
+        self._delete_pods(execution, "Failed", reason, now, now)
+        resubmit(execution.job, past, now)
 
     def _finish_job(
         self,
-        course: JobExecution,
+        execution: JobExecution,
         reason: str,
         finished: Instant,
         now: Instant,
         state: FinalState | None = None,
         past: PastAttempts | None = None,
     ) -> None:
-        """Say how the job ended: as its course did, or in another `state`, with the `past` of one that was stopped."""
-        state = state or course.state
-        assert state is not None, f"nobody said how {course.job.key} ended"
-        began, past = course.began, past or course.past_if_completed
-        self._journal.append(now, "finish", job=course.job.key, state=state.value)
+        """Report the outcome of the job: that of its execution, or `state` and `past` of an aborted one."""
+        state = state or execution.state
+        assert state is not None, f"job {execution.job.key} has no final state"
+        began, past = execution.began, past or execution.past_if_completed
+        self._journal.append(now, "finish", job=execution.job.key, state=state.value)
         phase = "Succeeded" if state is FinalState.SUCCESS else "Failed"
-        self._delete_pods(course, phase, reason, now, finished)
-        self._creator.clean_up(course.job, now, is_killed=course.ended is None)
+        self._delete_pods(execution, phase, reason, now, finished)
+        self._creator.clean_up(execution.job, now, is_killed=execution.ended is None)
         self._on_outcome(
             Outcome(
-                job=course.job,
+                job=execution.job,
                 state=state,
-                scheduled=max([instant for instant in course.scheduled if instant is not None], default=None),
+                scheduled=max([instant for instant in execution.scheduled if instant is not None], default=None),
                 started=began,
                 finished=finished if began is not None else None,
-                node_lost=course.aborted if course.has_lost_node else None,
-                machines=mask_of([number for number in course.machine_ids if number is not None]),
+                node_lost=execution.aborted if execution.has_lost_node else None,
+                machines=mask_of([number for number in execution.machine_ids if number is not None]),
                 past=past,
             )
         )
 
-    def _delete_pods(self, course: JobExecution, phase: str, reason: str, now: Instant, finished: Instant) -> None:
-        """Tell the story of the pods, see that each has a terminal status, and delete them, unless another does."""
-        alive = [] if course.is_owned else self._store.existing(POD, course.keys)
-        if course in self._decided_outcomes and not course.is_owned:
-            words = {"phase": phase, "reason": reason} if reason else {"phase": phase}
+    def _delete_pods(self, execution: JobExecution, phase: str, reason: str, now: Instant, finished: Instant) -> None:
+        """Record the pods, set their terminal status and delete them, unless a controller does."""
+        alive = [] if execution.is_owned else self._store.existing(POD, execution.keys)
+        if execution in self._decided_outcomes and not execution.is_owned:
+            terminal_fields = {"phase": phase, "reason": reason} if reason else {"phase": phase}
             pods = zip(alive, self._store.objects(POD, alive), strict=True)
-            ended = {key: {**pod, "status": {**pod["status"], **words}} for key, pod in pods if not is_finished(pod)}
+            ended = {
+                key: {**pod, "status": {**pod["status"], **terminal_fields}}
+                for key, pod in pods
+                if not is_finished(pod)
+            }
             self._store.replace(POD, list(ended), list(ended.values()), now, author=self)
-        self._report_pods(course, phase, reason, finished)
+        self._report_pods(execution, phase, reason, finished)
         self._store.delete(POD, alive, now, author=self)
-        self._executions.remove(course)
-        self._decided_outcomes.pop(course, None)
-        self._ended_counts.pop(course, None)
+        self._executions.remove(execution)
+        self._decided_outcomes.pop(execution, None)
+        self._ended_counts.pop(execution, None)
 
-    def record_refusal(self, job: Job, why: str, now: Instant) -> None:
-        """A job could not even be submitted: the API does not take it."""
-        self._journal.append(now, "refuse", job=job.key, reason=why)
-        self._notes.add(_REFUSED, example=f"job {job.key}: {why}")
+    def record_refusal(self, job: Job, message: str, now: Instant) -> None:
+        """Record a job that the API server rejected at its submission."""
+        self._journal.append(now, "refuse", job=job.key, reason=message)
+        self._notes.add(_REFUSED, example=f"job {job.key}: {message}")
         self._on_outcome(Outcome(job=job, state=FinalState.REJECTED, past=NO_ATTEMPTS))
 
     def report_remaining(self) -> None:
-        """Tell of the pods that the end of the run has met alive; those of a job that has not begun wait for others."""
-        for course in self._executions.live():
-            if course.began is not None or not course.running_count:
-                self._report_pods(course, "Pending" if course.began is None else "Running", "", None)
+        """Record the pods that are alive at the end of the run."""
+        for execution in self._executions.live():
+            if execution.began is not None or not execution.running_count:
+                self._report_pods(execution, "Pending" if execution.began is None else "Running", "", None)
                 continue
-            up = [rank for rank, instant in enumerate(course.started) if instant is not None]
-            others = [rank for rank, instant in enumerate(course.started) if instant is None]
-            why = f"waits for {len(others)} of the {len(course.keys)} pods of its job"
-            self._report_some_pods(course, up, "Running", why, None)
-            self._report_some_pods(course, others, "Pending", "", None)
+            started = [rank for rank, instant in enumerate(execution.started) if instant is not None]
+            pending = [rank for rank, instant in enumerate(execution.started) if instant is None]
+            reason = f"waits for {len(pending)} of the {len(execution.keys)} pods of its job"
+            self._report_some_pods(execution, started, "Running", reason, None)
+            self._report_some_pods(execution, pending, "Pending", "", None)
 
-    def _report_pods(self, course: JobExecution, phase: str, reason: str, finished: Instant | None) -> None:
-        """Tell what became of the pods of a job; those of a controller came one by one, and perhaps not all did."""
-        if course.creation_times is not None:
-            made = [rank for rank, key in enumerate(course.keys) if key]
-            self._report_some_pods(course, made, phase, reason, finished)
+    def _report_pods(self, execution: JobExecution, phase: str, reason: str, finished: Instant | None) -> None:
+        """Record the pods of a job; those of a controller were created one by one, and perhaps not all of them."""
+        if execution.creation_times is not None:
+            created = [rank for rank, key in enumerate(execution.keys) if key]
+            self._report_some_pods(execution, created, phase, reason, finished)
             return
         self._on_pods(
             JobPodsRecord(
-                job=course.job,
-                keys=course.keys,
-                created=course.created,
-                machine_ids=course.machine_ids,
-                scheduled=course.scheduled,
-                started=course.started,
+                job=execution.job,
+                keys=execution.keys,
+                created=execution.created,
+                machine_ids=execution.machine_ids,
+                scheduled=execution.scheduled,
+                started=execution.started,
                 finished=finished,
                 phase=phase,
                 reason=reason,
@@ -325,25 +329,27 @@ class WorkloadJobs:
         )
 
     def _report_some_pods(
-        self, course: JobExecution, ranks: Sequence[int], phase: str, reason: str, finished: Instant | None
+        self, execution: JobExecution, ranks: Sequence[int], phase: str, reason: str, finished: Instant | None
     ) -> None:
-        """Tell what became of some pods of a job: together those that came, and left their nodes, together."""
-        births = course.creation_times or [course.created] * len(course.keys)
-        departures = {} if course.ended is not None or finished is None else course.release_times
-        spans = {rank: (births[rank], departures.get(rank, finished)) for rank in ranks if course.keys[rank]}
+        """Record some pods of a job, grouped by their times of creation and release."""
+        creation_times = execution.creation_times or [execution.created] * len(execution.keys)
+        release_times = {} if execution.ended is not None or finished is None else execution.release_times
+        spans = {
+            rank: (creation_times[rank], release_times.get(rank, finished)) for rank in ranks if execution.keys[rank]
+        }
         for span in dict.fromkeys(spans.values()):
-            some = [rank for rank in spans if spans[rank] == span]
+            group = [rank for rank in spans if spans[rank] == span]
             self._on_pods(
                 JobPodsRecord(
-                    job=course.job,
-                    keys=[course.keys[rank] for rank in some],
+                    job=execution.job,
+                    keys=[execution.keys[rank] for rank in group],
                     created=span[0],
-                    machine_ids=[course.machine_ids[rank] for rank in some],
-                    scheduled=[course.scheduled[rank] for rank in some],
-                    started=[course.started[rank] for rank in some],
+                    machine_ids=[execution.machine_ids[rank] for rank in group],
+                    scheduled=[execution.scheduled[rank] for rank in group],
+                    started=[execution.started[rank] for rank in group],
                     finished=span[1],
                     phase=phase,
                     reason=reason,
-                    owner=course.owner,
+                    owner=execution.owner,
                 )
             )

@@ -1,1 +1,1 @@
-"""Kubelet: admission, start, resizes and end of the pods bound to each node, and nodes that failed."""
+"""Kubelets: admission, start, resize and termination of the pods bound to each node, and failed nodes."""

@@ -1,11 +1,11 @@
-"""Nodes without a kubelet, because they failed, are gone or are not there yet, and the pods that wait for them.
+"""Nodes without a running kubelet (failed, deleted or not created yet), and the pods bound to them.
 
-A failed node is silent: its pods' processes are gone, and nobody says so. When it comes back, its kubelet starts the
-pods again, or says that they have failed, and finishes those that were deleted meanwhile.
+A failed node is silent: its pods' processes are gone, and nothing reports that. When the node returns, its kubelet
+restarts the pods or reports them as failed, and finishes those that were deleted meanwhile.
 
-A scheduler that has not heard of it may bind pods to such a node. They are stranded there until the node is back, or
-for as long as pods tolerate it by default (Kubernetes: plugin/pkg/admission/defaulttolerationseconds). One that never
-hears of it may do so for ever; then the run has failed.
+A scheduler that does not know of the failure may bind pods to such a node. They stay there until the node returns, or
+for the default toleration time (Kubernetes: plugin/pkg/admission/defaulttolerationseconds). A scheduler that ignores
+node failures altogether would do that forever; the run then fails.
 """
 
 from __future__ import annotations
@@ -28,48 +28,48 @@ from batkube.kernel.instants import Duration, Instant, after, seconds
 
 #: How long pods stay bound to a node that has failed.
 _TOLERATION: Duration = seconds(300)
-#: A job that was bound so often to nodes that had failed, and did nothing in between, will not do anything else.
+#: The run fails when a job was bound this often in a row to failed nodes, without doing any work.
 _MAX_FAILED_BINDINGS = 100
 
 PodEntry = JobExecution | PodState
-"""What a kubelet knows of a pod: the course it has part in, or the state of its containers."""
+"""A kubelet's record of a pod: the execution of its job, or the state of its containers."""
 
 
 class PodManager(Protocol):
-    """The kubelets, as far as it takes to take pods from them and to give them back."""
+    """The operations of the kubelets that failed nodes need."""
 
     pod_states: dict[Key, PodEntry]
 
     @property
     def driver(self) -> ExecutionDriver:
-        """Who knows the courses."""
+        """The driver of job executions."""
 
     def forget(self, keys: Sequence[Key], now: Instant) -> None:
-        """Let go of pods."""
+        """Remove pods from the kubelets."""
 
     def admit_pod(self, key: Key, pod: KubeObject, now: Instant, before: PodState | None = None) -> None:
-        """Start a pod, again if it ran `before`."""
+        """Admit a pod; `before` is its state before its node failed."""
 
     def remove(self, key: Key, uid: str, now: Instant) -> None:
-        """Let the API forget a pod."""
+        """Delete a pod from the API server."""
 
     def mark_lost(self, key: Key, now: Instant) -> None:
-        """Write that a pod of a course was lost with its node."""
+        """Write that a pod of a job execution was lost with its node."""
 
 
 class FailedNodes:
-    """Which nodes are away, and which pods wait for them; takes pods from the kubelets, and gives them back."""
+    """Holds the pods of nodes that are away, and returns them to the kubelets when the nodes are back."""
 
-    def __init__(self, world: World, accounts: NodeAllocations, kubelets: PodManager) -> None:
+    def __init__(self, world: World, allocations: NodeAllocations, kubelets: PodManager) -> None:
         self._store = world.store
         self._agenda = world.agenda
         self._silent = world.heartbeats.silent
-        self._allocations = accounts
+        self._allocations = allocations
         self._executions = world.executions
         self._kubelets = kubelets
-        #: Pods by the name of the node they are bound to; with their life until the node went away, if they had one.
+        #: The held pods by node, each with its record from before the node failed, if it had one.
         self._waiting: dict[str, dict[Key, PodEntry | None]] = {}
-        #: How often jobs were stranded in a row, and what work was lost of them before.
+        #: By job: how often in a row it was bound to a failed node, and its lost work before that.
         self._failed_bindings: dict[str, tuple[int, int]] = {}
         world.store.subscribe(NODE, self._on_nodes_changed)
         world.store.subscribe(POD, self._on_pods_changed)
@@ -79,11 +79,11 @@ class FailedNodes:
         return node in self._silent or node not in self._allocations
 
     def hold_pod(self, node: str, key: Key) -> None:
-        """Let a pod wait for its node."""
+        """Hold a pod until its node is back."""
         self._waiting.setdefault(node, {})[key] = None
 
     def _on_pods_changed(self, batch: Batch, now: Instant) -> None:
-        """Forget pods that are gone, where any wait."""
+        """Remove deleted pods from the held ones."""
         if self._waiting and batch.type is DELETED:
             for node, waiting in list(self._waiting.items()):
                 for key in batch.keys:
@@ -91,32 +91,32 @@ class FailedNodes:
                 if not waiting:
                     del self._waiting[node]
 
-    def hold_pods(self, course: JobExecution, keys: Sequence[Key], nodes: Sequence[str], now: Instant) -> bool:
-        """Let those of a course's pods wait that were bound to a node that has failed; return whether there are any."""
+    def hold_pods(self, execution: JobExecution, keys: Sequence[Key], nodes: Sequence[str], now: Instant) -> bool:
+        """Hold the pods of an execution that were bound to a failed node; return whether there are any."""
         if not self._silent or self._silent.keys().isdisjoint(nodes):
             return False
         for key, node in zip(keys, nodes, strict=True):
             if node in self._silent:
                 self.hold_pod(node, key)
-        if not course.has_lost_node:
-            course.has_lost_node = True
-            self._count_failed_binding(course, now)
-            self._agenda.book(after(now, _TOLERATION), Rank.FINISH, functools.partial(self._report_lost, course))
+        if not execution.has_lost_node:
+            execution.has_lost_node = True
+            self._count_failed_binding(execution, now)
+            self._agenda.book(after(now, _TOLERATION), Rank.FINISH, functools.partial(self._report_lost, execution))
         return True
 
-    def _count_failed_binding(self, course: JobExecution, now: Instant) -> None:
-        """Count how often a job was stranded in a row; if that goes on and on, the run has failed."""
-        count, work = self._failed_bindings.get(course.job.key, (0, -1))
-        count = count + 1 if work == course.past.lost_work else 1
-        self._failed_bindings[course.job.key] = count, course.past.lost_work
+    def _count_failed_binding(self, execution: JobExecution, now: Instant) -> None:
+        """Count how often in a row a job was bound to a failed node, and fail the run beyond the limit."""
+        count, work = self._failed_bindings.get(execution.job.key, (0, -1))
+        count = count + 1 if work == execution.past.lost_work else 1
+        self._failed_bindings[execution.job.key] = count, execution.past.lost_work
         if count > _MAX_FAILED_BINDINGS:
-            self._agenda.book(now, Rank.FINISH, functools.partial(_fail_run, course))
+            self._agenda.book(now, Rank.FINISH, functools.partial(_fail_run, execution))
 
-    def _report_lost(self, course: JobExecution, now: Instant) -> None:
-        """Say that a course is lost, unless it is over: the node may have come back."""
-        place = self._executions.find(course.keys[0])
-        if place is not None and place[0] is course:
-            self._kubelets.driver.handle_node_loss(course, now)
+    def _report_lost(self, execution: JobExecution, now: Instant) -> None:
+        """Report that an execution is lost, unless it has ended or was replaced meanwhile."""
+        entry = self._executions.find(execution.keys[0])
+        if entry is not None and entry[0] is execution:
+            self._kubelets.driver.handle_node_loss(execution, now)
 
     def _on_nodes_changed(self, batch: Batch, now: Instant) -> None:
         for name in batch.keys:
@@ -126,23 +126,23 @@ class FailedNodes:
                 self._on_node_returned(name, now)
 
     def _on_node_failed(self, node: str, now: Instant) -> None:
-        """A node failed or is gone, and the processes of its pods with it; who knows courses is told."""
+        """Take the pods of a failed or deleted node from the kubelets, and report the node loss of their jobs."""
         lost = _entries_on(node, self._kubelets.pod_states)
         if lost:
             self._waiting.setdefault(node, {}).update(lost)
         self._kubelets.forget(list(lost), now)
-        for course in dict.fromkeys(life for life in lost.values() if isinstance(life, JobExecution)):
-            self._kubelets.driver.handle_node_loss(course, now)
+        for execution in dict.fromkeys(pod_state for pod_state in lost.values() if isinstance(pod_state, JobExecution)):
+            self._kubelets.driver.handle_node_loss(execution, now)
 
     def _on_node_returned(self, node: str, now: Instant) -> None:
-        """A node came, or came back: its kubelet sees the pods that it should have."""
+        """Restart the held pods of a node that was created or has returned."""
         if waiting := self._waiting.pop(node, {}):
             self._agenda.book(now, Rank.START, functools.partial(self._restart_pods, node, waiting))
 
     def _restart_pods(self, node: str, waiting: Mapping[Key, PodEntry | None], now: Instant) -> None:
         for key, before in waiting.items():
             pod = self._store.get(POD, key)
-            # Meanwhile there may be another pod of the name, elsewhere.
+            # Meanwhile another pod of the same name may exist on another node.
             if pod is None or node_of_pod(pod) != node or key in self._kubelets.pod_states or is_finished(pod):
                 continue
             if is_being_deleted(pod):
@@ -153,21 +153,22 @@ class FailedNodes:
                 self._kubelets.admit_pod(key, pod, now, before if isinstance(before, PodState) else None)
 
 
-def _fail_run(course: JobExecution, now: Instant) -> None:
+def _fail_run(execution: JobExecution, now: Instant) -> None:
     raise RunFailed(
-        f"job {course.job.key} was bound {_MAX_FAILED_BINDINGS} times in a row to nodes that had failed: "
-        "its scheduler does not hear of them, and the run would not end\n"
-        "  remedy: let the scheduler hear of nodes, let nodes come back, or let such jobs fail with --on-failure fail"
+        f"job {execution.job.key} was bound {_MAX_FAILED_BINDINGS} times in a row to nodes that had failed: "
+        "its scheduler ignores node failures, and the run would not end\n"
+        "  remedy: use a scheduler that watches nodes, let nodes return, or let such jobs fail with --on-failure fail"
     )
 
 
-def _entries_on(node: str, lives: Mapping[Key, PodEntry]) -> dict[Key, PodEntry]:
-    """Return those of the pods that are on a node; each course is looked through once."""
-    there: dict[Key, PodEntry] = {}
-    for key, life in lives.items():
-        if isinstance(life, PodState):
-            if life.node == node:
-                there[key] = life
-        elif key == life.keys[0] or life.keys[0] not in lives:
-            there |= {one: life for one, on in zip(life.keys, life.nodes, strict=True) if on == node}
-    return there
+def _entries_on(node: str, records: Mapping[Key, PodEntry]) -> dict[Key, PodEntry]:
+    """Return the records of the pods on a node; each job execution is examined once."""
+    entries: dict[Key, PodEntry] = {}
+    for key, record in records.items():
+        if isinstance(record, PodState):
+            if record.node == node:
+                entries[key] = record
+        elif key == record.keys[0] or record.keys[0] not in records:
+            pairs = zip(record.keys, record.nodes, strict=True)
+            entries |= {pod: record for pod, pod_node in pairs if pod_node == node}
+    return entries

@@ -1,15 +1,15 @@
-"""The kubelets of all nodes: what happens to a pod once a scheduler has bound it, whoever made it.
+"""The kubelets of all nodes: they run every pod that is bound to a node.
 
-    bound ─▶ admitted (or rejected: OutOf…) ─▶ Running ─▶ Succeeded / Failed, its node's resources free
+    bound ─▶ admitted (or rejected: OutOf…) ─▶ Running ─▶ Succeeded / Failed, its node's resources released
     deleted ─▶ stopped within its grace period ─▶ gone
-    its node fails ─▶ not heard of any more, until the node is back: then it is started again, or has failed
+    its node fails ─▶ no more updates until the node is back: then restarted or failed
 
-What goes on inside a pod is one of two things. The pods of a workload's job share a course (`cluster.courses`): it
-begins when the last of them runs and ends for all at once, so what happens to them together is written together. Any
-other pod has containers, which `containers` starts, restarts and ends one by one.
+There are two kinds of pods. The pods of a workload job share an execution (`cluster.jobs.executions`), which begins
+when the last of them runs and ends for all at once; changes to several of them are written as one batch. The containers
+of any other pod are started, restarted and ended one by one (`execution.containers`).
 
-Kubelets hear of bindings and deletions through the store only, and answer through it. They never act inside a change:
-they book what follows on the agenda. A finished pod is left where it is; whoever made it may delete it.
+Kubelets receive bindings and deletions through the store, and write results to it. They never write while they are
+notified of a change, but book an appointment. A finished pod is kept until its owner deletes it.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from batkube.execution.containers.runtime import ContainerRuntime
 
 BusyListener = Callable[[int, Instant], None]
-"""Told how many nodes have pods, whenever that may have changed."""
+"""Called with the number of nodes that have pods, whenever it may have changed."""
 
 _NO_SUCH_NODE = FidelityNote("scheduler", "bound a pod to a node that does not exist", Severity.VIOLATION)
 
@@ -54,170 +54,175 @@ class Kubelets:
     def __init__(
         self,
         world: World,
-        accounts: NodeAllocations,
-        conductor: ExecutionDriver | None = None,
+        allocations: NodeAllocations,
+        driver: ExecutionDriver | None = None,
         containers: ContainerRuntime | None = None,
         delays: Delays | None = None,
         on_busy: BusyListener = lambda count, now: None,
     ) -> None:
-        """Without `containers` every pod has part in a course, and nobody watches: what it does is not written."""
+        """Without `containers`, all pods belong to job executions, and pod statuses are not read by any client."""
         self._store = world.store
         self._agenda = world.agenda
         self._notes = world.notes
-        self._allocations = accounts
+        self._allocations = allocations
         self._ports = host_ports.HostPortAllocator()
         self._executions = world.executions
-        self._driver = conductor
+        self._driver = driver
         self._runtime = containers
         self._delays = delays
         self._termination = TerminationDelays(world.notes, delays)
         self._on_busy = on_busy
-        #: The pods that a kubelet knows and that are not gone.
+        #: The records of all pods that a kubelet has admitted and that are not gone.
         self.pod_states: dict[Key, PodEntry] = {}
         self._execution_pods = ExecutionPodStatuses(
             world, None if containers is None else containers.addresses, author=self
         )
-        self._failed_nodes = FailedNodes(world, accounts, self)
-        if conductor is not None:
-            conductor.on_end = self._end_execution
+        self._failed_nodes = FailedNodes(world, allocations, self)
+        if driver is not None:
+            driver.on_end = self._end_execution
         if containers is not None:
             containers.on_pod_ended = self._on_pod_ended
-            self._resizes = PodResizes(world, accounts, containers, self.pod_states)
+            self._resizes = PodResizes(world, allocations, containers, self.pod_states)
         world.store.subscribe(POD, self._on_pods_changed, author=self)
 
-    # What they hear
+    # Notifications
 
     def _on_pods_changed(self, batch: Batch, now: Instant) -> None:
-        """Take note of what was done to pods."""
+        """Handle bindings, updates and deletions of pods."""
         if batch.type is DELETED:
             self.forget([key for key in batch.keys if key in self.pod_states], now)
             return
         if batch.type is ADDED and self._runtime is None:
-            return  # no pod comes with a node
-        known = 0
-        for course, positions, ranks in self._executions.group_by_execution(batch.keys):
-            known += len(positions)
+            return  # new pods are not bound yet
+        grouped = 0
+        for execution, positions, ranks in self._executions.group_by_execution(batch.keys):
+            grouped += len(positions)
             if batch.type is not ADDED:
                 if isinstance(batch.decision, Binding) and len(ranks) == len(batch.keys):
                     self._admit_execution_pods(
-                        course, dict(zip(ranks, batch.decision.nodes, strict=True)), batch.objects[0], now
+                        execution, dict(zip(ranks, batch.decision.nodes, strict=True)), batch.objects[0], now
                     )
                 else:
-                    self._sync_execution(course, ranks, batch.at(positions), now)
-        if known < len(batch.keys):
+                    self._sync_execution(execution, ranks, batch.at(positions), now)
+        if grouped < len(batch.keys):
             for key, pod in zip(batch.keys, batch.objects, strict=True):
                 if node_of_pod(pod) and self._executions.find(key) is None:
                     self._sync_pod(key, pod, now)
 
     def _sync_execution(
-        self, course: JobExecution, ranks: Sequence[int], pods: Sequence[KubeObject], now: Instant
+        self, execution: JobExecution, ranks: Sequence[int], pods: Sequence[KubeObject], now: Instant
     ) -> None:
-        """Take up pods that were bound, stop those that were deleted, let go of those that somebody else ended."""
+        """Admit bound pods, stop deleted pods, and remove pods that another component has ended."""
         bound: dict[int, str] = {}
         for rank, pod in zip(ranks, pods, strict=True):
             if "nodeName" not in pod["spec"]:
                 continue
             if "deletionTimestamp" in pod["metadata"]:
-                self._agenda.book(now, Rank.FINISH, functools.partial(self._terminate_pod, course.keys[rank]))
+                self._agenda.book(now, Rank.FINISH, functools.partial(self._terminate_pod, execution.keys[rank]))
             elif pod["status"]["phase"] in TERMINAL_PHASES:
-                if course.nodes[rank] is not None:
-                    self.forget([course.keys[rank]], now)
-            elif course.machine_ids[rank] is None and course.scheduled[rank] is None:
+                if execution.nodes[rank] is not None:
+                    self.forget([execution.keys[rank]], now)
+            elif execution.machine_ids[rank] is None and execution.scheduled[rank] is None:
                 bound[rank] = pod["spec"]["nodeName"]
         if bound:
-            self._admit_execution_pods(course, bound, pods[0], now)
+            self._admit_execution_pods(execution, bound, pods[0], now)
 
     def _sync_pod(self, key: Key, pod: KubeObject, now: Instant) -> None:
-        """Take up a pod that was bound, or stop it."""
-        life = self.pod_states.get(key)
-        if isinstance(life, PodState) and life.uid != pod["metadata"]["uid"]:
+        """Admit a bound pod, stop a deleted one, or apply an update."""
+        pod_state = self.pod_states.get(key)
+        if isinstance(pod_state, PodState) and pod_state.uid != pod["metadata"]["uid"]:
             self.forget([key], now)
-            life = None
+            pod_state = None
         if is_being_deleted(pod):
             self._agenda.book(now, Rank.FINISH, functools.partial(self._terminate_pod, key))
-        elif life is None and phase_of(pod) == "Pending":
+        elif pod_state is None and phase_of(pod) == "Pending":
             self.admit_pod(key, pod, now)
-        elif isinstance(life, PodState) and not life.has_ended:
-            self._resizes.handle_pod_update(life, pod, now)
+        elif isinstance(pod_state, PodState) and not pod_state.has_ended:
+            self._resizes.handle_pod_update(pod_state, pod, now)
 
-    # The pods of a course come up
+    # Pods of job executions
 
-    def _admit_execution_pods(self, course: JobExecution, bound: dict[int, str], pod: KubeObject, now: Instant) -> None:
-        """Take the resources of pods, all like `pod`, from their nodes, and book when they come up; or refuse them."""
-        nodes, keys = list(bound.values()), [course.keys[rank] for rank in bound]
-        self.driver.record_binding(course, list(bound), nodes, now)
-        if self._failed_nodes.hold_pods(course, keys, nodes, now):
+    def _admit_execution_pods(
+        self, execution: JobExecution, bound: dict[int, str], pod: KubeObject, now: Instant
+    ) -> None:
+        """Allocate the resources of pods, all equal to `pod`, and book their starts, or reject them."""
+        nodes, keys = list(bound.values()), [execution.keys[rank] for rank in bound]
+        self.driver.record_binding(execution, list(bound), nodes, now)
+        if self._failed_nodes.hold_pods(execution, keys, nodes, now):
             return
         if unknown := self._allocations.unknown_nodes(nodes):
-            self._notes.add(_NO_SUCH_NODE, example=f"job {course.job.key} on {unknown[0]}")
+            self._notes.add(_NO_SUCH_NODE, example=f"job {execution.job.key} on {unknown[0]}")
             self._reject_pods(keys, f"node {unknown[0]} does not exist", "", now)
             return
-        shortage = self._allocations.allocate(nodes, course.demand)
+        shortage = self._allocations.allocate(nodes, execution.demand)
         if shortage is not None:
-            self._notes.add(shortage.note, example=f"job {course.job.key} on {shortage.node}")
+            self._notes.add(shortage.note, example=f"job {execution.job.key} on {shortage.node}")
             self._reject_pods(keys, f"OutOf{shortage.resource}", f"Pod was rejected: {shortage}", now)
             return
-        self.pod_states.update(dict.fromkeys(keys, course))
+        self.pod_states.update(dict.fromkeys(keys, execution))
         for rank, node in bound.items():
-            course.nodes[rank] = node
-            course.scheduled[rank] = now
+            execution.nodes[rank] = node
+            execution.scheduled[rank] = now
         self._on_busy(self._allocations.busy_node_count, now)
         starts = {now: list(bound)} if self._delays is None else self._delays.ranks_by_start(now, bound, pod)
-        for up, some in starts.items():
-            self._agenda.book(up, Rank.START, functools.partial(self._start_execution_pods, course, some))
+        for start, started_ranks in starts.items():
+            self._agenda.book(
+                start, Rank.START, functools.partial(self._start_execution_pods, execution, started_ranks)
+            )
 
     def _reject_pods(self, keys: Sequence[Key], reason: str, message: str, now: Instant) -> None:
         reject = functools.partial(self._execution_pods.set_terminated, keys, EXIT_LOST, reason=reason, message=message)
         self._agenda.book(now, Rank.FINISH, lambda at: reject(at))
 
-    def _start_execution_pods(self, course: JobExecution, ranks: Sequence[int], now: Instant) -> None:
-        """Pods begin to run; when the last one of the course does, its work begins."""
-        up = [rank for rank in ranks if course.nodes[rank] is not None]
-        for rank in up:
-            course.started[rank] = now
-        course.running_count += len(up)
-        self._execution_pods.set_running([course.keys[rank] for rank in up], now)
-        if up and course.running_count == len(course.keys) and course.aborted is None:
-            ends, end = self.driver.start(course, now), functools.partial(self._end_execution, course)
-            course.end_appointment = None if ends is None else self._agenda.book(ends, Rank.FINISH, end)
+    def _start_execution_pods(self, execution: JobExecution, ranks: Sequence[int], now: Instant) -> None:
+        """Set pods to running; with the last pod of the execution, its work begins."""
+        live_ranks = [rank for rank in ranks if execution.nodes[rank] is not None]
+        for rank in live_ranks:
+            execution.started[rank] = now
+        execution.running_count += len(live_ranks)
+        self._execution_pods.set_running([execution.keys[rank] for rank in live_ranks], now)
+        if live_ranks and execution.running_count == len(execution.keys) and execution.aborted is None:
+            ends, end = self.driver.start(execution, now), functools.partial(self._end_execution, execution)
+            execution.end_appointment = None if ends is None else self._agenda.book(ends, Rank.FINISH, end)
 
-    def _end_execution(self, course: JobExecution, now: Instant) -> None:
-        """The work is over; the pods' terminal status follows once each is reported."""
-        course.end_appointment = None
-        course.ended = now
+    def _end_execution(self, execution: JobExecution, now: Instant) -> None:
+        """End the work; the terminal status of each pod follows after its report latency."""
+        execution.end_appointment = None
+        execution.ended = now
         if self._delays is None:
-            self._finish_execution_pods(course, range(len(course.keys)), now)
+            self._finish_execution_pods(execution, range(len(execution.keys)), now)
             return
-        for reported, ranks in self._delays.ranks_by_report(now, len(course.keys)).items():
-            self._agenda.book(reported, Rank.FINISH, functools.partial(self._finish_execution_pods, course, ranks))
+        for reported, ranks in self._delays.ranks_by_report(now, len(execution.keys)).items():
+            self._agenda.book(reported, Rank.FINISH, functools.partial(self._finish_execution_pods, execution, ranks))
 
-    def _finish_execution_pods(self, course: JobExecution, ranks: Sequence[int], now: Instant) -> None:
-        """Say how a course ended for some of its pods, unless they are gone; their nodes are free, and forget them."""
-        there = [rank for rank in ranks if course.nodes[rank] is not None]
-        self._release_execution_pods(course, there, now)
-        if self._runtime is None and len(there) == len(course.keys):
-            self.driver.complete(course, now)
+    def _finish_execution_pods(self, execution: JobExecution, ranks: Sequence[int], now: Instant) -> None:
+        """Release some pods of an ended execution, unless they are gone, and write their terminal status."""
+        live_ranks = [rank for rank in ranks if execution.nodes[rank] is not None]
+        self._release_execution_pods(execution, live_ranks, now)
+        if self._runtime is None and len(live_ranks) == len(execution.keys):
+            self.driver.complete(execution, now)
             return
-        self._execution_pods.set_completed(course, [course.keys[rank] for rank in there], now)
+        self._execution_pods.set_completed(execution, [execution.keys[rank] for rank in live_ranks], now)
 
-    def _release_execution_pods(self, course: JobExecution, ranks: Sequence[int], now: Instant) -> None:
-        """Give back what pods of a course held of their nodes, and forget them."""
-        held = [node for rank in ranks if (node := course.nodes[rank]) is not None]
-        self._execution_pods.release_addresses([course.keys[rank] for rank in ranks])
+    def _release_execution_pods(self, execution: JobExecution, ranks: Sequence[int], now: Instant) -> None:
+        """Release the resources of pods of an execution, and remove their records."""
+        nodes = [node for rank in ranks if (node := execution.nodes[rank]) is not None]
+        self._execution_pods.release_addresses([execution.keys[rank] for rank in ranks])
         for rank in ranks:
-            course.nodes[rank] = None
-            del self.pod_states[course.keys[rank]]
-        if course.is_owned:
-            course.release_times.update(dict.fromkeys(ranks, now))
-        self._allocations.release(held, course.demand)
+            execution.nodes[rank] = None
+            del self.pod_states[execution.keys[rank]]
+        if execution.is_owned:
+            execution.release_times.update(dict.fromkeys(ranks, now))
+        self._allocations.release(nodes, execution.demand)
         self._on_busy(self._allocations.busy_node_count, now)
 
-    # Any other pod
+    # Other pods
 
     def admit_pod(self, key: Key, pod: KubeObject, now: Instant, before: PodState | None = None) -> None:
-        """Take the pod's resources from its node, and book its start; reject it if there is no room.
+        """Allocate the pod's resources on its node and book its start; reject it if they are not available.
 
-        What ran `before` the node failed starts again, or has failed (Kubernetes: computePodActions).
+        A pod that ran `before` its node failed is restarted, or has failed.
+        Kubernetes: pkg/kubelet/kuberuntime/kuberuntime_manager.go, computePodActions.
         """
         if before is not None and before.uid != pod["metadata"]["uid"]:
             before = None
@@ -229,128 +234,131 @@ class Kubelets:
         if node in self._failed_nodes:
             self._failed_nodes.hold_pod(node, key)
             return
-        shortage = self._allocations.allocate([node], demand, for_job=False)
+        shortage = self._allocations.allocate([node], demand)
         if shortage is not None:
             self._notes.add(shortage.note, example=f"pod {key} on {shortage.node}")
             self.runtime.book_rejection(pod, f"OutOf{shortage.resource}", str(shortage), now)
             return
         if not self._ports.allocate(node, key, pod):
-            self._allocations.release([node], demand, for_job=False)
+            self._allocations.release([node], demand)
             self.runtime.book_rejection(pod, host_ports.REASON, host_ports.MESSAGE, now)
             return
-        life = self.pod_states[key] = PodState(key, pod, demand, now)
+        pod_state = self.pod_states[key] = PodState(key, pod, demand, now)
         if before is not None:
-            life.restore_from(before, now)
+            pod_state.restore_from(before, now)
         self._on_busy(self._allocations.busy_node_count, now)
-        self.runtime.appointments.book(life, "admitted", now, Rank.START, self._start_pod)
-        self._resizes.book_if_changed(life, pod, now)
+        self.runtime.appointments.book(pod_state, "admitted", now, Rank.START, self._start_pod)
+        self._resizes.book_if_changed(pod_state, pod, now)
 
-    def _start_pod(self, life: PodState, now: Instant) -> None:
-        """Say that the pod was admitted, and book when it comes up."""
-        if (pod := self._store.get(POD, life.key)) is None:
+    def _start_pod(self, pod_state: PodState, now: Instant) -> None:
+        """Report that the pod was admitted, and book the start of its containers."""
+        if (pod := self._store.get(POD, pod_state.key)) is None:
             return
-        self.runtime.on_admitted(life, pod, now)
+        self.runtime.on_admitted(pod_state, pod, now)
         container = pod["spec"]["containers"][0]
-        up = now if self._delays is None else self._delays.running_at(now, life.node, container)
-        self.runtime.appointments.book(life, "begin", up, Rank.START, self.runtime.start_containers)
+        start = now if self._delays is None else self._delays.running_at(now, pod_state.node, container)
+        self.runtime.appointments.book(pod_state, "begin", start, Rank.START, self.runtime.start_containers)
 
-    def _on_pod_ended(self, life: PodState, now: Instant) -> None:
-        """The last container of a pod has ended; that becomes known, and the node has room again."""
+    def _on_pod_ended(self, pod_state: PodState, now: Instant) -> None:
+        """Finish a pod whose last container has ended, after its report latency."""
         reported = now if self._delays is None else self._delays.reported_at(now)
         if reported == now:
-            self._finish_pod(life, now)
+            self._finish_pod(pod_state, now)
         else:
-            self.runtime.appointments.book(life, "report", reported, Rank.FINISH, self._finish_pod)
+            self.runtime.appointments.book(pod_state, "report", reported, Rank.FINISH, self._finish_pod)
 
-    def _finish_pod(self, life: PodState, now: Instant) -> None:
-        self._release_pod(life, now)
-        self.runtime.write_status(life, now)
+    def _finish_pod(self, pod_state: PodState, now: Instant) -> None:
+        self._release_pod(pod_state, now)
+        self.runtime.write_status(pod_state, now)
 
-    def _release_pod(self, life: PodState, now: Instant) -> None:
-        """Give back what a pod held of its node, once; nothing that was booked for it will happen."""
-        if life.has_ended:
+    def _release_pod(self, pod_state: PodState, now: Instant) -> None:
+        """Release the resources of a pod once, and cancel its appointments."""
+        if pod_state.has_ended:
             return
-        life.has_ended = True
-        self._allocations.release([life.node], life.demand, for_job=False)
-        self._ports.release(life.node, life.key)
-        self.runtime.release(life)
+        pod_state.has_ended = True
+        self._allocations.release([pod_state.node], pod_state.demand)
+        self._ports.release(pod_state.node, pod_state.key)
+        self.runtime.release(pod_state)
         self._on_busy(self._allocations.busy_node_count, now)
 
-    # Pods are deleted
+    # Deletion
 
     def _terminate_pod(self, key: Key, now: Instant) -> None:
-        """Stop a pod that was deleted: at once if it has ended, else as fast as it obeys."""
-        pod, life = self._store.get(POD, key), self.pod_states.get(key)
+        """Stop a deleted pod: at once if it has ended, else when its containers have stopped."""
+        pod, pod_state = self._store.get(POD, key), self.pod_states.get(key)
         if pod is None or not is_being_deleted(pod):
             return
-        if isinstance(life, PodState) and not life.has_ended:
+        if isinstance(pod_state, PodState) and not pod_state.has_ended:
             self.runtime.stop_pod(
-                life, self._termination.pod_stopped_at(pod, life.files_by_container, now), self._on_pod_stopped, now
+                pod_state,
+                self._termination.pod_stopped_at(pod, pod_state.files_by_container, now),
+                self._on_pod_stopped,
+                now,
             )
-        elif isinstance(life, JobExecution):
-            self._abort_execution(life, now)
-            stop = functools.partial(self._on_execution_pod_stopped, life, key)
+        elif isinstance(pod_state, JobExecution):
+            self._abort_execution(pod_state, now)
+            stop = functools.partial(self._on_execution_pod_stopped, pod_state, key)
             self._agenda.book(self._termination.pod_stopped_at(pod, {}, now), Rank.FINISH, stop)
         elif node_of_pod(pod) not in self._failed_nodes:
             self.remove(key, pod["metadata"]["uid"], now)
 
-    def _on_pod_stopped(self, life: PodState, now: Instant) -> None:
-        if life.has_ended:
+    def _on_pod_stopped(self, pod_state: PodState, now: Instant) -> None:
+        if pod_state.has_ended:
             return
-        self.runtime.end_containers(life, now)
-        self._finish_pod(life, now)
-        self.runtime.remove(life.key, life.uid, now)
+        self.runtime.end_containers(pod_state, now)
+        self._finish_pod(pod_state, now)
+        self.runtime.remove(pod_state.key, pod_state.uid, now)
 
-    def _on_execution_pod_stopped(self, course: JobExecution, key: Key, now: Instant) -> None:
-        if self.pod_states.get(key) is course:
+    def _on_execution_pod_stopped(self, execution: JobExecution, key: Key, now: Instant) -> None:
+        if self.pod_states.get(key) is execution:
             self.forget([key], now)
             self.remove(key, self._store.objects(POD, [key])[0]["metadata"]["uid"], now)
 
     def remove(self, key: Key, uid: str, now: Instant) -> None:
-        """Let the API forget a pod that has ended; it is gone, or waits for its finalizers."""
-        place, pod = self._executions.find(key), self._store.objects(POD, [key])[0]
-        if self._runtime is None or (place is not None and not place[0].is_owned):
+        """Delete a pod that has ended from the API server; its finalizers may delay that."""
+        entry, pod = self._executions.find(key), self._store.objects(POD, [key])[0]
+        if self._runtime is None or (entry is not None and not entry[0].is_owned):
             self._store.delete(POD, [key], now, author=self)
             return
-        if place is not None and not is_finished(pod):
-            # What ends because it was deleted has failed, and whoever counts it must see that before it is gone.
+        if entry is not None and not is_finished(pod):
+            # A pod that ends by deletion has failed. Its controller must see that before the pod is gone.
             self._execution_pods.set_terminated([key], EXIT_TERMINATED, now)
         self._runtime.remove(key, uid, now)
 
     def mark_lost(self, key: Key, now: Instant) -> None:
-        """Write that a pod of a course was lost with its node."""
+        """Write that a pod of a job execution was lost with its node."""
         self._execution_pods.set_terminated([key], EXIT_LOST, now, NODE_LOST)
 
     def forget(self, keys: Sequence[Key], now: Instant) -> None:
-        """Let go of pods that are gone, or that somebody else ended."""
+        """Remove pods that are gone, or that another component has ended."""
         for key in keys:
-            life = self.pod_states[key]
-            if isinstance(life, JobExecution):
-                self._abort_execution(life, now)
-                self._release_execution_pods(life, [life.keys.index(key)], now)
+            pod_state = self.pod_states[key]
+            if isinstance(pod_state, JobExecution):
+                self._abort_execution(pod_state, now)
+                self._release_execution_pods(pod_state, [pod_state.keys.index(key)], now)
             else:
                 del self.pod_states[key]
-                self._release_pod(life, now)
-                self._resizes.remove_pod(life, now)
+                self._release_pod(pod_state, now)
+                self._resizes.remove_pod(pod_state, now)
 
-    def _abort_execution(self, course: JobExecution, now: Instant) -> None:
-        """End a course before its time: without one of its pods it cannot go on."""
-        if course.ended is None and course.aborted is None:
-            course.aborted = now
-        if course.end_appointment is not None:
-            self._agenda.cancel(course.end_appointment)
-            course.end_appointment = course.state = None
-        elif course.ended is None:
-            self.driver.abort(course, now)
+    def _abort_execution(self, execution: JobExecution, now: Instant) -> None:
+        """Abort an execution, which cannot continue without all of its pods."""
+        if execution.ended is None and execution.aborted is None:
+            execution.aborted = now
+        if execution.end_appointment is not None:
+            self._agenda.cancel(execution.end_appointment)
+            execution.end_appointment = execution.state = None
+        elif execution.ended is None:
+            self.driver.abort(execution, now)
 
     @property
     def driver(self) -> ExecutionDriver:
-        """Who knows the courses, where there are any."""
-        assert self._driver is not None, "courses come with somebody who knows them"
+        """The driver of job executions, which must exist if there are any."""
+        assert self._driver is not None, "there are job executions without a driver"
         return self._driver
 
     @property
     def runtime(self) -> ContainerRuntime:
-        """Who runs what is in pods that have no part in a course, where there are any."""
-        assert self._runtime is not None, "such pods come with somebody who knows what they do"
+        """The container runtime of other pods, which must exist if there are any."""
+        assert self._runtime is not None, "there are pods outside workload jobs without a container runtime"
         return self._runtime

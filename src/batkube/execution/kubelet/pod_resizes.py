@@ -1,13 +1,13 @@
-"""Pods that are given other amounts of cpu and memory while they run (`kubectl patch --subresource resize`).
+"""In-place pod resize: changes cpu and memory of running pods (`kubectl patch --subresource resize`).
 
-    wanted (the spec) ─▶ allocated, if the node has room ─▶ actual, in every container that runs ─▶ done
-                      ├▶ Deferred: it has none now; tried again when a pod leaves or shrinks, or after three minutes
-                      └▶ Infeasible: it could never have
+    desired (the spec) ─▶ allocated, if the node has free resources ─▶ actual, in every running container ─▶ done
+                       ├▶ Deferred: not free now; retried when a pod leaves or shrinks, or after three minutes
+                       └▶ Infeasible: more than the node's allocatable resources
 
-What is allocated counts on the node from that moment on; what is wanted is counted by schedulers. A container gets its
-new amounts while it runs, unless its resize policy wants it to be started anew. A limit is not lowered below the memory
-that is in use: that is tried again. Kubernetes: pkg/kubelet, allocation/allocation_manager.go for what a node grants,
-kuberuntime/kuberuntime_manager.go (computePodResizeAction, doPodResizeAction) for what containers get.
+Allocated resources count on the node from that moment on; schedulers count the desired ones. A running container gets
+its new resources without a restart, unless its resize policy requires one. A memory limit below the current usage is
+not applied but retried. Kubernetes: pkg/kubelet/allocation/allocation_manager.go for the allocation,
+pkg/kubelet/kuberuntime/kuberuntime_manager.go (computePodResizeAction, doPodResizeAction) for the containers.
 """
 
 from __future__ import annotations
@@ -34,55 +34,55 @@ if TYPE_CHECKING:
     from batkube.execution.containers.runtime import ContainerRuntime
     from batkube.execution.kubelet.failed_nodes import PodEntry
 
-#: After how long a kubelet looks at resizes again that its node had no room for (retryDelay).
+#: The delay before a kubelet retries deferred resizes (allocation_manager.go: retryDelay).
 _RETRY_INTERVAL: Duration = seconds(180)
-#: After how long it tries again what a container did not take (backOffPeriod, without its jitter).
+#: The delay before it retries to apply a resize to containers (pkg/kubelet/pod_workers.go: backOffPeriod, no jitter).
 _ACTUATION_RETRY_INTERVAL: Duration = seconds(10)
 _SINCE = "lastTransitionTime"
 
 
 class PodResizes:
-    """Gives the pods of all nodes the resources that their specs ask for, as far as there is room."""
+    """Resizes the pods of all nodes."""
 
     def __init__(
-        self, world: World, accounts: NodeAllocations, containers: ContainerRuntime, lives: Mapping[Key, PodEntry]
+        self, world: World, allocations: NodeAllocations, runtime: ContainerRuntime, pod_states: Mapping[Key, PodEntry]
     ) -> None:
         self._store = world.store
         self._agenda = world.agenda
-        self._allocations = accounts
-        self._runtime = containers
-        self._pod_states = lives
-        #: By node, the pods that may get what they want when it has room for it.
+        self._allocations = allocations
+        self._runtime = runtime
+        self._pod_states = pod_states
+        #: Pods with a deferred resize, by node.
         self._pending: dict[str, dict[Key, PodState]] = {}
-        #: By node, the appointment to look at them again.
+        #: The appointment of the next retry, by node.
         self._retries: dict[str, int] = {}
 
-    def handle_pod_update(self, life: PodState, pod: KubeObject, now: Instant) -> None:
-        """Arrange for what follows from a change of a pod: of its containers, and of their resources."""
-        if self._runtime.handle_pod_update(life, pod, now):
-            self.book_if_changed(life, pod, now)
+    def handle_pod_update(self, pod_state: PodState, pod: KubeObject, now: Instant) -> None:
+        """Handle an update of a pod: of its containers, and of their resources."""
+        if self._runtime.handle_pod_update(pod_state, pod, now):
+            self.book_if_changed(pod_state, pod, now)
 
-    def book_if_changed(self, life: PodState, pod: KubeObject, now: Instant) -> None:
-        """Arrange for what follows when the spec of a pod asks for other resources than before."""
-        wanted = resources_of(pod)
-        if wanted != life.wanted_resources:
-            life.wanted_resources = wanted
-            if "resize" not in life.appointments:
-                self._runtime.appointments.book(life, "resize", now, Rank.START, self._add_pending)
+    def book_if_changed(self, pod_state: PodState, pod: KubeObject, now: Instant) -> None:
+        """Book a resize if the pod's spec requests other resources than before."""
+        resources = resources_of(pod)
+        if resources != pod_state.wanted_resources:
+            pod_state.wanted_resources = resources
+            if "resize" not in pod_state.appointments:
+                self._runtime.appointments.book(pod_state, "resize", now, Rank.START, self._add_pending)
 
-    def remove_pod(self, life: PodState, now: Instant) -> None:
-        """Take note that a pod is gone: others may get what they want."""
-        waiting = self._pending.get(life.node)
+    def remove_pod(self, pod_state: PodState, now: Instant) -> None:
+        """Remove a pod that is gone, and retry the deferred resizes of its node."""
+        waiting = self._pending.get(pod_state.node)
         if waiting is not None:
-            waiting.pop(life.key, None)
-            self._book_retry(life.node, now)
+            waiting.pop(pod_state.key, None)
+            self._book_retry(pod_state.node, now)
 
-    def _add_pending(self, life: PodState, now: Instant) -> None:
-        self._pending.setdefault(life.node, {})[life.key] = life
-        self._retry_pending(life.node, now)
+    def _add_pending(self, pod_state: PodState, now: Instant) -> None:
+        self._pending.setdefault(pod_state.node, {})[pod_state.key] = pod_state
+        self._retry_pending(pod_state.node, now)
 
     def _book_retry(self, node: str, at: Instant) -> None:
-        """Look at the resizes of a node again at that time, and not before; if there are none, never."""
+        """Book the next retry of a node's resizes, replacing an earlier appointment; cancel it if none is pending."""
         number = self._retries.pop(node, None)
         if number is not None:
             self._agenda.cancel(number)
@@ -96,96 +96,104 @@ class PodResizes:
         self._retry_pending(node, now)
 
     def _retry_pending(self, node: str, now: Instant) -> None:
-        """Grant what can be granted on a node, to those first that ask for no more than they have."""
+        """Allocate the pending resizes of a node as far as possible, those that do not grow first."""
         waiting = self._pending[node]
-        for life in sorted(waiting.values(), key=self._sort_key):
-            pod = self._store.get(POD, life.key)
-            is_here = self._pod_states.get(life.key) is life and not life.has_ended and not life.is_stopping
-            if pod is None or not is_here or not self._try_allocate(life, pod, now):
-                del waiting[life.key]
+        for pod_state in sorted(waiting.values(), key=self._sort_key):
+            pod = self._store.get(POD, pod_state.key)
+            is_here = (
+                self._pod_states.get(pod_state.key) is pod_state
+                and not pod_state.has_ended
+                and not pod_state.is_stopping
+            )
+            if pod is None or not is_here or not self._try_allocate(pod_state, pod, now):
+                del waiting[pod_state.key]
         self._book_retry(node, Instant(now + _RETRY_INTERVAL))
 
-    def _sort_key(self, life: PodState) -> tuple[bool, int, bool, str]:
-        """Return whose turn it is first (Kubernetes: allocation manager, sortPendingResizes)."""
-        pod = self._store.get(POD, life.key) or {"spec": {}, "status": {}}
-        has, wants = dict(life.demand), spec_demand(pod["spec"])
-        grows = any(wants.get(resource, 0) > has.get(resource, 0) for resource in (CPU, MEMORY))
+    def _sort_key(self, pod_state: PodState) -> tuple[bool, int, bool, str]:
+        """Return the sort key of pending resizes (Kubernetes: allocation_manager.go, sortPendingResizes)."""
+        pod = self._store.get(POD, pod_state.key) or {"spec": {}, "status": {}}
+        current, requested = dict(pod_state.demand), spec_demand(pod["spec"])
+        grows = any(requested.get(resource, 0) > current.get(resource, 0) for resource in (CPU, MEMORY))
         is_guaranteed = pod["status"].get("qosClass") == "Guaranteed"
-        # A time that no text comes after stands for a resize that nobody has looked at yet.
-        since = life.resize_conditions.get(RESIZE_PENDING, {}).get(_SINCE, "~")
+        # "~" sorts after all timestamps, for a resize that was not tried yet.
+        since = pod_state.resize_conditions.get(RESIZE_PENDING, {}).get(_SINCE, "~")
         return (grows, -pod["spec"].get("priority", 0), not is_guaranteed, since) if grows else (False, 0, False, "")
 
-    # What a node grants
+    # Allocation
 
-    def _try_allocate(self, life: PodState, pod: KubeObject, now: Instant) -> bool:
-        """Give a pod what it wants, or say why not; return whether it may be given it later."""
-        before = dict(life.resize_conditions)
-        if [one.allocated for one in life.containers()] == resources_of(pod):
-            life.resize_conditions.pop(RESIZE_PENDING, None)
-            if before != life.resize_conditions:
-                self._runtime.write_status(life, now)
+    def _try_allocate(self, pod_state: PodState, pod: KubeObject, now: Instant) -> bool:
+        """Allocate the desired resources of a pod, or set a condition; return whether to retry later."""
+        before = dict(pod_state.resize_conditions)
+        if [container.allocated for container in pod_state.containers()] == resources_of(pod):
+            pod_state.resize_conditions.pop(RESIZE_PENDING, None)
+            if before != pod_state.resize_conditions:
+                self._runtime.write_status(pod_state, now)
             return False
         demand = spec_demand(pod["spec"])
-        if problem := self._infeasible_reason(life.node, demand):
-            self._set_condition(life, RESIZE_PENDING, pod, now, "Infeasible", problem)
-        elif shortage := self._allocations.resize(life.node, life.demand, tuple(demand.items())):
-            self._set_condition(life, RESIZE_PENDING, pod, now, "Deferred", str(shortage))
+        if problem := self._infeasible_reason(pod_state.node, demand):
+            self._set_condition(pod_state, RESIZE_PENDING, pod, now, "Infeasible", problem)
+        elif shortage := self._allocations.resize(pod_state.node, pod_state.demand, tuple(demand.items())):
+            self._set_condition(pod_state, RESIZE_PENDING, pod, now, "Deferred", str(shortage))
         else:
-            self._allocate(life, pod, demand, now)
+            self._allocate(pod_state, pod, demand, now)
             return False
-        if before != life.resize_conditions:
-            self._runtime.write_status(life, now)
+        if before != pod_state.resize_conditions:
+            self._runtime.write_status(pod_state, now)
         return not problem
 
     def _infeasible_reason(self, node: str, demand: Amounts) -> str:
-        """Return what a node could never give (Kubernetes: allocation manager, canResizePod)."""
+        """Return why a node can never satisfy a demand, or "" (Kubernetes: allocation_manager.go, canResizePod)."""
         for resource in (MEMORY, CPU):
             capacity = self._allocations.allocatable(node, resource)
             if demand.get(resource, 0) > capacity:
-                wish = f"{resource}, requested: {demand[resource]}, capacity: {capacity}"
-                return f"Node didn't have enough capacity: {wish}"
+                shortage = f"{resource}, requested: {demand[resource]}, capacity: {capacity}"
+                return f"Node didn't have enough capacity: {shortage}"
         return ""
 
-    def _allocate(self, life: PodState, pod: KubeObject, demand: Amounts, now: Instant) -> None:
+    def _allocate(self, pod_state: PodState, pod: KubeObject, demand: Amounts, now: Instant) -> None:
         self._allocations.record_usage(now)
-        life.demand = tuple(demand.items())
-        for one, resources in zip(life.containers(), resources_of(pod), strict=True):
-            one.allocated = resources
-        life.resize_conditions.clear()
-        self._set_condition(life, RESIZE_IN_PROGRESS, pod, now)
-        self._runtime.write_status(life, now)
-        self._actuate(life, now)
+        pod_state.demand = tuple(demand.items())
+        for container, resources in zip(pod_state.containers(), resources_of(pod), strict=True):
+            container.allocated = resources
+        pod_state.resize_conditions.clear()
+        self._set_condition(pod_state, RESIZE_IN_PROGRESS, pod, now)
+        self._runtime.write_status(pod_state, now)
+        self._actuate(pod_state, now)
 
-    # What containers get
+    # Actuation
 
-    def _actuate(self, life: PodState, now: Instant) -> None:
-        """Let the containers that run have what is allocated to them, or say why they cannot."""
-        pod = self._store.get(POD, life.key)
+    def _actuate(self, pod_state: PodState, now: Instant) -> None:
+        """Apply the allocated resources to running containers, or set a condition and retry."""
+        pod = self._store.get(POD, pod_state.key)
         if pod is None:
             return
-        self._runtime.appointments.cancel(life, "actuate")
-        resized = [one for one in life.containers() if one.stage is Stage.RUNNING and one.actual != one.allocated]
-        if problem := _limit_problem(life, resized, now):
-            self._set_condition(life, RESIZE_IN_PROGRESS, pod, now, "Error", problem)
+        self._runtime.appointments.cancel(pod_state, "actuate")
+        resized = [
+            container
+            for container in pod_state.containers()
+            if container.stage is Stage.RUNNING and container.actual != container.allocated
+        ]
+        if problem := _limit_problem(pod_state, resized, now):
+            self._set_condition(pod_state, RESIZE_IN_PROGRESS, pod, now, "Error", problem)
             self._runtime.appointments.book(
-                life, "actuate", Instant(now + _ACTUATION_RETRY_INTERVAL), Rank.START, self._actuate
+                pod_state, "actuate", Instant(now + _ACTUATION_RETRY_INTERVAL), Rank.START, self._actuate
             )
         else:
-            for one in resized:
-                if _must_restart(pod, one):
-                    self._runtime.restart_container(life, one, "resize requires restart", now)
+            for container in resized:
+                if _must_restart(pod, container):
+                    self._runtime.restart_container(pod_state, container, "resize requires restart", now)
                 else:
-                    one.apply_resize(now)
-                    self._runtime.book_end(life, one, now)
-            del life.resize_conditions[RESIZE_IN_PROGRESS]
-            self._runtime.record_event(pod, EventNote("Normal", "ResizeCompleted", _completion_message(life)), now)
-        self._runtime.write_status(life, now)
+                    container.apply_resize(now)
+                    self._runtime.book_end(pod_state, container, now)
+            del pod_state.resize_conditions[RESIZE_IN_PROGRESS]
+            self._runtime.record_event(pod, EventNote("Normal", "ResizeCompleted", _completion_message(pod_state)), now)
+        self._runtime.write_status(pod_state, now)
 
     def _set_condition(
-        self, life: PodState, kind: str, pod: KubeObject, now: Instant, reason: str = "", message: str = ""
+        self, pod_state: PodState, kind: str, pod: KubeObject, now: Instant, reason: str = "", message: str = ""
     ) -> None:
-        """Set a condition of a resize; when it was last probed tells when it was last set, as in Kubernetes."""
-        old = life.resize_conditions.get(kind) or {}
+        """Set a condition of a resize; `lastProbeTime` is the time of the last update, as in Kubernetes."""
+        old = pod_state.resize_conditions.get(kind) or {}
         observed = pod["metadata"].get("generation")
         condition: Condition = {
             "type": kind,
@@ -196,42 +204,45 @@ class PodResizes:
             _SINCE: rfc3339(now) if old.get("reason", "") != reason else old.get(_SINCE, rfc3339(now)),
             "observedGeneration": old.get("observedGeneration", observed) if kind == RESIZE_IN_PROGRESS else observed,
         }
-        life.resize_conditions[kind] = {name: value for name, value in condition.items() if value}
+        pod_state.resize_conditions[kind] = {name: value for name, value in condition.items() if value}
 
 
-def _must_restart(pod: KubeObject, one: ContainerState) -> bool:
-    """Return whether a container's own policy wants it to be started anew with its new resources."""
-    spec = next(spec for spec in pod["spec"][one.field] if spec["name"] == one.name)
-    wanting = [
-        each["resourceName"] for each in spec.get("resizePolicy") or () if each["restartPolicy"] != "NotRequired"
+def _must_restart(pod: KubeObject, container: ContainerState) -> bool:
+    """Return whether the resize policy of a container requires a restart for its new resources."""
+    spec = next(spec for spec in pod["spec"][container.field] if spec["name"] == container.name)
+    restart_resources = [
+        policy["resourceName"] for policy in spec.get("resizePolicy") or () if policy["restartPolicy"] != "NotRequired"
     ]
     return any(
-        (one.actual.get(part) or {}).get(resource) != (one.allocated.get(part) or {}).get(resource)
-        for resource in wanting
+        (container.actual.get(part) or {}).get(resource) != (container.allocated.get(part) or {}).get(resource)
+        for resource in restart_resources
         for part in ("requests", "limits")
     )
 
 
-def _limit_problem(life: PodState, resized: list[ContainerState], now: Instant) -> str:
-    """Return which limits would be below the memory in use (Kubernetes: validateMemoryResizeAction)."""
-    use, problems = sum(_memory_usage(one, now) for one in life.main), []
-    old, new = _pod_limit([one.actual for one in life.main]), _pod_limit([one.allocated for one in life.main])
+def _limit_problem(pod_state: PodState, resized: list[ContainerState], now: Instant) -> str:
+    """Return which memory limits are below the current usage (kuberuntime_manager.go: validateMemoryResizeAction)."""
+    use, problems = sum(_memory_usage(container, now) for container in pod_state.main), []
+    old, new = (
+        _pod_limit([container.actual for container in pod_state.main]),
+        _pod_limit([container.allocated for container in pod_state.main]),
+    )
     if new is not None and (old is None or new < old) and use >= new:
         problems.append(f"attempting to set pod memory limit ({new}) below current usage ({use})")
-    for one in resized:
-        low, high = _memory_limit(one.allocated), _memory_limit(one.actual)
-        if low is not None and (high is None or low < high) and _memory_usage(one, now) >= low:
+    for container in resized:
+        low, high = _memory_limit(container.allocated), _memory_limit(container.actual)
+        if low is not None and (high is None or low < high) and _memory_usage(container, now) >= low:
             problems.append(
-                f'attempting to set container "{one.name}" memory limit ({low}) below current usage ({use})'
+                f'attempting to set container "{container.name}" memory limit ({low}) below current usage ({use})'
             )
-    told = problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
-    return f"cannot decrease memory limits: {told}" if problems else ""
+    message = problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
+    return f"cannot decrease memory limits: {message}" if problems else ""
 
 
-def _memory_usage(one: ContainerState, now: Instant) -> int:
-    if one.plan.memory is None or one.started is None or one.stage is not Stage.RUNNING:
+def _memory_usage(container: ContainerState, now: Instant) -> int:
+    if container.plan.memory is None or container.started is None or container.stage is not Stage.RUNNING:
         return 0
-    return one.plan.memory.value_at(Duration(now - one.started))
+    return container.plan.memory.value_at(Duration(now - container.started))
 
 
 def _memory_limit(resources: KubeObject) -> int | None:
@@ -240,19 +251,21 @@ def _memory_limit(resources: KubeObject) -> int | None:
 
 
 def _pod_limit(resources: list[KubeObject]) -> int | None:
-    """Return the limit of a pod as a whole: there is one if each container has one."""
-    limits = [limit for one in resources if (limit := _memory_limit(one)) is not None]
+    """Return the memory limit of a pod as a whole, which exists if each container has one."""
+    limits = [limit for amounts in resources if (limit := _memory_limit(amounts)) is not None]
     return sum(limits) if len(limits) == len(resources) else None
 
 
-def _completion_message(life: PodState) -> str:
-    """Return what the event of a resize says, with the new resources as Go writes them."""
+def _completion_message(pod_state: PodState) -> str:
+    """Return the message of the event ResizeCompleted, with the new resources in Go's JSON."""
 
-    def described(containers: list[ContainerState]) -> Iterator[KubeObject]:
-        for one in containers:
-            parts = {part: one.allocated[part] for part in ("limits", "requests") if one.allocated.get(part)}
-            yield {"name": one.name, "resources": parts}
+    def summaries(containers: list[ContainerState]) -> Iterator[KubeObject]:
+        for container in containers:
+            parts = {
+                part: container.allocated[part] for part in ("limits", "requests") if container.allocated.get(part)
+            }
+            yield {"name": container.name, "resources": parts}
 
-    summary = {"initContainers": list(described(life.init)), "containers": list(described(life.main))}
+    summary = {"initContainers": list(summaries(pod_state.init)), "containers": list(summaries(pod_state.main))}
     text = json.dumps({key: value for key, value in summary.items() if value}, separators=(",", ":"))
     return f"Pod resize completed: {text}"

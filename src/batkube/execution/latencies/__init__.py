@@ -1,1 +1,1 @@
-"""Latencies: what a real cluster adds to the ideal one."""
+"""Latencies: the delays and system pods that a real cluster adds to the ideal one."""

@@ -1,14 +1,14 @@
-"""What a real cluster adds to the ideal one: delays, and the pods of the cluster itself.
+"""The latencies of a cluster: delays of pods, and the latencies file that defines them.
 
-    due ──client──▶ job in the API ──spawn──▶ pods there
-    bound ──notice──▶ kubelet at work ──pull or check──▶ image there ──create──▶ container made ──start──▶ Running
-    work ends ──report──▶ terminal status seen, resources free
-    deleted ──termination──▶ stopped, resources free (at most the grace period)
+    due ──client──▶ job submitted ──spawn──▶ pods created
+    bound ──notice──▶ seen by kubelet ──pull or check──▶ image present ──create──▶ container created ──start──▶ Running
+    work ends ──report──▶ terminal status visible, resources released
+    deleted ──termination──▶ stopped, resources released (at most after the grace period)
 
-Each step is a distribution in seconds, drawn per pod from its own named stream; all are zero unless a latencies file
-says otherwise. `notice`, `create` and `start` may differ between the first pod on a node and later ones, for on real
-nodes the first is slower. How images get to nodes is told in `images`, the pods of the cluster itself in `system_pods`,
-and the client that submits in `clients`.
+Each step is a distribution in seconds, drawn per pod from its own named stream. All are zero unless a latencies file
+defines them. `notice`, `create` and `start` may differ between the first pod on a node and later ones, since the first
+is slower on real nodes. See `image_pulls` for images, `system_pods` for the cluster's own pods, and `request_limit` for
+the submitting client.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from batkube.kernel.streams import Streams
 
 
 class FirstPodStep(NamedTuple):
-    """A step that takes another time for the first pod of the run on a node than for later ones."""
+    """A step with different distributions for the first pod of the run on a node and for later ones."""
 
     first: Distribution
     later: Distribution
@@ -41,36 +41,36 @@ Step = Distribution | FirstPodStep
 
 @dataclass(frozen=True, slots=True)
 class Latencies:
-    """The steps, as distributions in seconds (None means no delay), and the rest of what a latencies file says."""
+    """The content of a latencies file; steps are distributions in seconds, None for no delay."""
 
     spawn: Distribution | None = None
     notice: Step | None = None
-    #: Getting an image that the node has not.
+    #: Pulling an image that is not on the node.
     pull: Distribution | None = None
-    #: Asking the registry about an image that the node has, which imagePullPolicy Always does for every pod.
+    #: Checking an image on the node against the registry, as imagePullPolicy Always does for every pod.
     check: Distribution | None = None
     create: Step | None = None
     start: Step | None = None
     report: Distribution | None = None
     termination: Distribution | None = None
-    #: The chance that a node has an image when the run begins.
+    #: The probability that a node has an image when the run begins.
     cached: float = 0.0
     client: RequestLimit | None = None
     system_pods: tuple[SystemPod, ...] = ()
 
     @property
     def are_zero(self) -> bool:
-        """True when no pod is ever delayed."""
+        """Whether all steps are zero."""
         return all(getattr(self, name) is None for name in STEPS)
 
     @property
     def run_only_keys(self) -> list[str]:
-        """The keys given that a served cluster has no use for: there, users submit and real controllers make pods."""
+        """The keys set that `serve` does not use, since users submit jobs and controllers create pods there."""
         steps = {"spawn": self.spawn, "client": self.client, "system-pods": self.system_pods}
         return [key for key, value in steps.items() if value]
 
     def describe(self) -> dict[str, str]:
-        """Return what the file says, as the manifest shows it."""
+        """Return the content for the manifest of a run."""
         texts: dict[str, str] = {}
         for name in STEPS:
             step: Step | None = getattr(self, name)
@@ -128,8 +128,8 @@ def _parse_value(name: str, value: object, path: Path) -> object:
 
 
 def _parse_step(value: object) -> Distribution:
-    """Return the distribution of a step. One constant must be a time; what others draw below 0 counts as 0."""
-    step = parse_distribution(value)  # type: ignore[arg-type]  # it refuses what is no distribution
+    """Parse the distribution of a step. A constant must not be negative; negative draws of others count as 0."""
+    step = parse_distribution(value)  # type: ignore[arg-type]  # it rejects invalid values
     if step.name == "constant":
         (constant,) = step.parameters
         if constant < 0:
@@ -148,7 +148,7 @@ def _parse_share(value: object) -> float:
 
 
 class Delays:
-    """Draws the delays of one run, each step from its own stream, and remembers which node has which image."""
+    """Draws the delays of one run, each step from its own stream, and tracks the images on each node."""
 
     def __init__(self, latencies: Latencies, streams: Streams) -> None:
         self._latencies = latencies
@@ -156,11 +156,11 @@ class Delays:
         self._images = NodeImages(
             pull=lambda: self._draw("pull"), check=lambda: self._draw("check"), is_there=self._is_cached
         )
-        #: The nodes that a pod was bound to before.
+        #: The nodes that have had a pod.
         self._used_nodes: dict[str, None] = {}
 
     def spawned_at(self, now: Instant) -> Instant:
-        """Return when the pods of a job that was submitted at `now` are there."""
+        """Return when the pods of a job submitted at `now` are created."""
         return after(now, self._draw("spawn"))
 
     def running_at(self, now: Instant, node: str, container: KubeObject) -> Instant:
@@ -168,30 +168,30 @@ class Delays:
         is_first = node not in self._used_nodes
         self._used_nodes[node] = None
         noticed = after(now, self._draw("notice", is_first))
-        there = self._images.available_at(now, noticed, node, container)
-        created = after(there, self._draw("create", is_first))
+        available = self._images.available_at(now, noticed, node, container)
+        created = after(available, self._draw("create", is_first))
         return after(created, self._draw("start", is_first))
 
     def ranks_by_start(self, now: Instant, nodes: Mapping[int, str], pod: KubeObject) -> dict[Instant, list[int]]:
-        """Return which of the pods of a job, all like `pod` and bound at `now`, will be running when, by rank."""
+        """Return the ranks of pods, all equal to `pod` and bound at `now`, by the instant at which they will run."""
         starts: dict[Instant, list[int]] = {}
         for rank, node in nodes.items():
             starts.setdefault(self.running_at(now, node, pod["spec"]["containers"][0]), []).append(rank)
         return starts
 
     def ranks_by_report(self, now: Instant, count: int) -> dict[Instant, list[int]]:
-        """Return when the end, at `now`, of the work of so many pods becomes known, and of which, by rank."""
+        """Return the ranks of `count` pods whose work ends at `now`, by the instant at which that is reported."""
         reports: dict[Instant, list[int]] = {}
         for rank in range(count):
             reports.setdefault(self.reported_at(now), []).append(rank)
         return reports
 
     def reported_at(self, now: Instant) -> Instant:
-        """Return when the end, at `now`, of a pod's work becomes known."""
+        """Return when the end of a pod's work at `now` is reported."""
         return after(now, self._draw("report"))
 
     def stopped_at(self, now: Instant, deadline: Instant) -> Instant:
-        """Return when a pod that was told at `now` to stop has stopped: at the latest at its deadline."""
+        """Return when a pod that is deleted at `now` has stopped, at the latest at its deadline."""
         return min(after(now, self._draw("termination")), max(now, deadline))
 
     def _is_cached(self) -> bool:

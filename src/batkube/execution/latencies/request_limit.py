@@ -1,8 +1,8 @@
-"""The client that submits: how fast it may talk to the API server.
+"""The request limit of the client that submits jobs.
 
-Programs written with client-go, Kubernetes' own library, hold themselves back: by default to 5 requests a second after
-a burst of 10 (rest.Config, QPS and Burst). A driver that has 200 jobs to submit at once therefore needs 38 s. Where
-recorded runs were made with such a driver, the same limit here gives jobs the submission times they really had.
+client-go limits the requests of a client, by default to 5 per second after a burst of 10 (client-go: rest/config.go,
+QPS and Burst). A client that submits 200 jobs at once therefore needs 38 s. For runs recorded with such a client, the
+same limit reproduces the real submission times.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from batkube.workloads.model import Job
 
 @dataclass(frozen=True, slots=True)
 class RequestLimit:
-    """A limit on requests: `burst` at once, then `qps` a second."""
+    """A limit on requests: `burst` at once, then `qps` per second."""
 
     qps: float
     burst: int
 
     @classmethod
     def parse(cls, value: object) -> RequestLimit:
-        """Return the limit that `{qps: 5, burst: 10}` means; ValueError says what is wrong."""
+        """Parse `{qps: 5, burst: 10}`; raise ValueError."""
         if not isinstance(value, Mapping) or value.keys() != {"qps", "burst"}:
             raise ValueError(f"{value!r} is not a client's limit; write {{qps: 5, burst: 10}}")
         qps, burst = value["qps"], value["burst"]
@@ -40,10 +40,10 @@ class RequestLimit:
         return f"qps {self.qps:g}, burst {self.burst}"
 
     def throttle(self, jobs: Iterable[Job]) -> Iterator[Job]:
-        """Yield the jobs, ascending by submission time, each with the time at which this client gets to submit it.
+        """Yield the jobs, sorted by submission time, each with the time at which this client can submit it.
 
-        The token bucket of golang.org/x/time/rate, which client-go uses, without its fractions of tokens: `level` is
-        the time at which the bucket will be full again.
+        This is the token bucket of golang.org/x/time/rate, which client-go uses, without fractions of tokens. `level`
+        is the time at which the bucket will be full again.
         """
         spacing = seconds(1 / self.qps)
         level = Instant(0)

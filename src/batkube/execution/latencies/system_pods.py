@@ -1,10 +1,10 @@
-"""The pods of the cluster itself: cluster DNS and the like.
+"""System pods, such as cluster DNS.
 
-They run before the first job comes and never end, so what they ask for is missing on their nodes. That can matter
-much: where jobs ask for whole nodes, a DNS pod that asks for a tenth of a cpu keeps them all off its node. Schedulers
-see these pods through the API like any others. For everyone else the node is smaller.
+They run from the start of the run to its end, and reduce the resources of their nodes. That can matter: if jobs request
+whole nodes, a DNS pod with a tenth of a cpu keeps all of them off its node. Schedulers see these pods through the API.
+For all other components the node is smaller.
 
-Each goes to a node of its own, from the last node backwards, as long as there are enough.
+Each pod gets a node of its own, from the last node backwards, while there are enough nodes.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ SYSTEM_NAMESPACE = "kube-system"
 
 @dataclass(frozen=True, slots=True)
 class SystemPod:
-    """A pod of the cluster itself, and what it asks for."""
+    """A system pod with its requests."""
 
     name: str
     requests: Requests
-    #: The file that tells of it, for messages.
+    #: The file that defines it, for error messages.
     source: str = field(default="", compare=False)
 
     @classmethod
     def parse_all(cls, value: object, source: str = "") -> tuple[SystemPod, ...]:
-        """Return the pods that `[{name: coredns, cpu: 100m, memory: 70Mi}]` means; ValueError says what is wrong."""
+        """Parse `[{name: coredns, cpu: 100m, memory: 70Mi}]`; raise ValueError."""
         if not isinstance(value, list):
             raise ValueError("is not a list; write one entry per pod, such as {name: coredns, cpu: 100m}")
         pods = tuple(replace(cls._parse(entry, number), source=source) for number, entry in enumerate(value, 1))
@@ -56,8 +56,8 @@ class SystemPod:
             raise ValueError(f"pod {name!r}: {error}") from error
 
     def describe(self) -> str:
-        """Return the pod as the manifest shows it."""
-        return ", ".join([self.name, *(f"{name} {format_amount(name, held)}" for name, held in self.requests)])
+        """Return the pod for the manifest of a run."""
+        return ", ".join([self.name, *(f"{name} {format_amount(name, amount)}" for name, amount in self.requests)])
 
 
 def machine_ids_of(pods: Sequence[SystemPod], machines: Sequence[Machine]) -> list[int]:
@@ -66,29 +66,29 @@ def machine_ids_of(pods: Sequence[SystemPod], machines: Sequence[Machine]) -> li
 
 
 def without_system_pods(machines: Sequence[Machine], pods: Sequence[SystemPod]) -> tuple[Machine, ...]:
-    """Return the machines with what the system pods leave of them."""
-    left = [dict(machine.capacity) for machine in machines]
+    """Return the machines with the capacities that the system pods leave."""
+    capacities = [dict(machine.capacity) for machine in machines]
     for pod, machine_id in zip(pods, machine_ids_of(pods, machines), strict=True):
         for resource, count in (*pod.requests, (PODS, 1)):
-            free = left[machine_id].get(resource, 0) - count
+            free = capacities[machine_id].get(resource, 0) - count
             if free < 0:
                 name = machines[machine_id].name
-                problem = f"machine {name!r} has not enough {resource} for the system pod {pod.name!r}"
-                remedy = "let the pod ask for less, or give the machine more"
+                problem = f"machine {name!r} does not have enough {resource} for the system pod {pod.name!r}"
+                remedy = "reduce the requests of the pod, or increase the capacity of the machine"
                 if pod.source:
                     raise InputError(pod.source, at="system-pods", problem=problem, remedy=remedy)
                 raise InputError("system-pods", problem=problem, remedy=remedy)
-            left[machine_id][resource] = free
-    return tuple(replace(machine, capacity=held) for machine, held in zip(machines, left, strict=True))
+            capacities[machine_id][resource] = free
+    return tuple(replace(machine, capacity=capacity) for machine, capacity in zip(machines, capacities, strict=True))
 
 
 def system_pod_objects(
     pods: Sequence[SystemPod], machines: Sequence[Machine], node_names: Sequence[str], now: Instant
 ) -> tuple[list[Key], list[KubeObject]]:
-    """Return the pods as the API shows them, running on their nodes."""
+    """Return the Pod objects, running on their nodes."""
     objects: list[KubeObject] = []
     for number, (pod, machine_id) in enumerate(zip(pods, machine_ids_of(pods, machines), strict=True)):
-        requests = {resource: format_amount(resource, held) for resource, held in pod.requests}
+        requests = {resource: format_amount(resource, amount) for resource, amount in pod.requests}
         metadata = {
             "name": pod.name,
             "namespace": SYSTEM_NAMESPACE,

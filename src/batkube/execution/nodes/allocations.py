@@ -1,8 +1,8 @@
-"""What the pods on each node have taken, as its kubelet counts it, independently of any scheduler.
+"""The resource allocations of each node, as its kubelet counts them, independently of any scheduler.
 
 This is the kubelet's own admission check (Kubernetes: pkg/kubelet/lifecycle/predicate.go): whatever a scheduler
-believes, a pod that does not fit is rejected with `OutOf<resource>`, so no node is ever over-allocated. Nodes come, go
-and change their size; what they offer is read from the Node whenever it changes.
+assumes, a pod that does not fit is rejected with `OutOf<resource>`, so no node is ever overcommitted. Allocatable
+resources are read from the Node whenever it changes.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from batkube.cluster.world import World
 from batkube.kernel.errors import Bug
 from batkube.kernel.fidelity import FidelityNote, Severity
 from batkube.kernel.instants import Instant
+from batkube.kernel.quantities import PODS
+from batkube.platforms.model import DEFAULT_PODS
 from batkube.workloads.model import Requests
 
 _OVERCOMMITTED = FidelityNote(
@@ -37,12 +39,12 @@ class Shortage(NamedTuple):
 
     @property
     def note(self) -> FidelityNote:
-        """What is noted of the scheduler that did not see it."""
-        what = f"bound a pod to a node without room for it (OutOf{self.resource})"
-        return FidelityNote("scheduler", what, Severity.VIOLATION)
+        """The fidelity note about the scheduler that bound the pod."""
+        message = f"bound a pod to a node without room for it (OutOf{self.resource})"
+        return FidelityNote("scheduler", message, Severity.VIOLATION)
 
     def __str__(self) -> str:
-        """Say it as the kubelet does (Kubernetes: lifecycle.InsufficientResourceError)."""
+        """Return the kubelet's message (Kubernetes: pkg/kubelet/lifecycle/predicate.go, InsufficientResourceError)."""
         return (
             f"Node didn't have enough resource: {self.resource}, requested: {self.requested}, "
             f"used: {self.used}, capacity: {self.capacity}"
@@ -50,40 +52,40 @@ class Shortage(NamedTuple):
 
 
 class _NodeAllocation:
-    """One node: what it offers, what is left of that, and how many pods hold the rest."""
+    """The allocatable and free resources of one node, and the number of its pods."""
 
     __slots__ = ("allocatable", "free", "pods", "reserved")
 
     def __init__(self) -> None:
         self.allocatable: defaultdict[str, int] = defaultdict(int)
-        #: Less than nothing only when the node was made smaller since, or refuses nothing.
+        #: Negative only if the node was shrunk, or runs without admission.
         self.free: defaultdict[str, int] = defaultdict(int)
         self.pods = 0
-        #: What the cluster's own pods take, which are not counted in `pods`.
+        #: The resources of system pods, which are not counted in `pods`.
         self.reserved: Requests = ()
 
     def set_allocatable(self, amounts: Mapping[str, int]) -> bool:
-        """Offer other amounts than before; what is taken stays taken. Return whether more is taken than offered."""
+        """Change the allocatable resources; return whether more is allocated than the node now offers."""
         for resource in {**self.allocatable, **amounts}:
             self.free[resource] += amounts.get(resource, 0) - self.allocatable[resource]
         self.allocatable = defaultdict(int, amounts)
         return any(amount < 0 for amount in self.free.values())
 
     def allocated(self) -> dict[str, int]:
-        """Return what its pods hold."""
+        """Return the resources that its pods hold, without system pods."""
         reserved = dict(self.reserved)
-        amounts = {name: self.allocatable[name] - left - reserved.get(name, 0) for name, left in self.free.items()}
+        amounts = {name: self.allocatable[name] - free - reserved.get(name, 0) for name, free in self.free.items()}
         return {name: amount for name, amount in amounts.items() if amount}
 
 
 class NodeAllocations:
-    """The accounts of all nodes, by name."""
+    """The allocations of all nodes, by name."""
 
     def __init__(self, store: Store) -> None:
         self._nodes: dict[str, _NodeAllocation] = {}
-        #: Nodes that hold at least one pod.
+        #: The number of nodes that have at least one pod.
         self.busy_node_count = 0
-        #: What all nodes offer, and what pods hold of it, over time.
+        #: The amounts that nodes offer and pods hold, over time.
         self.usage = ResourceUsage()
         store.subscribe(NODE, self._on_nodes_changed)
 
@@ -97,119 +99,114 @@ class NodeAllocations:
                 continue
             before = change.previous
             if before is None or before.get("status") != change.object.get("status"):
-                account = self._nodes.setdefault(change.key, _NodeAllocation())
-                self.usage.offer(account.allocatable, -1)
-                self.usage.is_overcommitted |= account.set_allocatable(allocatable_of(change.object))
-                self.usage.offer(account.allocatable)
+                allocation = self._nodes.setdefault(change.key, _NodeAllocation())
+                self.usage.offer(allocation.allocatable, -1)
+                # A pod may be bound before the kubelet of a new node has reported how many it takes.
+                self.usage.is_overcommitted |= allocation.set_allocatable(
+                    {PODS: DEFAULT_PODS, **allocatable_of(change.object)}
+                )
+                self.usage.offer(allocation.allocatable)
         self.record_usage(now)
 
     def record_usage(self, now: Instant) -> None:
-        """Record what pods hold from `now` on. Raises Bug if that is more than the nodes offer."""
+        """Record the held amounts from `now` on. Raise Bug if they exceed the offer."""
         self.usage.record(now)
 
     def __contains__(self, node: str) -> bool:
         return node in self._nodes
 
     def is_busy(self, node: str) -> bool:
-        """Return whether a node holds pods."""
-        account = self._nodes.get(node)
-        return account is not None and account.pods > 0
+        """Return whether a node has pods."""
+        allocation = self._nodes.get(node)
+        return allocation is not None and allocation.pods > 0
 
     def unknown_nodes(self, nodes: Sequence[str]) -> list[str]:
-        """Return those of the nodes that are not there."""
-        accounts = self._nodes
-        return [node for node in nodes if node not in accounts]
+        """Return those of the nodes that do not exist."""
+        allocations = self._nodes
+        return [node for node in nodes if node not in allocations]
 
     def allocatable(self, node: str, resource: str) -> int:
-        """Return how much of a resource a node has for pods."""
+        """Return the allocatable amount of a resource on a node."""
         return self._nodes[node].allocatable[resource]
 
     def resize(self, node: str, old: Requests, new: Requests) -> Shortage | None:
-        """Let a pod hold `new` in the place of `old`; if its node has too little, leave it and say so."""
-        account, held = self._nodes[node], dict(old)
-        left = account.free
+        """Change the allocation of a pod from `old` to `new`; if that does not fit, change nothing and return why."""
+        allocation, current = self._nodes[node], dict(old)
+        free = allocation.free
         for resource, count in new:
-            rest = left[resource] + held.get(resource, 0)
-            if rest < count > held.get(resource, 0) and not self._allows_overcommit(node, resource):
-                offered = account.allocatable[resource]
+            rest = free[resource] + current.get(resource, 0)
+            if rest < count > current.get(resource, 0) and not self._allows_overcommit(node, resource):
+                offered = allocation.allocatable[resource]
                 return Shortage(node, resource, count, offered - rest, offered)
         for sign, amounts in ((1, old), (-1, new)):
             for resource, count in amounts:
-                left[resource] += sign * count
+                free[resource] += sign * count
             self.usage.hold(amounts, -sign)
-            self.usage.hold_outside_jobs(amounts, -sign)
         return None
 
-    def allocate(self, nodes: Sequence[str], demand: Requests, *, for_job: bool = True) -> Shortage | None:
-        """Take `demand` from each of the nodes, named once per pod; if one has too little, take nothing and say so.
-
-        `for_job` says that the pods belong to a job of a workload.
-        """
+    def allocate(self, nodes: Sequence[str], demand: Requests) -> Shortage | None:
+        """Allocate `demand` on each node, one entry per pod; if one does not fit, change nothing and return why."""
         for number, node in enumerate(nodes):
-            account = self._nodes[node]
-            left = account.free
+            allocation = self._nodes[node]
+            free = allocation.free
             for resource, count in demand:
-                if left[resource] < count and not self._allows_overcommit(node, resource):
-                    offered = account.allocatable[resource]
-                    shortage = Shortage(node, resource, count, offered - left[resource], offered)
+                if free[resource] < count and not self._allows_overcommit(node, resource):
+                    offered = allocation.allocatable[resource]
+                    shortage = Shortage(node, resource, count, offered - free[resource], offered)
                     self.usage.hold(demand, number)
                     self.release(nodes[:number], demand)
                     return shortage
             for resource, count in demand:
-                left[resource] -= count
-            if account.pods == 0:
+                free[resource] -= count
+            if allocation.pods == 0:
                 self.busy_node_count += 1
-            account.pods += 1
+            allocation.pods += 1
         self.usage.hold(demand, len(nodes))
-        if not for_job:
-            self.usage.hold_outside_jobs(demand, len(nodes))
         return None
 
     def _allows_overcommit(self, node: str, resource: str) -> bool:
-        """Return whether a node gives more of a resource than it has; kubelets do not let it."""
+        """Return whether a node allocates more of a resource than it has; kubelets do not."""
         return False
 
-    def release(self, nodes: Sequence[str], demand: Requests, *, for_job: bool = True) -> None:
-        """Return `demand` to each of the nodes, named once per pod; of a node that is gone, nothing was kept."""
+    def release(self, nodes: Sequence[str], demand: Requests) -> None:
+        """Release `demand` on each of the nodes, one entry per pod; deleted nodes are ignored."""
         pods = 0
         for node in nodes:
-            account = self._nodes.get(node)
-            if account is None:
+            allocation = self._nodes.get(node)
+            if allocation is None:
                 continue
             pods += 1
-            left, offered = account.free, account.allocatable
+            free, offered = allocation.free, allocation.allocatable
             for resource, count in demand:
-                rest = left[resource] = left[resource] + count
+                rest = free[resource] = free[resource] + count
                 if rest > offered[resource]:
-                    raise Bug(f"node {node} was given back more {resource} than was taken")
-            account.pods -= 1
-            if account.pods == 0:
+                    raise Bug(f"more {resource} was released on node {node} than was allocated")
+            allocation.pods -= 1
+            if allocation.pods == 0:
                 self.busy_node_count -= 1
         self.usage.hold(demand, -pods)
-        if not for_job:
-            self.usage.hold_outside_jobs(demand, -len(nodes))
 
     def reserve(self, node: str, demand: Requests) -> None:
-        """Take `demand` for a pod of the cluster itself, which does not make the node busy."""
-        account = self._nodes[node]
-        reserved = defaultdict(int, account.reserved)
+        """Allocate `demand` for a system pod, which does not make the node busy."""
+        allocation = self._nodes[node]
+        reserved = defaultdict(int, allocation.reserved)
         for resource, count in demand:
-            account.free[resource] -= count
+            allocation.free[resource] -= count
             reserved[resource] += count
-        account.reserved = tuple(reserved.items())
+        allocation.reserved = tuple(reserved.items())
 
 
 class OvercommittedAllocations(NodeAllocations):
-    """Nodes without kubelets, as the 2020 prototype had them: a pod without room runs all the same, and is counted."""
+    """Nodes without admission, as in the 2020 prototype: a pod that does not fit runs nevertheless, and is counted."""
 
     def __init__(self, world: World) -> None:
         super().__init__(world.store)
         self._notes = world.notes
-        #: Pods that were bound to a node without room for them.
+        #: The number of pods that were bound to a node without room for them.
         self.over_allocations = 0
 
     def _allows_overcommit(self, node: str, resource: str) -> bool:
-        """Give what is asked for, and take note of it."""
+        """Allow the allocation, and note it."""
         self.over_allocations += 1
         self.usage.is_overcommitted = True
         self._notes.add(_OVERCOMMITTED, example=f"{node} lacked {resource}")

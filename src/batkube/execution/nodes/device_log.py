@@ -1,4 +1,4 @@
-"""Who held which device, and when: a book of what schedulers give to claims, and of what is given back."""
+"""Records which ResourceClaim held which device, and when."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from batkube.kernel.instants import Instant
 
 
 class DeviceLog:
-    """Listens to claims."""
+    """Records the allocations of ResourceClaims."""
 
     def __init__(self, world: World) -> None:
-        #: In the order in which devices were given away.
+        #: In order of allocation.
         self.uses: list[DeviceUse] = []
-        #: What each claim holds now.
+        #: The current uses of each claim.
         self._current_uses: dict[Key, list[DeviceUse]] = {}
         world.store.subscribe(DEVICE_CLAIM, self._on_claims_changed)
 
@@ -29,10 +29,10 @@ class DeviceLog:
     def _record_allocation(self, key: Key, status: KubeObject, now: Instant) -> None:
         if key not in self._current_uses:
             results = (status["allocation"].get("devices") or {}).get("results") or ()
-            # Who only administers a device does not keep it from others.
-            taken = [one for one in results if not one.get("adminAccess")]
-            uses = [DeviceUse(one["driver"], one["pool"], one["device"], key, now) for one in taken]
+            # Admin access does not keep a device from other claims.
+            devices = [result for result in results if not result.get("adminAccess")]
+            uses = [DeviceUse(device["driver"], device["pool"], device["device"], key, now) for device in devices]
             self._current_uses[key] = uses
             self.uses += uses
         for use in self._current_uses[key]:
-            use.pods |= dict.fromkeys(one["name"] for one in status.get("reservedFor") or ())
+            use.pods |= dict.fromkeys(consumer["name"] for consumer in status.get("reservedFor") or ())

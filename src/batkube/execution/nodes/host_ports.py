@@ -1,6 +1,6 @@
-"""The ports of nodes that pods have taken for themselves; a kubelet refuses a pod that wants one of them.
+"""Allocates host ports; a kubelet rejects a pod that requests a port in use.
 
-Kubernetes: pkg/kubelet/lifecycle/predicate.go, with the scheduler's plugin NodePorts.
+Kubernetes: pkg/kubelet/lifecycle/predicate.go, which uses kube-scheduler's plugin NodePorts.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ MESSAGE = f"Predicate {REASON} failed: {PORTS_TAKEN}"
 
 
 class HostPortAllocator:
-    """Who has which ports, by node."""
+    """The host ports of pods, by node."""
 
     def __init__(self) -> None:
-        #: Only pods with such ports.
+        #: Pods with host ports only.
         self._allocated: dict[str, dict[Key, list[HostPort]]] = {}
 
     def allocate(self, node: str, key: Key, pod: KubeObject) -> bool:
-        """Take a pod's ports; return whether they were free. A pod keeps those that it has."""
+        """Allocate a pod's host ports; return whether they were free."""
         ports = host_ports_of(pod)
         if not ports:
             return True
-        taken = self._allocated.setdefault(node, {})
-        if any(conflict(ports, others) for other, others in taken.items() if other != key):
+        allocated = self._allocated.setdefault(node, {})
+        if any(conflict(ports, other_ports) for other, other_ports in allocated.items() if other != key):
             return False
-        taken[key] = ports
+        allocated[key] = ports
         return True
 
     def release(self, node: str, key: Key) -> None:
-        """Let others have the ports of a pod."""
+        """Release the host ports of a pod."""
         if node in self._allocated:
             self._allocated[node].pop(key, None)

@@ -1,8 +1,8 @@
-"""The leases of kubelets as objects, for a controller manager that has to see them.
+"""Writes the Lease objects of nodes, for runs with a kube-controller-manager that reads them.
 
-Kubernetes: pkg/kubelet and k8s.io/component-helpers, apimachinery/lease. Each node that is not silent has its own in
-kube-node-lease, and renews it every ten seconds from when it registered or came back. Nodes that did so at one instant
-renew in one write; only the first time goes the long way through admission, since no later one changes but the time.
+Kubernetes: staging/src/k8s.io/component-helpers/apimachinery/lease/controller.go. Each node that is not silent has a
+Lease in namespace kube-node-lease, renewed every ten seconds since its registration or return. Nodes that registered at
+one instant renew in one batch. Only the creation goes through the API; a renewal changes nothing but the time.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ _DURATION_S = 40
 
 
 class NodeLeases:
-    """Renews the leases of nodes."""
+    """Renews the Leases of nodes."""
 
     def __init__(self, world: World, client: Client) -> None:
         self._store = world.store
         self._agenda = world.agenda
         self._clock = world.clock
         self._client = client
-        #: By the instant from which on they renew: the nodes that do so together. Each group has one appointment.
+        #: Groups of nodes that renew together, by the instant of their first renewal. Each has one appointment.
         self._groups: dict[Instant, dict[str, None]] = {}
         world.store.subscribe(NODE, self._on_nodes_changed)
         world.heartbeats.subscribe(self._remove, self._add)
@@ -39,7 +39,7 @@ class NodeLeases:
     def _on_nodes_changed(self, batch: Batch, now: Instant) -> None:
         for name in batch.keys:
             if batch.type is ADDED:
-                # Programs that come up before the run begins see the nodes of its first instant already, and alive.
+                # Programs start before the run does, and must find the Leases of the initial nodes.
                 self._add(name, min(now, self._clock.now))
             elif batch.type is DELETED:
                 self._remove(name, now)
@@ -55,12 +55,12 @@ class NodeLeases:
             group.pop(node, None)
 
     def _book(self, since: Instant, at: Instant) -> None:
-        # Behind what happens to nodes: at the very instant at which it fails a node renews nothing. No run goes on for
-        # this alone.
+        # After timeline events: a node that fails at this instant does not renew. A routine appointment does not keep
+        # the run alive.
         self._agenda.book(at, Rank.START, functools.partial(self._renew_group, since), is_routine=True)
 
     def _renew_group(self, since: Instant, now: Instant) -> None:
-        """Let a group renew, and again in ten seconds."""
+        """Renew the Leases of a group, and book the next renewal."""
         if nodes := self._groups[since]:
             self._renew(nodes, now)
             self._book(since, Instant(now + RENEW_INTERVAL))
@@ -80,7 +80,7 @@ class NodeLeases:
         self._store.replace(LEASE, keys, renewed, now)
 
     def _new_lease(self, node: str, time: str) -> KubeObject:
-        """Return the lease that a kubelet makes; it goes when the node does."""
+        """Return a Lease as a kubelet creates it, owned by its Node."""
         uid = self._store.objects(NODE, [Key(node)])[0]["metadata"]["uid"]
         owner = {"apiVersion": "v1", "kind": "Node", "name": node, "uid": uid}
         return {

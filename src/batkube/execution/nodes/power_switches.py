@@ -1,8 +1,8 @@
-"""Machines that are switched off and on again.
+"""Switches machines off and on.
 
-Whoever schedules asks for it with an annotation of the node, and a node that is asked to switch off takes no more pods.
-A machine goes to sleep by way of a power state, and comes back by way of another: each takes as long as one flop at its
-speed, and draws its power (Batsim: pstate.cpp). Once a machine is awake its node takes pods again.
+A scheduler requests it by an annotation of the node, and cordons a node that is to be switched off. Switching off and
+on passes through a transition power state each, which lasts as long as one flop at its speed and draws its power
+(Batsim: pstate.cpp). When a machine is on again, its node is uncordoned.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from batkube.platforms.model import Machine
 
 
 class SleepState(enum.Enum):
-    """Where a machine is that does not take pods because it was switched off."""
+    """The state of a machine that is not on."""
 
     SLEEPING = enum.auto()
     SWITCHING_ON = enum.auto()
@@ -34,7 +34,7 @@ class SleepState(enum.Enum):
 
 
 class SleepCounts(NamedTuple):
-    """How many machines are in each of these states, in the order of machine_states.csv."""
+    """The number of machines in each of these states, in the order of machine_states.csv."""
 
     sleeping: int
     switching_on: int
@@ -42,56 +42,56 @@ class SleepCounts(NamedTuple):
 
 
 class PowerSwitches:
-    """Switches the machines of nodes whose annotations say so."""
+    """Switches machines as the annotations of their nodes request."""
 
-    def __init__(self, world: World, machines: Sequence[Machine], runner: ProfileRunner, book: EnergyLog) -> None:
+    def __init__(self, world: World, machines: Sequence[Machine], runner: ProfileRunner, energy_log: EnergyLog) -> None:
         self._store = world.store
         self._agenda = world.agenda
         self._journal = world.journal
         self._runner = runner
-        self._energy_log = book
+        self._energy_log = energy_log
         self._hosts = dict(zip(node_names_of(machines), machines, strict=True))
-        #: The last wish for each node, where anybody had one.
+        #: The last requested state of each node, if any.
         self._requested_states: dict[str, str] = {}
-        #: The power state each machine worked in before it was switched off.
+        #: The power state of each machine before it was switched off.
         self._work_pstates: dict[str, int] = {}
-        #: The nodes whose machines are not awake.
+        #: The nodes whose machines are not on.
         self.sleeping_nodes: dict[str, SleepState] = {}
-        #: Told of every change of these.
+        #: Called after every change of the sleeping nodes.
         self.on_change: Callable[[SleepCounts, Instant], None] = lambda counts, now: None
         world.store.subscribe(NODE, self._on_nodes_changed, author=self)
 
     def _on_nodes_changed(self, batch: Batch, now: Instant) -> None:
         if batch.type in (ADDED, DELETED):
             return
-        wishes: dict[str, list[str]] = {}
+        requests: dict[str, list[str]] = {}
         for change in batch.changes():
             name = change.object["metadata"]["name"]
-            wish = annotations_of(change.object).get(POWER_ANNOTATION, POWER_ON)
-            if name in self._hosts and wish != self._requested_states.get(name, POWER_ON):
-                self._requested_states[name] = wish
-                wishes.setdefault(wish, []).append(name)
-        for wish, names in wishes.items():
-            act = self._switch_off if wish == POWER_OFF else self._switch_on
-            self._agenda.book(now, Rank.TIMELINE, functools.partial(act, names))
+            state = annotations_of(change.object).get(POWER_ANNOTATION, POWER_ON)
+            if name in self._hosts and state != self._requested_states.get(name, POWER_ON):
+                self._requested_states[name] = state
+                requests.setdefault(state, []).append(name)
+        for state, names in requests.items():
+            switch = self._switch_off if state == POWER_OFF else self._switch_on
+            self._agenda.book(now, Rank.TIMELINE, functools.partial(switch, names))
 
     def _switch_off(self, names: Sequence[str], now: Instant) -> None:
         self._record_request("switch_off", names, SWITCHING_OFF, now)
         self._set_state(names, SleepState.SWITCHING_OFF, now)
         for group in self._group_by_transition(names).values():
             power = self._energy_log.meters.power(self._hosts[group[0]].name)
-            sleep, way = next(iter(power.sleep_states.items()))
+            sleep, transition = next(iter(power.sleep_states.items()))
             for name in group:
                 self._work_pstates[name] = self._energy_log.meters.platform.pstate(self._hosts[name].name)
-            self._start_transition(group, way.off, sleep, now)
+            self._start_transition(group, transition.off, sleep, now)
 
     def _switch_on(self, names: Sequence[str], now: Instant) -> None:
         self._record_request("switch_on", names, SWITCHING_ON, now)
         self._set_state(names, SleepState.SWITCHING_ON, now)
         for group in self._group_by_transition(names).values():
             power = self._energy_log.meters.power(self._hosts[group[0]].name)
-            way = next(iter(power.sleep_states.values()))
-            self._start_transition(group, way.on, self._work_pstates[group[0]], now)
+            transition = next(iter(power.sleep_states.values()))
+            self._start_transition(group, transition.on, self._work_pstates[group[0]], now)
 
     def _record_request(self, word: str, names: Sequence[str], transition: int, now: Instant) -> None:
         mask = self._mask(names)
@@ -99,7 +99,7 @@ class PowerSwitches:
         self._energy_log.record_switch_request(mask, transition, now)
 
     def _group_by_transition(self, names: Sequence[str]) -> Mapping[tuple[object, ...], list[str]]:
-        """Return machines that switch in the same time, by way of the same power states, together."""
+        """Group machines that switch through the same power states in the same time."""
         groups: dict[tuple[object, ...], list[str]] = {}
         for name in names:
             host = self._energy_log.meters.platform.host(self._hosts[name].name)
@@ -107,12 +107,12 @@ class PowerSwitches:
             groups.setdefault((sleeps, host.speeds_flops, self._work_pstates.get(name)), []).append(name)
         return groups
 
-    def _start_transition(self, names: Sequence[str], way: int, goal: int, now: Instant) -> None:
-        """Let machines spend the time of one flop in the power state `way`, and be in `goal` then."""
-        speed = self._energy_log.meters.platform.host(self._hosts[names[0]].name).speeds_flops[way]
-        self._set_pstates(names, way, now, is_loaded=True)
-        arrive = functools.partial(self._finish_transition, names, goal)
-        self._agenda.book(Instant(now + seconds(1.0 / speed)), Rank.TIMELINE, arrive)
+    def _start_transition(self, names: Sequence[str], transition: int, goal: int, now: Instant) -> None:
+        """Put machines into the power state `transition` for the time of one flop, and into `goal` afterwards."""
+        speed = self._energy_log.meters.platform.host(self._hosts[names[0]].name).speeds_flops[transition]
+        self._set_pstates(names, transition, now, is_loaded=True)
+        finish = functools.partial(self._finish_transition, names, goal)
+        self._agenda.book(Instant(now + seconds(1.0 / speed)), Rank.TIMELINE, finish)
 
     def _finish_transition(self, names: Sequence[str], pstate: int, now: Instant) -> None:
         self._set_pstates(names, pstate, now, is_loaded=False)
@@ -125,7 +125,7 @@ class PowerSwitches:
             self._store.replace(NODE, [Key(name) for name in awake], nodes, now, author=self)
 
     def _set_state(self, names: Sequence[str], state: SleepState | None, now: Instant) -> None:
-        """Take note of where machines are; None once they are awake."""
+        """Set the state of machines; None for machines that are on."""
         for name in names:
             self.sleeping_nodes.pop(name, None)
             if state is not None:

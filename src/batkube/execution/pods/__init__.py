@@ -1,1 +1,1 @@
-"""Pods: a kubelet's record of a pod and its containers, and the status it reports."""
+"""Pods: the kubelet's state of a pod and its containers, and the status that it reports."""

@@ -1,4 +1,4 @@
-"""What is to happen to pods later, each thing under a name, so that it can be dropped when a pod takes another turn."""
+"""Named appointments of pods, which can be replaced and cancelled by name."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ PodAction = Callable[[PodState, Instant], None]
 
 
 class PodAppointments:
-    """The agenda, as those see it who look after pods."""
+    """Books appointments of pods on the agenda."""
 
     def __init__(self, agenda: Agenda) -> None:
         self._agenda = agenda
 
-    def book(self, life: PodState, name: str, at: Instant, rank: Rank, action: PodAction) -> None:
-        """Arrange for something to happen to a pod, unless it ends before; what has that name already is dropped."""
+    def book(self, pod_state: PodState, name: str, at: Instant, rank: Rank, action: PodAction) -> None:
+        """Book an action on a pod, replacing an appointment of the same name."""
 
         def act(now: Instant) -> None:
-            del life.appointments[name]
-            action(life, now)
+            del pod_state.appointments[name]
+            action(pod_state, now)
 
-        self.cancel(life, name)
-        life.appointments[name] = self._agenda.book(at, rank, act)
+        self.cancel(pod_state, name)
+        pod_state.appointments[name] = self._agenda.book(at, rank, act)
 
-    def cancel(self, life: PodState, *names: str) -> None:
-        """Drop what was booked for a pod under these names."""
+    def cancel(self, pod_state: PodState, *names: str) -> None:
+        """Cancel the pod's appointments with these names."""
         for name in names:
-            number = life.appointments.pop(name, None)
+            number = pod_state.appointments.pop(name, None)
             if number is not None:
                 self._agenda.cancel(number)
 
-    def cancel_all(self, life: PodState) -> None:
-        """Drop whatever was booked for a pod."""
-        self.cancel(life, *list(life.appointments))
+    def cancel_all(self, pod_state: PodState) -> None:
+        """Cancel all appointments of a pod."""
+        self.cancel(pod_state, *list(pod_state.appointments))

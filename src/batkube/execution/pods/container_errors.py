@@ -1,6 +1,6 @@
-"""Why a container cannot be started, as a kubelet finds out: its image cannot be had, or its mounts make no sense.
+"""Errors that prevent the start of a container: its image cannot be pulled, or a mount is invalid.
 
-Kubernetes: pkg/kubelet/images/image_manager.go and kubelet_pods.go (makeMounts).
+Kubernetes: pkg/kubelet/images/image_manager.go, and pkg/kubelet/kubelet_pods.go, makeMounts.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ _REFERENCE = re.compile(r"\$\(([^)]*)\)")
 
 
 class StartFailure(NamedTuple):
-    """What is in the way of a container."""
+    """Why a container could not be started."""
 
     reason: str
     message: str
     events: tuple[EventNote, ...]
-    #: Reason and message from a moment later on, until it is tried again.
+    #: Reason and message of the back-off that follows, until the next attempt.
     back_off_status: tuple[str, str] | None = None
-    #: Whether it is tried again ever more seldom.
+    #: Whether the delay between attempts grows.
     is_backed_off: bool = False
 
 
 def start_failure_of(pod: KubeObject, container: KubeObject, rule: ContainerBehaviour) -> StartFailure | None:
-    """Return why a container of which a rule says `rule` cannot be started now, or None."""
+    """Return why a container with the behaviour `rule` cannot be started now, or None."""
     if rule.pull_fails:
         return _image_pull_failure(container["image"])
     for mount in container.get("volumeMounts") or ():
@@ -48,19 +48,19 @@ def _image_pull_failure(image: str) -> StartFailure:
         EventNote("Warning", "Failed", f'Failed to pull image "{image}": not found'),
         EventNote("Warning", "Failed", "Error: ErrImagePull"),
     )
-    later = "ImagePullBackOff", f'Back-off pulling image "{image}": ErrImagePull: {problem}'
-    return StartFailure("ErrImagePull", problem, events, later, is_backed_off=True)
+    back_off_status = "ImagePullBackOff", f'Back-off pulling image "{image}": ErrImagePull: {problem}'
+    return StartFailure("ErrImagePull", problem, events, back_off_status, is_backed_off=True)
 
 
 def _sub_path_problem(expression: str, pod: KubeObject, container: KubeObject) -> str:
-    """Return what is wrong with the path that a subPathExpr stands for, or ""."""
+    """Return why the path of a subPathExpr is invalid, or ""."""
     environment = environment_of(pod, container)
     variables = environment.variables
     missing = [name for name in _REFERENCE.findall(expression) if name not in variables]
     if missing and environment.is_complete:
         return f"missing value for {', '.join(f'{name!r}' for name in missing)}"
     if any(variables.get(name) is None for name in _REFERENCE.findall(expression)):
-        return ""  # its value stands elsewhere, and is taken to be a good one
+        return ""  # its value comes from another object, and is assumed to be valid
     path = _REFERENCE.sub(lambda match: variables[match[1]] or "", expression)
     if path.startswith("/"):
         return f"error SubPath `{path}` must not be an absolute path"

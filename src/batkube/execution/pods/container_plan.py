@@ -1,7 +1,7 @@
-"""One run of a container: how it is meant to go, and what its end is called.
+"""The plan of one run of a container: how long it runs, and how it ends.
 
-A container whose memory, by a rule, goes beyond its limit is killed then (exit code 137, OOMKilled); the limit may
-change while it runs, so that is not part of its plan (`ContainerPlan.within`).
+A container whose memory usage, defined by a rule, exceeds its limit is OOM-killed (exit code 137). The limit can be
+resized during the run, so it is not part of the plan; `ContainerPlan.limited_by` applies it.
 """
 
 from __future__ import annotations
@@ -14,38 +14,38 @@ from batkube.kernel.instants import Duration
 from batkube.kernel.quantities import MEMORY, parse_amount
 from batkube.workloads.container_rules.usage_curves import UsageCurve
 
-#: 128 and the number of the signal, as shells count.
+#: 128 plus the number of the signal.
 EXIT_KILLED, EXIT_TERMINATED = 137, 143
-#: What a container runtime says of a process whose end it did not see, because the machine went down (containerd).
+#: containerd's exit code of a process whose end it did not observe, because the machine went down.
 EXIT_LOST = 255
 OUT_OF_MEMORY = "OOMKilled"
 
 
 class ContainerRole(enum.Enum):
-    """What a container is in its pod; the field of the pod's spec that it stands in."""
+    """The role of a container in its pod; the value is the field of the pod's spec that contains it."""
 
     INIT = "initContainers"
     MAIN = "containers"
-    #: Added to a running pod, to look at it.
+    #: Added to a running pod for debugging.
     EPHEMERAL = "ephemeralContainers"
 
 
 class ContainerPlan(NamedTuple):
-    """How one run of a container goes; `length` is None when it never ends by itself."""
+    """One run of a container; `length` is None if it never ends by itself."""
 
     length: Duration | None
     exit_code: int = 0
-    #: Why it ended, as its status says; "" for what the exit code says.
+    #: The reason of its termination in the status; "" for the one that the exit code implies.
     reason: str = ""
-    #: Why this is only a guess, or "".
+    #: Why the plan is a guess, or "".
     guess_reason: str = ""
-    #: How much memory it uses, where a rule says that.
+    #: Its memory usage, if a rule defines it.
     memory: UsageCurve | None = None
-    #: Whether nothing says how long it runs, so that its length is a default.
+    #: Whether the length is a default, since neither spec nor rules determine it.
     has_default_length: bool = False
 
     def limited_by(self, limits: KubeObject, since: Duration) -> ContainerPlan:
-        """Return the plan of a container that is killed when its memory exceeds a limit that it has from an age on."""
+        """Return the plan with an OOM kill if its memory exceeds the limit, which applies from the age `since` on."""
         limit = limits.get(MEMORY)
         age = (
             None

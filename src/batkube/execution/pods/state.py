@@ -1,6 +1,6 @@
-"""How far a pod with containers of its own has come: the state of each of them, and what that makes of the pod.
+"""The kubelet's state of a pod outside workload jobs, and of its containers.
 
-Only state, no writing: `execution.containers` moves it on, `execution.pod_statuses` tells it.
+This is state only: `execution.containers` changes it, and `execution.pods.status` converts it into a pod status.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from batkube.execution.pods.container_errors import StartFailure
     from batkube.execution.scripts.environment import ContainerFiles
 
-#: The pause before a container is restarted grows from the first to the longest, and begins anew after a run of twice
-#: the longest (Kubernetes: kubelet's container back-off, MaxContainerBackOff).
+#: The back-off before a container restart doubles from the minimum to the maximum. It is reset after a run of twice the
+#: maximum (Kubernetes: pkg/kubelet/kubelet.go, MaxContainerBackOff).
 _MIN_BACK_OFF: Duration = seconds(10)
 _MAX_BACK_OFF: Duration = seconds(300)
 
 
 class Stage(enum.Enum):
-    """What a container is doing; the word of its state in a pod's status."""
+    """The state of a container; the value is its field in a container status."""
 
     WAITING = "waiting"
     RUNNING = "running"
@@ -39,33 +39,33 @@ class EndedRun(NamedTuple):
     started: Instant
     finished: Instant
     exit_code: int
-    #: "" for what the exit code says.
+    #: "" for the reason that the exit code implies.
     reason: str = ""
 
 
 class ContainerState:
-    """One container of one pod."""
+    """The state of one container of a pod."""
 
     def __init__(self, pod: KubeObject, spec: KubeObject, role: ContainerRole) -> None:
         self.name: str = spec["name"]
         self.image: str = spec.get("image", "")
-        #: How its latest run goes, its limits aside.
+        #: The plan of its latest run, without its limits.
         self.plan = ContainerPlan(None)
-        #: The resources that its node gives it, and those that it has: others, while it is being resized.
+        #: The resources allocated by its node, and those in effect; they differ during a resize.
         self.allocated: KubeObject = spec.get("resources") or {}
         self.actual = self.allocated
-        #: How long its latest run had taken when it got those.
+        #: The age of its latest run when the actual resources took effect.
         self.resized_after = Duration(0)
         self.role = role
         self.is_init = role is ContainerRole.INIT
-        #: The field of the pod's spec that it stands in.
+        #: The field of the pod's spec that contains it.
         self.field = role.value
-        #: An init container that stays while the others run.
+        #: A sidecar is an init container that keeps running beside the others (restartPolicy: Always).
         self.is_sidecar = self.is_init and spec.get("restartPolicy") == "Always"
         self.stage = Stage.WAITING
         self.waiting_reason = "PodInitializing" if pod["spec"].get("initContainers") else "ContainerCreating"
         self.message = ""
-        #: Why it cannot be started, as its status says; "" when nothing is in its way.
+        #: The reason in its status why it cannot be started, or "".
         self.failure_reason = ""
         self.started: Instant | None = None
         self.finished: Instant | None = None
@@ -73,34 +73,34 @@ class ContainerState:
         self.reason = ""
         self.is_ready = False
         self.is_up = False
-        #: Whether any run of it has ever come up.
+        #: Whether any of its runs has passed its startup probe.
         self.has_been_up = False
-        #: The files that its latest run sees and writes.
+        #: The files that its latest run reads and writes.
         self.files: ContainerFiles | None = None
         self.restarts = 0
-        #: The latest run that ended, while there is another.
+        #: The previous run, while a later one runs or waits.
         self.last_run: EndedRun | None = None
         self._crash_back_off = self._pull_back_off = Duration(0)
         self._backed_off_at: Instant | None = None
 
     def start(self, plan: ContainerPlan, disk: ContainerFiles | None, now: Instant) -> None:
-        """Begin a run that goes as planned; when it is up and ready, its probes say."""
+        """Start a run with this plan; its probes determine when it is up and ready."""
         self.plan, self.files, self.actual, self.resized_after = plan, disk, self.allocated, Duration(0)
         if self.started is not None:
             self.restarts += 1
         self.stage, self.started, self.finished, self.message = Stage.RUNNING, now, None, ""
 
     def mark_up(self) -> None:
-        """Take note that the run is under way, and not only its process."""
+        """Record that the run has passed its startup probe."""
         self.is_up = self.has_been_up = True
 
     def exit(self, now: Instant) -> None:
-        """End the run as it was to end."""
+        """End the run as planned."""
         plan = self.limited_plan
         self.end(plan.exit_code, now, plan.reason)
 
     def end(self, exit_code: int, now: Instant, reason: str = "") -> None:
-        """End the run, if there is one."""
+        """End the run, if any; a container that waits for a restart takes the end of its previous run."""
         self.is_ready = self.is_up = False
         if self.stage is Stage.WAITING and self.last_run is None:
             return
@@ -113,30 +113,30 @@ class ContainerState:
         self.stage = Stage.TERMINATED
 
     def set_waiting(self, reason: str, message: str) -> None:
-        """Wait for the next run, remembering the one that ended."""
+        """Set the container to waiting, and keep the run that has ended as the last one."""
         if self.stage is Stage.TERMINATED:
             self.last_run = self.ended_run
         self.stage, self.waiting_reason, self.message = Stage.WAITING, reason, message
 
     @property
     def limited_plan(self) -> ContainerPlan:
-        """How its latest run goes within the limits that it has now."""
+        """The plan of its latest run with its current limits."""
         return self.plan.limited_by(self.actual.get("limits") or {}, self.resized_after)
 
     def apply_resize(self, now: Instant) -> None:
-        """Let it have what is allocated to it, while it runs."""
+        """Put the allocated resources into effect while the container runs."""
         assert self.started is not None
         self.actual, self.resized_after = self.allocated, Duration(now - self.started)
 
     @property
     def ended_run(self) -> EndedRun:
-        """The run that has just ended."""
+        """The run that has ended."""
         assert self.started is not None
         assert self.finished is not None
         return EndedRun(self.started, self.finished, self.exit_code, self.reason)
 
     def next_back_off(self, now: Instant) -> Duration:
-        """Return how long to wait before the next run: nothing the first time, then 10 s, 20 s, … 5 minutes."""
+        """Return the back-off before the next run: 0 the first time, then 10 s, 20 s, … up to 5 minutes."""
         since, self._backed_off_at = self._backed_off_at, now
         if since is None or now - since > 2 * _MAX_BACK_OFF:
             self._crash_back_off = _MIN_BACK_OFF
@@ -145,15 +145,15 @@ class ContainerState:
         self._crash_back_off = min(Duration(2 * wait), _MAX_BACK_OFF)
         return wait
 
-    def next_retry(self, trouble: StartFailure) -> Duration:
-        """Return after how long to try again what did not work: 10 s, where pulls are tried ever more seldom."""
-        if not trouble.is_backed_off:
+    def next_retry(self, failure: StartFailure) -> Duration:
+        """Return the delay before the next attempt to start: 10 s, doubled after each failed image pull."""
+        if not failure.is_backed_off:
             return _MIN_BACK_OFF
         self._pull_back_off = min(Duration(2 * self._pull_back_off) or _MIN_BACK_OFF, _MAX_BACK_OFF)
         return self._pull_back_off
 
     def restore_from(self, old: ContainerState, policy: str, now: Instant) -> None:
-        """Take over from the container's life before its node failed."""
+        """Restore the state from before its node failed; a run at that time is lost."""
         self.allocated = self.actual = old.allocated
         if old.started is None:
             return
@@ -164,11 +164,11 @@ class ContainerState:
             self.restarts, self.last_run = old.restarts + 1, old.ended_run
 
     def spec_in(self, pod: KubeObject) -> KubeObject:
-        """Return what the pod says of it."""
+        """Return the container's spec in the pod."""
         return next(spec for spec in pod["spec"][self.field] if spec["name"] == self.name)
 
     def has_other_image(self, pod: KubeObject) -> bool:
-        """Return whether it runs, or waits for its next run, and is to run another image than it did."""
+        """Return whether it has been started and its image in the spec has changed since."""
         if self.started is None or self.stage is Stage.TERMINATED:
             return False
         images: dict[str, str] = {spec["name"]: spec.get("image", "") for spec in pod["spec"][self.field]}
@@ -176,13 +176,13 @@ class ContainerState:
 
     @property
     def is_done(self) -> bool:
-        """Whether an init container no longer holds up those after it, as a sidecar never does again once it was up."""
+        """Whether an init container no longer blocks the next ones; a sidecar does not once it has been up."""
         if self.is_sidecar:
             return self.has_been_up
         return self.stage is Stage.TERMINATED and self.exit_code == 0
 
     def restarts_after(self, policy: str) -> bool:
-        """Return whether it is started again after the run that just ended."""
+        """Return whether it is restarted after the run that has just ended."""
         if self.is_sidecar:
             return True
         if self.exit_code == 0:
@@ -191,7 +191,7 @@ class ContainerState:
 
 
 class PodState:
-    """One pod on its node, from admission until it is gone."""
+    """The state of one pod on its node, from its admission until it is gone."""
 
     def __init__(self, key: Key, pod: KubeObject, demand: Requests, now: Instant) -> None:
         spec = pod["spec"]
@@ -200,79 +200,83 @@ class PodState:
         self.node: str = spec["nodeName"]
         self.demand = demand
         self.restart_policy: str = spec.get("restartPolicy", "Always")
-        self.init = [ContainerState(pod, one, ContainerRole.INIT) for one in spec.get("initContainers") or ()]
-        self.main = [ContainerState(pod, one, ContainerRole.MAIN) for one in spec["containers"]]
-        #: Those that somebody added to look at the others; they count for nothing.
+        self.init = [
+            ContainerState(pod, container, ContainerRole.INIT) for container in spec.get("initContainers") or ()
+        ]
+        self.main = [ContainerState(pod, container, ContainerRole.MAIN) for container in spec["containers"]]
+        #: Ephemeral containers, which do not affect the pod's phase.
         self.ephemeral: list[ContainerState] = []
         self.add_ephemeral(pod)
-        #: What of the pod it goes by.
+        #: The fields of the pod that the kubelet uses, as last seen.
         self.relevant_fields = relevant_fields_of(pod)
-        #: The resources of the containers that its spec asked for at last.
+        #: The containers' resources that its spec last requested.
         self.wanted_resources = resources_of(pod)
-        #: How far a resize has come: its conditions, by type.
+        #: The conditions of a resize in progress, by type.
         self.resize_conditions: dict[str, Condition] = {}
-        #: After how long it is ended.
+        #: The longest time that it may run.
         self.deadline: Duration | None = None
-        #: When the kubelet took the pod up (`status.startTime`).
+        #: When the kubelet admitted the pod (`status.startTime`).
         self.admitted = now
         self.host_ip = ""
         self.pod_ip = ""
-        #: Of a pod that ended otherwise than by its containers.
+        #: Reason and message of a pod that the kubelet ended, for instance at its deadline.
         self.reason = ""
         self.message = ""
-        #: Whether its sandbox is there, so that containers may start.
+        #: Whether its sandbox exists, so that containers can start.
         self.has_sandbox = False
-        #: Whether the containers have ended for good; the node's resources are free then.
+        #: Whether the containers have ended for good and the node's resources are released.
         self.has_ended = False
         #: Whether it is being stopped because it was deleted.
         self.is_stopping = False
-        #: Numbers of the appointments made for it, by what they are for.
+        #: The numbers of its appointments, by name.
         self.appointments: dict[str, int] = {}
 
     def add_ephemeral(self, pod: KubeObject) -> None:
-        """Take note of containers that were added to the pod."""
+        """Add the ephemeral containers that are new in the pod."""
         for spec in (pod["spec"].get("ephemeralContainers") or ())[len(self.ephemeral) :]:
             self.ephemeral.append(ContainerState(pod, spec, ContainerRole.EPHEMERAL))
 
     def restore_from(self, before: PodState, now: Instant) -> None:
-        """Take over from the pod's life before its node failed: what ran is started again."""
+        """Restore the state from before its node failed; containers that ran are restarted."""
         self.admitted = before.admitted
-        for one, old in zip(self.containers(), before.containers(), strict=True):
-            one.restore_from(old, self.restart_policy, now)
-        self.wanted_resources = [one.allocated for one in self.containers()]
+        for container, old in zip(self.containers(), before.containers(), strict=True):
+            container.restore_from(old, self.restart_policy, now)
+        self.wanted_resources = [container.allocated for container in self.containers()]
 
     @property
     def files_by_container(self) -> dict[str, ContainerFiles]:
-        """The files as the containers see them that ran or run, by their names."""
-        return {one.name: one.files for one in self.containers() if one.files is not None}
+        """The files of the containers that have run, by container name."""
+        return {container.name: container.files for container in self.containers() if container.files is not None}
 
     @property
     def has_started(self) -> bool:
         """Whether any of its containers ever ran."""
-        return any(one.started is not None for one in self.containers())
+        return any(container.started is not None for container in self.containers())
 
     def containers(self) -> Iterator[ContainerState]:
-        """Yield all containers, those of the beginning first."""
+        """Yield all containers except ephemeral ones, init containers first."""
         yield from self.init
         yield from self.main
 
     @property
     def phase(self) -> str:
-        """The pod's phase, as its containers and the kubelet's own verdict make it."""
+        """The pod's phase (Kubernetes: pkg/kubelet/kubelet_pods.go, getPhase)."""
         if self.has_ended:
-            if self.reason or any(one.exit_code for one in self.containers() if not one.is_sidecar):
+            if self.reason or any(container.exit_code for container in self.containers() if not container.is_sidecar):
                 return "Failed"
-            return "Succeeded" if all(one.stage is Stage.TERMINATED for one in self.main) else "Failed"
-        return "Running" if any(one.started is not None for one in self.main) else "Pending"
+            return "Succeeded" if all(container.stage is Stage.TERMINATED for container in self.main) else "Failed"
+        return "Running" if any(container.started is not None for container in self.main) else "Pending"
 
 
 def resources_of(pod: KubeObject) -> list[KubeObject]:
     """Return the resources of all containers of a pod, in the order of `PodState.containers`."""
     spec = pod["spec"]
-    return [one.get("resources") or {} for one in (*(spec.get("initContainers") or ()), *spec["containers"])]
+    return [
+        container.get("resources") or {} for container in (*(spec.get("initContainers") or ()), *spec["containers"])
+    ]
 
 
 def relevant_fields_of(pod: KubeObject) -> tuple[object, ...]:
-    """Return what of a pod may change what becomes of it: its status does not."""
+    """Return the fields of a pod to which a kubelet reacts; the status is not among them."""
     metadata = pod["metadata"]
     return pod["spec"], metadata.get("labels"), metadata.get("annotations")

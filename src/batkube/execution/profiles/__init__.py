@@ -1,1 +1,1 @@
-"""Profiles: how long jobs compute and communicate on a platform, and the energy that takes."""
+"""Profiles: computation and communication of jobs on a platform, and their energy."""

@@ -1,4 +1,4 @@
-"""Energy, written down as Batsim does: at each start and end of a job, and at each change of a power state."""
+"""Records energy as Batsim does: at each start and end of a job, and at each change of a power state."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 from batkube.execution.profiles.energy_meters import EnergyMeters
 from batkube.kernel.instants import START, Instant
 
-#: What pstate_changes.csv says while machines are on their way to a state of work, or of sleep.
+#: The power states in pstate_changes.csv while machines switch on or off.
 SWITCHING_ON, SWITCHING_OFF = -1, -2
 
 
@@ -17,7 +17,7 @@ class EnergyReading(NamedTuple):
 
     at: Instant
     joules: float
-    #: `s`: a job starts, `e`: one ends, `p`: a power state changes.
+    #: `s`: a job starts, `e`: a job ends, `p`: a power state changes.
     event: str
     lowest_watts: float
 
@@ -31,16 +31,16 @@ class PstateChange(NamedTuple):
 
 
 class EnergyLog:
-    """What was read of the meters of a run."""
+    """The readings of the energy meters of a run."""
 
     def __init__(self, meters: EnergyMeters, machines: Sequence[str]) -> None:
         self.meters = meters
         self.readings: list[EnergyReading] = []
         self.pstate_changes: list[PstateChange] = []
-        #: How often machines were asked to switch, and how many machines in all.
+        #: The number of switch requests, and the total number of machines in them.
         self.requests = 0
         self.switches = 0
-        #: By job: what its machines used while it ran, whoever else was on them, as Batsim counts it.
+        #: By job: the energy of its machines while it ran, including that of other jobs on them, as Batsim counts it.
         self.joules_by_job: dict[str, float] = {}
         by_pstate: dict[int, int] = {}
         for number, name in enumerate(machines):
@@ -49,30 +49,30 @@ class EnergyLog:
         self.pstate_changes += [PstateChange(START, mask, pstate) for pstate, mask in sorted(by_pstate.items())]
 
     def record_job_start(self, key: str, hosts: Sequence[str], now: Instant) -> None:
-        """Take note that a job starts on hosts."""
+        """Record the start of a job on hosts."""
         self.joules_by_job[key] = self.joules_by_job.get(key, 0.0) - self.meters.joules(dict.fromkeys(hosts), now)
         self._record_reading("s", now)
 
     def record_job_end(self, key: str, hosts: Sequence[str], now: Instant) -> None:
-        """Take note that a job ends."""
+        """Record the end of a job."""
         self.joules_by_job[key] += self.meters.joules(dict.fromkeys(hosts), now)
         self._record_reading("e", now)
 
     def record_switch_request(self, machines: int, transition: int, now: Instant) -> None:
-        """Take note that machines are asked to switch."""
+        """Record a request to switch machines on or off."""
         self.requests += 1
         self.switches += machines.bit_count()
         self._record_reading("p", now)
         self.pstate_changes.append(PstateChange(now, machines, transition))
 
     def record_switch_end(self, machines: int, pstate: int, now: Instant) -> None:
-        """Take note that machines are in the power state they were asked for."""
+        """Record that machines have reached the requested power state."""
         self.pstate_changes.append(PstateChange(now, machines, pstate))
         self._record_reading("p", now)
 
     @property
     def last_job_joules(self) -> float | None:
-        """What all machines had used when the last job ended (Batsim: consumed_joules); None if none has."""
+        """The energy of all machines at the end of the last job (Batsim: consumed_joules); None if no job has ended."""
         return next((reading.joules for reading in reversed(self.readings) if reading.event == "e"), None)
 
     def _record_reading(self, event: str, now: Instant) -> None:

@@ -1,11 +1,11 @@
-"""How much energy hosts have used, as SimGrid counts it for Batsim (SimGrid 3.32, src/plugins/host_energy.cpp).
+"""Energy meters of hosts, as SimGrid computes energy for Batsim (SimGrid 3.32, src/plugins/host_energy.cpp).
 
-The power of a host is that of its load. A meter is brought up to date when a task ends on the host, when one begins
-that computes nowhere else, when its power state changes and when it is read; for the time since the last of these it
-takes the power of the load just before. So what is in front of a task of several processes counts as its work does: its
-moments of latency, and a pause within a job. When jobs begin or end, all are read.
+The power of a host depends on its load. A meter is updated when a task on the host ends, when a task begins that runs
+on this host only, when the power state changes, and when the meter is read. Each update adds the energy since the last
+one at the power of the load just before. So the latency before a task of several processes, and a pause within a job,
+count at the power of the task. All meters are read when a job starts or ends.
 
-Hosts without a task are not touched one by one: together they draw a constant power, and cost nothing to read.
+Idle hosts are not updated one by one: together they draw constant power, so reading them is cheap.
 """
 
 from __future__ import annotations
@@ -23,35 +23,35 @@ _SECOND = 1e9
 
 
 class _HostMeter:
-    """The meter of one host."""
+    """The energy meter of one host."""
 
     __slots__ = ("is_loaded", "joules", "updated_at", "watts")
 
     def __init__(self) -> None:
         self.joules = 0.0
         self.updated_at = START
-        #: Of a host at rest; one that works is looked at when it is read.
+        #: The power of an idle host; that of a busy one is computed on update.
         self.watts = 0.0
-        #: Whether it switches on or off, which keeps it busy without any task.
+        #: Whether the host is switching on or off, which makes it busy without a task.
         self.is_loaded = False
 
 
 class EnergyMeters:
-    """The meters of all machines."""
+    """The energy meters of all machines."""
 
     def __init__(self, platform: FluidPlatform, machines: Sequence[str]) -> None:
-        """`machines` are the hosts whose energy counts. Raises InputError when the platform says nothing of one."""
+        """`machines` are the hosts that are metered. Raise InputError if the platform has no power for one of them."""
         self.platform = platform
         self._power: dict[str, HostPower] = {}
         self._meters = {name: _HostMeter() for name in machines}
-        #: How many tasks each has, those included that pay their latency.
+        #: The number of tasks on each machine, including those in their latency phase.
         self._tasks = dict.fromkeys(machines, 0)
-        #: Hosts that are looked at one by one, in the order in which that began.
+        #: Hosts that are metered one by one, in the order in which they became busy.
         self._busy: dict[str, None] = {}
-        #: All others together: their joules at the instant 0, if they had always drawn what they draw, and their watts.
+        #: The sums over all idle hosts: their joules, extrapolated to instant 0 at constant power, and their watts.
         self._idle_joules = 0.0
         self._idle_watts = 0.0
-        #: When all meters were read last.
+        #: When all meters were last read.
         self._read_at = START
         for name in machines:
             power = power_of(platform.network.source, platform.host(name))
@@ -59,22 +59,22 @@ class EnergyMeters:
                 raise InputError(
                     platform.network.source,
                     at=f"host {name!r}",
-                    problem="nothing is said of its power, and energy is asked for",
-                    remedy="give it the property wattage_per_state, or do not ask for energy",
+                    problem="has no power values, which the energy model needs",
+                    remedy="give it the property wattage_per_state, or run without energy",
                 )
             self._power[name] = power
             self._add_to_idle(name)
-        #: What all machines draw at least if they work, each in its power state.
+        #: The sum of the lowest power of each machine in its current power state.
         self.lowest_watts = math.fsum(power.draws[platform.pstate(name)].lowest for name, power in self._power.items())
 
     def power(self, name: str) -> HostPower:
-        """Return what the file says of a machine's power."""
+        """Return the power values of a machine in the platform file."""
         return self._power[name]
 
-    # What they hear
+    # Notifications
 
     def begin_task(self, task: Task, now: Instant) -> None:
-        """Hear that a task begins, which brings no meter up to date but that of one that computes alone."""
+        """Handle the begin of a task; only a task on a single host updates the meter of a busy host."""
         assert isinstance(task, ParallelTask)
         is_alone = len(task.hosts) == 1
         for name in self._machines_of(task):
@@ -83,13 +83,13 @@ class EnergyMeters:
             self._tasks[name] += 1
 
     def end_task(self, task: Task, now: Instant) -> None:
-        """Hear that a task is about to end: it still holds what it took."""
+        """Handle the end of a task, which still holds its resources."""
         for name in self._machines_of(task):
             self._update_busy(name, now)
             self._tasks[name] -= 1
 
     def set_pstate(self, name: str, pstate: int, now: Instant, *, is_loaded: bool = False) -> None:
-        """Let a machine be in another power state; one that only stands for switching on or off counts as loaded."""
+        """Change the power state of a machine; `is_loaded` marks a transition state, which counts as load."""
         self._update_busy(name, now)
         self._meters[name].is_loaded = is_loaded
         draws = self._power[name].draws
@@ -97,7 +97,7 @@ class EnergyMeters:
         self.platform.set_pstate(name, pstate, now)
 
     def update(self, name: str, now: Instant) -> None:
-        """Hear that something ends on a host, which has its meter brought up to date; some hosts have none."""
+        """Update the meter of a host, if it has one."""
         if name in self._busy:
             self._update_busy(name, now)
         elif name in self._meters:
@@ -105,28 +105,28 @@ class EnergyMeters:
             meter.joules += meter.watts * (now - meter.updated_at) / _SECOND
             meter.updated_at = now
 
-    # What they tell
+    # Readings
 
     def updated_at(self, name: str) -> Instant:
-        """Return when the meter of a machine was brought up to date last."""
+        """Return when the meter of a machine was last updated."""
         return max(self._meters[name].updated_at, self._read_at)
 
     def joules(self, names: Iterable[str], now: Instant) -> float:
-        """Return what machines have used."""
+        """Return the energy that machines have used."""
         names = list(names)
         for name in names:
             self.update(name, now)
         return math.fsum([self._read(name, now) for name in names])
 
     def total_joules(self, now: Instant) -> float:
-        """Return what all machines have used; all meters are read."""
+        """Return the energy that all machines have used; this reads all meters."""
         self._read_at = now
         for name in list(self._busy):
             self._read(name, now)
         at_work = [self._meters[name].joules for name in self._busy]
         return math.fsum([self._idle_joules, self._idle_watts * now / _SECOND, *at_work])
 
-    # Inside
+    # Internals
 
     def _machines_of(self, task: Task) -> list[str]:
         assert isinstance(task, ParallelTask)
@@ -143,7 +143,7 @@ class EnergyMeters:
         return meter.joules
 
     def _update_busy(self, name: str, now: Instant) -> None:
-        """Bring a meter up to date; its host is looked at by itself until it is read at rest."""
+        """Update a meter; its host counts as busy until it is read without load."""
         meter = self._meters[name]
         watts = self._watts(name)
         if name not in self._busy:
@@ -155,7 +155,7 @@ class EnergyMeters:
         meter.updated_at = now
 
     def _watts(self, name: str) -> float:
-        """Return what a machine draws with the load it has."""
+        """Return the power of a machine at its current load."""
         cores = self.platform.cores(name)
         if self._meters[name].is_loaded:
             load = 1.0 / self.platform.host(name).cores
@@ -164,7 +164,7 @@ class EnergyMeters:
         return self._power[name].draws[self.platform.pstate(name)].at(load)
 
     def _add_to_idle(self, name: str) -> None:
-        """Let a machine without work join the others at rest."""
+        """Add a machine without load to the sums of idle hosts."""
         meter = self._meters[name]
         meter.watts = self._power[name].draws[self.platform.pstate(name)].idle
         self._idle_watts += meter.watts

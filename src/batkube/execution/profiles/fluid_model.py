@@ -1,7 +1,7 @@
-"""The fluid model of a run: how jobs compute and communicate on its platform, and what their profiles name.
+"""The fluid model of a run: creates fluid platforms and profile runners, and computes isolated run times.
 
-A platform that is no SimGrid file has no network; its machines can still compute, if they have a speed. Who runs
-profiles gets a `FluidPlatform` of its own, since it knows what tasks are on it.
+A platform that is not a SimGrid file has no network, but its machines can compute if they have a speed. Each profile
+runner has a `FluidPlatform` of its own, which contains its tasks.
 """
 
 from __future__ import annotations
@@ -29,41 +29,41 @@ from batkube.workloads.run_times import RunTime, run_time_of
 
 
 class FluidModel:
-    """Makes fluid platforms, and runners of profiles on them."""
+    """Creates fluid platforms, and runners of profiles on them."""
 
     def __init__(self, platform: Platform, workloads: Mapping[str, Path]) -> None:
-        """`workloads` are the files of the workloads by their names: traces are named relative to them."""
+        """`workloads` are the workload files by name; paths of usage traces are relative to them."""
         self._platform = platform
         self._folders = {name: path.parent for name, path in workloads.items()}
         self.network: Network = network_of(platform)
         self._traces = UsageTraces()
         self._run_times: dict[tuple[int, int], RunTime] = {}
-        #: Whether the run's scheduler sends messages: then how long a job waits for one is nobody's to know.
+        #: Whether the run's scheduler sends messages; the time that a job waits for one is then unknown.
         self.has_messages = False
 
     def new_energy_log(self, platform: FluidPlatform) -> EnergyLog:
-        """Return the energy book of a run. Raises InputError where the platform does not say what machines draw."""
+        """Return the energy log of a run. Raise InputError if the platform has no power values."""
         names = [machine.name for machine in self._platform.machines]
         if any(name not in self.network.hosts for name in names):
             raise InputError(
                 self._platform.source,
-                problem="does not say what its machines draw, and energy is asked for",
+                problem="has no power values for its machines, which the energy model needs",
                 remedy="use a SimGrid file (.xml) whose hosts have the property wattage_per_state",
             )
         return EnergyLog(EnergyMeters(platform, names), names)
 
     def new_platform(self) -> FluidPlatform:
-        """Return the platform with no task on it."""
+        """Return the platform without tasks."""
         return FluidPlatform(self.network, Flow())
 
     def new_runner(self, agenda: Agenda, platform: FluidPlatform) -> ProfileRunner:
-        """Return who runs profiles on the platform, with nothing to do yet."""
+        """Return a profile runner on the platform."""
         return ProfileRunner(
             agenda, platform.flow, ProfileProcesses(platform, storage_lookup(self.network.storages), self._traces.trace)
         )
 
     def isolated_run_time(self, job: Job) -> RunTime:
-        """Return how a job goes on the first machines of the platform, with nobody else. Raises UnsupportedProfile."""
+        """Return the run time of a job alone on the first machines of the platform. Raise UnsupportedProfile."""
         case = id(job.profile), job.size
         if case not in self._run_times:
             self._traces.load(job.profile, self._folders[job.workload])
@@ -73,13 +73,14 @@ class FluidModel:
         return self._run_times[case]
 
     def _isolated_duration(self, profile: Profile, hosts: Sequence[str]) -> Duration:
-        """Return how long a profile takes that is not composed of others."""
+        """Return the duration of a profile that is not composed of others."""
         if isinstance(profile, Delay):
             return profile.duration
         if self.has_messages and isinstance(profile, RawProfile) and profile.kind == "recv":
             return Duration(0)
-        # Any machine may be given to any job, those that come during the run included.
-        unknown = [one.name for one in self._platform.machines if one.name not in self.network.hosts]
+        # Any job may get any machine, including those added during the run.
+        machines = self._platform.machines
+        unknown = [machine.name for machine in machines if machine.name not in self.network.hosts]
         if unknown:
             raise UnsupportedProfile(
                 f"is of type {batsim_type_of(profile)!r}, and the platform gives no speed for machine {unknown[0]!r}"

@@ -1,11 +1,11 @@
-"""The hosts and links of a platform as things that flow, and parallel tasks on them.
+"""The hosts and links of a platform as fluid resources, and parallel tasks on them.
 
-    rate ≤ speed of one core / flops on each host         no process is spread over cores
+    rate ≤ speed of one core / flops on each host         a process does not use several cores
     rate ≤ γ / (2 · latency · bytes) on each route         TCP's window γ (SimGrid: network/TCP-gamma)
     latency = that of the slowest route                    paid once, before the work begins
 
-as in SimGrid's L07 model (SimGrid 3.32, src/surf/ptask_L07.cpp), with which Batsim runs and which knows no factors on
-bandwidths and latencies. Of a link that is fat (FATPIPE) each task has the whole bandwidth for each of its flows.
+This is SimGrid's L07 model (SimGrid 3.32, src/surf/ptask_L07.cpp), which Batsim uses; it has no correction factors for
+bandwidths and latencies. On a FATPIPE link, each flow of a task has the whole bandwidth.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from batkube.fluid.tasks import FluidResource, Task
 from batkube.kernel.instants import Duration, Instant
 from batkube.platforms.network import Host, Network, NetworkLink
 
-#: Bytes that TCP lets be under way (SimGrid: network/TCP-gamma).
+#: The TCP window in bytes (SimGrid: network/TCP-gamma).
 _TCP_GAMMA_BYTES = 4194304.0
 
 
 class FluidPlatform:
-    """Hosts and links with the tasks that use them."""
+    """Hosts and links, with the tasks that use them."""
 
     def __init__(self, network: Network, flow: Flow) -> None:
         self.network = network
@@ -40,19 +40,19 @@ class FluidPlatform:
         return self._cores[name]
 
     def host(self, name: str) -> Host:
-        """Return what the file says of a host."""
+        """Return a host as the platform file describes it."""
         return self.network.hosts[name]
 
     def pstate(self, name: str) -> int:
-        """Return the power state that a host is in."""
+        """Return the current power state of a host."""
         return self._pstates[name]
 
     def speed(self, name: str) -> float:
-        """Return the speed of one core of a host, in flops per second, as it is now."""
+        """Return the current speed of one core of a host, in flops per second."""
         return self.network.hosts[name].speeds_flops[self._pstates[name]]
 
     def set_pstate(self, name: str, pstate: int, now: Instant) -> None:
-        """Let a host compute at another speed."""
+        """Change the power state, and thereby the speed, of a host."""
         cores = self.cores(name)
         self._pstates[name] = pstate
         self.flow.set_capacity(cores, self.network.hosts[name].cores * self.speed(name), now)
@@ -104,7 +104,7 @@ class FluidPlatform:
 
 
 class ParallelTask(Task):
-    """A task of processes that compute and send; it remembers what its bound depends on."""
+    """A task of several processes, with the values on which the bound of its rate depends."""
 
     __slots__ = ("flops", "hosts", "network_bound")
 

@@ -1,9 +1,9 @@
-"""Profiles as scripts: what a job waits for, one thing after the other.
+"""Profiles as simulation processes, in the style of SimPy: generators that yield what the job waits for.
 
-A script yields waits (a time, a task that flows, a message) and returns an exit code. A sequence ends with the first
-part whose code is not 0 (Batsim: execute_task). Processes of a usage trace are scripts of their own; each says that it
-has come to its end by a message of four bytes to the first host of the job, and these arrive one after the other
-(Batsim: usage_trace_replayer_process), which takes the network's time.
+A process yields waits (a duration, a fluid task, a message) and returns an exit code. A sequence ends with the first
+part whose code is not 0 (Batsim: execute_task). Each process of a usage trace is a child process. It reports its end by
+a message of four bytes to the first host of the job; these messages are transferred one after the other over the
+network (Batsim: usage_trace_replayer_process).
 """
 
 from __future__ import annotations
@@ -21,40 +21,40 @@ from batkube.workloads.formats.batsim.usage_traces import USAGE_TRACE, UsageStep
 from batkube.workloads.model import Composed, Delay, Job, Profile, RawProfile
 
 _END_MESSAGE_BYTES = 4.0
-#: How long sending a message takes unless the profile says (Batsim: profiles.cpp).
+#: The default time to send a message (Batsim: profiles.cpp).
 _SEND_TIME_S = 0.0000001
-#: How often a message is looked for unless the profile says.
+#: The default interval at which a job polls for a message.
 _POLL_TIME_S = 0.005
 
 
 class CompletionQueue:
-    """Messages between the scripts of one job: numbers of processes that are through."""
+    """The queue of the processes of one job that have ended, by number."""
 
     def __init__(self) -> None:
         self.arrived: list[int] = []
 
 
 class OutgoingMessage(NamedTuple):
-    """Something that a job says to its scheduler; nobody waits for it to be heard."""
+    """A message from a job to its scheduler; the job does not wait for its receipt."""
 
     message: object
 
 
 class MessageChannel(Protocol):
-    """Who brings messages between jobs and a scheduler."""
+    """Transfers messages between jobs and a scheduler."""
 
     def send(self, job: Job, message: object, now: Instant) -> None:
-        """Take what a job says."""
+        """Send a job's message to the scheduler."""
 
     def inbox(self, job: Job) -> deque[str]:
-        """Return what the scheduler has said to a job and it has not read, the earliest first."""
+        """Return the queue of a job's unread messages from the scheduler, oldest first."""
 
     def profile(self, job: Job, name: str) -> Profile:
-        """Return the profile that a job goes on with. Raises RunFailed when there is none of the name."""
+        """Return the profile with which a job continues. Raise RunFailed if it does not exist."""
 
 
 class ChildProcess(NamedTuple):
-    """A script that goes on beside the one that begins it."""
+    """A process that runs concurrently with its parent."""
 
     process: ProfileProcess
 
@@ -62,23 +62,23 @@ class ChildProcess(NamedTuple):
 Wait = Duration | Task | CompletionQueue | ChildProcess | OutgoingMessage
 ProfileProcess = Generator[Wait, None, int]
 Traces = Callable[[RawProfile], UsageTrace]
-"""Gives the usage trace that a profile names."""
+"""Returns the usage trace that a profile names."""
 
 
 class ProfileProcesses:
-    """Makes the scripts of jobs."""
+    """Creates the processes of jobs."""
 
     def __init__(self, platform: FluidPlatform, storage: StorageLookup, traces: Traces) -> None:
         self._platform = platform
         self._storage = storage
         self._traces = traces
-        #: Who brings messages, where a scheduler understands any.
+        #: The message channel, if the scheduler supports messages.
         self.channel: MessageChannel | None = None
 
     def process(self, profile: Profile, hosts: Sequence[str], job: Job | None = None) -> ProfileProcess:
-        """Yield what `profile` waits for with its rank i on `hosts[i]`; return its exit code. Raises UnsupportedProfile.
+        """Run `profile` with rank i on `hosts[i]`: yield its waits and return its exit code. Raise UnsupportedProfile.
 
-        `job` is whose work it is, where that is of a run.
+        `job` is the job of the profile, in a run.
         """
         match profile:
             case Delay():
@@ -102,41 +102,41 @@ class ProfileProcesses:
         return profile.ret
 
     def _receive(self, profile: RawProfile, hosts: Sequence[str], job: Job | None) -> ProfileProcess:
-        """Look for a message of the scheduler now and then, and go on with the profile that it chooses.
+        """Poll for a message of the scheduler, and continue with the profile that it selects.
 
-        With a profile for the case that none is there it is looked for once (Batsim: execute_task, RECV).
+        A profile with a `timeout` branch polls only once (Batsim: execute_task, RECV).
         """
-        post = self.channel
-        if post is None or job is None:
+        channel = self.channel
+        if channel is None or job is None:
             raise UnsupportedProfile("waits for a message, and only schedulers of Batsim's protocol send any")
-        fields, inbox = profile.fields, post.inbox(job)
+        fields, inbox = profile.fields, channel.inbox(job)
         while not inbox and not fields.get("timeout"):
             yield seconds(amount_of({"polltime": _POLL_TIME_S} | fields, "polltime"))
         name = next_profile(fields, inbox.popleft()) if inbox else str(fields.get("timeout", ""))
-        return (yield from self.process(post.profile(job, name), hosts, job)) if name else 0
+        return (yield from self.process(channel.profile(job, name), hosts, job)) if name else 0
 
     def _replay(self, trace: UsageTrace, hosts: Sequence[str]) -> Generator[Wait]:
-        """Run the processes of a usage trace, in turn on the hosts, and gather their messages."""
-        mail = CompletionQueue()
-        homes = [hosts[rank % len(hosts)] for rank in range(len(trace))]
+        """Run the processes of a usage trace, distributed round-robin over the hosts, and wait for their messages."""
+        completions = CompletionQueue()
+        rank_hosts = [hosts[rank % len(hosts)] for rank in range(len(trace))]
         for rank, steps in enumerate(trace):
-            yield ChildProcess(self._usage(steps, homes[rank], rank, mail))
+            yield ChildProcess(self._usage(steps, rank_hosts[rank], rank, completions))
         for _ in trace:
-            if not mail.arrived:
-                yield mail
-            home = homes[mail.arrived.pop(0)]
-            yield self._platform.new_task("end", [home, hosts[0]], [0.0, 0.0], [0.0, _END_MESSAGE_BYTES, 0.0, 0.0])
+            if not completions.arrived:
+                yield completions
+            rank_host = rank_hosts[completions.arrived.pop(0)]
+            yield self._platform.new_task("end", [rank_host, hosts[0]], [0.0, 0.0], [0.0, _END_MESSAGE_BYTES, 0.0, 0.0])
 
-    def _usage(self, steps: Sequence[UsageStep], host: str, rank: int, mail: CompletionQueue) -> ProfileProcess:
+    def _usage(self, steps: Sequence[UsageStep], host: str, rank: int, completions: CompletionQueue) -> ProfileProcess:
         cores = self._platform.host(host).cores
         for step in steps:
-            # At least one core, or nothing could be computed (Batsim: usage_trace_replayer).
+            # At least one core, since the task could not compute otherwise (Batsim: usage_trace_replayer).
             busy = max(round_half_up(step.share * cores), 1)
             yield self._platform.new_task("usage", [host] * busy, [step.flops] * busy, ())
-        mail.arrived.append(rank)
+        completions.arrived.append(rank)
         return 0
 
 
 def round_half_up(value: float) -> int:
-    """Return the nearest whole number as C's `round` does; halves go away from 0."""
+    """Round a non-negative number to the nearest integer, halves up, as C's `round` does."""
     return int(value + 0.5)

@@ -1,7 +1,7 @@
-"""Profiles of jobs that compute and communicate, run on a fluid platform in the run's time.
+"""Runs the profiles of jobs that compute and communicate on a fluid platform.
 
-Each job is a script (`profile_scripts`) that goes on when what it waits for has come. Rates are computed once for all
-that began and ended at an instant, after everybody had a turn; then the next end is booked.
+Each job is a process (`processes`) that is resumed when its wait is over. The rates of tasks are computed once per
+instant, after all tasks that begin or end then; the next end is booked afterwards.
 """
 
 from __future__ import annotations
@@ -25,45 +25,45 @@ from batkube.kernel.instants import Instant
 from batkube.workloads.model import Job, Profile
 
 OnEnd = Callable[[int, Instant], None]
-"""Hears the exit code of work that is through."""
+"""Called with the exit code at the end of the work."""
 
 
 class _RunningProcess:
-    """A script that waits; for `task`, for an `appointment` or for mail."""
+    """A process that waits for a `task`, an `appointment` or the completion of children."""
 
-    __slots__ = ("appointment", "children", "job", "lag", "on_end", "process", "task")
+    __slots__ = ("appointment", "children", "generator", "job", "lag", "on_end", "task")
 
-    def __init__(self, script: ProfileProcess, on_end: OnEnd, job: Job | None = None) -> None:
-        self.process = script
+    def __init__(self, process: ProfileProcess, on_end: OnEnd, job: Job | None = None) -> None:
+        self.generator = process
         self.on_end = on_end
         self.job = job
         self.task: Task | None = None
-        #: What was rounded off the end of its last task, in nanoseconds.
+        #: The rounding error of the end of its last task, in nanoseconds.
         self.lag = 0.0
         self.appointment: int | None = None
-        #: The scripts that it began, and that may not be through.
+        #: The child processes that it has started.
         self.children: list[_RunningProcess] = []
 
 
 class ProfileRunner:
-    """Everything that is being worked on."""
+    """Runs the work of all jobs."""
 
-    def __init__(self, agenda: Agenda, flow: Flow, scripts: ProfileProcesses) -> None:
+    def __init__(self, agenda: Agenda, flow: Flow, processes: ProfileProcesses) -> None:
         self._agenda = agenda
         self._flow = flow
-        self._processes = scripts
+        self._processes = processes
         self._running: dict[Hashable, _RunningProcess] = {}
         self._by_task: dict[Task, _RunningProcess] = {}
         self._by_queue: dict[CompletionQueue, _RunningProcess] = {}
-        #: When the flow's next event is booked, and as which appointment.
+        #: The instant and the appointment of the next event of the fluid model.
         self._booked: tuple[Instant, int] | None = None
         self._is_unsettled = False
-        #: Told of tasks, where energy counts: before they begin, and while they still hold what they took.
+        #: The energy meters, if energy is recorded; called before a task begins and before it releases its resources.
         self.meters: EnergyMeters | None = None
 
-    def connect(self, correspondent: MessageChannel) -> None:
-        """Have messages brought between jobs and their scheduler."""
-        self._processes.channel = correspondent
+    def connect(self, channel: MessageChannel) -> None:
+        """Set the channel for messages between jobs and their scheduler."""
+        self._processes.channel = channel
 
     def start(
         self,
@@ -74,85 +74,85 @@ class ProfileRunner:
         now: Instant,
         job: Job | None = None,
     ) -> None:
-        """Let work begin, known by `key`; `on_end` is told once it is through. `job` is whose it is, in a run."""
+        """Start work identified by `key`; `on_end` is called at its end. `job` is the job of the work, in a run."""
 
         def end(code: int, at: Instant) -> None:
             del self._running[key]
             on_end(code, at)
 
-        actor = self._running[key] = _RunningProcess(self._processes.process(profile, hosts, job), end, job)
-        self._resume(actor, now)
+        process = self._running[key] = _RunningProcess(self._processes.process(profile, hosts, job), end, job)
+        self._resume(process, now)
 
     def cancel(self, key: Hashable, now: Instant) -> None:
-        """Give up work, if it is not through."""
-        actor = self._running.pop(key, None)
-        if actor is not None:
-            self._stop(actor, now)
+        """Stop work, unless it has ended."""
+        process = self._running.pop(key, None)
+        if process is not None:
+            self._stop(process, now)
 
     def request_settle(self, now: Instant) -> None:
-        """Take note that something of the platform has changed: rates are computed anew at the end of the instant."""
+        """Handle a change of the platform: recompute the rates at the end of the instant."""
         if not self._is_unsettled:
             self._is_unsettled = True
             self._agenda.book(now, Rank.WAKE, self._settle)
 
-    # Scripts
+    # Processes
 
-    def _resume(self, actor: _RunningProcess, now: Instant) -> None:
-        """Let a script go on until it waits for something that is still to come."""
+    def _resume(self, process: _RunningProcess, now: Instant) -> None:
+        """Resume a process until it waits for something in the future."""
         while True:
             try:
-                wait = next(actor.process)
+                wait = next(process.generator)
             except StopIteration as end:
-                actor.on_end(end.value, now)
+                process.on_end(end.value, now)
                 return
             if isinstance(wait, ChildProcess):
-                other = _RunningProcess(wait.process, lambda code, at: self._deliver_completions(at))
-                actor.children.append(other)
-                self._resume(other, now)
+                child = _RunningProcess(wait.process, lambda code, at: self._deliver_completions(at))
+                process.children.append(child)
+                self._resume(child, now)
             elif isinstance(wait, CompletionQueue):
-                self._by_queue[wait] = actor
+                self._by_queue[wait] = process
                 return
             elif isinstance(wait, Task):
-                self._begin_task(actor, wait, now)
+                self._begin_task(process, wait, now)
                 return
             elif isinstance(wait, OutgoingMessage):
-                if self._processes.channel is not None and actor.job is not None:
-                    self._processes.channel.send(actor.job, wait.message, now)
+                if self._processes.channel is not None and process.job is not None:
+                    self._processes.channel.send(process.job, wait.message, now)
             elif wait > 0:
                 at = Instant(now + wait)
-                actor.appointment = self._agenda.book(
-                    at, Rank.FINISH, functools.partial(self._resume_after_delay, actor)
+                process.appointment = self._agenda.book(
+                    at, Rank.FINISH, functools.partial(self._resume_after_delay, process)
                 )
                 return
 
-    def _resume_after_delay(self, actor: _RunningProcess, now: Instant) -> None:
-        actor.appointment = None
-        self._resume(actor, now)
+    def _resume_after_delay(self, process: _RunningProcess, now: Instant) -> None:
+        process.appointment = None
+        self._resume(process, now)
 
     def _deliver_completions(self, now: Instant) -> None:
-        """Let those read on for whom something has come."""
-        for mail in [mail for mail in self._by_queue if mail.arrived]:
-            self._resume(self._by_queue.pop(mail), now)
+        """Resume the processes that wait for a completed child."""
+        for queue in [queue for queue in self._by_queue if queue.arrived]:
+            self._resume(self._by_queue.pop(queue), now)
 
-    def _begin_task(self, actor: _RunningProcess, task: Task, now: Instant) -> None:
-        actor.task, task.lag = task, actor.lag
-        self._by_task[task] = actor
+    def _begin_task(self, process: _RunningProcess, task: Task, now: Instant) -> None:
+        process.task, task.lag = task, process.lag
+        self._by_task[task] = process
         if self.meters is not None:
             self.meters.begin_task(task, now)
         self._flow.begin(task, now)
         self.request_settle(now)
 
-    def _stop(self, actor: _RunningProcess, now: Instant) -> None:
-        if actor.appointment is not None:
-            self._agenda.cancel(actor.appointment)
-        if actor.task is not None and self._by_task.pop(actor.task, None) is not None:
-            self._end_task(actor.task, now)
-            self._flow.cancel(actor.task, now)
+    def _stop(self, process: _RunningProcess, now: Instant) -> None:
+        if process.appointment is not None:
+            self._agenda.cancel(process.appointment)
+        if process.task is not None and self._by_task.pop(process.task, None) is not None:
+            self._end_task(process.task, now)
+            self._flow.cancel(process.task, now)
             self.request_settle(now)
-        for mail in [mail for mail, reader in self._by_queue.items() if reader is actor]:
-            del self._by_queue[mail]
-        for other in actor.children:
-            self._stop(other, now)
+        for queue in [queue for queue, reader in self._by_queue.items() if reader is process]:
+            del self._by_queue[queue]
+        for child in process.children:
+            self._stop(child, now)
 
     def _end_task(self, task: Task, now: Instant) -> None:
         if self.meters is not None:
@@ -177,8 +177,8 @@ class ProfileRunner:
         due = self._flow.due()
         while due is not None and due <= now:
             for task in self._flow.advance(now, on_through=self._end_task):
-                actor = self._by_task.pop(task)
-                actor.task, actor.lag = None, task.lag
-                self._resume(actor, now)
+                process = self._by_task.pop(task)
+                process.task, process.lag = None, task.lag
+                self._resume(process, now)
             due = self._flow.due()
         self.request_settle(now)

@@ -1,4 +1,4 @@
-"""Sums of whole numbers, as `$((…))` and `expr` reckon them."""
+"""Integer arithmetic of `$((…))` and `expr`."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _COMPARISONS: dict[type[ast.cmpop], Callable[[int, int], bool]] = {
 
 
 def evaluate(text: str, value_of: Callable[[str], str | None]) -> str | None:
-    """Return the value of a sum; None where a variable in it is not known."""
+    """Return the value of an expression; None if a variable in it is unknown."""
     tokens = _TOKEN.findall(text)
     if "".join(tokens) != re.sub(r"\s", "", text):
-        raise UnsupportedScript(f"the sum `{text.strip()}` is not read")
+        raise UnsupportedScript(f"the expression `{text.strip()}` is not supported")
     values: list[str] = []
     for token in tokens:
         name = token.strip("${}")
@@ -35,66 +35,66 @@ def evaluate(text: str, value_of: Callable[[str], str | None]) -> str | None:
         elif (value := value_of(name)) is None:
             return None
         elif not value and token.startswith("$"):
-            raise UnsupportedScript(f"`{token}` has no value, and stands in a sum")
+            raise UnsupportedScript(f"`{token}` in an expression has no value")
         else:
             values.append(value or "0")
     total = _evaluate_node(_parse(values))
     if abs(total) >= 2**63:
-        raise UnsupportedScript(f"the sum `{text.strip()}` is too large")
+        raise UnsupportedScript(f"the result of `{text.strip()}` is too large")
     return str(total)
 
 
 def _parse(tokens: Iterable[str]) -> ast.expr:
-    """Return a sum as Python reads it: its operators bind as the shell's do."""
+    """Parse an expression with Python's parser, whose operators have the same precedence as the shell's."""
     words = []
     for token in tokens:
         if _OCTAL.fullmatch(token):
             raise UnsupportedScript(f"`{token}` is octal")
-        words.append(token if _OPERATOR.fullmatch(token) else f"({require_integer(token, 'a sum')})")
+        words.append(token if _OPERATOR.fullmatch(token) else f"({require_integer(token, 'an expression')})")
     try:
         return ast.parse(" ".join(words), mode="eval").body
     except SyntaxError:
-        raise UnsupportedScript("a sum is not complete") from None
+        raise UnsupportedScript("an expression is incomplete") from None
 
 
 def _evaluate_node(node: ast.expr) -> int:
-    """Return what a sum comes to; a division is rounded towards zero."""
+    """Return the value of an expression; division rounds towards zero."""
     match node:
         case ast.Constant(value=int() as number):
             return number
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             return -_evaluate_node(operand)
-        case ast.Compare(left=one, ops=[comparison], comparators=[other]) if type(comparison) in _COMPARISONS:
-            return int(_COMPARISONS[type(comparison)](_evaluate_node(one), _evaluate_node(other)))
-        case ast.BinOp(left=one, op=operator, right=other):
-            return _apply(_evaluate_node(one), operator, _evaluate_node(other))
-    raise UnsupportedScript("a sum is not read")
+        case ast.Compare(left=left, ops=[comparison], comparators=[right]) if type(comparison) in _COMPARISONS:
+            return int(_COMPARISONS[type(comparison)](_evaluate_node(left), _evaluate_node(right)))
+        case ast.BinOp(left=left, op=operator, right=right):
+            return _apply(_evaluate_node(left), operator, _evaluate_node(right))
+    raise UnsupportedScript("an expression is not supported")
 
 
-def _apply(one: int, operator: ast.operator, other: int) -> int:
+def _apply(left: int, operator: ast.operator, right: int) -> int:
     match operator:
         case ast.Add():
-            return one + other
+            return left + right
         case ast.Sub():
-            return one - other
+            return left - right
         case ast.Mult():
-            return one * other
-        case ast.Div() | ast.Mod() if other:
-            quotient = abs(one) // abs(other) * (1 if one * other >= 0 else -1)
-            return quotient if isinstance(operator, ast.Div) else one - quotient * other
-    raise UnsupportedScript("a division by zero" if not other else "a sum is not read")
+            return left * right
+        case ast.Div() | ast.Mod() if right:
+            quotient = abs(left) // abs(right) * (1 if left * right >= 0 else -1)
+            return quotient if isinstance(operator, ast.Div) else left - quotient * right
+    raise UnsupportedScript("a division by zero" if not right else "an expression is not supported")
 
 
 def require_known(value: str | None) -> str:
-    """Return a value that something depends on."""
+    """Return a value on which the script depends; raise UnsupportedScript if it is unknown (None)."""
     if value is None:
-        raise UnsupportedScript("what happens depends on a value that nobody knows")
+        raise UnsupportedScript("it depends on an unknown value")
     return value
 
 
-def require_integer(value: str | None, what: str) -> int:
-    """Return a whole number that something depends on."""
+def require_integer(value: str | None, context: str) -> int:
+    """Return an integer on which the script depends; raise UnsupportedScript if it is unknown or not an integer."""
     text = require_known(value)
     if not re.fullmatch(r"-?\d{1,18}", text, re.ASCII):
-        raise UnsupportedScript(f"`{text}` is no number for {what}")
+        raise UnsupportedScript(f"`{text}` is not an integer in {context}")
     return int(text)

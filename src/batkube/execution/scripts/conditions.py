@@ -1,4 +1,4 @@
-"""What `test` and `[ … ]` say, of numbers, texts and files."""
+"""Evaluates `test` and `[ … ]` for numbers, strings and files (POSIX: test)."""
 
 from __future__ import annotations
 
@@ -19,36 +19,36 @@ _COMPARISONS: dict[str, Callable[[int, int], bool]] = {
 
 
 def evaluate_test(words: Sequence[str | None], state: ScriptState) -> bool:
-    """Return whether a test holds; UnsupportedScript when that depends on what nobody knows (None)."""
+    """Return whether a test holds; raise UnsupportedScript if it depends on an unknown word (None)."""
     match words:
         case []:
             return False
-        case [one]:
-            return bool(require_known(one))
-        # With three words the one between decides, whatever the first is (POSIX: test).
-        case [one, ("=" | "==" | "!=") as comparison, other]:
-            return (require_known(one) == require_known(other)) == (comparison != "!=")
-        case [one, comparison, other] if comparison in _COMPARISONS:
-            return _COMPARISONS[comparison](require_integer(one, "test"), require_integer(other, "test"))
+        case [left]:
+            return bool(require_known(left))
+        # POSIX, test: of three arguments the second decides if it is a binary operator, whatever the first is.
+        case [left, ("=" | "==" | "!=") as comparison, right]:
+            return (require_known(left) == require_known(right)) == (comparison != "!=")
+        case [left, comparison, right] if comparison in _COMPARISONS:
+            return _COMPARISONS[comparison](require_integer(left, "test"), require_integer(right, "test"))
         case ["!", *rest] if len(rest) < 4:
             return not evaluate_test(rest, state)
-        case ["-n", one]:
-            return bool(require_known(one))
-        case ["-z", one]:
-            return not require_known(one)
+        case ["-n", left]:
+            return bool(require_known(left))
+        case ["-z", left]:
+            return not require_known(left)
         case [("-e" | "-r" | "-w" | "-f" | "-d" | "-s" | "-x") as kind, path]:
             return _test_file(kind, require_known(path), state)
-    raise UnsupportedScript(f"`test {' '.join(str(word) for word in words)}` is not read")
+    raise UnsupportedScript(f"`test {' '.join(str(word) for word in words)}` is not supported")
 
 
 def _test_file(kind: str, path: str, state: ScriptState) -> bool:
-    there, is_folder = state.has_file(path), state.has_file(path, folder=True)
-    if there is None or is_folder is None:
-        raise UnsupportedScript(f"nobody knows whether there is a file {path}")
+    exists, is_folder = state.has_file(path), state.has_file(path, folder=True)
+    if exists is None or is_folder is None:
+        raise UnsupportedScript(f"it is unknown whether the file {path} exists")
     if kind == "-f":
-        return there and not is_folder
+        return exists and not is_folder
     if kind in ("-d", "-x"):
         return is_folder
-    if kind == "-s" and there and not is_folder:
-        raise UnsupportedScript(f"nobody knows whether anything is in {path}")
-    return there
+    if kind == "-s" and exists and not is_folder:
+        raise UnsupportedScript(f"it is unknown whether the file {path} is empty")
+    return exists

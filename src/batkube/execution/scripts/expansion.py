@@ -1,4 +1,4 @@
-"""The values of a script: what its words stand for."""
+"""Word expansion: parameters, command substitution, arithmetic and field splitting (POSIX: Word Expansions)."""
 
 from __future__ import annotations
 
@@ -9,33 +9,33 @@ from batkube.execution.scripts.arithmetic import evaluate
 from batkube.execution.scripts.lexer import UnsupportedScript, Word, WordPart
 from batkube.execution.scripts.state import ScriptState
 
-#: Values that the shell or the container's runtime gives, which nobody knows beforehand.
+#: Variables that the shell or the container runtime sets, with unknown values.
 _RUNTIME_VARIABLES = frozenset(
     ("$", "!", "-", "0", "RANDOM", "SECONDS", "PPID", "LINENO", "PATH", "PWD", "OLDPWD", "HOME", "IFS")
 )
 _RUNTIME_VARIABLES |= frozenset(
     ("OPTIND", "PS1", "PS2", "PS4", "SHELL", "SHLVL", "USER", "UID", "EUID", "TERM", "LANG", "_")
 )
-#: What a kubelet tells of services (Kubernetes: docs/concepts/services-networking/service, "Environment variables").
+#: Variables that a kubelet sets for Services (Kubernetes documentation, "Service", "Environment variables").
 _SERVICE_VARIABLE = re.compile(r"[A-Z0-9_]+_(SERVICE_HOST|SERVICE_PORT|PORT)(_\w+)?")
 _PATTERN = re.compile(r"[*?]|\[.*\]")
-#: `{a,b}` and `{1..3}`: several words in bash, one in other shells.
+#: `{a,b}` and `{1..3}` are several words in bash, one in other shells.
 _BRACES = re.compile(r"\{[^{}]*(,|\.\.)[^{}]*\}")
 
 
 class WordExpander:
-    """What the words of a script stand for; None where nobody knows."""
+    """Expands the words of a script; an unknown value is None."""
 
     def __init__(self, state: ScriptState, output_of: Callable[[str], str | None]) -> None:
         self._state = state
-        #: Runs a command for what it prints.
+        #: Runs a command and returns its output.
         self._output_of = output_of
 
     def fields(self, word: Word) -> list[str | None]:
-        """Return the words that a word stands for: one, or as many as there are in a value without quotes."""
+        """Expand a word to fields: one, or several if it has an unquoted value with white space."""
         if [part for part in word if part.text or not part.is_quoted] == [WordPart("name", "@", is_quoted=True)]:
             return list(self._state.arguments)
-        made: list[str] = []
+        fields: list[str] = []
         current, is_open, bare = "", False, ""
         for part in word:
             value = self._value_of(part)
@@ -45,19 +45,19 @@ class WordExpander:
             if part.is_quoted or part.kind == "text":
                 current, is_open = current + value, is_open or part.is_quoted or bool(value)
                 continue
-            first, *others = re.split(r"[ \t\n]+", value)
+            first, *pieces = re.split(r"[ \t\n]+", value)
             current, is_open = current + first, is_open or bool(first)
-            for piece in others:
-                made += [current] if is_open else []
+            for piece in pieces:
+                fields += [current] if is_open else []
                 current, is_open = piece, bool(piece)
-        made += [current] if is_open else []
+        fields += [current] if is_open else []
         if _BRACES.search("".join(part.text for part in word if part.kind == "text" and not part.is_quoted)):
-            raise UnsupportedScript("braces are not the same in all shells")
-        # Names of files may stand there instead.
-        return [None] if _PATTERN.search(bare) or _starts_with_tilde(word) else list(made)
+            raise UnsupportedScript("braces differ between shells")
+        # Pathname expansion may replace the word by file names.
+        return [None] if _PATTERN.search(bare) or _starts_with_tilde(word) else list(fields)
 
     def text(self, word: Word) -> str | None:
-        """Return the one text that a word stands for, None where nobody knows it."""
+        """Expand a word to one text without field splitting; None if it is unknown."""
         texts = [self._value_of(part) for part in word]
         if None in texts or _starts_with_tilde(word):
             return None
@@ -76,7 +76,7 @@ class WordExpander:
         return self.text(part.default) if value == "" else value
 
     def variable(self, name: str, *, has_default: bool = False) -> str | None:
-        """Return the value of a variable, "" if it has none."""
+        """Return the value of a variable, "" if it is unset, None if it is unknown."""
         state, arguments = self._state, self._state.arguments
         if name == "?":
             return None if state.status is None else str(state.status)
@@ -92,7 +92,7 @@ class WordExpander:
         elif name in _RUNTIME_VARIABLES or _SERVICE_VARIABLE.fullmatch(name) or not state.knows_all_variables:
             return None
         if state.context.nounset and not has_default:
-            raise UnsupportedScript(f"${name} is not set, which `set -u` refuses")
+            raise UnsupportedScript(f"${name} is not set, and `set -u` is on")
         return ""
 
 

@@ -1,4 +1,4 @@
-"""Programs that make, remove and read files: whether they succeed, as far as the volumes tell."""
+"""Programs that create, remove and read files (`touch`, `mkdir`, `rm`, `cat`, `ls`), and whether they succeed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from batkube.execution.scripts.state import Arguments, ScriptState
 
 
 def touch(state: ScriptState, arguments: Arguments, *, is_folder: bool = False) -> None:
-    """Make files or folders."""
+    """Create files or folders (`touch`, `mkdir`)."""
     state.status = 0
     options = _option_letters(arguments)
     if options - {"p"} or (options and not is_folder) or None in arguments:
@@ -27,34 +27,36 @@ def touch(state: ScriptState, arguments: Arguments, *, is_folder: bool = False) 
 
 
 def remove(state: ScriptState, arguments: Arguments) -> None:
-    """Remove files, and folders where that is asked for."""
+    """Remove files, and folders with option -r (`rm`)."""
     options = _option_letters(arguments)
     state.status = 0
     if options - {"r", "R", "f"} or None in arguments:
         state.mark_uncertain("rm")
     for path in _paths(arguments):
-        there = True if options == {"r", "f"} else state.has_file(path)
-        if there is None and "f" not in options:
+        exists = True if options == {"r", "f"} else state.has_file(path)
+        if exists is None and "f" not in options:
             state.mark_uncertain("rm")
-        elif (not there and "f" not in options) or (not options & {"r", "R"} and state.has_file(path, folder=True)):
+        elif (not exists and "f" not in options) or (not options & {"r", "R"} and state.has_file(path, folder=True)):
             state.status = 1
-        elif there:
+        elif exists:
             state.files.remove(path, state.time)
 
 
 def read(state: ScriptState, arguments: Arguments, *, missing: int | None = 1) -> None:
-    """Read files, or list them; without one the status is `missing`, None where programs differ."""
+    """Read or list files (`cat`, `ls`); `missing` is the status for a missing file, None if programs differ."""
     state.write(None)
-    there = [state.has_file(path) and not state.has_file(path, folder=True) for path in _paths(arguments)]
-    state.status = missing if False in there else 0
-    if None in (*there, *arguments, state.status) or _option_letters(arguments):
+    exists = [state.has_file(path) and not state.has_file(path, folder=True) for path in _paths(arguments)]
+    state.status = missing if False in exists else 0
+    if None in (*exists, *arguments, state.status) or _option_letters(arguments):
         state.mark_uncertain("cat" if missing else "ls")
 
 
 def _paths(arguments: Arguments) -> list[str]:
-    return [one for one in arguments if one is not None and not one.startswith("-")]
+    return [argument for argument in arguments if argument is not None and not argument.startswith("-")]
 
 
 def _option_letters(arguments: Arguments) -> set[str]:
     """Return the letters of all options."""
-    return {letter for one in arguments if one is not None and one.startswith("-") for letter in one[1:]}
+    return {
+        letter for argument in arguments if argument is not None and argument.startswith("-") for letter in argument[1:]
+    }

@@ -1,7 +1,7 @@
-"""How a script goes: how long it takes, and with which exit code it ends.
+"""Interprets shell scripts: determines how long a script takes and its exit code, without executing it.
 
-A value or the status of a program that nobody knows may pass by, but nothing may depend on it: a script that decides by
-it is not understood. Programs that are not known take no time, which is a guess, and said to be one.
+Values and exit statuses of unknown programs may occur, but the script must not depend on them; otherwise it raises
+`UnsupportedScript`. An unknown program is assumed to take no time, which is reported as a guess.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ from batkube.kernel.instants import Duration
 
 
 class ScriptOutcome(NamedTuple):
-    """How a script goes; `length` is None when it never ends by itself."""
+    """The outcome of a script; `length` is None if it never ends by itself."""
 
     length: Duration | None
     exit_code: int = 0
-    #: A program of which nothing is known, and that was taken to take no time; "" if there is none.
+    #: An unknown program that was assumed to take no time, or "".
     unknown_program: str = ""
 
 
 def run_script(text: str, start: Environment, disk: ContainerFiles, options: Arguments | None = None) -> ScriptOutcome:
-    """Return how a script goes in a shell that is started so, with these options."""
+    """Return the outcome of a script in a shell with this environment and these options."""
     state = ScriptState(start, disk)
     set_options(state, options or [])
     shell = _Shell(state)
@@ -57,15 +57,15 @@ def run_script(text: str, start: Environment, disk: ContainerFiles, options: Arg
 
 
 def run_program(words: list[str], start: Environment, disk: ContainerFiles) -> ScriptOutcome:
-    """Return how one program with its arguments goes, without a shell."""
+    """Return the outcome of one program with its arguments, without a shell."""
     state = ScriptState(start, disk)
     return _run_to_end(state, lambda: Programs(state, has_shell=False).run(list(words)))
 
 
-def _run_to_end(state: ScriptState, act: Callable[[], None]) -> ScriptOutcome:
-    """Return how it goes, when `act` is all there is."""
+def _run_to_end(state: ScriptState, execute: Callable[[], None]) -> ScriptOutcome:
+    """Execute a script or program and return its outcome."""
     try:
-        act()
+        execute()
     except ScriptExit:
         pass
     except EndlessScript:
@@ -73,28 +73,28 @@ def _run_to_end(state: ScriptState, act: Callable[[], None]) -> ScriptOutcome:
     except RecursionError:
         raise UnsupportedScript(f"the script is nested too deeply: {nesting_limit()}") from None
     if state.has_unknown_length and not state.has_slept:
-        raise UnsupportedScript(f"nobody knows what `{state.unknown_program}` does")
+        raise UnsupportedScript(f"program `{state.unknown_program}` is unknown")
     if state.status is None:
         return ScriptOutcome(state.time, 0, state.unknown_program or state.uncertain_program)
     return ScriptOutcome(state.time, state.status, state.unknown_program)
 
 
 class _Shell:
-    """Follows the statements of a script."""
+    """Executes the statements of a script on a `ScriptState`."""
 
     def __init__(self, state: ScriptState) -> None:
         self._state = state
         self._programs = Programs(state)
         self._expander = WordExpander(state, self._capture_output)
-        #: The status of the last `$(command)` of the present statement; -1 if there was none.
+        #: The status of the last `$(command)` of the current statement; -1 if there was none.
         self._substitution_status: int | None = -1
 
     def execute(self, node: Statement) -> None:
-        """Follow one statement."""
+        """Execute one statement."""
         match node:
             case CommandList():
-                for one in node.nodes:
-                    self.execute(one)
+                for statement in node.nodes:
+                    self.execute(statement)
             case AndOr():
                 self._execute_condition(node.first)
                 if self._succeeded() == (node.operator == "&&"):
@@ -124,20 +124,20 @@ class _Shell:
             self._state.condition_depth -= 1
 
     def _succeeded(self) -> bool:
-        """Return whether the last command succeeded, which something depends on."""
+        """Return whether the last command succeeded; raise UnsupportedScript if that is unknown."""
         if self._state.status is None:
-            raise UnsupportedScript(f"what happens depends on how `{self._state.uncertain_program}` ends")
+            raise UnsupportedScript(f"it depends on the unknown exit status of `{self._state.uncertain_program}`")
         return self._state.status == 0
 
     def _exit_on_error(self) -> None:
         state = self._state
         if not state.context.errexit or state.condition_depth or state.status == 0:
             return
-        if state.status is None:  # it is taken for a success, which is told
+        if state.status is None:  # assume success, and report the guess
             state.unknown_program = state.unknown_program or state.uncertain_program
             return
         if state.output is not None:
-            raise UnsupportedScript("an error within $(…) does not end it in all shells")
+            raise UnsupportedScript("an error within $(…) does not end the script in all shells")
         raise ScriptExit
 
     def _execute_if(self, node: IfStatement) -> None:
@@ -164,12 +164,12 @@ class _Shell:
                 return
             last = state.status
             if before == state.fingerprint():
-                raise EndlessScript  # the next round will be as this one was
+                raise EndlessScript  # the state is unchanged, so the loop never ends
 
     def _execute_for(self, node: ForLoop) -> None:
-        values = [one for word in node.words for one in self._expander.fields(word)]
+        values = [value for word in node.words for value in self._expander.fields(word)]
         if None in values:
-            raise UnsupportedScript("nobody knows for what a loop is done")
+            raise UnsupportedScript("the values of a `for` loop are unknown")
         if not values:
             self._state.status = 0
         for value in values:
@@ -178,7 +178,7 @@ class _Shell:
                 return
 
     def _run_loop_body(self, body: CommandList) -> bool:
-        """Go through the body of a loop; return whether that was its last round."""
+        """Execute the body of a loop; return whether `break` ended the loop."""
         self._state.count_step()
         self._state.context.loop_depth += 1
         try:
@@ -191,15 +191,15 @@ class _Shell:
             self._state.context.loop_depth -= 1
         return False
 
-    # Other shells
+    # Subshells
 
     def _execute_subshell(self, body: Statement) -> None:
-        """Follow what a subshell does."""
+        """Execute a subshell."""
         with self._state.subshell(), contextlib.suppress(ScriptExit):
             self.execute(body)
 
     def _execute_in_background(self, body: Statement) -> None:
-        """Follow it now; what it does at other times than its parent must not depend on what that one does."""
+        """Execute a background command at once; it must not depend on files that its parent may change meanwhile."""
         state = self._state
         start, questions = state.time, state.file_query_count
         try:
@@ -208,17 +208,17 @@ class _Shell:
         except EndlessScript:
             job = BackgroundJob(None, 0)
         if state.file_query_count != questions:
-            raise UnsupportedScript("what runs in the background looks at files, which may change meanwhile")
+            raise UnsupportedScript("a background command depends on files, which may change meanwhile")
         state.context.background.append(job)
         state.time, state.status = start, 0
 
     def _capture_output(self, text: str) -> str | None:
-        """Return what a command prints, None where nobody knows."""
+        """Execute a command substitution and return its output, None if unknown."""
         state = self._state
         before, state.output = state.output, []
         status, conditions = state.status, state.condition_depth
         script = parse(text)
-        # An error in the only command ends it anyway. To some shells an error that is within a condition counts here.
+        # With one command only, errexit makes no difference. Some shells apply it even within a condition.
         state.condition_depth = int(len(script.nodes) == 1 and isinstance(script.nodes[0], ShellCommand))
         try:
             self._execute_subshell(script)
@@ -250,12 +250,12 @@ class _Shell:
     def _expand_words(self, node: ShellCommand) -> Arguments:
         if node.words and unquoted_text(node.words[0]) == "[[":
             if node.reads or node.writes:
-                raise UnsupportedScript("`[[` with < or > is not read")
-            return [self._expander.text(word) for word in node.words]  # nothing is split there
+                raise UnsupportedScript("`[[` with < or > is not supported")
+            return [self._expander.text(word) for word in node.words]  # `[[` does no field splitting
         return [field for word in node.words for field in self._expander.fields(word)]
 
     def _run_program(self, node: ShellCommand, words: Arguments, assigned: list[tuple[str, str | None]]) -> None:
-        """Run a program that sees some variables otherwise than what comes after it."""
+        """Run a program with its redirections and variable assignments."""
         state = self._state
         if assigned and words[0] in SPECIAL:
             raise UnsupportedScript(f"an assignment before `{words[0]}` is not kept in all shells")
@@ -276,12 +276,12 @@ class _Shell:
             state.mark_uncertain(words[0] or "")
 
     def _redirect(self, node: ShellCommand) -> bool:
-        """Open the files of a command; return whether that surely works."""
+        """Open the redirected files of a command; return whether that certainly succeeds."""
         for word in node.reads:
             path = self._expand_path(word)
             state = self._state
             if path != "/dev/null" and (not state.has_file(path) or state.has_file(path, folder=True)):
-                raise UnsupportedScript(f"nobody knows whether there is a file {path}")
+                raise UnsupportedScript(f"it is unknown whether the file {path} exists")
         is_sure = True
         for word in node.writes:
             path = self._expand_path(word)
@@ -296,5 +296,5 @@ class _Shell:
     def _expand_path(self, word: Word) -> str:
         path = self._expander.text(word)
         if path is None:
-            raise UnsupportedScript("nobody knows which file is read or written")
+            raise UnsupportedScript("the name of a redirected file is unknown")
         return path

@@ -1,4 +1,4 @@
-"""Words of a shell script, as they are written: text, and what other text will stand in their place."""
+"""The lexer of shell scripts: splits a script into operators and words (POSIX: Token Recognition)."""
 
 from __future__ import annotations
 
@@ -7,28 +7,28 @@ from typing import Literal, NamedTuple
 
 
 class UnsupportedScript(Exception):
-    """How a script goes cannot be told; the message says because of what."""
+    """The outcome of a script cannot be determined; the message says why."""
 
 
 class WordPart(NamedTuple):
-    """A piece of a word: text as it stands, or the name, command or sum whose value stands there."""
+    """A part of a word: literal text, or a variable, command or arithmetic expression to be expanded."""
 
     kind: Literal["text", "name", "command", "sum"]
     text: str
     is_quoted: bool = False
-    #: Of `${name:-default}`: what stands there if the name has no value.
+    #: The default of `${name:-default}`.
     default: tuple[WordPart, ...] | None = None
 
 
 Word = tuple[WordPart, ...]
 
-# `&>` is one operator in bash and two in other shells; it is kept as one, so that nobody reads it.
+# `&>` is one operator in bash and two in other shells. As one operator it is rejected by the parser.
 _OPERATORS = re.compile(r"&&|\|\||&>|\(\(|;;|<<|>>|>&|<&|[;&|()<>\n]")
-#: Where a stream goes: `2>&1` and the like, and the number before `2>file`.
+#: Redirections of streams such as `2>&1`, and the number in `2>file`.
 _STREAMS = re.compile(r"([012]?)(?:>&([012-])(?![^\s;&|()<>])|(?=>))")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[?#@*$!0-9-]")
 _WITH_DEFAULT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*|[1-9]):-")
-#: What a backslash within double quotes takes the meaning of; before anything else it stands for itself.
+#: The characters that a backslash escapes within double quotes; before others it is literal.
 _ESCAPABLE = '$`"\\'
 
 
@@ -36,15 +36,15 @@ class ShellOperator(str):
     """An operator between words."""
 
 
-#: Standard output goes elsewhere, and no file is written; and what follows is written by another stream than that.
+#: Standard output is redirected, but not to a file; another stream than standard output is redirected to a file.
 STDOUT_DISCARDED, STDERR_TO_FILE = ShellOperator(">&2"), ShellOperator("2>")
 
 Token = ShellOperator | Word
 
 
 def tokenize(text: str) -> list[Token]:
-    """Return the words and operators of a script."""
-    made: list[Token] = []
+    """Split a script into words and operators."""
+    tokens: list[Token] = []
     position = 0
     while position < len(text):
         character = text[position]
@@ -53,19 +53,19 @@ def tokenize(text: str) -> list[Token]:
         elif character == "#":
             position = (text.find("\n", position) + 1 or len(text) + 1) - 1
         elif (stream := _STREAMS.match(text, position)) and (stream[2] or stream[1]):
-            made += _redirection(stream)
+            tokens += _redirection(stream)
             position = stream.end()
         elif operator := _OPERATORS.match(text, position):
-            made.append(ShellOperator(operator[0]))
+            tokens.append(ShellOperator(operator[0]))
             position = operator.end()
         else:
             word, position = _word(text, position)
-            made.append(word)
-    return made
+            tokens.append(word)
+    return tokens
 
 
 def _redirection(match: re.Match[str]) -> list[Token]:
-    """Return what a redirection of streams means to whoever listens to standard output."""
+    """Return the effect of a redirection on standard output."""
     number, target = match.groups()
     if target is None:
         return [STDERR_TO_FILE] if number == "2" else []
@@ -88,7 +88,7 @@ def _word(text: str, position: int) -> tuple[Word, int]:
             parts.append(WordPart("text", "", is_quoted=True))
         elif character == "\\":
             escaped = text[position + 1 : position + 2]
-            if escaped != "\n":  # a line that goes on
+            if escaped != "\n":  # a line continuation
                 keeps_its_meaning = not escaped or (is_quoted and escaped not in _ESCAPABLE)
                 parts.append(WordPart("text", "\\" * keeps_its_meaning + escaped, is_quoted=True))
             position += 2
@@ -106,11 +106,11 @@ def _word(text: str, position: int) -> tuple[Word, int]:
 
 
 def _expansion(text: str, position: int, *, is_quoted: bool) -> tuple[WordPart, int]:
-    """Return what a dollar sign or a backquote introduces, and where that ends."""
+    """Parse the expansion at a dollar sign or backquote; return it and the position after it."""
     if text[position] == "`":
         end = text.find("`", position + 1)
         if end < 0 or "\\" in text[position:end]:
-            raise UnsupportedScript("backquotes within backquotes are not read, only $(command)")
+            raise UnsupportedScript("nested backquotes are not supported, use $(command)")
         return WordPart("command", text[position + 1 : end], is_quoted), end + 1
     position += 1
     if text.startswith("((", position):
@@ -126,7 +126,7 @@ def _expansion(text: str, position: int, *, is_quoted: bool) -> tuple[WordPart, 
     if match := _NAME.match(text, position):
         return WordPart("name", match[0], is_quoted), match.end()
     if not is_quoted and text[position : position + 1] in ("'", '"', "["):
-        raise UnsupportedScript(f"`${text[position]}` is not the same in all shells")
+        raise UnsupportedScript(f"`${text[position]}` differs between shells")
     return WordPart("text", "$", is_quoted), position
 
 
@@ -137,7 +137,7 @@ def _braces(text: str, position: int, *, is_quoted: bool) -> tuple[WordPart, int
         return WordPart("name", inside, is_quoted), end + 1
     match = _WITH_DEFAULT.match(inside)
     if end < 0 or match is None or re.search(r"[\s'\"\\`{]", inside):
-        raise UnsupportedScript(f"${{{inside}}} is not read")
+        raise UnsupportedScript(f"${{{inside}}} is not supported")
     default, _ = _word(inside, match.end())
     return WordPart("name", match[1], is_quoted, default), end + 1
 

@@ -1,8 +1,8 @@
-"""Reads the part of the shell's language that scripts of pods are mostly written in.
+"""Parses the subset of the shell language that scripts in pods mostly use (POSIX: Shell Grammar).
 
-Commands in sequence and in the background, `&&` and `||`, `if`, `while`, `until`, `for`, groups, subshells, quotes,
-`$NAME`, `${NAME:-default}`, `$(command)`, `$((sum))`. Whatever else there is (pipes, functions, `case`, here-documents)
-is not read: `UnsupportedScript`. Nor is what shells differ in, or what none of them takes.
+It covers commands in sequence and in the background, `&&` and `||`, `if`, `while`, `until`, `for`, groups, subshells,
+quotes, `$NAME`, `${NAME:-default}`, `$(command)` and `$((expression))`. Everything else (pipes, functions, `case`,
+here-documents) raises `UnsupportedScript`, as do syntax errors and constructs in which shells differ.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from batkube.execution.scripts.lexer import (
 
 @dataclass(frozen=True, slots=True)
 class ShellCommand:
-    """A simple command, with the files that it reads and writes."""
+    """A simple command, with the files from and to which it is redirected."""
 
     words: tuple[Word, ...]
     assignments: tuple[tuple[str, Word], ...] = ()
     reads: tuple[Word, ...] = ()
     writes: tuple[Word, ...] = ()
-    #: Whether what it prints goes elsewhere than to where its shell prints.
+    #: Whether its standard output is redirected.
     is_silent: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Subshell:
-    """`( commands )`, and `command &`: what it changes of variables and options is lost."""
+    """`( commands )` or `command &`: its changes of variables and options do not affect the parent."""
 
     body: Statement
     in_background: bool = False
@@ -62,7 +62,7 @@ class Negation:
 
 @dataclass(frozen=True, slots=True)
 class IfStatement:
-    """`if`, with its `elif`s, and what is done otherwise."""
+    """`if`, with its `elif` and `else` branches."""
 
     branches: tuple[tuple[CommandList, CommandList], ...]
     otherwise: CommandList | None
@@ -88,7 +88,7 @@ class ForLoop:
 
 @dataclass(frozen=True, slots=True)
 class CommandList:
-    """Nodes one after the other."""
+    """A sequence of statements."""
 
     nodes: tuple[Statement, ...]
 
@@ -102,11 +102,11 @@ _UNSUPPORTED_KEYWORDS = frozenset(("case", "function", "select", "time", "coproc
 
 @functools.lru_cache(maxsize=256)
 def parse(text: str) -> CommandList:
-    """Return what a script says, of which all must be read, whether it is reached or not."""
+    """Parse a whole script, including parts that are never executed."""
     parser = _Parser(tokenize(text))
     script = parser.command_list()
     if parser.position < len(parser.tokens):
-        raise UnsupportedScript(f"{_token_text(parser.tokens[parser.position])} stands where no command can")
+        raise UnsupportedScript(f"{_token_text(parser.tokens[parser.position])} is not a command")
     for token in parser.tokens:
         for part in () if isinstance(token, ShellOperator) else token:
             if part.kind == "command":
@@ -115,7 +115,7 @@ def parse(text: str) -> CommandList:
 
 
 def unquoted_text(token: Token | None) -> str | None:
-    """Return a word that is nothing but unquoted text, such as a keyword is."""
+    """Return a word's text if all of it is unquoted, as that of a keyword."""
     if token is None or isinstance(token, ShellOperator):
         return None
     if any(part.kind != "text" or part.is_quoted for part in token):
@@ -128,8 +128,10 @@ def _token_text(token: Token) -> str:
 
 
 class _Parser:
-    def __init__(self, read: list[Token]) -> None:
-        self.tokens = read
+    """A recursive descent parser of the tokens of a script."""
+
+    def __init__(self, tokens: list[Token]) -> None:
+        self.tokens = tokens
         self.position = 0
 
     def _peek(self) -> Token | None:
@@ -151,12 +153,12 @@ class _Parser:
             pass
 
     def _is_at_end(self) -> bool:
-        """Return whether nothing follows that belongs to a sequence."""
+        """Return whether the current sequence of commands ends here."""
         token = self._peek()
         return token is None or token == ShellOperator(")") or unquoted_text(token) in _CLOSING_KEYWORDS
 
     def command_list(self) -> CommandList:
-        """Read commands up to the end, or to the word that closes what they stand in."""
+        """Parse commands up to the end, or to the keyword that closes the enclosing statement."""
         nodes: list[Statement] = []
         while True:
             self._skip_lines()
@@ -166,11 +168,11 @@ class _Parser:
             if self._take("&"):
                 node = Subshell(node, in_background=True)
             elif not self._take(";") and not self._take("\n") and not self._is_at_end():
-                raise UnsupportedScript(f"`{_token_text(self.tokens[self.position])}` is not read")
+                raise UnsupportedScript(f"`{_token_text(self.tokens[self.position])}` is not supported")
             nodes.append(node)
 
     def _nonempty_list(self) -> CommandList:
-        """Read commands of which there must be one."""
+        """Parse a sequence of at least one command."""
         sequence = self.command_list()
         if not sequence.nodes:
             raise UnsupportedScript("a command is missing")
@@ -191,10 +193,10 @@ class _Parser:
     def _command(self) -> Statement:
         keyword = unquoted_text(self._peek())
         if keyword in _UNSUPPORTED_KEYWORDS:
-            raise UnsupportedScript(f"`{keyword}` is not read")
+            raise UnsupportedScript(f"`{keyword}` is not supported")
         if self._take("!"):
             if unquoted_text(self._peek()) == "!":
-                raise UnsupportedScript("`! !` is not the same in all shells")
+                raise UnsupportedScript("`! !` differs between shells")
             return Negation(self._command())
         if self._take("if"):
             return self._if_statement()
@@ -236,7 +238,7 @@ class _Parser:
         name = unquoted_text(self._peek()) or ""
         self.position += 1
         if not name.isidentifier() or not name.isascii():
-            raise UnsupportedScript(f"`for {name}` is not read")
+            raise UnsupportedScript(f"`for {name}` is not supported")
         self._expect("in")
         words = []
         while (token := self._peek()) is not None and not isinstance(token, ShellOperator):
@@ -270,14 +272,14 @@ class _Parser:
             self.position += 1
         if self.position == start:
             raise UnsupportedScript(
-                f"{'the end' if token is None else f'`{_token_text(token)}`'} stands where a command must"
+                f"{'the end' if token is None else f'`{_token_text(token)}`'} stands in the place of a command"
             )
         if isinstance(token, ShellOperator) and token in ("|", "<<", ";;", ">&", "<&", "&>", "((", "("):
-            raise UnsupportedScript("functions are not read" if token == "(" else f"`{token}` is not read")
+            raise UnsupportedScript("functions are not supported" if token == "(" else f"`{token}` is not supported")
         return ShellCommand(tuple(words), tuple(assignments), tuple(reads), tuple(writes), is_silent)
 
     def _target(self) -> Word:
-        """Return the word after an operator, where a file must be named."""
+        """Parse the file name after a redirection operator."""
         operator = self._peek()
         self.position += 1
         target = self._peek()
@@ -287,13 +289,13 @@ class _Parser:
 
 
 def _unquoted_start(word: Word) -> str:
-    """Return the text that a word begins with, as far as it is written without quotes."""
+    """Return the unquoted text at the beginning of a word."""
     plain = itertools.takewhile(lambda part: part.kind == "text" and not part.is_quoted, word)
     return "".join(part.text for part in plain)
 
 
 def _drop_prefix(word: Word, count: int) -> Word:
-    """Return a word without its first characters, which are all plain text."""
+    """Return a word without its first characters, which are literal text."""
     rest = list(word)
     while count > 0:
         part = rest.pop(0)

@@ -1,4 +1,4 @@
-"""The programs that scripts of pods are mostly made of: how long each takes, how it ends, what it prints."""
+"""The programs and builtins that scripts in pods mostly use: how long each takes, its exit status and its output."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from batkube.execution.scripts.lexer import UnsupportedScript
 from batkube.execution.scripts.state import Arguments, ScriptState
 from batkube.kernel.instants import LATEST_NS, Duration, TooLong, duration
 
-#: Over as soon as they began, successfully: those that print nothing, and those of which nobody knows what they print.
+#: Programs that succeed at once: those without output, and those with unknown output.
 _SILENT = frozenset((":", "true", "cd", "sync"))
 _INSTANT = _SILENT | frozenset(("umask", "date", "pwd", "whoami", "id", "uname", "nproc"))
-#: Run the program that their arguments name, if those begin with no option.
+#: Programs that run the program named by their arguments; options are not supported.
 _WRAPPERS = frozenset(("command", "nohup", "nice", "env", "exec"))
-#: Parts of a shell; without one there are no such programs.
+#: Shell builtins, which do not exist as programs.
 _BUILTINS = frozenset(("exit", "wait", "export", "set", "trap", "unset", "break", "continue", "cd", "umask"))
 _BUILTINS |= frozenset((":", "command", "exec", "[["))
-#: Parts of a shell that may change anything, and programs that end others.
+#: Builtins that may change any state, and programs that kill others.
 _UNSUPPORTED = frozenset(
     ("eval", ".", "source", "read", "shift", "getopts", "let", "declare", "typeset", "local", "return")
 )
 _UNSUPPORTED |= frozenset(("alias", "readonly", "mapfile", "readarray", "builtin", "shopt", "kill", "pkill", "killall"))
-#: With an assignment before them, these keep it in some shells and not in others.
+#: Special builtins: an assignment before them persists in some shells only.
 SPECIAL = frozenset((":", "break", "continue", "exec", "exit", "export", "set", "trap", "unset"))
-#: Where what a program's path says is what its name says.
+#: Folders in which the name of a program identifies it.
 _BIN_FOLDERS = frozenset(("/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin"))
 _OPTIONS = {"e": "errexit", "u": "nounset", "x": "", "v": "", "f": "", "m": "", "h": "", "l": "", "i": ""}
 _SLEEP = re.compile(r"(?:\d+\.?\d*|\.\d+)[smhd]?")
@@ -37,35 +37,35 @@ _MAX_SEQUENCE = 10_000
 
 
 class ScriptExit(Exception):
-    """The shell ends, with the present status."""
+    """The shell exits with the current status."""
 
 
 class EndlessScript(Exception):
-    """The script goes on for ever."""
+    """The script never ends."""
 
 
 class LoopJump(Exception):
-    """So many loops are left; or the last of them begins its next round."""
+    """`break` or `continue` of the given number of nested loops."""
 
-    def __init__(self, levels: int, is_over: bool) -> None:
+    def __init__(self, levels: int, is_break: bool) -> None:
         self.levels = levels
-        self.is_break = is_over
+        self.is_break = is_break
 
 
 class Programs:
-    """Runs programs by what is known of them."""
+    """Runs programs on a script's state."""
 
     def __init__(self, state: ScriptState, *, has_shell: bool = True) -> None:
         self._state = state
         self._has_shell = has_shell
 
     def run(self, words: Arguments) -> None:
-        """Let one program run; words that nobody knows are None."""
+        """Run one program; unknown words are None."""
         name, arguments = _name(words[0]), words[1:]
         if name in _UNSUPPORTED:
-            raise UnsupportedScript(f"`{name}` is not followed")
+            raise UnsupportedScript(f"`{name}` is not supported")
         if name in _BUILTINS and (not self._has_shell or words[0] != name):
-            raise UnsupportedScript(f"`{words[0]}` is no program")
+            raise UnsupportedScript(f"`{words[0]}` is not a program")
         if name in _WRAPPERS:
             self._run_wrapped(name, arguments)
         elif name == "timeout":
@@ -77,7 +77,7 @@ class Programs:
             if name not in _SILENT:
                 self._state.write(None)
         else:
-            self._state.run_unknown_program(name or "a program whose name is not known")
+            self._state.run_unknown_program(name or "a program with an unknown name")
 
     def _run_wrapped(self, name: str, arguments: Arguments) -> None:
         state, rest = self._state, arguments
@@ -89,16 +89,16 @@ class Programs:
             state.write(None if name in ("env", "nice") else "")
             return
         if rest[0] is None or rest[0].startswith("-") or rest[0] in _BUILTINS:
-            raise UnsupportedScript(f"`{name} {rest[0]}` is not followed")
+            raise UnsupportedScript(f"`{name} {rest[0]}` is not supported")
         self.run(rest)
         if name == "exec":
             if state.status is None and state.has_unknown_length:
-                raise UnsupportedScript(f"nobody knows what `{state.unknown_program}` does")
+                raise UnsupportedScript(f"program `{state.unknown_program}` is unknown")
             raise ScriptExit
 
 
 def _name(word: str | None) -> str:
-    """Return a program by the name that it is known by, its path if that says more."""
+    """Return the name of a program, or its path if it is not in a folder of programs."""
     folder, slash, name = (word or "").rpartition("/")
     return name if not slash or folder in _BIN_FOLDERS or word == "/pause" else word or ""
 
@@ -107,7 +107,7 @@ def _exit(state: ScriptState, arguments: Arguments) -> None:
     if arguments:
         code = require_integer(arguments[0], "exit")
         if code < 0 or len(arguments) > 1:
-            raise UnsupportedScript("`exit` is not the same in all shells with more than one number, or less than none")
+            raise UnsupportedScript("`exit` differs between shells with more than one number, or less than none")
         state.status = code % 256
     raise ScriptExit
 
@@ -122,7 +122,7 @@ def _jump(state: ScriptState, arguments: Arguments, *, is_over: bool) -> None:
 
 def _sleep(state: ScriptState, arguments: Arguments) -> None:
     if None in arguments:
-        raise UnsupportedScript("nobody knows for how long it sleeps")
+        raise UnsupportedScript("the duration of `sleep` is unknown")
     texts = [text for text in arguments if text is not None]
     if texts in (["infinity"], ["inf"]):
         raise EndlessScript
@@ -136,7 +136,7 @@ def _sleep(state: ScriptState, arguments: Arguments) -> None:
 
 
 def _parse_duration(text: str) -> Duration:
-    """Return a length of time; at most as long as any run can last."""
+    """Parse a duration, limited to the longest that a run can last."""
     try:
         return duration(text)
     except TooLong:
@@ -146,7 +146,7 @@ def _parse_duration(text: str) -> Duration:
 def _timeout(state: ScriptState, arguments: Arguments, run: Callable[[Arguments], None]) -> None:
     limit, *command = arguments or [None]
     if limit is None or not _SLEEP.fullmatch(limit) or not command or not _parse_duration(limit):
-        raise UnsupportedScript("`timeout` is followed with a length and a command alone")
+        raise UnsupportedScript("`timeout` is supported with a duration and a command only")
     end = Duration(state.time + _parse_duration(limit))
     try:
         run(command)
@@ -155,56 +155,58 @@ def _timeout(state: ScriptState, arguments: Arguments, run: Callable[[Arguments]
         is_over, state.has_slept = False, True
     if not is_over:
         state.time = end
-        state.mark_uncertain("timeout")  # 124 or 143, as it was built
+        state.mark_uncertain("timeout")  # 124 or 143, depending on the implementation
 
 
 def _wait(state: ScriptState, arguments: Arguments) -> None:
-    """Wait for all in the background, or, where there is but one, for that one by its number."""
+    """Wait for all background jobs, or by its process id for the only one."""
     jobs = state.context.background
     if arguments and (len(jobs) != 1 or arguments != [None]):
-        raise UnsupportedScript("`wait` is followed for all, or for the only one")
+        raise UnsupportedScript("`wait` is supported for all background jobs, or for the only one")
     ends = [job.end for job in jobs]
     if None in ends:
         raise EndlessScript
     if any(job.status is None for job in jobs):
-        raise UnsupportedScript(f"nobody knows for how long `{state.uncertain_program}` is waited for")
+        raise UnsupportedScript(f"it waits for `{state.uncertain_program}`, whose duration is unknown")
     state.time = max([state.time, *(end for end in ends if end is not None)])
     state.status = jobs[0].status if arguments else 0
     state.context.background = jobs if arguments else []
 
 
 def _export(state: ScriptState, arguments: Arguments) -> None:
-    for one in arguments:
-        match = _ASSIGNMENT.fullmatch(one or "")
+    for argument in arguments:
+        match = _ASSIGNMENT.fullmatch(argument or "")
         if match is None:
-            raise UnsupportedScript(f"`export {one}` is not followed")
+            raise UnsupportedScript(f"`export {argument}` is not supported")
         if match[2] is not None:
             state.assign(match[1], match[2])
     state.status = 0
 
 
 def _unset(state: ScriptState, arguments: Arguments) -> None:
-    for one in arguments:
-        if _ASSIGNMENT.fullmatch(one or "") is None or not state.knows_all_variables:
-            raise UnsupportedScript(f"`unset {one}` is not followed")
-        state.context.variables.pop(one or "", None)
+    for argument in arguments:
+        if _ASSIGNMENT.fullmatch(argument or "") is None or not state.knows_all_variables:
+            raise UnsupportedScript(f"`unset {argument}` is not supported")
+        state.context.variables.pop(argument or "", None)
     state.status = 0
 
 
 def _trap(state: ScriptState, arguments: Arguments) -> None:
-    """Signals come from without; what is done at the end of the script would change how it ends."""
-    if any(one is None or one.upper() in ("EXIT", "0", "ERR", "DEBUG", "RETURN") for one in arguments[1:]):
-        raise UnsupportedScript("what `trap` does at the end is not followed")
+    """Ignore handlers of signals, which come from outside; a handler at the end could change the exit code."""
+    if any(
+        argument is None or argument.upper() in ("EXIT", "0", "ERR", "DEBUG", "RETURN") for argument in arguments[1:]
+    ):
+        raise UnsupportedScript("`trap` with a handler at the end of the script is not supported")
     state.status = 0
 
 
 def set_options(state: ScriptState, arguments: Arguments) -> None:
-    """Do what `set`, or a shell itself, does with options."""
+    """Apply the options of `set` or of a shell."""
     rest = list(arguments)
     while rest:
         word = rest.pop(0)
         if word is None or not re.fullmatch(r"[-+][a-zA-Z]+", word):
-            raise UnsupportedScript(f"`set {word}` is not followed")
+            raise UnsupportedScript(f"`set {word}` is not supported")
         for letter in word[1:]:
             name = (rest.pop(0) if rest else None) if letter == "o" else _OPTIONS.get(letter)
             if name == "errexit":
@@ -212,12 +214,12 @@ def set_options(state: ScriptState, arguments: Arguments) -> None:
             elif name == "nounset":
                 state.context.nounset = word[0] == "-"
             elif name not in ("", "pipefail", "xtrace", "verbose"):
-                raise UnsupportedScript(f"`set {word}` is not followed")
+                raise UnsupportedScript(f"`set {word}` is not supported")
     state.status = 0
 
 
 def _tail(state: ScriptState, arguments: Arguments) -> None:
-    if any(one in ("-f", "-F", "--follow") for one in arguments):
+    if any(argument in ("-f", "-F", "--follow") for argument in arguments):
         raise EndlessScript
     read(state, arguments)
 
@@ -240,9 +242,9 @@ def _test(state: ScriptState, arguments: Arguments, *, closed_by: str = "") -> N
 
 def _echo(state: ScriptState, arguments: Arguments) -> None:
     state.status = 0
-    texts = [one for one in arguments if one is not None]
-    # Shells differ in what options and backslashes mean.
-    is_plain = len(texts) == len(arguments) and not any("\\" in one or one.startswith("-") for one in texts)
+    texts = [text for text in arguments if text is not None]
+    # Shells differ in the meaning of options and backslashes.
+    is_plain = len(texts) == len(arguments) and not any("\\" in text or text.startswith("-") for text in texts)
     state.write(" ".join(texts) + "\n" if is_plain else None)
 
 
@@ -263,22 +265,22 @@ def _hostname(state: ScriptState, arguments: Arguments) -> None:
 
 
 def _expr(state: ScriptState, arguments: Arguments) -> None:
-    if not all(one is not None and re.fullmatch(r"-?\d+|[-+*/%()<>]|[<>!]=", one) for one in arguments):
-        raise UnsupportedScript("`expr` is followed with numbers alone, each a word")
-    value = evaluate(" ".join(one or "" for one in arguments), lambda name: None)
+    if not all(argument is not None and re.fullmatch(r"-?\d+|[-+*/%()<>]|[<>!]=", argument) for argument in arguments):
+        raise UnsupportedScript("`expr` is supported with integers only, one per argument")
+    value = evaluate(" ".join(argument or "" for argument in arguments), lambda name: None)
     state.write(f"{value}\n")
     state.status = 1 if value == "0" else 0
 
 
 def _seq(state: ScriptState, arguments: Arguments) -> None:
-    numbers = [require_integer(one, "seq") for one in arguments]
+    numbers = [require_integer(argument, "seq") for argument in arguments]
     if not 1 <= len(numbers) <= 3 or (len(numbers) == 3 and numbers[1] == 0):
-        raise UnsupportedScript("`seq` is followed with one to three numbers")
+        raise UnsupportedScript("`seq` is supported with one to three integers")
     first, last = (1 if len(numbers) == 1 else numbers[0]), numbers[-1]
     step = numbers[1] if len(numbers) == 3 else 1
     values = range(first, last + (1 if step > 0 else -1), step)
     if len(values) > _MAX_SEQUENCE:
-        raise UnsupportedScript(f"`seq` counts further than {_MAX_SEQUENCE:,}")
+        raise UnsupportedScript(f"`seq` counts beyond {_MAX_SEQUENCE:,}")
     state.write("".join(f"{value}\n" for value in values))
     state.status = 0
 

@@ -1,4 +1,4 @@
-"""What a shell knows while a script goes on: its variables and options, the time, what it printed, its background."""
+"""The state of a shell during a script: variables, options, time, output and background jobs."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from batkube.execution.scripts.environment import ContainerFiles, Environment
 from batkube.execution.scripts.lexer import UnsupportedScript
 from batkube.kernel.instants import Duration
 
-#: Words that nobody knows are None.
+#: The arguments of a command; unknown words are None.
 Arguments = list[str | None]
 
-#: So many commands of a script are followed, and so long a text may become.
+#: The maximum number of executed commands, and of characters in a value.
 _MAX_STEPS = 20_000
 _MAX_TEXT_LENGTH = 65_536
 
 
 class BackgroundJob(NamedTuple):
-    """What a command in the background came to; `end` is None when it never ends."""
+    """A finished background command; `end` is None if it never ends."""
 
     end: Duration | None
     status: int | None
@@ -28,18 +28,18 @@ class BackgroundJob(NamedTuple):
 
 @dataclass(slots=True)
 class ShellContext:
-    """What a subshell has of its own: it begins as its parent's, and is lost at its end."""
+    """The part of the state that a subshell copies from its parent, and that is discarded at its end."""
 
     variables: dict[str, str | None]
     errexit: bool = False
     nounset: bool = False
     background: list[BackgroundJob] = field(default_factory=list)
-    #: How many loops the present command stands in.
+    #: The number of loops around the current command.
     loop_depth: int = 0
 
 
 class ScriptState:
-    """The state of a script that is followed."""
+    """The state of a script that is interpreted."""
 
     def __init__(self, start: Environment, disk: ContainerFiles) -> None:
         self.context = ShellContext(dict(start.variables))
@@ -47,25 +47,26 @@ class ScriptState:
         self.knows_all_variables = start.is_complete
         self.files = disk
         self.time = Duration(0)
-        #: The status of the last command; None if nobody knows.
+        #: The exit status of the last command; None if unknown.
         self.status: int | None = 0
-        #: What was printed, where somebody listens; None in it for what nobody knows.
+        #: The captured output, within a command substitution; None in it for unknown output.
         self.output: list[str | None] | None = None
-        #: A program that nobody knows, the first of them; and whether one of them may take any time.
+        #: The first unknown program, or "".
         self.unknown_program = ""
-        #: The last program of which nobody knows how it ended.
+        #: The last program with an unknown exit status.
         self.uncertain_program = ""
+        #: Whether an unknown program was run, which may take any time.
         self.has_unknown_length = False
         self.has_slept = False
-        #: How often it was asked whether there is a file: the answer may be another one later.
+        #: The number of checks for the existence of a file, which may have another result later.
         self.file_query_count = 0
-        #: How many conditions the present command stands in: no error in them ends a script.
+        #: The number of conditions around the current command; errexit does not apply in them.
         self.condition_depth = 0
         self._step_count = 0
 
     @contextlib.contextmanager
     def subshell(self) -> Iterator[None]:
-        """Let the block be a subshell."""
+        """Execute the block in a subshell."""
         before = self.context
         self.context = replace(before, variables=dict(before.variables), background=[], loop_depth=0)
         try:
@@ -74,43 +75,43 @@ class ScriptState:
             self.context = before
 
     def count_step(self) -> None:
-        """Count one more command."""
+        """Count a command; raise UnsupportedScript beyond the limit."""
         self._step_count += 1
         if self._step_count > _MAX_STEPS:
-            raise UnsupportedScript(f"it has more than {_MAX_STEPS:,} commands to follow")
+            raise UnsupportedScript(f"it executes more than {_MAX_STEPS:,} commands")
 
     def fingerprint(self) -> tuple[object, ...]:
-        """Return all that the next round of a loop can depend on."""
-        own = self.context
-        return (dict(own.variables), len(own.background), own.errexit, self.file_query_count, self.status)
+        """Return all state on which the next iteration of a loop can depend."""
+        context = self.context
+        return (dict(context.variables), len(context.background), context.errexit, self.file_query_count, self.status)
 
     def assign(self, name: str, value: str | None) -> None:
         """Set a variable."""
         if name == "IFS":
-            raise UnsupportedScript("IFS is set, which changes how words are split")
+            raise UnsupportedScript("setting IFS is not supported")
         if value is not None and len(value) > _MAX_TEXT_LENGTH:
             raise UnsupportedScript(f"a text has more than {_MAX_TEXT_LENGTH:,} characters")
         self.context.variables[name] = value
 
     def write(self, text: str | None) -> None:
-        """Print, for whoever listens."""
+        """Write to the captured output, if any."""
         if self.output is not None:
             self.output.append(text)
 
     def run_unknown_program(self, name: str) -> None:
-        """Let a program run of which nobody knows what it does."""
+        """Run an unknown program: it takes no time, and its output and exit status are unknown."""
         self.unknown_program = self.unknown_program or name
         self.has_unknown_length = True
         self.mark_uncertain(name)
         self.write(None)
 
     def mark_uncertain(self, name: str) -> None:
-        """Say that nobody knows whether a program succeeded."""
+        """Set the exit status to unknown, because of a program."""
         self.uncertain_program, self.status = name, None
 
     def has_file(self, path: str, *, folder: bool = False) -> bool | None:
-        """Return whether there is a file, now."""
+        """Return whether a file or folder exists now; None if unknown."""
         self.file_query_count += 1
         if self.has_unknown_length:
-            return None  # who knows what that program wrote
+            return None  # the unknown program may have written it
         return self.files.has_folder(path, self.time) if folder else self.files.has(path, self.time)

@@ -1,1 +1,1 @@
-"""Timeline: events that happen to the cluster, such as node failures, and when."""
+"""Timeline: events of an events file, such as node failures, and their execution."""

@@ -1,7 +1,7 @@
-"""Lets happen what a timetable says: nodes fail and come back, people cordon and drain, machines come and go.
+"""Executes the events of a timeline: node failures, cordons and drains, added and removed machines, and others.
 
-What people do, they do through the API; that a node fails is nobody's request, and only its silence tells
-(`cluster.heartbeats`). Only the next happening is on the agenda at any moment, so that a timetable may be endless.
+Administrators' actions go through the API. The failure of a node is no request; it only stops the node's heartbeats
+(`cluster.nodes.heartbeats`). Only the next event is on the agenda at any time, so a timeline may be endless.
 """
 
 from __future__ import annotations
@@ -23,42 +23,42 @@ from batkube.kernel.instants import Duration, Instant, seconds
 from batkube.platforms.model import Machine
 from batkube.workloads.events.entries import EventAction, Taint
 
-#: `kubectl drain` asks again after so long when a disruption budget does not let a pod go.
+#: `kubectl drain` retries after this time if a disruption budget forbids an eviction (kubectl: pkg/drain/drain.go).
 _DRAIN_RETRY_INTERVAL: Duration = seconds(5)
-#: When nothing else is due, so many happenings in a row that lead to nothing are the last: whoever waits does in vain.
+#: The runner stops after this many events in a row without any effect, while no other appointment exists.
 _MAX_IDLE_EVENTS = 10_000
 
 _TOO_MANY_REQUESTS = 429
-_REFUSED = FidelityNote("events", "the server refused what an event asked for")
+_REFUSED = FidelityNote("events", "the API server rejected the request of an event")
 
 ObjectAction = Callable[[TimelineEvent], str]
-"""Applies, deletes or scales objects of the API, and says which."""
+"""Applies, deletes or scales API objects, and returns their names for the journal."""
 
 NodeAction = Callable[[KubeObject, TimelineEvent, Instant], bool]
-"""Does something to a node that is there, and returns whether there was anything to do."""
+"""Acts on an existing node, and returns whether it changed anything."""
 
 
 class EventRunner:
-    """Carries out happenings, each at its time."""
+    """Executes events, each at its time."""
 
     def __init__(
         self,
         world: World,
         client: Client,
-        happenings: Iterator[TimelineEvent],
+        events: Iterator[TimelineEvent],
         machines: Mapping[str, Machine],
         model: ResourceModel,
         objects: ObjectAction | None = None,
     ) -> None:
-        """`machines` are all there will ever be, by the name of their node; `objects` is for deeds that need an API."""
+        """`machines` are all machines of the run by node name; `objects` executes the actions on API objects."""
         self._store = world.store
         self._agenda = world.agenda
         self._journal = world.journal
         self._notes = world.notes
         self._heartbeats = world.heartbeats
         self._client = client
-        self._events = happenings
-        self._next = next(happenings, None)
+        self._events = events
+        self._next = next(events, None)
         self._machines = machines
         self._model = model
         self._object_action = objects
@@ -77,7 +77,7 @@ class EventRunner:
         }
 
     def start(self) -> None:
-        """Book the next happening."""
+        """Book the next event."""
         if self._next is not None and self._idle_events < _MAX_IDLE_EVENTS:
             self._agenda.book(self._next.at, Rank.TIMELINE, self._run_due_events)
 
@@ -91,51 +91,51 @@ class EventRunner:
     def _on_pods_changed(self, batch: Batch, now: Instant) -> None:
         self._idle_events = 0
 
-    def _run_event(self, happening: TimelineEvent, now: Instant) -> None:
+    def _run_event(self, event: TimelineEvent, now: Instant) -> None:
         try:
-            if happening.action not in (*self._node_actions, EventAction.ADD):
-                assert self._object_action is not None, f"{happening.action} needs an API"
-                self._journal.append(now, happening.action, object=self._object_action(happening))
+            if event.action not in (*self._node_actions, EventAction.ADD):
+                assert self._object_action is not None, f"{event.action} needs an API"
+                self._journal.append(now, event.action, object=self._object_action(event))
                 return
-            done = [node for node in happening.nodes if self._run_on_node(node, happening, now)]
-            if done:
-                self._journal.append(now, happening.action, nodes=" ".join(done))
+            changed = [node for node in event.nodes if self._run_on_node(node, event, now)]
+            if changed:
+                self._journal.append(now, event.action, nodes=" ".join(changed))
         except ApiError as refusal:
-            self._notes.add(_REFUSED, example=f"{happening.action}: {refusal.message}")
+            self._notes.add(_REFUSED, example=f"{event.action}: {refusal.message}")
 
-    def _run_on_node(self, name: str, happening: TimelineEvent, now: Instant) -> bool:
-        """Do something to a node; return whether there was anything to do: nothing to one that is not there."""
+    def _run_on_node(self, name: str, event: TimelineEvent, now: Instant) -> bool:
+        """Execute an event on a node; return whether it changed anything. A missing node can only be added."""
         node = self._store.get(NODE, Key(name))
-        if happening.action is EventAction.ADD:
+        if event.action is EventAction.ADD:
             return node is None and self._add(name, now)
-        return node is not None and self._node_actions[happening.action](node, happening, now)
+        return node is not None and self._node_actions[event.action](node, event, now)
 
-    # Nodes fail
+    # Failures
 
-    def _fail(self, node: KubeObject, happening: TimelineEvent, now: Instant) -> bool:
+    def _fail(self, node: KubeObject, event: TimelineEvent, now: Instant) -> bool:
         name = node["metadata"]["name"]
-        is_heard = name not in self._heartbeats.silent
+        was_alive = name not in self._heartbeats.silent
         self._heartbeats.stop(name, now)
-        return is_heard
+        return was_alive
 
-    def _recover(self, node: KubeObject, happening: TimelineEvent, now: Instant) -> bool:
+    def _recover(self, node: KubeObject, event: TimelineEvent, now: Instant) -> bool:
         name = node["metadata"]["name"]
-        is_silent = name in self._heartbeats.silent
+        was_silent = name in self._heartbeats.silent
         self._heartbeats.resume(name, now)
-        return is_silent
+        return was_silent
 
-    # People look after nodes
+    # Administrators' actions
 
-    def _drain(self, node: KubeObject, happening: TimelineEvent, now: Instant) -> bool:
-        """Cordon a node and ask its pods to leave, as `kubectl drain --ignore-daemonsets --force` does."""
+    def _drain(self, node: KubeObject, event: TimelineEvent, now: Instant) -> bool:
+        """Cordon a node and evict its pods, as `kubectl drain --ignore-daemonsets --force` does."""
         self._change_spec(node, now, unschedulable=True)
         self._evict_pods(node["metadata"]["name"], now)
         return True
 
     def _evict_pods(self, node: str, now: Instant) -> None:
-        """Ask the pods of a node that is cordoned to leave; those that may not yet are asked again."""
-        there = self._store.get(NODE, Key(node))
-        if there is None or not there["spec"].get("unschedulable"):
+        """Evict the pods of a cordoned node; retry those that a disruption budget protects."""
+        current = self._store.get(NODE, Key(node))
+        if current is None or not current["spec"].get("unschedulable"):
             return
         pods = [key for key, pod in pods_on(self._store, [node]) if _is_evicted_by_drain(pod)]
         if not all([self._evict(key, now) for key in pods]):
@@ -144,58 +144,58 @@ class EventRunner:
             )
 
     def _evict(self, key: Key, now: Instant) -> bool:
-        """Ask a pod to leave; return whether it does."""
+        """Evict a pod; return False if a disruption budget forbids it for now."""
         try:
             self._client.create(POD, eviction_of(key), now, subresource="eviction")
         except ApiError as refusal:
             return refusal.code != _TOO_MANY_REQUESTS
         return True
 
-    def _taint(self, node: KubeObject, happening: TimelineEvent, now: Instant) -> bool:
-        taint = cast("Taint", happening.detail)
+    def _taint(self, node: KubeObject, event: TimelineEvent, now: Instant) -> bool:
+        taint = cast("Taint", event.detail)
         value = {"value": taint.value} if taint.value else {}
         new = {"key": taint.key, **value, "effect": taint.effect}
-        others = _taints_without(node, taint._replace(value=""))
-        return self._change_spec(node, now, taints=[*others, new])
+        other_taints = _taints_without(node, taint._replace(value=""))
+        return self._change_spec(node, now, taints=[*other_taints, new])
 
-    def _untaint(self, node: KubeObject, happening: TimelineEvent, now: Instant) -> bool:
-        taint = cast("Taint", happening.detail)
+    def _untaint(self, node: KubeObject, event: TimelineEvent, now: Instant) -> bool:
+        taint = cast("Taint", event.detail)
         return self._change_spec(node, now, taints=_taints_without(node, taint) or None)
 
-    def _label(self, node: KubeObject, happening: TimelineEvent, now: Instant) -> bool:
-        labels = {**labels_of(node), **cast("Mapping[str, str | None]", happening.detail)}
-        kept = {key: value for key, value in labels.items() if value is not None}
-        self._client.update(NODE, with_metadata(node, labels=kept), now)
+    def _label(self, node: KubeObject, event: TimelineEvent, now: Instant) -> bool:
+        labels = {**labels_of(node), **cast("Mapping[str, str | None]", event.detail)}
+        remaining = {key: value for key, value in labels.items() if value is not None}
+        self._client.update(NODE, with_metadata(node, labels=remaining), now)
         return True
 
     def _change_spec(self, node: KubeObject, now: Instant, **fields: object) -> bool:
-        """Give a node's spec these fields, without those that are None; return whether that changes anything."""
+        """Set these fields of a node's spec, removing those that are None; return whether that changes anything."""
         spec = {key: value for key, value in {**node["spec"], **fields}.items() if value is not None}
-        is_other = bool(spec != node["spec"])
-        if is_other:
+        has_changed = bool(spec != node["spec"])
+        if has_changed:
             self._client.update(NODE, {**node, "spec": spec}, now)
-        return is_other
+        return has_changed
 
-    # Machines come and go
+    # Machines
 
     def _add(self, name: str, now: Instant) -> bool:
         self._client.create(NODE, node_of(self._machines[name], self._model, now)[1], now)
         return True
 
-    def _remove(self, node: KubeObject, happening: TimelineEvent, now: Instant) -> bool:
+    def _remove(self, node: KubeObject, event: TimelineEvent, now: Instant) -> bool:
         self._client.delete(NODE, key_of(node), now)
         return True
 
 
 def _taints_without(node: KubeObject, taint: Taint) -> list[KubeObject]:
-    """Return a node's taints without those of this key and, if it has one, effect."""
+    """Return a node's taints without those of the key, and effect if set, of `taint`."""
     return [
-        one
-        for one in node["spec"].get("taints") or ()
-        if one["key"] != taint.key or (taint.effect and one["effect"] != taint.effect)
+        other
+        for other in node["spec"].get("taints") or ()
+        if other["key"] != taint.key or (taint.effect and other["effect"] != taint.effect)
     ]
 
 
 def _is_evicted_by_drain(pod: KubeObject) -> bool:
-    """Return whether a pod leaves a node that is drained; those of DaemonSets stay, and those that have ended."""
+    """Return whether a drain evicts a pod; pods of DaemonSets and finished pods stay."""
     return is_active(pod) and (controller_of(pod) or {}).get("kind") != "DaemonSet"

@@ -1,7 +1,7 @@
-"""What will happen to a cluster and when: the entries of an events file, brought together with its nodes.
+"""The timeline of a cluster: the events of an events file, resolved to nodes and instants.
 
-Every entry is checked against the nodes there will be at its time before anything runs. What is drawn has a stream for
-each entry and node, so that another node, or another entry at the end, changes nothing for the others.
+Before the run, every entry is validated against the nodes that exist at its time. Random times have a separate stream
+per entry and node, so an additional node, or an additional entry at the end, does not change the others.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from batkube.workloads.events.entries import (
     Scaling,
 )
 
-#: What is drawn to be shorter takes so long: two things that undo each other must not keep the clock from moving.
+#: The minimum of drawn durations, so that two events that undo each other cannot stop the clock.
 _MIN_DURATION: Duration = seconds(1)
-#: How many happenings are looked at before a run to see that they are possible; some entries never end.
+#: The number of events that are validated before a run; some entries never end.
 _MAX_VALIDATED = 100_000
 
 
 class TimelineEvent(NamedTuple):
-    """One thing that happens."""
+    """One event of a timeline."""
 
     at: Instant
     action: EventAction
@@ -49,16 +49,16 @@ class TimelineEvent(NamedTuple):
 
 
 class ClusterTimeline:
-    """The happenings of a run, and the machines that they add to its platform."""
+    """The events of a run, and the machines that they add to its platform."""
 
     def __init__(self, entries: Sequence[EventEntry], platform: Platform) -> None:
-        """Raises InputError when an entry asks for what cannot be."""
+        """Raise InputError for an entry that can never be valid."""
         self._platform = platform
-        #: Each entry with its nodes; of machines that are added, with a group for each time.
+        #: Each entry with its nodes; an entry that adds machines has one group of nodes per occurrence.
         self._entries: list[tuple[EventEntry, list[tuple[str, ...]]]] = []
         #: The platform's machines, then those added.
         self.machines: list[Machine] = list(platform.machines)
-        #: By name, the platform's machines and those added so far.
+        #: The platform's machines and those added so far, by node name.
         self._machines_by_node = {kube_name(machine.name): machine for machine in platform.machines}
         for entry in entries:
             if isinstance(entry.detail, AddedMachines):
@@ -72,29 +72,29 @@ class ClusterTimeline:
 
     @property
     def platform(self) -> Platform:
-        """The platform with all machines there will ever be."""
+        """The platform with all machines of the run, including those added later."""
         return replace(self._platform, machines=tuple(self.machines))
 
     @property
     def applied_objects(self) -> list[tuple[EventEntry, Manifest]]:
-        """The manifests that are applied, each with its entry."""
+        """The manifests that entries apply, each with its entry."""
         applied = [entry for entry, _ in self._entries if entry.action is EventAction.APPLY]
         return [(entry, manifest) for entry in applied for manifest in cast("tuple[Manifest, ...]", entry.detail)]
 
     @property
     def changed_kinds(self) -> list[tuple[EventEntry, str]]:
-        """The kinds of objects that are deleted or scaled, each with its entry."""
-        named: list[tuple[EventEntry, str]] = []
+        """The kinds of objects that entries delete or scale, each with its entry."""
+        kinds: list[tuple[EventEntry, str]] = []
         for entry, _ in self._entries:
             if isinstance(entry.detail, Scaling):
-                named.append((entry, entry.detail.kind))
+                kinds.append((entry, entry.detail.kind))
             elif entry.action is EventAction.DELETE:
-                named += [(entry, str(one["kind"])) for one in cast("tuple[Manifest, ...]", entry.detail)]
-        return named
+                kinds += [(entry, str(manifest["kind"])) for manifest in cast("tuple[Manifest, ...]", entry.detail)]
+        return kinds
 
     @property
     def affects_nodes(self) -> bool:
-        """Whether anything is done to nodes, or nodes are added."""
+        """Whether any entry acts on nodes or adds nodes."""
         return any(entry.action not in OBJECT_ACTIONS for entry, _ in self._entries)
 
     def __bool__(self) -> bool:
@@ -102,51 +102,51 @@ class ClusterTimeline:
 
     @property
     def added_nodes(self) -> frozenset[str]:
-        """The nodes that are not there from the beginning."""
+        """The nodes that do not exist from the start."""
         first = len(self._platform.machines)
         return frozenset(kube_name(machine.name) for machine in self.machines[first:])
 
     def pending_entries(self, now: Instant) -> list[EventEntry]:
-        """Return the entries of which nothing has happened by `now`; chance may put off what is drawn for ever."""
+        """Return the entries with fixed times that begin after `now`; random times may never come."""
         return [entry for entry, _ in self._entries if entry.schedule.interval is None and entry.schedule.at > now]
 
     def events(self, streams: Streams) -> Iterator[TimelineEvent]:
-        """Yield what happens in the order of time, and at one instant in that of the file; perhaps for ever."""
+        """Yield all events in order of time, and at one instant in order of the file; there may be no end."""
         return self._merge_events(streams, range(len(self._entries)))
 
     def _merge_events(self, streams: Streams, numbers: Iterable[int]) -> Iterator[TimelineEvent]:
-        """Yield what happens by the entries of these numbers."""
-        courses: list[Iterator[TimelineEvent]] = []
+        """Yield the events of the entries with these numbers, in order."""
+        sequences: list[Iterator[TimelineEvent]] = []
         for number in numbers:
             (entry, groups), name = self._entries[number], f"events/{number}"
             if entry.schedule.interval is None:
-                courses.append(_sort_groups(_fixed_events(entry, groups, streams, name)))
+                sequences.append(_sort_groups(_fixed_events(entry, groups, streams, name)))
             else:
-                courses += [_sort_groups(_random_events(entry, node, streams, name)) for node in groups[0]]
-        return heapq.merge(*courses, key=lambda happening: happening.at)
+                sequences += [_sort_groups(_random_events(entry, node, streams, name)) for node in groups[0]]
+        return heapq.merge(*sequences, key=lambda event: event.at)
 
     def _validate(self) -> None:
-        """Refuse what can never be, whatever chance does: to nodes on which it has no influence."""
-        certain = [number for number, (entry, _) in enumerate(self._entries) if not _is_random(entry)]
-        others = [groups for entry, groups in self._entries if _is_random(entry)]
-        uncertain = {node for groups in others for nodes in groups for node in nodes}
-        _validate_events(self._merge_events(Streams(0), certain), self._platform, uncertain)
+        """Reject events that no random draw can make valid: those on nodes without random events."""
+        fixed = [number for number, (entry, _) in enumerate(self._entries) if not _is_random(entry)]
+        random_groups = [groups for entry, groups in self._entries if _is_random(entry)]
+        random_nodes = {node for groups in random_groups for nodes in groups for node in nodes}
+        _validate_events(self._merge_events(Streams(0), fixed), self._platform, random_nodes)
 
-    # Which nodes
+    # Nodes
 
     def _add_machines(self, entry: EventEntry, addition: AddedMachines) -> list[tuple[str, ...]]:
-        """Make the machines of every time they are added; return their nodes' names."""
-        offered = read_platform(addition.platform)
+        """Create the machines of every occurrence; return the names of their nodes."""
+        template = read_platform(addition.platform)
         groups, number = [], itertools.count()
         for _ in _occurrences(entry):
             machines = [
-                replace(one, id=len(self.machines) + rank, name=f"{addition.name_prefix}-{next(number)}")
-                for rank, one in enumerate(offered.machines)
+                replace(machine, id=len(self.machines) + rank, name=f"{addition.name_prefix}-{next(number)}")
+                for rank, machine in enumerate(template.machines)
             ]
             names = tuple(kube_name(machine.name) for machine in machines)
             if taken := [name for name in names if name in self._machines_by_node]:
-                problem = f"adds a node {taken[0]!r}, which there is already"
-                (entry.place / "names").reject(problem, "give `names`, what the new ones' names begin with")
+                problem = f"adds node {taken[0]!r}, which exists already"
+                (entry.place / "names").reject(problem, "set `names`, the prefix of the new nodes' names")
             self.machines += machines
             self._machines_by_node |= dict(zip(names, machines, strict=True))
             groups.append(names)
@@ -162,18 +162,18 @@ class ClusterTimeline:
         if choice.labels is not None:
             labels = choice.labels.items()
             named = tuple(name for name, machine in self._machines_by_node.items() if labels <= machine.labels.items())
-            return named or place.reject("chooses no node of the platform by these labels", "see the nodes' labels")
+            return named or place.reject("selects no node: no node has these labels", "see the nodes' labels")
         if choice.is_all:
             return tuple(kube_name(machine.name) for machine in self._platform.machines)
         for name in choice.names:
             if name not in self._machines_by_node:
                 place.reject(
-                    f"names the node {name!r}, which is not there", f"there are {_abbreviate(self._machines_by_node)}"
+                    f"names node {name!r}, which does not exist", f"the nodes are {_abbreviate(self._machines_by_node)}"
                 )
         return choice.names
 
 
-# When
+# Times
 
 
 def _occurrences(entry: EventEntry) -> Iterator[Instant]:
@@ -190,27 +190,27 @@ def _occurrences(entry: EventEntry) -> Iterator[Instant]:
 def _fixed_events(
     entry: EventEntry, groups: Sequence[tuple[str, ...]], streams: Streams, name: str
 ) -> Iterator[list[TimelineEvent]]:
-    """Yield what happens each time that an entry of fixed instants comes up."""
+    """Yield the events of each occurrence of an entry with fixed times."""
     for at, nodes in zip(_occurrences(entry), groups if len(groups) > 1 else itertools.cycle(groups), strict=False):
         yield _events_of(entry, nodes, at, _draw_duration(entry.duration, streams, name))
 
 
 def _random_events(entry: EventEntry, node: str, streams: Streams, name: str) -> Iterator[list[TimelineEvent]]:
-    """Yield what happens to one node each time that it does; once only where nothing undoes it."""
-    at, until, own = entry.schedule.at, entry.schedule.until or LATEST_NS, f"{name}/{node}"
+    """Yield the events of each random occurrence on one node; only one if the entry has no duration."""
+    at, until, stream_name = entry.schedule.at, entry.schedule.until or LATEST_NS, f"{name}/{node}"
     while True:
-        at = Instant(at + (_draw_duration(entry.schedule.interval, streams, own) or 0))
+        at = Instant(at + (_draw_duration(entry.schedule.interval, streams, stream_name) or 0))
         if at > until:
             return
-        lasts = _draw_duration(entry.duration, streams, own)
-        yield _events_of(entry, (node,), at, lasts)
-        if lasts is None:
+        duration = _draw_duration(entry.duration, streams, stream_name)
+        yield _events_of(entry, (node,), at, duration)
+        if duration is None:
             return
-        at = Instant(at + entry.notice + lasts)
+        at = Instant(at + entry.notice + duration)
 
 
 def _is_random(entry: EventEntry) -> bool:
-    """Return whether it is drawn when an entry comes up, or when what it does is undone."""
+    """Return whether the start or the duration of an entry is random."""
     return entry.schedule.interval is not None or (entry.duration is not None and entry.duration.name != "constant")
 
 
@@ -220,8 +220,10 @@ def _draw_duration(drawn: Distribution | None, streams: Streams, name: str) -> D
     return max(_MIN_DURATION, seconds(min(drawn.draw(streams.named(name)), LATEST_NS / seconds(1) / 4)))
 
 
-def _events_of(entry: EventEntry, nodes: tuple[str, ...], at: Instant, lasts: Duration | None) -> list[TimelineEvent]:
-    """Return what an entry's coming up means: a node is reclaimed by draining it, and then taking it away."""
+def _events_of(
+    entry: EventEntry, nodes: tuple[str, ...], at: Instant, duration: Duration | None
+) -> list[TimelineEvent]:
+    """Return the events of one occurrence of an entry; `reclaim` drains the nodes and then removes them."""
     if entry.action is EventAction.RECLAIM:
         steps = [
             TimelineEvent(at, EventAction.DRAIN, nodes, None, entry),
@@ -229,15 +231,15 @@ def _events_of(entry: EventEntry, nodes: tuple[str, ...], at: Instant, lasts: Du
         ]
     else:
         steps = [TimelineEvent(at, entry.action, nodes, entry.detail, entry)]
-    if lasts is not None:
+    if duration is not None:
         steps.append(
-            TimelineEvent(Instant(steps[-1].at + lasts), INVERSE_ACTIONS[entry.action], nodes, entry.detail, entry)
+            TimelineEvent(Instant(steps[-1].at + duration), INVERSE_ACTIONS[entry.action], nodes, entry.detail, entry)
         )
     return [step for step in steps if step.at <= LATEST_NS]
 
 
 def _sort_groups(groups: Iterable[list[TimelineEvent]]) -> Iterator[TimelineEvent]:
-    """Yield the steps of groups in the order of time; groups come in the order of their first step."""
+    """Yield the events of all groups in order of time; groups are sorted by their first event."""
     heap: list[tuple[Instant, int, TimelineEvent]] = []
     numbers = itertools.count()
     for group in groups:
@@ -249,37 +251,39 @@ def _sort_groups(groups: Iterable[list[TimelineEvent]]) -> Iterator[TimelineEven
         yield heapq.heappop(heap)[2]
 
 
-# Whether it can be
+# Validation
 
 
-def _validate_events(happenings: Iterable[TimelineEvent], platform: Platform, uncertain: Collection[str]) -> None:
-    """Refuse what is done to nodes that are not there at the time, and what undoes nothing.
+def _validate_events(events: Iterable[TimelineEvent], platform: Platform, random_nodes: Collection[str]) -> None:
+    """Reject events on nodes that do not exist at the time, and events that undo nothing.
 
-    Nothing is held against an entry where chance has a part in what becomes of the node: that cannot be foretold.
+    Nodes with random events (`random_nodes`) are not checked, since their state cannot be predicted.
     """
-    there = {kube_name(machine.name) for machine in platform.machines}
-    gone: dict[str, Instant] = {}
+    existing = {kube_name(machine.name) for machine in platform.machines}
+    removed_at: dict[str, Instant] = {}
     marked: dict[EventAction, set[str]] = {EventAction.FAIL: set(), EventAction.CORDON: set()}
-    for happening in itertools.islice(happenings, _MAX_VALIDATED):
-        deed, place = happening.action, happening.entry.place / happening.entry.action
-        for node in happening.nodes:
-            if node in uncertain:
+    for event in itertools.islice(events, _MAX_VALIDATED):
+        action, place = event.action, event.entry.place / event.entry.action
+        for node in event.nodes:
+            if node in random_nodes:
                 continue
-            if deed is EventAction.ADD:
-                there.add(node)
-            elif node not in there and deed in NODE_ACTIONS:
-                when = f"was removed at {format_seconds(gone[node])} s" if node in gone else "is added later"
-                place.reject(f"is done to {node!r} at {format_seconds(happening.at)} s, which {when}")
-            _update_state(happening, node, marked)
-        if deed is EventAction.REMOVE:
-            there.difference_update(happening.nodes)
-            gone.update(dict.fromkeys(happening.nodes, happening.at))
+            if action is EventAction.ADD:
+                existing.add(node)
+            elif node not in existing and action in NODE_ACTIONS:
+                when = (
+                    f"was removed at {format_seconds(removed_at[node])} s" if node in removed_at else "is added later"
+                )
+                place.reject(f"is done to {node!r} at {format_seconds(event.at)} s, which {when}")
+            _update_state(event, node, marked)
+        if action is EventAction.REMOVE:
+            existing.difference_update(event.nodes)
+            removed_at.update(dict.fromkeys(event.nodes, event.at))
 
 
-def _update_state(happening: TimelineEvent, node: str, marked: dict[EventAction, set[str]]) -> None:
-    """Keep in mind which nodes failed and are cordoned; refuse what was done already, or is undone without that."""
-    place = happening.entry.place / happening.entry.action
-    match happening.action:
+def _update_state(event: TimelineEvent, node: str, marked: dict[EventAction, set[str]]) -> None:
+    """Track failed and cordoned nodes; reject an event that changes nothing."""
+    place = event.entry.place / event.entry.action
+    match event.action:
         case EventAction.RETURN:
             if node not in marked[EventAction.FAIL]:
                 place.reject(f"repairs {node!r}, which has not failed", "let it `fail` before")
@@ -290,7 +294,7 @@ def _update_state(happening: TimelineEvent, node: str, marked: dict[EventAction,
             marked[EventAction.CORDON].discard(node)
         case EventAction.FAIL:
             if node in marked[EventAction.FAIL]:
-                place.reject(f"lets {node!r} fail at {format_seconds(happening.at)} s, which has failed already")
+                place.reject(f"lets {node!r} fail at {format_seconds(event.at)} s, which has failed already")
             marked[EventAction.FAIL].add(node)
         case EventAction.CORDON | EventAction.DRAIN:
             marked[EventAction.CORDON].add(node)

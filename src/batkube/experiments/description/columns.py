@@ -47,9 +47,7 @@ def measured_columns() -> tuple[str, ...]:
     """Return the columns of every schedule.csv that are results, in their order."""
     states = MachineStatesWriter(io.StringIO(), 0)
     usage = ResourceUsage()
-    empty = summary_of(
-        (), states, usage, workload_outcomes=(), machine_count=0, whole_machines=True, job_count=0, version=""
-    )
+    empty = summary_of((), states, usage, machine_count=0, whole_machines=True, job_count=0, version="")
     return result_columns_among(empty)
 
 

@@ -84,7 +84,10 @@ _LEGEND = (
     "samples (Welch). Who did what no cluster allows, ran fewer jobs than others, or failed where others completed, is "
     "left out."
 )
-_LEGEND_OF_MANY = f"{SIGNIFICANT} where the interval leaves out 0 even when all {{count}} of its column are to hold at once (Bonferroni)."
+_LEGEND_OF_MANY = (
+    f"{SIGNIFICANT}: the interval excludes 0, even if all {{count}} intervals of its column must hold at once "
+    "(Bonferroni)."
+)
 _LEGEND_OF_SIGNS = (
     f"{SIGN_TEST} where pairs agree in which one is lower: the exact sign test has p < 0.05, however differences are "
     "distributed."

@@ -27,7 +27,7 @@ from batkube.experiments.report.results import columns_with_numbers
 from batkube.experiments.results.findings import Findings, read_findings
 from batkube.kernel.text.suggestions import check_names
 from batkube.outputs.files.derived_files import write_derived_file
-from batkube.outputs.measures.comparisons.comparability import not_comparable
+from batkube.outputs.measures.comparisons.comparability import Comparability, not_comparable
 from batkube.outputs.measures.intervals import Sample
 from batkube.outputs.measures.metric_columns import MetricColumn, column_of
 from batkube.outputs.pages.latex import LATEX_SIGNS, escape, footnote, math_number, tabular
@@ -38,6 +38,13 @@ _EXCLUDED_COLUMNS = ("real_s",)
 #: interval leaves out 0, looked at by itself, and among all of its column.
 _PAIRS, _CLEAR = ("pairs", "lower", "higher", "sign_test_p"), ("is_clear", "is_clear_among_all")
 _DIFFERENCE = ("less", "column", *_PAIRS, "difference", "low", "high", *_CLEAR)
+#: Values of the column `standing` of results.csv.
+_STANDINGS = {
+    Comparability.COMPARABLE: "fair",
+    Comparability.FEWER_JOBS: "short",
+    Comparability.FAILED_RUNS: "partial",
+    Comparability.VIOLATIONS: "void",
+}
 
 
 def write_paper_tables(folder: Path, target: Path, names: Sequence[str] = ()) -> list[Path]:
@@ -116,7 +123,7 @@ def _results_csv(findings: Findings, columns: Sequence[MetricColumn]) -> str:
                 ]
                 cells = ["" if one is None else repr(one / column.factor) for one in numbers]
                 labels = list(point.labels.values())
-                writer.writerow([*labels, column.name, sample.n, *cells, standing.name.lower()])
+                writer.writerow([*labels, column.name, sample.n, *cells, _STANDINGS[standing]])
     return out.getvalue()
 
 

@@ -110,7 +110,8 @@ class _Generator:
         self._path_names.append(name)
         for relation in self._relations[name]:
             if relation.target in self._path_names:
-                problem = f"a cycle: {' → '.join([*self._path_names[self._path_names.index(relation.target) :], relation.target])}"
+                cycle = [*self._path_names[self._path_names.index(relation.target) :], relation.target]
+                problem = f"a cycle: {' → '.join(cycle)}"
                 raise InputError(
                     self._path, at=f"line {relation.line}", problem=problem, remedy="remove one of the edges"
                 )

@@ -38,7 +38,7 @@ def _commands() -> dict[str, QueryCommand]:
     ]
     commands: dict[str, QueryCommand] = {}
     for name, abbreviation, arguments, words in table:
-        # A method called `encode_list` would hide the type in the class.
+        # A method called `list` would hide the type in the class.
         method = "list_jobs" if name == "list" else name.replace("-", "_")
         command = QueryCommand(f"{name} {arguments}".strip(), words, method)
         commands[name] = command

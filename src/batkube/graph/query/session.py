@@ -1,7 +1,7 @@
 """A session of resource-query: commands in, text out, as Fluxion's program of that name prints it.
 
 What a command matches or finds goes to `output`; what is wrong goes to `errors`, one message each, and the session goes
-on; `info`, `encode_list` and `stat` go to `remarks`. Fluxion: resource/utilities/command.cpp.
+on; `info`, `list` and `stat` go to `remarks`. Fluxion: resource/utilities/command.cpp.
 """
 
 from __future__ import annotations
@@ -296,7 +296,7 @@ class QuerySession:
             self._output.write(f"{path} is {'up' if graph.is_up[vertex] else 'down'}\n")
 
     def list_jobs(self, words: list[str]) -> None:
-        """`encode_list`."""
+        """`list`."""
         for job in sorted(self._jobs):
             self._write_job(job)
 

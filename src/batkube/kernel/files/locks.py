@@ -1,4 +1,4 @@
-"""Files that are locked, so that one of several processes does a thing. A lock ends with whoever holds it."""
+"""Lock files, to exclude other processes. The kernel releases a lock when its holder exits."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import IO
 
 
 def open_lock_file(path: Path) -> IO[bytes]:
-    """Open a file to be locked, making it if need be.
+    """Open a lock file, creating it if necessary.
 
-    It is neither emptied nor looked for behind a link: whatever it may be, it is not harmed.
+    The file is not truncated and symbolic links are not followed, so an existing file is never damaged.
     """
     return os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666), "r+b")

@@ -1,4 +1,4 @@
-"""Files with secrets in them: kubeconfigs, tokens, keys."""
+"""Files that contain secrets: kubeconfigs, tokens, keys."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ _OWNER_ONLY = 0o600
 
 
 def write_private(path: Path, content: str | bytes) -> None:
-    """Write a file that its owner alone can read, from its first byte on, whatever was at `path` before.
+    """Write a file that only its owner can ever read, replacing a file at `path`.
 
-    It is made anew, so that neither the permissions of an older file count nor a link that somebody put there.
+    The file is created anew, so that neither the permissions of an older file nor a symbolic link at `path` matter.
     """
     path.unlink(missing_ok=True)
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _OWNER_ONLY), "wb") as file:

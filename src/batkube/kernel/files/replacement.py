@@ -1,4 +1,4 @@
-"""Writing a file in the place of another: whole or not at all."""
+"""Atomic replacement of files."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from batkube.kernel.errors import InputError
 
 @contextlib.contextmanager
 def replace_on_success(path: Path) -> Iterator[Path]:
-    """Yield where to write what takes the place of the file at `path` when the block ends; if it raises, nothing does.
+    """Yield a temporary path whose file replaces `path` when the block ends; if the block raises, discard it.
 
-    A link at `path` is itself replaced, and what it leads to is left alone. Nobody can know the name that is written to
-    beforehand, so in a folder of several people's nobody can have put a link there either. What is no plain file, such
-    as a pipe or /dev/stdout, is written to as it is.
+    A symbolic link at `path` is replaced, its target left alone. The temporary name is random, so in a shared folder no
+    other user can have placed a link there. If `path` exists and is not a regular file (a pipe, /dev/stdout), it is
+    yielded itself and written directly.
     """
     if (path.exists() and not path.is_file()) or path.absolute().parent == Path("/dev"):
         yield path
@@ -32,7 +32,7 @@ def replace_on_success(path: Path) -> Iterator[Path]:
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file in the place of what is there. Raises InputError."""
+    """Replace a file atomically. Raises InputError."""
     if not path.parent.is_dir():
         raise InputError(path, problem=f"the folder {path.parent} does not exist", remedy="create it first")
     if path.is_dir():

@@ -1,4 +1,4 @@
-"""Temporary files: where there is no room for them, the user is told what to do."""
+"""Errors of temporary files, with a remedy for the user."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from batkube.kernel.errors import InputError
 
 @contextlib.contextmanager
 def temporary_file_errors() -> Iterator[None]:
-    """Make and write temporary files inside; an OSError then means that they cannot be, and becomes an InputError."""
+    """Turn an OSError of the block, which must only create and write temporary files, into an InputError."""
     try:
         yield
     except OSError as error:
-        place = tempfile.tempdir or "$TMPDIR"
-        problem = f"there is no room for temporary files: {error.strerror or error}"
-        raise InputError(place, problem=problem, remedy="make room, or set TMPDIR to a folder with some") from error
+        folder = tempfile.tempdir or "$TMPDIR"
+        problem = f"temporary files cannot be written: {error.strerror or error}"
+        raise InputError(folder, problem=problem, remedy="free some space, or set TMPDIR to another folder") from error

@@ -1,8 +1,7 @@
-"""XML files that people write or fetch: platforms, recipes, workflows, walked over element by element.
+"""XML input files (platforms, recipes, workflows), read with callbacks per element.
 
-Read with expat and not with an XML library on top of it, for three reasons: every element knows its line; what is not
-kept costs no memory, however much of it there is; and entities, which such files never need and an attacker does, are
-refused where they are declared. A DTD that a file names is never fetched.
+Uses expat directly, for three reasons: every element knows its line; elements that are not needed cost no memory; and
+entity declarations can be rejected, which these files never need and attackers use. An external DTD is never fetched.
 """
 
 from __future__ import annotations
@@ -16,12 +15,12 @@ _DEPTH_MAX = 100
 
 
 class XmlReader:
-    """Walks over one file; who reads it says what to do where elements begin and end, and with text."""
+    """Parses one file. Subclasses override `on_start`, `on_end` and `on_text`."""
 
     def __init__(self, source: str) -> None:
-        """`source` is what errors call the file."""
+        """`source` is the name of the file in error messages."""
         self.source = source
-        #: How many elements are open.
+        #: The number of open elements.
         self.depth = 0
         self._lines_above = 0
         self._parser = expat.ParserCreate()
@@ -31,7 +30,7 @@ class XmlReader:
         self._parser.EntityDeclHandler = self._reject_entity
 
     def read(self, content: bytes, remedy: str | None = None) -> None:
-        """Go through the file. Raises InputError with the line of the trouble; `remedy` is what a broken one needs."""
+        """Parse the file. Raises InputError with the line; `remedy` is the advice if it is not well-formed XML."""
         # Some of Batsim's and Fluxion's own files have an empty line before <?xml …?>, which XML does not allow.
         body = content.lstrip()
         self._lines_above = content.count(b"\n") - body.count(b"\n")
@@ -42,21 +41,21 @@ class XmlReader:
 
     @property
     def line(self) -> int:
-        """The line of the file that the walk is at."""
+        """The current line of the file."""
         return self._lines_above + self._parser.CurrentLineNumber
 
     def error(self, problem: str, remedy: str | None = None) -> InputError:
-        """Return the error that says what is wrong here."""
+        """Return an InputError for the current line."""
         return InputError(self.source, at=f"line {self.line}", problem=problem, remedy=remedy)
 
     def on_start(self, tag: str, attributes: dict[str, str]) -> None:
-        """An element begins."""
+        """Handle the start of an element."""
 
     def on_end(self, tag: str) -> None:
-        """An element ends."""
+        """Handle the end of an element."""
 
     def on_text(self, text: str) -> None:
-        """Some text stands in the element that is open."""
+        """Handle text in the current element."""
 
     def _handle_start(self, tag: str, attributes: dict[str, str]) -> None:
         if self.depth >= _DEPTH_MAX:
@@ -70,5 +69,5 @@ class XmlReader:
 
     def _reject_entity(self, name: str, *_declaration: object) -> None:
         raise self.error(
-            f"declares the entity {name!r}; entities are refused for safety", "write out what the entity stands for"
+            f"declares the entity {name!r}; entities are not allowed, for safety", "replace each entity by its text"
         )

@@ -1,8 +1,8 @@
-"""YAML files that people write or fetch: scenarios, experiments, latencies, catalogues, manifests.
+"""YAML input files: scenarios, experiments, latencies, catalogues, manifests.
 
-A small file can stand for more than a machine holds: aliases of aliases multiply, and brackets within brackets use up
-the stack, which kills the process without a word. So a file is walked over once before it is read, and refused if it
-nests or multiplies beyond what anybody means.
+A small file can expand beyond all memory: aliases of aliases multiply, and deep nesting overflows the stack, which
+kills the process without a message. Each file is therefore scanned before it is loaded, and rejected if it nests too
+deeply or expands too far.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from batkube.kernel.errors import InputError
 
 _Result = TypeVar("_Result")
 
-#: How deep a file may nest. Each level takes some of Python's stack.
+#: Maximum nesting depth; each level takes some of Python's stack.
 DEPTH_MAX = 100
-#: How many nodes aliases may add to those that are written out.
+#: Maximum number of nodes that aliases may add.
 _ALIASED_MAX = 100_000
-#: What PyYAML raises for a value that is not of the type its tag or form claims: dates and numbers beyond all bounds.
+#: Raised by PyYAML for a value that does not fit its tag or form, such as an invalid date or a huge number.
 _INVALID_VALUE_ERRORS = (ValueError, ArithmeticError, LookupError, AttributeError, TypeError)
 
 
 class _Rejected(yaml.MarkedYAMLError):
-    """What YAML allows and we do not, or the other way around; `remedy` says what to do."""
+    """The file breaks a rule that PyYAML does not check; `remedy` is the advice for the user."""
 
     def __init__(self, mark: Any, problem: str, remedy: str | None = None) -> None:  # noqa: ANN401 - two classes of marks
         super().__init__(problem=problem, problem_mark=mark)
@@ -34,7 +34,7 @@ class _Rejected(yaml.MarkedYAMLError):
 
 
 class _Loader(yaml.SafeLoader):
-    """Refuses a mapping with a key twice; YAML forbids it, and its library would silently keep the last."""
+    """Rejects duplicate keys. YAML forbids them, but PyYAML silently takes the last one."""
 
     def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:  # noqa: ANN401 - as the library has it
         node = super().compose_mapping_node(anchor)
@@ -49,7 +49,7 @@ class _Loader(yaml.SafeLoader):
 
 
 def read_yaml(path: Path) -> object:
-    """Return what the one document of a YAML file holds. No mapping in it may have a key twice."""
+    """Read a YAML file of at most one document, without duplicate keys. Raises InputError."""
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -61,23 +61,23 @@ def read_yaml(path: Path) -> object:
 
 
 def yaml_tree(path: Path, data: bytes | str) -> yaml.Node | None:
-    """Return the one document of a YAML file as nodes, which know their lines and how they were written."""
+    """Parse a YAML document into nodes, which carry their lines and styles."""
     tree: yaml.Node | None = _parse(path, data, lambda: yaml.compose(data, Loader=_Loader))
     return tree
 
 
 def yaml_documents(path: Path, data: bytes | str) -> list[object]:
-    """Return the documents of a YAML file with the content `data`, empty ones too."""
+    """Parse all documents in `data`, including empty ones."""
     return _load(path, data, yaml.CSafeLoader)
 
 
 def _load(path: Path, data: bytes | str, loader: type) -> list[object]:
-    """Return the documents in `data`."""
+    """Load the documents in `data`."""
     return _parse(path, data, lambda: list(yaml.load_all(data, Loader=loader)))
 
 
 def _parse(path: Path, data: bytes | str, reading: Callable[[], _Result]) -> _Result:
-    """Do a reading of `data`; what cannot be read is an InputError, with its line where it has one."""
+    """Run `reading` on `data`. Turns any parse error into an InputError, with its line if it has one."""
     at, remedy = None, "check the file with a YAML formatter"
     try:
         _ExpansionCheck().check(data)
@@ -86,7 +86,7 @@ def _parse(path: Path, data: bytes | str, reading: Callable[[], _Result]) -> _Re
         at = f"line {error.problem_mark.line + 1}" if error.problem_mark else None
         problem = f"is not YAML: {error.problem or error.context}"
         if _has_bare_reference(data):
-            remedy = 'within braces write "${seed}" in quotes, or leave it out: it is the run\'s unless said'
+            remedy = 'quote it within braces, "${seed}", or leave it out: the seed of the run is the default'
         if isinstance(error, _Rejected):
             problem, remedy = str(error.problem), error.remedy or "write it out flatly"
     except (UnicodeDecodeError, yaml.reader.ReaderError):
@@ -97,24 +97,24 @@ def _parse(path: Path, data: bytes | str, reading: Callable[[], _Result]) -> _Re
 
 
 def _has_bare_reference(data: bytes | str) -> bool:
-    """Say whether `${…}` stands there without quotes: YAML takes its brace for a mapping within braces."""
+    """Return whether a value is an unquoted `${…}`, whose brace YAML takes for a mapping within flow mappings."""
     text = data if isinstance(data, str) else data.decode(errors="replace")
     return ": ${" in text
 
 
 class _ExpansionCheck:
-    """Counts the nodes of a file as they would be with every alias written out, and how deep they go."""
+    """Counts the nodes of a file with all aliases expanded, and limits its nesting depth."""
 
     def __init__(self) -> None:
-        #: How many nodes each anchor of the document stands for.
+        #: Number of nodes behind each anchor of the document.
         self._sizes: dict[str, int] = {}
-        #: The collections around the event at hand: their anchors, and the count when they began.
+        #: The open collections: the anchor of each, and the node count at its start.
         self._open: list[tuple[str | None, int]] = []
         self._count = 0
         self._aliased = 0
 
     def check(self, data: bytes | str) -> None:
-        """Go through a file; raises _Unreadable."""
+        """Scan `data`. Raises _Rejected."""
         for event in yaml.parse(data, Loader=yaml.CSafeLoader):
             if isinstance(event, yaml.AliasEvent):
                 self._expand_alias(event)

@@ -1,6 +1,6 @@
-"""How Go writes values into messages, which clients of Kubernetes therefore see.
+"""Go's `%q` and `%v`, which appear in error messages of kube-apiserver.
 
-`%q` quotes a text and `%v` shows any value; both turn up in the errors of selectors, patches and validation.
+Errors about selectors, patches and validation contain values in these formats. Go: package fmt.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _SHORT_ESCAPES = {
 
 
 def go_quote(text: str) -> str:
-    """Quote as Go's %q does: printable characters stay, others are escaped."""
+    """Format as Go's %q: printable characters stay, others are escaped."""
     if text.isprintable() and '"' not in text and "\\" not in text:
         return f'"{text}"'
     return '"' + "".join(_SHORT_ESCAPES.get(char) or _escape(char) for char in text) + '"'
@@ -35,7 +35,7 @@ def _escape(char: str) -> str:
 
 
 def go_value(value: object) -> str:
-    """Show a JSON value as Go's %v does: `map[a:1 b:[x y]]`, keys sorted, texts bare."""
+    """Format a JSON value as Go's %v: `map[a:1 b:[x y]]`, keys sorted, strings unquoted."""
     if isinstance(value, dict):
         return "map[" + " ".join(f"{key}:{go_value(value[key])}" for key in sorted(value)) + "]"
     if isinstance(value, list):
@@ -48,7 +48,7 @@ def go_value(value: object) -> str:
 
 
 def _go_float(number: float) -> str:
-    """Write a float64 as Go's %v: the shortest digits, an exponent only below 1e-4 and from 1e21 on."""
+    """Format a float64 as Go's %v: shortest digits, an exponent only below 1e-4 and from 1e21 on."""
     if number and not 1e-4 <= abs(number) < 1e21:
         digits, exponent = repr(number).split("e") if "e" in repr(number) else f"{number:e}".split("e")
         return f"{digits.rstrip('0').rstrip('.') if '.' in digits else digits}e{int(exponent):+03d}"

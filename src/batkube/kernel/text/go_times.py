@@ -1,7 +1,7 @@
-"""Times and durations as Go reads and writes them, with Go's words for what it cannot read.
+"""Parses and formats times and durations as Go does, with Go's error messages.
 
-metav1.Time is RFC 3339 in whole seconds, metav1.MicroTime has exactly six decimals, metav1.Duration is `1m30s`. All are
-printed in one form whatever form they came in (Go: package time, Parse and ParseDuration).
+metav1.Time is RFC 3339 in whole seconds, metav1.MicroTime has exactly six decimals, metav1.Duration is `1m30s`. Each is
+printed in canonical form, whatever form it was read in (Go: package time, Parse and ParseDuration).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from batkube.kernel.memo import memoized
 SECONDS_LAYOUT = "2006-01-02T15:04:05Z07:00"
 MICROSECONDS_LAYOUT = "2006-01-02T15:04:05.000000Z07:00"
 
-#: The parts of both layouts: what comes before, how Go's layout writes the part, its name, its least and largest value.
+#: The parts of both layouts: separator, the part as Go's layout writes it, its name, its minimum and maximum.
 _DATE_PARTS = (
     ("", "2006", "year", 0, 9999),
     ("-", "01", "month", 1, 12),
@@ -29,48 +29,48 @@ _DURATION_PART = re.compile(r"(\d*)(?:\.(\d*))?([^0-9.]*)", re.ASCII)
 _UNIT_NS = {"ns": 1, "us": 10**3, "µs": 10**3, "μs": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9}
 _INT64_MAX = 2**63 - 1
 _DIGITS = len(str(_INT64_MAX))
-#: Go's zero time, which stands for none; all moments here are UTC.
+#: Go's zero time, which means "unset". All times here are in UTC.
 _ZERO = datetime.datetime(1, 1, 1)
 
 
 class InvalidTime(ValueError):
-    """The text is no time or duration; the message is Go's."""
+    """The text is not a valid time or duration; the message is Go's."""
 
 
 @memoized(4096)
 def normalize_time(text: str) -> str | None:
-    """Return a metav1.Time as the server prints it, in UTC and whole seconds; None for Go's zero time."""
-    moment = _parse(text, SECONDS_LAYOUT).replace(microsecond=0)
-    return None if moment == _ZERO else moment.isoformat(timespec="seconds") + "Z"
+    """Return a metav1.Time as kube-apiserver prints it, in UTC and whole seconds; None for Go's zero time."""
+    time = _parse(text, SECONDS_LAYOUT).replace(microsecond=0)
+    return None if time == _ZERO else time.isoformat(timespec="seconds") + "Z"
 
 
 @memoized(4096)
 def normalize_micro_time(text: str) -> str | None:
-    """Return a metav1.MicroTime as the server prints it, in UTC with six decimals; None for Go's zero time."""
-    moment = _parse(text, MICROSECONDS_LAYOUT)
-    return None if moment == _ZERO else moment.isoformat(timespec="microseconds") + "Z"
+    """Return a metav1.MicroTime as kube-apiserver prints it, in UTC with six decimals; None for Go's zero time."""
+    time = _parse(text, MICROSECONDS_LAYOUT)
+    return None if time == _ZERO else time.isoformat(timespec="microseconds") + "Z"
 
 
 def _parse(text: str, layout: str) -> datetime.datetime:
-    """Read the parts one after the other, as Go does, so that the first that does not fit is the one named."""
+    """Parse part by part as Go does, so that the error names the first invalid part."""
     rest = text
     numbers = []
-    for before, written, name, least, most in _DATE_PARTS:
-        if not rest.startswith(before):
-            raise _parse_error(text, layout, rest, before)
-        rest = rest[len(before) :]
-        held, rest = rest, rest[len(written) :]
-        digits = held[: len(written)]
-        if not (len(digits) == len(written) and digits.isascii() and digits.isdigit()):
-            raise _parse_error(text, layout, held, written)
-        if not least <= int(digits) <= most:
+    for separator, layout_part, name, minimum, maximum in _DATE_PARTS:
+        if not rest.startswith(separator):
+            raise _parse_error(text, layout, rest, separator)
+        rest = rest[len(separator) :]
+        part, rest = rest, rest[len(layout_part) :]
+        digits = part[: len(layout_part)]
+        if not (len(digits) == len(layout_part) and digits.isascii() and digits.isdigit()):
+            raise _parse_error(text, layout, part, layout_part)
+        if not minimum <= int(digits) <= maximum:
             raise InvalidTime(f"parsing time {_quote(text)}: {name} out of range")
         numbers.append(int(digits))
     micros, rest = _fraction(text, layout, rest)
-    ahead = _zone(text, layout, rest)
+    utc_offset = _zone(text, layout, rest)
     year, month, day, hour, minute, second = numbers
     try:
-        return datetime.datetime(year, month, day, hour, minute, second, micros) - ahead
+        return datetime.datetime(year, month, day, hour, minute, second, micros) - utc_offset
     except OverflowError:
         return _ZERO
     except ValueError:
@@ -78,7 +78,7 @@ def _parse(text: str, layout: str) -> datetime.datetime:
 
 
 def _fraction(text: str, layout: str, rest: str) -> tuple[int, str]:
-    """Return the microseconds and what follows; seconds may have any number of decimals, microseconds have six."""
+    """Return the microseconds and the rest; seconds may have any number of decimals, microseconds have six."""
     match = _FRACTION.match(rest)
     if layout == SECONDS_LAYOUT:
         return (0, rest) if match is None else (int(match[1][:6].ljust(6, "0")), rest[match.end() :])
@@ -88,7 +88,7 @@ def _fraction(text: str, layout: str, rest: str) -> tuple[int, str]:
 
 
 def _zone(text: str, layout: str, rest: str) -> datetime.timedelta:
-    """Return by how much local time is ahead of UTC."""
+    """Return the offset of local time from UTC."""
     match = _ZONE.match(rest)
     if match is None:
         raise _parse_error(text, layout, rest, "Z07:00")
@@ -97,8 +97,8 @@ def _zone(text: str, layout: str, rest: str) -> datetime.timedelta:
     sign, hours, minutes = match.groups()
     if sign is None:
         return datetime.timedelta()
-    for number, most, name in ((hours, 24, "hour"), (minutes, 60, "minute")):
-        if int(number) > most:
+    for number, maximum, name in ((hours, 24, "hour"), (minutes, 60, "minute")):
+        if int(number) > maximum:
             raise InvalidTime(f"parsing time {_quote(text)}: time zone offset {name} out of range")
     offset = datetime.timedelta(hours=int(hours), minutes=int(minutes))
     return -offset if sign == "-" else offset
@@ -112,13 +112,13 @@ def _parse_error(text: str, layout: str, rest: str, part: str) -> InvalidTime:
 
 @memoized(256)
 def normalize_duration(text: str) -> str:
-    """Return a metav1.Duration as the server prints it: `90s` is `1m30s`."""
+    """Return a metav1.Duration as kube-apiserver prints it: `90s` is `1m30s`."""
     ns = parse_go_duration(text)
     return "-" + format_go_duration(-ns) if ns < 0 else format_go_duration(ns)
 
 
 def parse_go_duration(text: str) -> int:
-    """Return the nanoseconds of a length of time as Go's ParseDuration reads it; it may be negative: `-1h30m`."""
+    """Parse a duration as Go's ParseDuration does, in nanoseconds; it may be negative, such as `-1h30m`."""
     negative, rest = text.startswith("-"), text[1:] if text[:1] in ("-", "+") else text
     if rest == "0":
         return 0
@@ -135,7 +135,7 @@ def parse_go_duration(text: str) -> int:
         if unit not in _UNIT_NS:
             raise InvalidTime(f"time: unknown unit {_quote(unit)} in duration {_quote(text)}")
         fraction = fraction[:_DIGITS]
-        # So many digits are surely too many, whatever the unit.
+        # The extra digit makes the total exceed an int64 in every unit.
         total += int(whole[: _DIGITS + 1]) * _UNIT_NS[unit] + int(fraction or 0) * _UNIT_NS[unit] // 10 ** len(fraction)
         rest = rest[match.end() :]
     if total > _INT64_MAX:
@@ -144,7 +144,7 @@ def parse_go_duration(text: str) -> int:
 
 
 def format_go_duration(ns: int) -> str:
-    """Return a length of time as Go's Duration.String prints it: `1h0m0s`, `1.5s`, `250ms`."""
+    """Format a duration as Go's Duration.String does: `1h0m0s`, `1.5s`, `250ms`."""
     if ns < 10**9:
         for unit, size in (("ms", 10**6), ("µs", 10**3), ("ns", 1)):
             if ns >= size:
@@ -164,7 +164,7 @@ def _decimal(number: int, size: int) -> str:
 
 
 def _quote(text: str) -> str:
-    """Quote as Go's package time does, which escapes the bytes of everything beyond ASCII."""
+    """Quote as Go's package time does: it escapes every byte beyond ASCII."""
     return '"' + "".join(_escape(char) for char in text) + '"'
 
 

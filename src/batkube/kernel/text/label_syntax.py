@@ -1,8 +1,8 @@
-"""What a label's key and value may look like, and what the real server says about one that does not.
+"""Syntax of label keys and values, with the error messages of kube-apiserver.
 
 Selectors and validation share these rules (Kubernetes: apimachinery/pkg/util/validation, IsQualifiedName and
-IsValidLabelValue). Every rule takes a text and returns what is wrong with it: nothing, for a good one. The same few
-texts come again with every request, so verdicts are remembered.
+IsValidLabelValue). Every rule takes a text and returns its errors. Results are cached, because the same few texts recur
+in every request.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import re
 from batkube.kernel import memo
 
 ErrorMessages = tuple[str, ...]
-"""What is wrong with a text; empty if nothing is."""
+"""Errors of a text; empty if it is valid."""
 
 memoized = memo.memoized(2048)
 
@@ -29,12 +29,12 @@ EMPTY_ERROR = "must be non-empty"
 
 
 def byte_length(text: str) -> int:
-    """Return the bytes of a text, which is what Go calls its length."""
+    """Return the length in bytes, as Go's len does."""
     return len(text) if text.isascii() else len(text.encode())
 
 
 def regex_error(rule: str, pattern: str, *examples: str) -> str:
-    """Write a rule with examples and its pattern, as Kubernetes' RegexError does."""
+    """Format a rule with examples and its pattern, as Kubernetes' RegexError does."""
     if not examples:
         return f"{rule} (regex used for validation is '{pattern}')"
     samples = " or ".join(f"'{example}', " for example in examples)
@@ -42,7 +42,7 @@ def regex_error(rule: str, pattern: str, *examples: str) -> str:
 
 
 def max_length_error(length: int) -> str:
-    """Say that a text is too long."""
+    """Return the error for a text that is too long, as Kubernetes' MaxLenError does."""
     return f"must be no more than {length} characters"
 
 
@@ -70,7 +70,7 @@ _LABEL_VALUE_ERROR = regex_error(
 
 
 def check_text(text: str, limit: int, good: bool, bad: str) -> ErrorMessages:
-    """Return the verdict on a text of which at most `limit` bytes are fine and `bad` is to be said otherwise."""
+    """Return the errors of a text: one if it exceeds `limit` bytes, and `bad` unless it is `good`."""
     if good and len(text) <= limit:
         return ()
     too_long = (max_length_error(limit),) if byte_length(text) > limit else ()
@@ -79,34 +79,34 @@ def check_text(text: str, limit: int, good: bool, bad: str) -> ErrorMessages:
 
 @memoized
 def dns_subdomain(text: str) -> ErrorMessages:
-    """A lowercase RFC 1123 subdomain."""
+    """Check a lowercase RFC 1123 subdomain."""
     return check_text(text, 253, bool(is_subdomain(text)), _SUBDOMAIN_ERROR)
 
 
 @memoized
 def qualified_name(text: str) -> ErrorMessages:
-    """A label key or the like: a name with an optional subdomain and `/` before it."""
+    """Check a qualified name, such as a label key: a name with an optional subdomain and `/` before it."""
     prefix, slash, name = text.rpartition("/")
-    wrong: list[str] = []
+    errors: list[str] = []
     if "/" in prefix:
         return (
             f"a qualified name {_QUALIFIED_ERROR} with an optional DNS subdomain prefix and '/' "
             "(e.g. 'example.com/MyName')",
         )
     if slash and not prefix:
-        wrong.append(f"prefix part {EMPTY_ERROR}")
+        errors.append(f"prefix part {EMPTY_ERROR}")
     elif slash:
-        wrong.extend(f"prefix part {problem}" for problem in dns_subdomain(prefix))
+        errors.extend(f"prefix part {problem}" for problem in dns_subdomain(prefix))
     if not name:
-        wrong.append(f"name part {EMPTY_ERROR}")
+        errors.append(f"name part {EMPTY_ERROR}")
     elif byte_length(name) > 63:
-        wrong.append(f"name part {max_length_error(63)}")
+        errors.append(f"name part {max_length_error(63)}")
     if not _is_qualified(name):
-        wrong.append(f"name part {_QUALIFIED_ERROR}")
-    return tuple(wrong)
+        errors.append(f"name part {_QUALIFIED_ERROR}")
+    return tuple(errors)
 
 
 @memoized
 def label_value(text: str) -> ErrorMessages:
-    """The value of a label."""
+    """Check the value of a label."""
     return check_text(text, 63, bool(_is_label_value(text)), _LABEL_VALUE_ERROR)

@@ -1,24 +1,24 @@
-"""Numbers out of texts that somebody else wrote, in a time that grows with the text and no faster.
+"""Parses numbers of untrusted texts in linear time.
 
-Python reads n digits in a time of n², so three megabytes of digits are many seconds of silence. For a float, digits
-beyond the first 800 can only say whether there is anything at all behind them: 767 decide every rounding (David Gay;
-Go reads decimals the same way, strconv/decimal.go). For an integer there is always a largest one that is meant.
+Python parses n digits in time n², so three megabytes of digits block the process for many seconds. For a float, digits
+beyond the first 800 matter only by being zero or not: 767 digits decide every rounding (David Gay; Go does the same,
+strconv/decimal.go). For an integer, the caller knows how many digits make sense.
 """
 
 from __future__ import annotations
 
 import re
 
-#: How many significant digits a float is read from.
+#: How many significant digits of a float are parsed.
 _DIGITS_MAX = 800
-#: Texts this short are read by Python at once.
+#: Texts up to this length are left to Python.
 _SHORT = 1000
 _DECIMAL = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?(?:[eE]([+-]?)([0-9]+))?", re.ASCII)
 _WHOLE = re.compile(r"([+-]?)([0-9]+)", re.ASCII)
 
 
 def parse_float(text: str) -> float:
-    """Return the float nearest to a decimal number, as `float`; raises ValueError for what is none."""
+    """Parse a decimal number as `float` does. Raises ValueError."""
     match = _DECIMAL.fullmatch(text) if len(text) > _SHORT else None
     if match is None:
         return float(text) if len(text) <= _SHORT else _reject(text)
@@ -36,13 +36,13 @@ def _reject(text: str) -> float:
 
 
 def _clamp_exponent(sign: str, digits: str) -> int:
-    """Return an exponent; one of more than nine digits is beyond every float and every text, whatever it is."""
+    """Return the exponent; one of more than nine digits is replaced by 10^10, which is beyond every float."""
     size = int(digits.lstrip("0")[:10] or "0") if len(digits.lstrip("0")) <= 9 else 10**10
     return -size if sign == "-" else size
 
 
 def parse_int(text: str, most_digits: int = 20) -> int | None:
-    """Return a whole number; None for one of more digits than any that is meant. Raises ValueError for no number."""
+    """Parse an integer; None if it has more than `most_digits` digits. Raises ValueError if it is not a number."""
     match = _WHOLE.fullmatch(text)
     if match is None:
         raise ValueError("not a whole number")

@@ -1,4 +1,4 @@
-"""What to say of a name that is not known: the nearest one that is."""
+"""Suggestions for unknown names: the closest valid one."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from pathlib import Path
 
 from batkube.kernel.errors import InputError
 
-#: So many names are listed when none is near.
+#: Maximum number of names in a list, if none is close.
 _MAX_LISTED = 30
 
 
 def suggestion(name: object, known: Iterable[str]) -> str:
-    """Return the remedy for a wrong name: the one that was probably meant, or else all there are."""
+    """Return the remedy for an unknown name: the closest known name, or a list of all."""
     names = list(known)
     close = difflib.get_close_matches(str(name), names, n=1, cutoff=0.6)
     if close:
@@ -23,7 +23,7 @@ def suggestion(name: object, known: Iterable[str]) -> str:
 
 
 def check_names(names: Iterable[object], known: Iterable[str], source: Path | str, at: str, what: str) -> None:
-    """Refuse the first of the names that is not `known`; `what` says what they are names of."""
+    """Raise InputError for the first name that is not in `known`; `what` says what the names should be."""
     choices = list(known)
     for name in names:
         if name not in choices:

@@ -1,1 +1,1 @@
-"""What all charts share: colours, axes, ticks."""
+"""Shared parts of all charts: colours, axes, ticks."""

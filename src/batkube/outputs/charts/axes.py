@@ -1,4 +1,4 @@
-"""Ticks and labels of a chart's axes, in the unit a person would use."""
+"""Tick positions and labels of chart axes, in a readable unit."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocat
 from batkube.outputs.charts.time_axis import time_axis
 from batkube.outputs.pages.markup import displayable
 
-#: From this length on, times are told in minutes and more.
+#: Axes at least this long use minutes, hours or days.
 _MINUTES_FROM_S = 180
 _UNIT_S = {"µs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
-#: Where a logarithmic axis of times has its ticks, as far as there are several: a factor of five to ten apart.
+#: Ticks of a logarithmic time axis that spans more than two of them: a factor of five to ten apart.
 _ROUND_TIMES_S = (
     *(10.0**power for power in range(-9, 2)),
     *(60.0, 600.0, 3600.0, 18000.0, 86400.0, 864000.0, 8640000.0, 86400000.0),
 )
-#: Ticks may stand at the points themselves when there are so few, and none closer than this part of the axis.
+#: Ticks stand at the data points if there are at most so many, each at least this share of the axis apart.
 _MAX_PREFERRED_TICKS, _MIN_TICK_SPACING = 9, 0.07
 
 
@@ -35,10 +35,10 @@ def format_axis(
     is_whole: bool = False,
     reach: tuple[float, float] | None = None,
 ) -> str:
-    """Give an axis its label, with the unit, and ticks; its limits must be set. Return the unit of its ticks.
+    """Set the label (with unit) and the ticks of an axis whose limits are set, and return the unit of the ticks.
 
-    Ticks stand at the `preferred` places where those are few and far enough apart; at whole numbers if it `is_whole`.
-    The unit of a time is that of the axis' own reach, or of a `reach` that it shares with its neighbours.
+    Ticks stand at the `preferred` places if these are few and far enough apart, and at whole numbers if `is_whole`.
+    The unit of a time axis follows from its limits, or from `reach` if neighbouring axes share their limits.
     """
     low, high = sorted(axis.get_view_interval())
     if is_log:
@@ -63,17 +63,17 @@ def format_axis(
 
 
 def unit_factor(unit: str) -> float:
-    """Return how many seconds a unit of time is; 1 of any other unit."""
+    """Return the number of seconds in a unit of time; 1 for any other unit."""
     return _UNIT_S.get(unit, 1.0)
 
 
 def single_line(text: str, most: int = 48) -> str:
-    """Return a user's text as a figure can show it: on one line, and not too long."""
+    """Return a user's text on one line, cut to `most` characters, for a figure."""
     return shorten(displayable(" ".join(text.split())), most)
 
 
 def shorten(name: str, most: int = 20) -> str:
-    """Return a name cut to at most so many characters."""
+    """Return a name cut to `most` characters."""
     return name if len(name) <= most else f"{name[: most - 1]}…"
 
 
@@ -103,7 +103,7 @@ def _format_log_axis(axis: Axis, low: float, high: float, unit: str, most_ticks:
 
 
 def _format_time(value: float) -> str:
-    """Return a time on an axis that may reach from nanoseconds to years, in the largest unit that divides it."""
+    """Return a time in the largest unit that divides it; an axis may reach from nanoseconds to years."""
     for unit, unit_s in reversed(_UNIT_S.items()):
         if value >= unit_s * 0.9995 and (unit_s <= 1 or value % unit_s == 0):
             return f"{_format_number(value / unit_s)} {unit}"

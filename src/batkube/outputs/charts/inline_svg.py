@@ -1,7 +1,7 @@
-"""A matplotlib figure as a part of a page, or as a file of its own.
+"""Render a matplotlib figure as a file, or as inline SVG of an HTML page.
 
-Inside a page a drawing keeps its text as text (it can be selected, found and read aloud), says what it shows, takes the
-page's colours, and shares no name with the drawings next to it. What only a file of its own needs is left out.
+An inline drawing keeps its text as text, so that it can be selected, searched and read aloud. It has a title and a
+description, uses the page's colours, and prefixes its ids, which must be unique in the page. Metadata is removed.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _PNG_DPI = 200
-#: Fonts with the widths of the one that figures are laid out with come first.
+#: Figures are laid out with DejaVu Sans; fonts of the same widths come first.
 _FONTS = "'DejaVu Sans', Verdana, 'Bitstream Vera Sans', 'Segoe UI', Arial, sans-serif"
 
-#: What a LaTeX document does not set without further packages, in commands that it does.
+#: Characters that LaTeX cannot typeset without further packages, as commands that it can.
 _TEX_SYMBOLS = {
     "✗": r"\ensuremath{\dagger}",
     "τ": r"\ensuremath{\tau}",
@@ -39,12 +39,12 @@ _COLOUR = re.compile("|".join(_COLOURS), re.IGNORECASE)
 
 
 def render_figure(figure: Figure, kind: str, *, dpi: int = _PNG_DPI) -> bytes:
-    """Return the figure as `svg`, `png`, `pdf` or `pgf`. Neither a date nor a version is in it: same data, same bytes.
+    """Render the figure as `svg`, `png`, `pdf` or `pgf`, without date and version: the same data gives the same bytes.
 
-    `dpi` is that of a PNG, and of what is a bitmap inside the others.
-    PGF is drawn by LaTeX: its own fonts are measured, so that one must be installed. Raises InputError.
+    `dpi` applies to PNG, and to the rasterized parts of other formats.
+    matplotlib measures the text of PGF with LaTeX. Raises InputError if no LaTeX is installed.
     """
-    unsaid = {
+    omitted = {
         "svg": ("Date", "Creator"),
         "png": ("Software",),
         "pdf": ("CreationDate", "ModDate", "Creator", "Producer"),
@@ -56,7 +56,7 @@ def render_figure(figure: Figure, kind: str, *, dpi: int = _PNG_DPI) -> bytes:
     with chart_style():
         if kind == "pgf":
             return _render_pgf(figure)
-        metadata: dict[str, None] = dict.fromkeys(unsaid)
+        metadata: dict[str, None] = dict.fromkeys(omitted)
         figure.savefig(buffer, format=kind, dpi=dpi, metadata=metadata, transparent=kind == "svg")
     return buffer.getvalue()
 
@@ -66,30 +66,32 @@ def _render_pgf(figure: Figure) -> bytes:
 
     program = next((name for name in ("pdflatex", "xelatex", "lualatex") if shutil.which(name)), None)
     if program is None:
-        remedy = "install one (Debian: texlive-latex-recommended, texlive-pictures), or choose pdf"
-        raise InputError("pgf", problem="needs a LaTeX to measure its text, and there is none", remedy=remedy)
-    declared = "".join(rf"\DeclareUnicodeCharacter{{{ord(one):04X}}}{{{tex}}}" for one, tex in _TEX_SYMBOLS.items())
+        remedy = "install LaTeX (Debian: texlive-latex-recommended, texlive-pictures), or choose pdf"
+        raise InputError("pgf", problem="needs LaTeX to measure its text, and none is installed", remedy=remedy)
+    declared = "".join(
+        rf"\DeclareUnicodeCharacter{{{ord(symbol):04X}}}{{{tex}}}" for symbol, tex in _TEX_SYMBOLS.items()
+    )
     preamble = declared if program == "pdflatex" else ""
     matplotlib.rcParams.update({"pgf.texsystem": program, "pgf.rcfonts": False, "pgf.preamble": preamble})
     buffer = io.BytesIO()
     try:
         figure.savefig(buffer, format="pgf")
     except (RuntimeError, ValueError) as error:
-        lines = str(error).strip().splitlines() or ["it gives no reason"]
-        problem = f"{program} cannot set the text of a figure: {lines[0]}"
+        lines = str(error).strip().splitlines() or ["no reason given"]
+        problem = f"{program} cannot typeset the text of a figure: {lines[0]}"
         raise InputError("pgf", problem=problem, remedy="install texlive-pictures, or choose pdf") from error
     # matplotlib begins the file with comments that name a version and this machine's folders.
     drawing = buffer.getvalue().decode()
-    # Underscores in labels are letters, as with the package that matplotlib measures with.
+    # matplotlib: backends/backend_pgf.py, _get_preamble loads `underscore`, which makes `_` a letter; so does this.
     letters = r"\begingroup\catcode`\_=\active\def_{\textunderscore{}}%"
     drawing = f"{letters}\n{drawing[drawing.index(chr(92) + 'begingroup') :].rstrip()}\\endgroup\n"
-    return "".join(_TEX_SYMBOLS.get(one, one) for one in drawing).encode()
+    return "".join(_TEX_SYMBOLS.get(character, character) for character in drawing).encode()
 
 
 def inline_svg(svg: str, *, prefix: str, title: str, description: str = "", recolour: bool = True) -> Markup:
-    """Return an SVG file's drawing for a page; `prefix` must be its own within the page.
+    """Return the drawing of an SVG file as inline markup; `prefix` must be unique in the page.
 
-    `recolour` makes the colours of `colours.py` follow the reader's setting; a drawing on white paper keeps its own.
+    `recolour` replaces the colours of `colours.py` by CSS variables that follow the reader's light or dark setting.
     """
     drawing = svg[svg.index("<svg") :].rstrip()
     drawing = _METADATA.sub("", drawing).replace("xlink:href", "href")
@@ -102,7 +104,7 @@ def inline_svg(svg: str, *, prefix: str, title: str, description: str = "", reco
         coloured = _COLOUR.sub(lambda match: f"var(--{_COLOURS[match[0].lower()]}, {match[0]})", named)
         return coloured.replace("'DejaVu Sans'", _FONTS)
 
-    # In tags alone: a label may well say `#222222`.
+    # Only in tags: the text of a label may be `#222222`.
     rest = _TAG.sub(adapted, rest)
     captions = element("title", title, id=f"{prefix}-title")
     names = f"{prefix}-title"

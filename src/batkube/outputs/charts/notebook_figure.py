@@ -1,7 +1,6 @@
-"""Figures that notebooks show by themselves.
+"""Figures that notebooks display without pyplot.
 
-Jupyter shows matplotlib's figures once pyplot is in charge, and ours are made without it: so they bring their picture
-along.
+Jupyter displays matplotlib figures that pyplot manages. Ours are made without pyplot, so they render their own PNG.
 """
 
 from __future__ import annotations
@@ -12,12 +11,12 @@ from matplotlib.figure import Figure
 
 from batkube.outputs.charts.style import house_style
 
-#: Wide enough for a notebook's column, in which pictures are shown by their pixels.
+#: Notebooks show images pixel by pixel; at this resolution a figure fits the column.
 _DPI = 80
 
 
 class NotebookFigure(Figure):
-    """A figure of matplotlib's that IPython can display without %matplotlib."""
+    """A matplotlib figure that IPython can display without `%matplotlib`."""
 
     def _repr_png_(self) -> bytes:
         buffer = io.BytesIO()

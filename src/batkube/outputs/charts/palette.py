@@ -1,8 +1,8 @@
-"""Colours that stay with their job, user, profile or state from one chart to the next.
+"""Fill colours and hatches of jobs, users, profiles and states, the same in every chart.
 
-The fills are Paul Tol's *light* scheme: told apart with any colour vision, and light enough for black labels on top
-(P. Tol, Colour Schemes, SRON/EPS/TN/09-002). Grey is kept for "all others". Their lightness is of two kinds, middle and
-light, so that in print hatches go with them: no two of one kind have the same.
+The fills are Paul Tol's *light* scheme (P. Tol, Colour Schemes, SRON/EPS/TN/09-002): distinguishable with any colour
+vision, and light enough for black labels. Grey is reserved for "all others". The fills have two levels of lightness,
+medium and light; in print, no two fills of one level have the same hatch.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from typing import NamedTuple
 
 import pandas as pd
 
-#: What boxes can be coloured by.
+#: Values of `color_by`.
 COLOURINGS = ("job", "user", "profile", "state")
 
 FILLS = ("#77AADD", "#EE8866", "#EEDD88", "#FFAABB", "#99DDFF", "#44BB99", "#BBCC33", "#AAAA00")
 OTHERS_FILL = "#CCCCCC"
-#: What tells the fills apart in print without colours, in the order of FILLS; all others have none. Lines alone: LaTeX
-#: takes minutes for a chart with dots.
+#: Hatches that distinguish the fills in print without colours, in the order of FILLS. Lines only: LaTeX takes minutes
+#: for a chart with dots.
 HATCHES = ("", "\\\\\\", "++", "\\\\\\", "----", "||||", "||||", "----")
 
 _TRAILING_NUMBER = re.compile(r"(\d+)$")
 
 
 class LegendEntry(NamedTuple):
-    """What a fill stands for; `alarming` when its boxes have a dark outline. The hatch is "" where there is none."""
+    """Legend entry of a fill; boxes of an `is_failure` entry have a dark outline. The hatch is "" if there is none."""
 
     fill: str
     label: str
@@ -38,9 +38,9 @@ class LegendEntry(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Colouring:
-    """A fill per job, and what the legend says of them (nothing when every job has its own).
+    """A fill per job, and the legend, which is empty if each job has a colour of its own.
 
-    The hatches are of jobs that ended well, or of each final state; without any, all that ended badly have the same.
+    The hatches are those of successful jobs, or of each final state; if empty, all failed jobs have the same hatch.
     """
 
     fills: list[str]
@@ -48,18 +48,18 @@ class Colouring:
     hatches: list[str] = field(default_factory=list)
 
 
-#: Final states have colours and words of their own, whichever of them a run has.
+#: Colour and label of each final state, fixed so that charts of different runs agree.
 STATES = {
     "COMPLETED_SUCCESSFULLY": LegendEntry("#77AADD", "succeeded"),
     "COMPLETED_FAILED": LegendEntry("#EE8866", "failed", is_failure=True, hatch="/////"),
     "COMPLETED_WALLTIME_REACHED": LegendEntry("#EEDD88", "reached its walltime", is_failure=True, hatch="-----"),
     "COMPLETED_KILLED": LegendEntry("#FFAABB", "killed", is_failure=True, hatch="+++++"),
     "REJECTED": LegendEntry("#DDDDDD", "rejected"),
-    "SERVICE": LegendEntry(OTHERS_FILL, "of no job"),
+    "SERVICE": LegendEntry(OTHERS_FILL, "pod without job"),
 }
 
 
-#: What alarms stands out by: no other hatch is one of these.
+#: Hatches reserved for failures.
 FAILURE_HATCHES = frozenset(entry.hatch for entry in STATES.values() if entry.is_failure)
 
 
@@ -72,7 +72,7 @@ def lightness(fill: str) -> float:
 def colour_jobs(jobs: pd.DataFrame, by: str, *, for_print: bool = False) -> Colouring:
     """Return the fills of all jobs, in order, coloured by `job`, `user`, `profile` or `state`.
 
-    For print users and profiles have hatches, too: a reader may have no colours.
+    For print, users and profiles also have hatches, since a reader may not see colours.
     """
     if by == "job":
         return Colouring([_fill_of_id(job_id) for job_id in jobs["job_id"]], [])
@@ -87,14 +87,14 @@ def colour_jobs(jobs: pd.DataFrame, by: str, *, for_print: bool = False) -> Colo
 
 
 def _fill_of_id(job_id: str) -> str:
-    """Consecutive ids get different colours: such jobs are often neighbours."""
+    """Return the fill of a job id; consecutive ids get different ones, since such jobs are often neighbours."""
     number = _TRAILING_NUMBER.search(job_id)
     index = int(number[1]) if number else zlib.crc32(job_id.encode())
     return FILLS[index % len(FILLS)]
 
 
 def _colour_categories(categories: Sequence[str], kind: str, *, hatched: bool) -> Colouring:
-    """The categories with most jobs get a colour each, in natural order of their names; the rest share grey."""
+    """Give the categories with most jobs a colour each, in natural order of their names; the others share grey."""
     counts: dict[str, int] = {}
     for category in categories:
         counts[category] = counts.get(category, 0) + 1
@@ -105,9 +105,10 @@ def _colour_categories(categories: Sequence[str], kind: str, *, hatched: bool) -
         category: LegendEntry(fill, category or f"(no {kind})", hatch=hatch)
         for category, fill, hatch in zip(sorted(largest, key=_natural_sort_key), FILLS, hatches, strict=False)
     }
-    looks = [entries.get(category, others) for category in categories]
+    entry_by_job = [entries.get(category, others) for category in categories]
     legend = [*entries.values(), others] if len(counts) > len(entries) else list(entries.values())
-    return Colouring([look.fill for look in looks], legend, [look.hatch for look in looks] if hatched else [])
+    fills, hatch_by_job = [entry.fill for entry in entry_by_job], [entry.hatch for entry in entry_by_job]
+    return Colouring(fills, legend, hatch_by_job if hatched else [])
 
 
 def _natural_sort_key(text: str) -> list[tuple[int, int, str]]:

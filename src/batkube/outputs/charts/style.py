@@ -1,4 +1,4 @@
-"""How all charts look, whatever the user's own matplotlib settings are."""
+"""Matplotlib style of all charts, independent of the user's matplotlibrc."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ _STYLE = {
     "svg.fonttype": "path",
     "path.simplify": True,
 }
-#: Beyond the house style: text stays text, and a `$` in it is one.
+#: In addition to the house style: text stays text, and `$` does not begin mathematics.
 _TEXT_AS_TEXT = {"svg.fonttype": "none", "pdf.fonttype": 42, "font.size": 9.0, "text.parse_math": False}
 
 
 @contextmanager
 def house_style() -> Iterator[None]:
-    """Make figures look the same whatever the user's matplotlibrc says; also needed while saving."""
+    """Apply the house style instead of the user's matplotlibrc; also needed while saving a figure."""
     with matplotlib.rc_context(), warnings.catch_warnings():
-        # Names may be in any script. What the font lacks is a box in a picture; a page has fonts of its own.
+        # Names may be in any script. A glyph that the font lacks is a box in a bitmap; in a page, other fonts have it.
         warnings.filterwarnings("ignore", message="Glyph .* missing from (current )?font")
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(_STYLE)  # type: ignore[arg-type]
@@ -46,7 +46,7 @@ def house_style() -> Iterator[None]:
 
 @contextmanager
 def chart_style() -> Iterator[None]:
-    """Draw as the house does, whatever the user's matplotlibrc says, with text that stays text."""
+    """Apply the house style, with text kept as text."""
     with house_style():
         matplotlib.rcParams.update(_TEXT_AS_TEXT)  # type: ignore[arg-type]
         yield

@@ -1,11 +1,11 @@
-"""A time axis in the unit a person would use, with ticks at round numbers of it."""
+"""A time axis in a readable unit, with ticks at round numbers."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 
-#: (unit, its seconds, the length of chart from which it is used, steps between ticks in this unit).
+#: (unit, its seconds, shortest chart in seconds that uses it, steps between ticks in this unit).
 _UNITS = (
     ("d", 86400, 3 * 86400, (0.25, 0.5, 1, 2, 5, 7, 14, 28, 50, 100, 200, 500)),
     ("h", 3600, 3 * 3600, (0.25, 0.5, 1, 2, 3, 6, 12)),

@@ -1,1 +1,1 @@
-"""What a run writes: a folder that is complete or not there, and the files in it."""
+"""Output folder of a run, which is complete or absent, and the files in it."""

@@ -1,4 +1,4 @@
-"""What is made from runs that are over: pictures, pages, tables."""
+"""Files derived from finished runs: charts, reports, tables."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ from batkube.outputs.files.manifest import add_to_manifest
 
 
 def write_derived_file(path: Path, content: bytes) -> None:
-    """Write what was made from runs; in a run's own folder it becomes one of the run's files, as `--force` has it."""
+    """Write a derived file; in a run's output folder, list it in the manifest, so that `--force` may replace it."""
     write_atomically(path, content)
     add_to_manifest(path)

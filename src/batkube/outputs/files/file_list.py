@@ -1,7 +1,7 @@
-"""The files that a run wrote, beside what is in its folder now.
+"""The list of files that a run wrote, compared with the current content of its folder.
 
-Links are never followed: a link that lies in a folder is a file like others, and what it leads to is none of ours.
-What is removed is found by walking the folder, so a listed name cannot lead out of it either.
+Symbolic links are never followed: a link counts as a file, and its target is never touched. Files to remove are found
+by walking the folder, so a listed name cannot point outside it.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from typing import Any
 class FileList:
     """The files of one run."""
 
-    #: Size and hash by the place in the folder, such as `scheduler/log.txt`; None for what is known by name alone.
+    #: Size and hash by path in the folder, such as `scheduler/log.txt`; None if only the name is recorded.
     files: Mapping[str, Mapping[str, Any] | None]
 
     @classmethod
     def of(cls, folder: Path, living: Collection[str] = ()) -> FileList:
-        """Return the listing of all that is in `folder` now; of the `living` files, which go on changing, the names."""
+        """Return the list of all files in `folder`; of the `living` ones, which may still change, only the names."""
         places = [place for place in _walk(folder) if not place.endswith("/")]
         return cls({place: None if place in living else _digest_of_plain_file(folder / place) for place in places})
 
     def unlisted(self, folder: Path) -> list[str]:
-        """Return what is in `folder` and not of the run; a folder with a slash at its end, and nothing below it."""
+        """Return the paths in `folder` that the run did not write; a folder ends in a slash and covers its content."""
         own = {*self.files, *(f"{parent}/" for place in self.files for parent in PurePosixPath(place).parents)}
         places: list[str] = []
         for place in _walk(folder):
@@ -39,16 +39,16 @@ class FileList:
         return places
 
     def modified(self, folder: Path) -> list[str]:
-        """Return the files that are there and are not what the run wrote."""
+        """Return the listed files that exist and differ from what the run wrote."""
         return [place for place in self.damaged(folder) if os.path.lexists(folder / place)]
 
     def damaged(self, folder: Path) -> list[str]:
-        """Return the files that are not there, or are not what the run wrote."""
-        known = {place: stamp for place, stamp in self.files.items() if stamp is not None}
-        return [place for place, stamp in known.items() if _digest_of_plain_file(folder / place) != stamp]
+        """Return the listed files that are missing, or differ from what the run wrote."""
+        stamps = {place: stamp for place, stamp in self.files.items() if stamp is not None}
+        return [place for place, stamp in stamps.items() if _digest_of_plain_file(folder / place) != stamp]
 
     def remove(self, folder: Path) -> None:
-        """Remove the files of the run from `folder`, and then what is left empty, itself too; all else stays."""
+        """Remove the run's files from `folder`, then empty folders, including itself; anything else stays."""
         for place, folders, names, descriptor in os.fwalk(folder, topdown=False):
             below = PurePosixPath(os.path.relpath(place, folder))
             for name in (*names, *folders):
@@ -69,7 +69,7 @@ def file_digest(path: Path) -> dict[str, Any]:
 
 
 def _digest_of_plain_file(path: Path) -> dict[str, Any] | None:
-    """Return the stamp of a plain file; None for a link or a pipe, for what cannot be read, or is not there."""
+    """Return size and hash of a regular file; None for a link or a pipe, or if it is missing or unreadable."""
     try:
         return file_digest(path) if stat.S_ISREG(path.lstat().st_mode) else None
     except OSError:
@@ -77,7 +77,7 @@ def _digest_of_plain_file(path: Path) -> dict[str, Any] | None:
 
 
 def _walk(folder: Path, below: str = "") -> Iterator[str]:
-    """Yield the place of all that lies in `folder`; folders end in a slash, and come before what they hold."""
+    """Yield the relative path of everything in `folder`; folders end in a slash, and precede their content."""
     with os.scandir(folder) as scan:
         entries = sorted(scan, key=lambda entry: entry.name)
     for entry in entries:

@@ -1,9 +1,9 @@
-"""The output folder: complete, or not there at all, and never in the place of something that is not ours.
+"""Output folder of a run: complete or absent, and never in the place of files that no run wrote.
 
-A run writes into a hidden folder beside its destination (`partials`) and is renamed into place at the end, so a reader
-never meets a half-written one and a full disk leaves nothing behind. The destination is checked before anything is
-computed, and again before anything is moved: only a run that is still as it was written is replaced, and only by
-`--force`. Where there is anything else in its folder, we stop and name it.
+A run writes into a hidden folder beside its destination (`partial_folder`), which is renamed into place at the end. A
+reader therefore never sees a half-written folder, and a full disk leaves nothing behind. The destination is checked
+before anything is computed, and again before anything is moved. Only an unmodified run is replaced, and only with
+`--force`; if its folder holds anything else, InputError names it.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from batkube.outputs.files.file_list import FileList
 from batkube.outputs.files.manifest import MANIFEST, file_list_in, read_manifest, write_manifest
 from batkube.outputs.files.partial_folder import PartialFolder, remove_abandoned
 
-#: So many names of what is in the way are told.
+#: Maximum number of unexpected files that an error message names.
 _SHOWN_NAMES = 5
 
 
 class OutputFolder:
-    """The folder a run will leave at `path`."""
+    """Output folder of a run, at `path` once the run has ended."""
 
     def __init__(self, path: Path, *, force: bool = False) -> None:
-        """A link to a folder stands for that folder. Raises InputError when nothing may be written there."""
+        """Check `path`; a symbolic link stands for its target. Raises InputError if nothing may be written there."""
         _check_not_dangling(path)
-        #: The link that was given, if it was one; nothing is removed behind it.
+        #: `path` if it is a symbolic link; nothing is removed through a link.
         self._link = path if path.is_symlink() else None
-        #: Where the run will be found. As given, so that messages show what the user typed, unless that is a link.
+        #: The destination, as the user typed it unless that is a link, so that messages show the same path.
         self.path = path.resolve() if self._link or path.name in ("", "..") else path
         self._force = force
         self._check()
         check_writable(self.path)
-        #: Where it is written until then.
+        #: The hidden folder, while the run writes.
         self._partial: PartialFolder | None = None
 
     def _check(self) -> None:
@@ -47,7 +47,7 @@ class OutputFolder:
         if Path.cwd().is_relative_to(self.path.resolve()):
             raise InputError(
                 self.path,
-                problem="is the current folder, or holds it, so it cannot be replaced",
+                problem="is the current folder or a parent of it, so it cannot be replaced",
                 remedy="choose another --out",
             )
         if not any(self.path.iterdir()):
@@ -61,11 +61,11 @@ class OutputFolder:
         check_only_run_files(self.path, listing)
 
     def file(self, name: str) -> Path:
-        """Return the path at which to write the output called `name`, inside `writing`."""
+        """Return the path at which to write the output file `name`, inside `writing()`."""
         return self._open_partial.file(name)
 
     def seal(self, manifest: Mapping[str, object], *, living: Collection[str] = ()) -> None:
-        """Write the manifest, once all else is written; files called `living` may still change in the folder."""
+        """Write the manifest, after all other files; those in `living` may still change."""
         self.file(MANIFEST)
         write_manifest(self._open_partial.new, manifest, living=living)
 
@@ -75,7 +75,7 @@ class OutputFolder:
         return self._partial
 
     def protect_completed_run(self) -> None:
-        """Turn to `DIR.failed` when DIR holds a run that completed: one that failed never takes its place."""
+        """Write to `DIR.failed` if DIR holds a completed run, which a failed one must not replace."""
         if not _is_replaceable_by_failed_run(self.path):
             name = self.path.name
             candidates = (self.path.with_name(f"{name}.failed{'' if n == 1 else f'-{n}'}") for n in count(1))
@@ -84,10 +84,10 @@ class OutputFolder:
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[None]:
-        """Make the folder to write to; when the block ends, put it in place, or remove it if writing failed.
+        """Create the hidden folder; at the end of the block, move it into place, or remove it if writing failed.
 
-        An OSError in the block is a full or read-only disk and becomes an InputError. A run that fails for any other
-        reason has computed something, so the caller catches that inside the block and the folder is kept.
+        An OSError in the block means a full or read-only disk and becomes an InputError. A run that fails for another
+        reason has results, so the caller catches that error inside the block, and the folder is kept.
         """
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -97,7 +97,7 @@ class OutputFolder:
             raise self._unwritable(error) from error
         try:
             yield
-            # Somebody may have put something there while the run went on.
+            # The destination may have changed during the run.
             self._check()
             self._partial.move_into_place(self.path)
         except OSError as error:
@@ -109,44 +109,43 @@ class OutputFolder:
         return InputError(
             self.path,
             problem=f"cannot be written: {error.strerror or error}; no output was kept",
-            remedy="choose an --out on a disk that is writable and has room",
+            remedy="choose an --out on a writable disk with free space",
         )
 
 
 def file_list_of_run(folder: Path) -> FileList:
-    """Return which files the run in `folder` wrote. Raises InputError when that is not known."""
+    """Return the files that the run in `folder` wrote. Raises InputError if its manifest is missing or was edited."""
     manifest = read_manifest(folder)
     if not manifest:
-        problem = "exists and is not the output of a run, so it is not replaced even with --force"
+        problem = "exists and is not the output of a run, so even --force does not replace it"
         raise InputError(folder, problem=problem, remedy="choose another --out")
     listing = file_list_in(manifest)
     if listing is None:
         raise InputError(
             folder / MANIFEST,
-            problem="was edited, or is of an earlier version, so it is not known which files here are a run's",
-            remedy=f"choose another --out; or see what is in {folder}, and remove it yourself",
+            problem="was edited or written by an earlier version, so it does not tell which files are the run's",
+            remedy=f"choose another --out, or check {folder} and remove it yourself",
         )
     return listing
 
 
 def check_only_run_files(folder: Path, listing: FileList) -> None:
-    """Raise InputError when more would be lost with the run in `folder` than what it wrote."""
+    """Raise InputError if `folder` also holds files that the run did not write, or that were modified since."""
     remedy = "move that away, or choose another --out"
-    if strangers := listing.unlisted(folder):
-        raise InputError(
-            folder, problem=f"holds what no run wrote, so it is not removed: {_first_names(strangers)}", remedy=remedy
-        )
-    if altered := listing.modified(folder):
-        problem = f"holds what was changed since the run wrote it, so it is not removed: {_first_names(altered)}"
+    if unlisted := listing.unlisted(folder):
+        problem = f"contains files that no run wrote, so it is not removed: {_first_names(unlisted)}"
+        raise InputError(folder, problem=problem, remedy=remedy)
+    if modified := listing.modified(folder):
+        problem = f"contains files that were modified after the run, so it is not removed: {_first_names(modified)}"
         raise InputError(folder, problem=problem, remedy=remedy)
 
 
 def check_not_link(path: Path) -> None:
-    """Raise InputError when something would be removed behind a link."""
+    """Raise InputError if `path` is a symbolic link: nothing is removed through a link."""
     if path.is_symlink():
         raise InputError(
             path,
-            problem=f"is a link to {path.readlink()}, and nothing is removed behind a link",
+            problem=f"is a link to {path.readlink()}, and nothing is removed through a link",
             remedy=f"name the folder itself: {path.resolve()}",
         )
 
@@ -157,28 +156,28 @@ def _first_names(names: Sequence[str]) -> str:
 
 
 def check_writable(path: Path) -> None:
-    """Raise InputError when a folder cannot be made at `path`, as far as that can be known without trying."""
+    """Raise InputError if a folder cannot be created at `path`, as far as permissions show."""
     nearest = next(parent for parent in path.absolute().parents if parent.exists())
     problem = ""
     if not nearest.is_dir():
         problem = f"cannot be written: {nearest} is not a folder"
     elif not os.access(nearest, os.W_OK | os.X_OK):
-        problem = f"cannot be written: in {nearest} nothing may be made"
+        problem = f"cannot be written: no permission to create files in {nearest}"
     if problem:
-        raise InputError(path, problem=problem, remedy="choose an --out on a disk that is writable and has room")
+        raise InputError(path, problem=problem, remedy="choose an --out on a writable disk with free space")
 
 
 def _check_not_dangling(path: Path) -> None:
     if path.is_symlink() and not path.exists():
         raise InputError(
             path,
-            problem=f"is a link to {path.readlink()}, which is not there",
-            remedy="make that folder, or remove the link, or choose another --out",
+            problem=f"is a link to {path.readlink()}, which does not exist",
+            remedy="create that folder, remove the link, or choose another --out",
         )
 
 
 def _is_replaceable_by_failed_run(path: Path) -> bool:
-    """Say whether nothing is lost when a failed run takes this place: nothing is there, or another failed run."""
+    """Return whether a failed run may take this path: it is free, empty, or holds another failed run, unmodified."""
     if not os.path.lexists(path):
         return True
     if not path.is_dir() or path.is_symlink():

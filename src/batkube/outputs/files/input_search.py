@@ -1,6 +1,6 @@
-"""Where an input of an earlier run is now: looked for by its hash, so that a file of the same name is not taken for it.
+"""Find the input files of an earlier run by hash, so that a different file of the same name is not taken for one.
 
-Near places come first, and only files of the right size are read.
+Nearby paths come first, and only files of the right size are read.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from batkube.outputs.files.file_list import file_digest
 
 @dataclass(frozen=True, slots=True)
 class RecordedInput:
-    """An input file as a manifest has it."""
+    """An input file as the manifest records it."""
 
     path: str
     #: In bytes.
     size: int
     sha256: str
-    #: Where it lies in a pack.
+    #: Its path inside a pack.
     place: str
 
 
 class InputSearch:
-    """Looks for the inputs of the run in one folder."""
+    """Finds the input files of one run."""
 
     def __init__(self, run: Path, pack: str, more: Sequence[Path]) -> None:
-        """`pack` is the folder in the run's that may hold them; `more` are files, and folders with all they hold."""
+        """`pack` is the folder inside the run's that may hold copies; `more` are files, and folders to search."""
         self._run = run.absolute()
         self._packed = self._run / pack
         self._extra_paths = more
@@ -36,11 +36,11 @@ class InputSearch:
         self._files_below: list[tuple[Path, int]] | None = None
 
     def find(self, wanted: RecordedInput) -> Path | None:
-        """Return where the file is; None if it is nowhere."""
+        """Return the path of the file; None if it was not found."""
         return next((path for path in self._candidates(wanted) if self._matches(path, wanted)), None)
 
     def _candidates(self, wanted: RecordedInput) -> Iterator[Path]:
-        """Yield where it may be: packed, where it was, as seen from the run's folder, beside that, where told."""
+        """Yield candidates: the packed copy, the recorded path, files beside the run, then `more`."""
         yield self._packed / wanted.place
         yield Path(wanted.path)
         for folder in self._run.parents:
@@ -59,7 +59,7 @@ class InputSearch:
                 return False
             if path not in self._hashes:
                 self._hashes[path] = file_digest(path)["sha256"]
-        except OSError:  # closed to us, or gone meanwhile
+        except OSError:  # unreadable, or removed meanwhile
             return False
         return self._hashes[path] == wanted.sha256
 

@@ -1,8 +1,8 @@
-"""manifest.json: what was run, enough to run it again, and which files the run wrote.
+"""manifest.json: what was run, in enough detail to repeat it, and which files the run wrote.
 
-The files are listed with their sizes and SHA-256 hashes, for two questions: is a result still what the run wrote, and
-what may be removed when a new run takes its place. Nothing that is not listed is ever removed. The manifest holds a
-hash of its own content too, so that a list that somebody has edited is not believed.
+The list of files has sizes and SHA-256 hashes. It tells whether a result is still as the run wrote it, and which files
+a new run may remove; a file that is not listed is never removed. The manifest also holds a hash of its own content,
+the seal, so that an edited list is not trusted.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from batkube.kernel.files.replacement import replace_on_success
 from batkube.outputs.files.file_list import FileList, file_digest
 
 MANIFEST = "manifest.json"
-#: Keys of the manifest: which version of ours wrote it, the list, and the hash of all that stands before it.
+#: Keys of the manifest: the version of Batkube, the list of files, and the hash of everything before it.
 _VERSION, _FILES, _SEAL = "batkube", "files", "seal"
 
 
 def write_manifest(folder: Path, content: Mapping[str, object], *, living: Collection[str] = ()) -> None:
-    """Write the manifest of the run in `folder`, once all its other files are there.
+    """Write the manifest of the run in `folder`, after all its other files.
 
-    The files called `living` go on being written to, so only their names are kept.
+    Files in `living` may still change, so only their names are listed.
     """
     write_json(folder / MANIFEST, _with_seal({**content, _FILES: FileList.of(folder, living).files}))
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """Return what the manifest of a run holds; nothing when there is none that can be read, or it is not of ours."""
+    """Return the manifest of a run; empty if it is missing, unreadable or not written by Batkube."""
     try:
         content = msgspec.json.decode((folder / MANIFEST).read_bytes())
     except (OSError, msgspec.DecodeError, RecursionError):
@@ -40,12 +40,12 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def run_description_in(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a manifest says of its run, without the list of files and the hash, which are made anew elsewhere."""
+    """Return a manifest without the list of files and the seal, which a copy has to compute itself."""
     return {key: value for key, value in manifest.items() if key not in (_FILES, _SEAL)}
 
 
 def file_list_in(manifest: Mapping[str, Any]) -> FileList | None:
-    """Return the list of files that a manifest holds; None if it has none, or is not as it was written."""
+    """Return the list of files in a manifest; None if it has none, or was edited."""
     unsealed = {key: value for key, value in manifest.items() if key != _SEAL}
     if not isinstance(manifest.get(_FILES), dict) or _with_seal(unsealed) != manifest:
         return None
@@ -53,7 +53,7 @@ def file_list_in(manifest: Mapping[str, Any]) -> FileList | None:
 
 
 def add_to_manifest(path: Path) -> None:
-    """Have the manifest list a file that was made from the run and lies beside it; elsewhere there is nothing to do."""
+    """List a derived file in the manifest beside it; do nothing if there is no valid one."""
     manifest = read_manifest(path.parent)
     if file_list_in(manifest) is None:
         return
@@ -64,7 +64,7 @@ def add_to_manifest(path: Path) -> None:
 
 
 def _with_seal(content: Mapping[str, object]) -> dict[str, Any]:
-    """Return `content` as JSON has it, with its own hash at the end."""
+    """Return `content` as JSON values, with its hash as the last entry."""
     encoded = msgspec.json.encode(content)
     return {**msgspec.json.decode(encoded), _SEAL: hashlib.sha256(encoded).hexdigest()}
 
@@ -75,10 +75,10 @@ def fingerprint(path: Path) -> dict[str, str]:
 
 
 def to_json(content: object) -> bytes:
-    """Return `content` as JSON, indented, keys in the order given."""
+    """Return `content` as indented JSON, keys in the given order."""
     return msgspec.json.format(msgspec.json.encode(content), indent=2) + b"\n"
 
 
 def write_json(path: Path, content: object) -> None:
-    """Write `content` indented, keys in the order given."""
+    """Write `content` as indented JSON, keys in the given order."""
     path.write_bytes(to_json(content))

@@ -1,13 +1,13 @@
-"""Where a run writes until it is over: a hidden folder beside its destination.
+"""Hidden folder beside the destination, into which a run writes until it is complete.
 
     .NAME.partial-XXXXXXXX/
-        files.txt   a first line that says what this is, then the name of each file or folder that is written
-        new/        what is written
-        old/        what new/ takes the place of, for the moment between two renamings
+        files.txt   a first line that identifies the file, then the name of each file or folder that is written
+        new/        the new output
+        old/        the output that new/ replaces, between two renames
 
-The list is locked by the process that writes, and a lock dies with its holder. So what a killed process left can be
-told from what another is at: it is swept by the next command that writes beside it, as far as the list goes. What was
-about to be replaced goes back where it was.
+The writing process locks files.txt with flock(2), and the kernel releases the lock when that process ends. A folder
+that a killed process left can therefore be told from one in use. The next command that writes beside it removes the
+listed files, and moves an output that was about to be replaced back into place.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _FIRST_LINE = b"batkube: what is written here is removed by the next run beside 
 
 
 class PartialFolder:
-    """The hidden folder of one destination, and the lock on it."""
+    """The hidden folder of one destination, and the lock on its list of files."""
 
     def __init__(self, folder: Path, names: BinaryIO) -> None:
         self._folder = folder
@@ -40,16 +40,16 @@ class PartialFolder:
 
     @classmethod
     def create_beside(cls, target: Path) -> PartialFolder:
-        """Return a new one for `target`."""
+        """Create one for `target`."""
         folder = Path(tempfile.mkdtemp(prefix=f".{target.name}.partial-", dir=target.parent))
         try:
-            # The list is given its name when it is locked already, so that nobody can take it for one that was left.
+            # The list gets its name after it is locked, so that no other process takes the folder for abandoned.
             names = (folder / f"{_LIST_FILE}.new").open("xb+", buffering=0)
             _lock(names)
             names.write(_FIRST_LINE)
             (folder / f"{_LIST_FILE}.new").rename(folder / _LIST_FILE)
             partial = cls(folder, names)
-            # A folder inside, since the one that mkdtemp makes is closed to everybody else and the output must not be.
+            # A folder inside, since mkdtemp's own is accessible to the owner only, which the output must not be.
             partial.new.mkdir()
         except OSError:
             shutil.rmtree(folder, ignore_errors=True)
@@ -58,7 +58,7 @@ class PartialFolder:
 
     @classmethod
     def open_abandoned(cls, folder: Path) -> PartialFolder | None:
-        """Return the one in `folder` if whoever made it is gone; None if that is not known, or it is not of ours."""
+        """Return the one in `folder` if its process has ended; None if the lock is held, or the list is not ours."""
         with contextlib.ExitStack() as undo:
             names = undo.enter_context((folder / _LIST_FILE).open("rb+", buffering=0))
             if names.readline() != _FIRST_LINE or not _lock(names):
@@ -67,22 +67,22 @@ class PartialFolder:
         return cls(folder, names)
 
     def file(self, name: str) -> Path:
-        """Return the path at which to write the file or folder called `name`."""
+        """Add `name` to the list, and return the path at which to write this file or folder."""
         self._names.write(f"{name}\n".encode())
         return self.new / name
 
     def move_into_place(self, target: Path) -> None:
-        """Move what was written to `target`, and what was there away."""
+        """Move the new output to `target`, and a previous one to `old`."""
         if target.is_dir():
             target.rename(self.old)
         self.new.rename(target)
 
     def clean_up(self, target: Path) -> None:
-        """Put back what was moved away for nothing, and remove what we wrote; what is not of ours stays."""
+        """Restore a previous output that was not replaced, and remove the listed files; any others stay."""
         with contextlib.suppress(OSError), self._names:
             self._restore_or_remove_old(target)
             self._remove_new()
-            # What is not empty now holds something that is not of ours, and so stays as it is.
+            # A folder that is not empty now holds files of others: rmdir fails, and it stays.
             for folder in (self.new, self.old):
                 if folder.is_dir():
                     folder.rmdir()
@@ -110,7 +110,7 @@ class PartialFolder:
 
 
 def remove_abandoned(folder: Path) -> None:
-    """Remove from `folder` what runs left half-written whose processes are gone."""
+    """Remove from `folder` the partial outputs of processes that have ended."""
     for path, target in _candidates(folder):
         with contextlib.suppress(OSError):
             if path.lstat().st_uid == os.geteuid() and (partial := PartialFolder.open_abandoned(path)) is not None:
@@ -118,7 +118,7 @@ def remove_abandoned(folder: Path) -> None:
 
 
 def _candidates(folder: Path) -> Iterator[tuple[Path, Path]]:
-    """Yield each hidden folder that has such a name, and what it is for."""
+    """Yield each hidden folder with such a name, and its destination."""
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             if (match := _NAME.fullmatch(entry.name)) and entry.is_dir(follow_symlinks=False):
@@ -126,10 +126,10 @@ def _candidates(folder: Path) -> Iterator[tuple[Path, Path]]:
 
 
 def _lock(file: BinaryIO) -> bool:
-    """Lock a file until it is closed, were it by SIGKILL; return whether it is ours alone now."""
+    """Lock a file until it is closed, also by SIGKILL; return whether the lock was acquired."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
-        # Another holds it; or the file system knows no locks, as some of clusters: then nothing is ever swept.
+        # Another process holds it; or the file system has no locks (some network ones): then nothing is removed.
         return False
     return True

@@ -1,1 +1,1 @@
-"""Gantt charts: who was where, when."""
+"""Gantt charts: which job was on which machine, when."""

@@ -1,8 +1,8 @@
-"""Boxes that touch in an overview, told apart by their colours.
+"""Different colours for adjacent boxes of an overview.
 
-Where there are thousands of boxes there is no room for outlines, and two jobs of one colour that touch look like one.
-A job keeps the colour that its id gives it unless one that touches it has it already; in print, where a reader may
-have no colours, unless one that touches it is about as light.
+With thousands of boxes there is no space for outlines, and two adjacent jobs of one colour look like one. A job keeps
+the colour that follows from its id unless an adjacent job has it already. In print, where a reader may not see
+colours, it keeps it unless an adjacent job is about as light.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from batkube.outputs.charts.palette import FILLS, lightness
 from batkube.outputs.gantt.lanes import Boxes
 from batkube.outputs.measures.occupancy.stays import Ints
 
-#: The picture is looked at in so many columns and at most so many rows: what is finer is not seen on paper either.
+#: Resolution at which boxes count as adjacent; finer details are not visible on paper.
 _COLUMNS, _MOST_ROWS = 1200, 1500
 _NO_JOB = -1
-#: What differs by less from black to white looks the same in grey.
+#: Fills whose lightness (0 to 1) differs by less look the same in grey.
 MIN_LIGHTNESS_DIFFERENCE = 0.06
 
 
 def distinct_fills(
     fills: list[str], boxes: Boxes, machines: int, start_s: float, end_s: float, *, in_grey: bool = False
 ) -> list[str]:
-    """Return the fills of all subjects, changed where boxes that touch would have the same one.
+    """Return the fills of all subjects, changed where adjacent boxes would have the same one.
 
-    `in_grey` it is enough that they are about as light: then the one that differs most from its neighbours is taken.
+    With `in_grey`, fills that are about as light count as the same, and the most different one is chosen instead.
     """
     touching: dict[int, set[int]] = {}
     for first, second in _touching_pairs(_subject_grid(boxes, machines, start_s, end_s)):
@@ -33,7 +33,7 @@ def distinct_fills(
         touching.setdefault(int(second), set()).add(int(first))
     chosen = list(fills)
     for subject in sorted(touching):
-        # Those that come later still have the colours of their ids, and will give way.
+        # Later subjects still have the colours of their ids, and are changed in their turn.
         taken = {chosen[other] for other in touching[subject] if other < subject}
         if in_grey:
             if _distance(chosen[subject], taken) < MIN_LIGHTNESS_DIFFERENCE:
@@ -44,12 +44,12 @@ def distinct_fills(
 
 
 def _distance(fill: str, others: set[str]) -> float:
-    """Return how far a fill is from the nearest of the others, from black to white."""
+    """Return the smallest difference in lightness between a fill and the others; black to white is 1."""
     return min((abs(lightness(fill) - lightness(other)) for other in others), default=1.0)
 
 
 def _subject_grid(boxes: Boxes, machines: int, start_s: float, end_s: float) -> Ints:
-    """Return whose box is seen in each row and column."""
+    """Return the subject whose box is visible in each row and column."""
     rows = min(machines, _MOST_ROWS)
     grid = np.full((rows, _COLUMNS), _NO_JOB, dtype=np.int64)
     across, down = _COLUMNS / (end_s - start_s), rows / machines
@@ -63,7 +63,7 @@ def _subject_grid(boxes: Boxes, machines: int, start_s: float, end_s: float) -> 
 
 
 def _touching_pairs(grid: Ints) -> Ints:
-    """Return each two subjects that are seen beside or above one another."""
+    """Return each pair of subjects that are adjacent in the grid."""
     pairs = np.concatenate(
         [
             np.stack((grid[:, :-1].ravel(), grid[:, 1:].ravel()), axis=1),

@@ -1,7 +1,7 @@
-"""Gantt charts of a run, for papers (pdf, pgf, svg, png) and for looking around (html).
+"""Gantt charts of a run, for papers (pdf, pgf, svg, png) and for exploring (html).
 
-matplotlib takes a while to import, so it is imported only when something is drawn, and without the remarks it makes
-on a machine where it runs for the first time (building its font cache, a home it may not write to).
+matplotlib is slow to import, so it is imported only to draw a chart. Its log messages at the first import on a machine
+(building the font cache, a home folder that is not writable) are suppressed.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from batkube.outputs.gantt.stepper import Stepper
 
 Window = tuple[float | None, float | None]
-"""The part of a run to show: from and to in seconds, None for the run's own begin or end."""
+"""The part of a run to draw: from and to in seconds, None for the beginning or end of the run."""
 
 _PNG_DPI = 160
-#: Of boxes that are too many to be drawn one by one; on paper the chart is as large as it is drawn.
+#: Resolution of rasterized boxes, on screen and in print, where the chart is not scaled.
 _BITMAP_DPI, _PRINT_DPI = 220, 600
 _ENDINGS = (".svg", ".pdf", ".pgf", ".png", ".html")
 
@@ -43,8 +43,8 @@ def draw_gantt(
 ) -> Figure:
     """Return the chart of a run as a figure; `color_by` is job, user, profile or state.
 
-    Against another run, colours tell which jobs begin earlier or later than there. With a width it is for print: so
-    wide, without a title unless one is given, and nothing in it needs colours to be told apart.
+    With `against`, colours show which jobs start earlier or later than in that run. With `width_in`, the chart is for
+    print: it has that width, no default title, and is readable without colours.
     """
     from batkube.outputs.gantt.model import gantt_model_of
 
@@ -66,17 +66,17 @@ def save_gantt(
     against: MeasuredRun | None = None,
     width_in: float | None = None,
 ) -> None:
-    """Write the chart of a run to `path`, whose ending says how. The same run gives the same bytes."""
+    """Write the chart of a run to `path`, whose ending selects the format. The same run gives the same bytes."""
     from batkube.outputs.gantt.model import gantt_model_of
 
     target = Path(path)
     kind = target.suffix.lower()
     if kind not in _ENDINGS:
-        remedy = f"end it in {', '.join(_ENDINGS[:-1])} or {_ENDINGS[-1]}"
-        raise InputError(target, problem="its ending names no kind of picture", remedy=remedy)
+        remedy = f"end the name in {', '.join(_ENDINGS[:-1])} or {_ENDINGS[-1]}"
+        raise InputError(target, problem="has an ending that is not a picture format", remedy=remedy)
     if kind == ".html" and width_in is not None:
-        problem = "is for print, and a page is as wide as its window"
-        raise InputError("--width", problem=problem, remedy="leave it out, or write a .pdf")
+        problem = "applies to print only: an HTML page is as wide as its window"
+        raise InputError("--width", problem=problem, remedy="omit it, or write a .pdf")
     picture = gantt_model_of(
         results, title=title, color_by=color_by, window=window, against=against, for_print=width_in is not None
     )
@@ -87,7 +87,7 @@ def save_gantt(
 
 
 def stepper_of(results: MeasuredRun, *, title: str | None = None, color_by: str = "job") -> Stepper:
-    """Return the chart of a run with a slider for the time, from one instant to the next."""
+    """Return the chart of a run with a slider for the time."""
     from batkube.outputs.gantt.model import gantt_model_of
 
     picture = gantt_model_of(results, title=title, color_by=color_by, window=None)
@@ -97,7 +97,7 @@ def stepper_of(results: MeasuredRun, *, title: str | None = None, color_by: str 
 
 
 def gantt_svg(results: MeasuredRun, *, title: str | None = None, color_by: str = "job") -> str:
-    """Return the chart of a run as an SVG element to be put into a page, with the jobs' stories under the pointer."""
+    """Return the chart of a run as an SVG element for a page, with details of each job on hover."""
     from batkube.outputs.gantt.model import gantt_model_of
 
     picture = gantt_model_of(results, title=title, color_by=color_by, window=None)
@@ -107,13 +107,13 @@ def gantt_svg(results: MeasuredRun, *, title: str | None = None, color_by: str =
 
 
 def _check_pgf_size(target: Path, picture: GanttModel) -> None:
-    """Refuse PGF of what is drawn as a bitmap: that would be a second file, at a place only LaTeX's author knows."""
+    """Reject PGF of a rasterized chart: its bitmap would be a second file, whose path depends on the LaTeX document."""
     from batkube.outputs.gantt.model import MOST_VECTOR_BOXES
 
     count = max(len(picture.boxes), len(picture.absences))
     if count > MOST_VECTOR_BOXES:
-        problem = f"has {count:,} boxes, and PGF holds a chart of at most {MOST_VECTOR_BOXES:,}"
-        raise InputError(target, problem=problem, remedy="write a .pdf, or a part of the run: --from, --to")
+        problem = f"has {count:,} boxes, but PGF supports at most {MOST_VECTOR_BOXES:,}"
+        raise InputError(target, problem=problem, remedy="write a .pdf, or draw a part of the run with --from and --to")
 
 
 def _render(picture: GanttModel, kind: str, width_in: float | None = None) -> bytes:
@@ -145,7 +145,7 @@ def _html_page(picture: GanttModel) -> bytes:
 
 @contextmanager
 def _silence_matplotlib() -> Iterator[None]:
-    """Keep matplotlib's remarks to itself while it is imported."""
+    """Suppress matplotlib's log messages while it is imported."""
     logger = logging.getLogger("matplotlib")
     level = logger.level
     logger.setLevel(logging.ERROR)

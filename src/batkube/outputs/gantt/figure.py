@@ -1,7 +1,7 @@
 """The Gantt chart as a matplotlib figure.
 
-Built with matplotlib's objects only (no pyplot, no global state), under a fixed style, so that the same run gives the
-same bytes whatever the user's own matplotlib settings.
+It is built from matplotlib's objects only (no pyplot, no global state), with a fixed style. The same run therefore
+gives the same bytes, whatever the user's matplotlib settings.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ from batkube.outputs.gantt.rows import (
 from batkube.outputs.measures.occupancy.stays import Floats
 from batkube.outputs.pages.colours import LIGHT
 
-#: The most steps a curve of the lower panel shows; more are averaged.
+#: Maximum number of steps of a curve in the lower panel; more are averaged.
 MOST_STEPS = 1_000
 
 _DPI = 160
-#: How the curves of the run are drawn that another one is drawn against.
+#: Line style of the reference run's curves.
 _REFERENCE_DASHES = (0, (2.2, 1.2))
 _UTILISATION, _QUEUE = "#33669A", "#B4442E"
-#: The same curves in print, where one is pale and the other dark: a reader may have no colours.
+#: The same curves in print: one pale and one dark, since a reader may not see colours.
 _PALE, _DARK = "#8FB3D6", "#7A2414"
 
 
 class ChartArea(NamedTuple):
-    """A part of the page, in shares of its width and height."""
+    """A part of the page, as shares of its width and height."""
 
     left: float
     width: float
@@ -57,7 +57,7 @@ class ChartArea(NamedTuple):
 
 
 def build(picture: GanttModel, width_in: float | None = None) -> Figure:
-    """Return the chart of a picture; `width_in` is how wide it is in print."""
+    """Return the chart as a figure; `width_in` is its width in print."""
     with house_style():
         layout = _layout(picture, width_in)
         figure = NotebookFigure(figsize=(layout.page_width, layout.height), dpi=_DPI, facecolor="white")
@@ -94,7 +94,7 @@ def box_outlines_pt(picture: GanttModel) -> Floats:
 
 
 def chart_area(picture: GanttModel) -> ChartArea:
-    """Return where on the page machines and curves are drawn."""
+    """Return the part of the page with the machines' rows and the curves."""
     layout = _layout(picture)
     return ChartArea(
         left=layout.left / layout.page_width,
@@ -136,16 +136,26 @@ def _draw_panel(axes: Axes, picture: GanttModel, load_colour: str, queue_colour:
     most_waiting = float(queue.values.max())
     right = axes.twinx()
     if picture.reference is not None:
-        # Drawn first, and broken: the run itself is what is looked at.
-        there = picture.reference.utilisation.within(picture.start_s, picture.end_s, most=MOST_STEPS)
+        # Drawn first, and dashed, so that the run itself stands out.
+        other_load = picture.reference.utilisation.within(picture.start_s, picture.end_s, most=MOST_STEPS)
         axes.step(
-            there.times, there.values, where="post", color=load_colour, linewidth=0.7, linestyle=_REFERENCE_DASHES
+            other_load.times,
+            other_load.values,
+            where="post",
+            color=load_colour,
+            linewidth=0.7,
+            linestyle=_REFERENCE_DASHES,
         )
-        waiting = picture.reference.queue.within(picture.start_s, picture.end_s, most=MOST_STEPS)
+        other_queue = picture.reference.queue.within(picture.start_s, picture.end_s, most=MOST_STEPS)
         right.step(
-            waiting.times, waiting.values, where="post", color=queue_colour, linewidth=0.8, linestyle=_REFERENCE_DASHES
+            other_queue.times,
+            other_queue.values,
+            where="post",
+            color=queue_colour,
+            linewidth=0.8,
+            linestyle=_REFERENCE_DASHES,
         )
-        most_waiting = max(most_waiting, float(waiting.values.max()))
+        most_waiting = max(most_waiting, float(other_queue.values.max()))
     axes.set_ylim(0, max(1.0, float(load.values.max())) * 1.06)
     axes.set_yticks([0, 0.5, 1], ["0", "50 %", "100 %"], fontsize=7)
     axes.set_ylabel("utilisation", color=_UTILISATION)
@@ -168,8 +178,8 @@ def _draw_time(rows: Axes, panel: Axes, picture: GanttModel, most_ticks: int) ->
 
 
 def _legend_patches(picture: GanttModel) -> list[Artist]:
-    def patch(fill: str, words: str, edge: str | None = None, hatch: str | None = None) -> Patch:
-        return Patch(facecolor=fill, edgecolor=edge, hatch=hatch, label=shorten(words, 36))
+    def patch(fill: str, label: str, edge: str | None = None, hatch: str | None = None) -> Patch:
+        return Patch(facecolor=fill, edgecolor=edge, hatch=hatch, label=shorten(label, 36))
 
     entries = picture.colouring.legend
     patches: list[Artist] = [
@@ -184,8 +194,8 @@ def _legend_patches(picture: GanttModel) -> list[Artist]:
     if picture.boxes.lost.any():
         patches.append(patch("white", "evicted or lost, run again", LOST_COLOUR, LOST_HATCH))
     if picture.reference is not None:
-        words = shorten(f"against {picture.reference.name} (below: broken lines)", 44)
-        patches.append(Line2D([], [], color=LIGHT["ink"], linewidth=0.8, linestyle=_REFERENCE_DASHES, label=words))
+        label = shorten(f"against {picture.reference.name} (below: dashed lines)", 44)
+        patches.append(Line2D([], [], color=LIGHT["ink"], linewidth=0.8, linestyle=_REFERENCE_DASHES, label=label))
     if picture.absences:
         patches.append(patch(ABSENT_FILL, "machine not available", ABSENT_LINES, ABSENT_HATCH))
     return patches

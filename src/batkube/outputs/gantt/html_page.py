@@ -1,4 +1,4 @@
-"""A chart as one web page that needs nothing else: the SVG, a summary, and a text for each box under the pointer."""
+"""Gantt chart as a self-contained web page: the SVG, a summary table, and details of each box on hover."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ def gantt_page(picture: GanttModel, svg: str) -> str:
 
 
 def with_hover_texts(picture: GanttModel, svg: str) -> str:
-    """Return the picture's SVG element, with each job's story under the pointer unless there are too many."""
-    # What comes before the <svg> element (XML declaration, DOCTYPE) has no place inside HTML.
+    """Return the SVG element, with details of each job on hover unless there are too many boxes."""
+    # HTML does not allow the XML declaration and the DOCTYPE that precede the <svg> element.
     inline = svg[svg.index("<svg") :].rstrip()
     if len(picture.boxes) > MOST_VECTOR_BOXES:
         return inline
@@ -64,7 +64,7 @@ def with_hover_texts(picture: GanttModel, svg: str) -> str:
 
 
 def _hover_texts(picture: GanttModel) -> str:
-    """Return invisible rectangles over the boxes; browsers show an element's <title> under the pointer."""
+    """Return invisible rectangles over the boxes; browsers show an element's <title> on hover."""
     subjects = picture.subjects
     text_of = {int(row): _job_text(subjects.iloc[int(row)]) for row in dict.fromkeys(picture.boxes.job.tolist())}
     rectangles = [
@@ -88,9 +88,9 @@ def _job_text(job: pd.Series[Any]) -> str:
     lines += [f"{label} {job[column]}" for label, column in (("user", "user"), ("profile", "profile")) if job[column]]
     lines.append(f"submitted at {length('submission_time')}")
     if not pd.isna(job.get("admitted_time")):
-        lines.append(f"let in by its scheduler at {length('admitted_time')}")
+        lines.append(f"admitted by its scheduler at {length('admitted_time')}")
     if job.get("member_wait", 0) > 0:
-        lines.append(f"held nodes for {length('member_wait')} while other pods of it had none")
+        lines.append(f"held nodes for {length('member_wait')} while other pods of the job had none")
     if not pd.isna(job["evictions"]) and job["evictions"] > 0:
         lines.append(f"evictions {job['evictions']:.0f}")
     if pd.isna(job["starting_time"]):

@@ -1,11 +1,11 @@
-"""Where each stay is drawn: from who was where, when, to rectangles that do not overlap.
+"""Positions of the boxes of a Gantt chart: turns stays into rectangles that do not overlap.
 
-A machine's row is one unit high. A job that has the machine alone fills the row. Jobs that share it get *lanes* as
-high as their share of the cpu, first fit from the top; a job for which only scattered lanes are free is drawn in
-pieces, since cpu is not contiguous anyway. Where a scheduler over-allocated, the row shrinks for just that busy
-stretch, as in a calendar: what overlaps in time stands side by side and nothing is hidden.
+A machine's row is one unit high. A job that uses the machine alone fills the row. Jobs that share it get *lanes*, whose
+height is their share of the cpu, first fit from the top. If only scattered lanes are free, a job is drawn in pieces;
+cpu is not contiguous anyway. If a scheduler over-allocated a machine, lanes are scaled down for that busy period, as in
+a calendar, so that nothing is hidden.
 
-Pure: integers of millicores for the heights, so that lanes fit exactly.
+Heights are integers of millicores, so that lanes fit exactly.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ import pandas as pd
 
 from batkube.outputs.measures.occupancy.stays import Bools, Floats, Ints, Stays
 
-#: Work without a cpu request is drawn as a fiftieth of its machine, so that it can be seen.
+#: Work without a cpu request is drawn as a fiftieth of its machine, so that it is visible.
 _LEAST_SHARE = 50
 
 
 class Span(NamedTuple):
-    """One stay on one machine, as `assign_lanes` needs it."""
+    """One stay on one machine, the input of `assign_lanes`."""
 
     start: float
     end: float
@@ -55,22 +55,22 @@ class Boxes:
         return len(self.job)
 
     def clipped_to(self, start: float, end: float) -> Boxes:
-        """Return what shows between two times, cut at both."""
-        kept = (self.left <= end) & (self.right >= start)
+        """Return the boxes between two times, cut at both."""
+        inside = (self.left <= end) & (self.right >= start)
         return Boxes(
-            self.job[kept],
-            self.lost[kept],
-            np.maximum(self.left[kept], start),
-            np.minimum(self.right[kept], end),
-            self.top[kept],
-            self.bottom[kept],
+            self.job[inside],
+            self.lost[inside],
+            np.maximum(self.left[inside], start),
+            np.minimum(self.right[inside], end),
+            self.top[inside],
+            self.bottom[inside],
         )
 
 
 def boxes_of(stays: Stays, *, ignored_s: float = 0.0) -> Boxes:
-    """Return the rectangles of all stays; overlaps in time of at most `ignored_s` are not worth a lane.
+    """Return the rectangles of all stays; overlaps in time of at most `ignored_s` get no lanes.
 
-    Machines with consecutive ids that a job has alone make one rectangle, whatever their number.
+    Machines with consecutive ids that a job uses alone are one rectangle.
     """
     shared = _shared_machines(stays, ignored_s)
     sharing_before = np.concatenate(([0], np.cumsum(shared)))
@@ -97,17 +97,17 @@ def boxes_of(stays: Stays, *, ignored_s: float = 0.0) -> Boxes:
 def assign_lanes(spans: Sequence[Span], capacity: int, *, ignored_s: float = 0.0) -> list[LanePiece]:
     """Return pieces for all spans on one machine of `capacity` millicores; no two overlap in both time and height.
 
-    Spans that overlap in time by at most `ignored_s` count as one after the other.
+    Spans that overlap in time by at most `ignored_s` count as consecutive.
     """
     pieces: list[LanePiece] = []
     for stretch in _overlapping_groups(spans, ignored_s):
         height = max(capacity, _peak_milli(spans, stretch, ignored_s))
-        #: (end, first, last) of the lanes taken at the moment looked at.
+        #: (end, first, last) of the lanes in use when the current span starts.
         taken: list[tuple[float, int, int]] = []
         for number in stretch:
             span = spans[number]
             taken = [lane for lane in taken if lane[0] - ignored_s > span.start]
-            # Only a span of hardly any length can find the row full: it is drawn over the others' first lanes.
+            # Only a very short span can find the row full; it is drawn over the others' first lanes.
             for first, last in _free_lanes(taken, span.milli, height) or [(0, min(span.milli, height))]:
                 taken.append((span.end, first, last))
                 pieces.append(LanePiece(number, first / height, last / height))
@@ -115,7 +115,7 @@ def assign_lanes(spans: Sequence[Span], capacity: int, *, ignored_s: float = 0.0
 
 
 def _overlapping_groups(spans: Sequence[Span], ignored_s: float) -> Iterator[list[int]]:
-    """Yield the numbers of spans that hang together in time, each group in order of start."""
+    """Yield groups of spans that are connected by overlaps in time, each group in order of start."""
     group: list[int] = []
     reached = float("-inf")
     for number in sorted(range(len(spans)), key=lambda number: (spans[number].start, number)):
@@ -164,7 +164,7 @@ def _free_lanes(taken: list[tuple[float, int, int]], milli: int, height: int) ->
 
 
 def _shared_machines(stays: Stays, ignored_s: float) -> Bools:
-    """Return for each machine whether any two stays overlap on it, or any takes less than all of it."""
+    """Return for each machine whether stays overlap on it, or one uses only a part of it."""
     shared = np.zeros(len(stays.capacity), dtype=np.bool_)
     single = stays.per_machine()
     order = np.lexsort((single.start, single.first))
@@ -176,7 +176,7 @@ def _shared_machines(stays: Stays, ignored_s: float) -> Bools:
 
 
 def _split_by_sharing(first: int, last: int, shared: Bools) -> Iterator[tuple[int, int, bool]]:
-    """Yield the machines first…last as shared ones, each by itself, and the longest runs of others."""
+    """Split the machines first…last into single shared ones and the longest runs of others."""
     begin = first
     for machine in range(first, last + 1):
         if shared[machine]:

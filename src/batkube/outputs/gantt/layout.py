@@ -1,4 +1,4 @@
-"""Where things are in a Gantt chart, in inches: on a screen or a page of its own, and in a paper of two columns."""
+"""Layout of a Gantt chart, in inches: for a screen or a separate page, and for a column of a paper."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ class _Sizes:
     gap: float
     axis: float
     legend_row: float
-    #: Of a machine's row, and of all rows at least and at most.
+    #: Height of one machine's row, and minimum and maximum height of all rows.
     row: float
     rows_min: float
     rows_max: float
-    #: The same of machines that pods share, whose rows have lanes.
+    #: The same for machines that pods share, whose rows have lanes.
     shared_row: float
     shared_min: float
-    #: Beside the rows: for the axis' own words, and for each character of a name.
+    #: Width left of the rows: of the axis label, and of each character of a machine's name.
     margin: float
     character: float
 
@@ -49,34 +49,34 @@ class Layout:
     axis: float
     legend_row: float
     legend_rows: int
-    #: How many words of the legend stand side by side.
+    #: Number of legend entries side by side.
     legend_columns: int
 
     @property
     def panel_top(self) -> float:
-        """How far below the page's upper edge the panel begins."""
+        """Distance of the panel from the upper edge of the page."""
         return self.header + self.rows_height + self.gap
 
     @property
     def height(self) -> float:
-        """How high the page is."""
+        """Height of the page."""
         return self.panel_top + self.panel_height + self.axis + self.legend_row * self.legend_rows
 
     @property
     def max_ticks(self) -> int:
-        """How many ticks of time have room beside one another."""
+        """Number of time ticks that fit side by side."""
         return 11 if self.page_width >= _SCREEN_IN else max(4, int(self.page_width * 1.6))
 
 
-def layout_of(picture: GanttModel, legend_words: list[str], width_in: float | None) -> Layout:
-    """Return the layout of a picture whose legend says `legend_words`; `width_in` is how wide it is in print."""
+def layout_of(picture: GanttModel, legend_labels: list[str], width_in: float | None) -> Layout:
+    """Return the layout of a chart with these legend entries; `width_in` is its width in print."""
     sizes = _SCREEN if width_in is None else _PRINT
     page_width = width_in or _SCREEN_IN
     row, least = (sizes.shared_row, sizes.shared_min) if picture.has_lanes else (sizes.row, sizes.rows_min)
     rows_height = min(max(len(picture.machine_names) * row, least), sizes.rows_max)
     names = row_names(picture.machine_names, rows_height).names
     left = sizes.margin + sizes.character * max(len(name) for _, name in names)
-    columns = _legend_columns(legend_words, page_width) if width_in else len(legend_words)
+    columns = _legend_columns(legend_labels, page_width) if width_in else len(legend_labels)
     return Layout(
         page_width=page_width,
         header=_HEADER_IN if picture.title or picture.subtitle else _NO_HEADER_IN,
@@ -87,12 +87,12 @@ def layout_of(picture: GanttModel, legend_words: list[str], width_in: float | No
         panel_height=sizes.panel,
         axis=sizes.axis,
         legend_row=sizes.legend_row,
-        legend_rows=-(-len(legend_words) // columns) if columns else 0,
+        legend_rows=-(-len(legend_labels) // columns) if columns else 0,
         legend_columns=columns,
     )
 
 
-def _legend_columns(words: list[str], page_width: float) -> int:
-    """As many as the widest of the words has room for, with its patch."""
-    widest = max(map(len, words), default=0)
-    return min(len(words), max(1, int(page_width / (0.42 + 0.062 * widest))))
+def _legend_columns(labels: list[str], page_width: float) -> int:
+    """Return how many entries as wide as the widest, with its patch, fit side by side."""
+    widest = max(map(len, labels), default=0)
+    return min(len(labels), max(1, int(page_width / (0.42 + 0.062 * widest))))

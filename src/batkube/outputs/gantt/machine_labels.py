@@ -1,4 +1,4 @@
-"""The names beside the rows of a chart: of every machine where there is room, else of groups of machines."""
+"""Labels of the rows of a chart: of every machine if there is space, otherwise of groups of machines."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from dataclasses import dataclass
 from batkube.outputs.charts.axes import shorten
 
 _NUMBER = re.compile(r"\d*$")
-#: The room that a name takes, in points, and how many there are at most where not every machine has one.
+#: Height of a name in points, and the maximum number of names if not every machine has one.
 _NAME_PT, _MOST_NAMES = 9, 25
 
 
 @dataclass(frozen=True, slots=True)
 class RowNames:
-    """What is written beside the rows."""
+    """Labels of the rows."""
 
-    #: Where, counted in rows from the top, and what.
+    #: Position, in rows from the top, and text.
     names: list[tuple[float, str]]
-    #: Between which rows a group ends, counted in the same way.
+    #: Positions of the borders between groups, in rows from the top.
     borders: list[int]
     #: Whether each machine has its name.
     names_every_machine: bool
 
 
 def row_names(machines: list[str], height_in: float) -> RowNames:
-    """Return the names for rows that are `height_in` high together.
+    """Return the labels for rows with a total height of `height_in`.
 
-    Machines whose names differ only in the number at their end are a group: `gpu-0 … 299`. Where all are of one group,
-    every 2nd, 5th, 10th, … has its name.
+    Machines whose names differ only in their trailing number form a group: `gpu-0…299`. If all machines are in one
+    group, every 2nd, 5th, 10th, … is labelled.
     """
     count = len(machines)
     if count <= int(height_in * 72 / _NAME_PT):
@@ -59,12 +59,12 @@ def _group_name(machines: list[str], first: int, last: int) -> str:
 
 
 def _without_overlaps(named: list[tuple[float, str]], least: float) -> list[tuple[float, str]]:
-    """Return the names that do not stand in one another, the first ones first."""
-    kept: list[tuple[float, str]] = []
+    """Return the names that do not overlap the one before."""
+    spaced: list[tuple[float, str]] = []
     for place, name in named:
-        if not kept or place - kept[-1][0] >= least:
-            kept.append((place, name))
-    return kept
+        if not spaced or place - spaced[-1][0] >= least:
+            spaced.append((place, name))
+    return spaced
 
 
 def _labelled_rows(count: int, height_in: float) -> range:

@@ -1,4 +1,4 @@
-"""What a Gantt chart shows, computed before anything is drawn. Knows no matplotlib."""
+"""Content of a Gantt chart, computed without matplotlib before anything is drawn."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from batkube.outputs.measures.occupancy.services import services_of
 from batkube.outputs.measures.occupancy.stays import Bools, horizon_s, stays_of
 from batkube.outputs.measures.occupancy.step_functions import StepFunction, queue_length, utilisation_steps
 
-#: More boxes than this are drawn as a bitmap, without outlines, and get no hover texts.
+#: Charts with more boxes are rasterized, without outlines and hover texts.
 MOST_VECTOR_BOXES = 2_000
-#: Overlaps of less than this part of the chart's length (half a point on paper) are not worth a lane.
+#: Overlaps of less than this share of the chart's length (half a point on paper) get no lanes.
 _MIN_WIDTH = 1 / 1600
 
 
@@ -33,23 +33,23 @@ class GanttModel:
     subtitle: str
     metrics: Metrics
     machine_names: list[str]
-    #: What the boxes are of: the run's jobs, then services, which are pods of no job by their owner.
+    #: One row per thing that has boxes: the run's jobs, then its services (owners of pods without a job).
     subjects: pd.DataFrame
     boxes: Boxes
     absences: list[Absence]
-    #: For each box: its job failed, was killed or reached its walltime.
+    #: For each box, whether its job failed, was killed or reached its walltime.
     is_failure: Bools
     colouring: Colouring
     utilisation: StepFunction
     queue: StepFunction
     start_s: float
     end_s: float
-    #: The run that this one is drawn against, if there is one.
+    #: The run that this one is compared with, if any.
     reference: ReferenceRun | None = None
 
     @property
     def has_lanes(self) -> bool:
-        """True when many rows are divided into lanes, and so need height."""
+        """True if many rows are divided into lanes, and therefore need height."""
         return bool((self.boxes.top % 1 != 0).sum() > len(self.boxes) / 4)
 
 
@@ -62,10 +62,10 @@ def gantt_model_of(
     against: MeasuredRun | None = None,
     for_print: bool = False,
 ) -> GanttModel:
-    """Return what to draw of a run; `window` is from and to in seconds, None standing for the run's own.
+    """Return the content of a run's chart; `window` is from and to in seconds, None for the run's own limits.
 
-    Against another run, colours tell which jobs begin earlier or later than there. For print nothing needs colours to
-    be told apart, and there is no title unless one is given: what it says stands in a paper's caption.
+    With `against`, colours show which jobs start earlier or later than in that run. For print, the chart is readable
+    without colours, and has no default title and subtitle, since a paper has a caption.
     """
     if color_by not in COLOURINGS:
         raise InputError("--by", problem=f"{color_by!r} is not one of {', '.join(COLOURINGS)}")
@@ -93,16 +93,16 @@ def gantt_model_of(
         colouring = replace(colouring, fills=fills)
     ended_well = (subjects["final_state"] == "COMPLETED_SUCCESSFULLY") | subjects["finish_time"].isna()
     metrics = results.metrics
-    usual = "" if for_print else _title(results, against)
+    default_title = "" if for_print else _title(results, against)
     facts = _subtitle(results, metrics, stays.unplaced) + _window_remark(window, start_s, end_s)
     return GanttModel(
-        title=usual if title is None else title,
+        title=default_title if title is None else title,
         subtitle="" if for_print else facts,
         metrics=metrics,
         machine_names=_without_domain(results.machine_names),
         subjects=subjects,
         boxes=boxes,
-        absences=[one for one in absences_of(results) if one.end > start_s and one.start < end_s],
+        absences=[absence for absence in absences_of(results) if absence.end > start_s and absence.start < end_s],
         is_failure=~ended_well.to_numpy()[boxes.job],
         colouring=colouring,
         utilisation=utilisation_steps(results, job_stays),
@@ -124,7 +124,7 @@ def _reference_run(run: MeasuredRun) -> ReferenceRun:
 def _time_range(
     results: MeasuredRun, last: float, window: tuple[float | None, float | None] | None
 ) -> tuple[float, float]:
-    """By default from 0, where virtual time begins, or from the first submission of a trace that begins late."""
+    """Return the range to draw: by default from 0, or from the first submission of a trace that begins late."""
     first = float(results.jobs["submission_time"].min())
     start, end = window or (None, None)
     start_s = start if start is not None else (first if first > last / 5 else 0.0)
@@ -132,14 +132,14 @@ def _time_range(
     if not 0 <= start_s < end_s:
         raise InputError(
             results.path,
-            problem=f"{start_s:g} s to {end_s:g} s is no stretch of time",
+            problem=f"{start_s:g} s to {end_s:g} s is not a valid time range",
             remedy=f"the run lasts until {last:g} s",
         )
     return start_s, end_s
 
 
 def _window_remark(window: tuple[float | None, float | None] | None, start_s: float, end_s: float) -> str:
-    """Say which part is shown when it is not the whole, since the numbers are of the whole run."""
+    """Return a remark on the part that is shown if not all is, since the numbers are of the whole run."""
     if window is None or window == (None, None):
         return ""
     return f"  ·  whole run; shown: {human_duration(seconds(start_s))} to {human_duration(seconds(end_s))}"

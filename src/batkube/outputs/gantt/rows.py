@@ -1,7 +1,7 @@
 """The rows of a Gantt chart: its boxes, their labels and the machines' names.
 
-All boxes are a few collections (fine, alarming, lost, by their hatches), never an artist each, and the absences of
-machines are one; beyond a few thousand they become one bitmap inside the SVG.
+Boxes are drawn as a few collections (one per hatch and kind), never as an artist each, and so are the absences of
+machines. Beyond a few thousand boxes, the collections are rasterized into one bitmap inside the SVG.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from batkube.outputs.pages.colours import LIGHT
 FAILURE_COLOUR, FAILURE_HATCH = "#882255", "/////"
 LOST_COLOUR, LOST_HATCH = "#777777", "xxxx"
 ABSENT_FILL, ABSENT_LINES, ABSENT_HATCH = "#EEEEEE", "#BBBBBB", "\\\\\\\\"
-#: The lines of boxes that are hatched to be told apart, not to alarm.
+#: Outline of boxes whose hatch distinguishes users or profiles and does not mark a failure.
 OUTLINE_COLOUR = "#666666"
-#: Words on what is darker than this are white: there both have about the same contrast.
+#: Labels on darker fills are white; at this lightness, black and white have about the same contrast.
 _DARK = 0.45
 
 
 def draw_rows(axes: Axes, picture: GanttModel, *, width_in: float, height_in: float) -> None:
-    """Draw the machines' rows with the boxes and their labels into `axes`, which are as large as told."""
+    """Draw the machines' rows with the boxes and their labels into `axes`, which have the given size."""
     count = len(picture.machine_names)
     axes.set_xlim(picture.start_s, picture.end_s)
     axes.set_ylim(count, 0)
@@ -53,10 +53,10 @@ def draw_rows(axes: Axes, picture: GanttModel, *, width_in: float, height_in: fl
 
 
 def _draw_absences(axes: Axes, picture: GanttModel) -> None:
-    """Draw behind the boxes when machines took no work."""
+    """Draw the periods in which machines took no work, behind the boxes."""
     corners = [
-        ((one.start, one.machine), (one.start, one.machine + 1), (one.end, one.machine + 1), (one.end, one.machine))
-        for one in picture.absences
+        ((start, machine), (start, machine + 1), (end, machine + 1), (end, machine))
+        for machine, start, end in picture.absences
     ]
     if corners:
         grey = PolyCollection(
@@ -73,7 +73,7 @@ def _draw_boxes(axes: Axes, picture: GanttModel, row_pt: float, point_s: float) 
     corners = _corners(boxes, inset)
     fills = to_rgba_array(picture.colouring.fills)[boxes.job]
     edges = fills.copy() if dense else np.broadcast_to(to_rgba("white"), fills.shape).copy()
-    # Dense: a hairline of the box's own colour keeps even the shortest job visible; an outline needs some room.
+    # Dense: a hairline of the box's own colour keeps even the shortest job visible; an outline needs some space.
     roomy = (boxes.right - boxes.left > 3 * point_s) | (not dense)
     alarming = picture.is_failure & ~boxes.lost
     hatches = _hatches(picture, alarming)
@@ -96,7 +96,7 @@ def _draw_boxes(axes: Axes, picture: GanttModel, row_pt: float, point_s: float) 
 
 
 def _hatches(picture: GanttModel, alarming: Bools) -> np.ndarray[tuple[int], np.dtype[np.str_]]:
-    """Return each box's hatch, "" for none: what was lost and what alarms stands out from what tells users apart."""
+    """Return each box's hatch, "" for none; those of lost work and failures override those of users or profiles."""
     own = picture.colouring.hatches or [""] * len(picture.subjects)
     hatches = np.array(own, dtype="<U8")[picture.boxes.job]
     hatches[alarming & ~np.isin(hatches, sorted(FAILURE_HATCHES))] = FAILURE_HATCH
@@ -114,7 +114,7 @@ def _corners(boxes: Boxes, inset: float) -> Floats:
 
 
 def _draw_labels(axes: Axes, picture: GanttModel, row_pt: float, point_s: float) -> None:
-    """Write each job's id into its boxes where it fits, judging by the average width of the font's characters."""
+    """Write each job's id into its boxes where it fits, estimated from the font's average character width."""
     boxes, names = picture.boxes, picture.subjects["job_id"].tolist()
     hatched = _hatches(picture, picture.is_failure & ~boxes.lost) != ""
     for box in range(len(boxes)):
@@ -141,5 +141,5 @@ def _draw_labels(axes: Axes, picture: GanttModel, row_pt: float, point_s: float)
 
 
 def _text_colour_on(fill: str) -> str:
-    """Return the colour for words on a fill: dark, or white where that is easier to read."""
+    """Return the colour of a label on a fill: dark, or white if that is easier to read."""
     return LIGHT["ink"] if lightness(fill) > _DARK else "white"

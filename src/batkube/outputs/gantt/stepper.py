@@ -1,7 +1,7 @@
-"""A run from one instant to the next: its Gantt chart, of which the future is covered, and a slider for the time.
+"""Gantt chart with a time slider, which covers the part of the chart after the chosen instant.
 
-One page with one picture, so that it costs no more than the chart itself; a notebook shows it in a frame of its own,
-where its script can reach nothing else.
+The page contains one picture, so it is hardly larger than the chart. A notebook shows it in a sandboxed frame, so that
+its script can access nothing else.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from batkube.outputs.gantt.model import GanttModel
 from batkube.outputs.measures.occupancy.stays import Floats
 from batkube.outputs.pages.page import content_security_policy
 
-#: More instants than this are too many for a slider; then they are evenly spread.
+#: If more instants have changes, the slider uses this many evenly spaced ones.
 MAX_STEPS = 2_000
 
 _SCRIPT = """
@@ -80,7 +80,7 @@ svg .hover rect {{ fill: transparent; }}
 
 
 class Stepper:
-    """The page; a notebook shows it, and `save` writes it."""
+    """The page with the slider; a notebook shows it, and `save` writes it."""
 
     def __init__(self, picture: GanttModel, svg: str) -> None:
         area, instants = chart_area(picture), _instants(picture)
@@ -92,24 +92,24 @@ class Stepper:
             last=len(instants) - 1,
             top=area.top,
             height=area.height,
-            # What closes the element must not stand in it.
+            # A `</script>` in a label must not close the element.
             steps=json.dumps(steps).replace("<", "\\u003c"),
             script=_SCRIPT,
         )
 
     def save(self, path: str | Path) -> Path:
-        """Write the page, and return where it is."""
+        """Write the page, and return its path."""
         write_derived_file(Path(path), self.html.encode())
         return Path(path)
 
     def _repr_html_(self) -> str:
-        """Return it as a notebook shows it: in a frame, whose script runs there and nowhere else."""
+        """Return the page for a notebook, in a sandboxed frame."""
         style = "width: 100%; height: 46rem; border: 0"
         return f'<iframe sandbox="allow-scripts" style="{style}" srcdoc="{escape(self.html)}"></iframe>'
 
 
 def _instants(picture: GanttModel) -> list[tuple[float, str]]:
-    """Return the instants at which anything changes: how far along each is, and what to say of it."""
+    """Return the instants at which anything changes: the position of each from 0 to 1, and its description."""
     moments = _step_times(picture)
     waiting, busy = picture.queue.at(moments), picture.utilisation.at(moments)
     length = picture.end_s - picture.start_s
@@ -123,7 +123,7 @@ def _instants(picture: GanttModel) -> list[tuple[float, str]]:
 
 
 def _step_times(picture: GanttModel) -> Floats:
-    """Return when boxes begin and end, or evenly spread instants where these are too many."""
+    """Return the times at which boxes begin and end, or evenly spaced ones if these are too many."""
     changes = np.union1d(picture.boxes.left, picture.boxes.right)
     inside = changes[(changes > picture.start_s) & (changes < picture.end_s)]
     if len(inside) > MAX_STEPS:

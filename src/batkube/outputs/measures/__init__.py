@@ -1,1 +1,1 @@
-"""A run's files, read back and counted: frames, metrics, intervals, comparisons."""
+"""Metrics of a run, computed from its files: frames, metrics, intervals, comparisons."""

@@ -1,15 +1,15 @@
-"""How well a few runs tell a mean: 95 % confidence intervals.
+"""95 % confidence intervals: how precisely a few runs determine a mean.
 
 Of means (Student), of differences (Student of pairs, or Welch), of shares (Wilson).
 
 From n independent runs with mean m and standard deviation s (the sample's: divided by n − 1), the mean lies within
 m ± t · s/√n, where t is the 97.5 % quantile of Student's distribution with n − 1 degrees of freedom. Three mistakes are
-easily made, and each makes bars that say something else:
+easily made, and each gives error bars with another meaning:
 
-* m/√n in the place of s/√n, as in a published figure of the 2020 study: the bars then grow with the mean and say
-  nothing of how far the runs are apart;
-* 1.96 in the place of t, which is right for many runs only: five runs need 2.78, two need 12.71;
-* counting a run twice. Repeats that are identical to the byte are one observation, whoever computes n must know it.
+* m/√n instead of s/√n, as in a published figure of the 2020 study: the bars then grow with the mean and do not show
+  the spread of the runs;
+* 1.96 instead of t, which is right for many runs only: five runs need 2.78, two need 12.71;
+* counting a run twice: byte-identical repetitions are one observation, which has to be known when n is computed.
 
 One run has no interval: the spread is unknown, not zero.
 Sources: Student, Biometrika 6 (1908) 1-25; B. L. Welch, Biometrika 34 (1947) 28-35, with Satterthwaite's degrees of
@@ -25,7 +25,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-#: How sure the intervals are. Changing it changes every figure and report.
+#: Confidence level of all intervals. Changing it changes every figure and report.
 CONFIDENCE = 0.95
 
 _TINY = 1e-300
@@ -36,16 +36,16 @@ _NORMAL_FROM = 1e6
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Some independent observations of one number, and what they tell of its mean."""
+    """Statistics of independent observations of one number."""
 
     n: int
     mean: float
-    #: The sample's standard deviation; None of a single observation.
+    #: The sample's standard deviation; None for a single observation.
     sd: float | None
-    #: The 95 % interval of the mean; the mean itself twice when there is none to tell.
+    #: The 95 % interval of the mean; the mean itself twice if it is unknown.
     low: float
     high: float
-    #: False of a single observation: its interval is unknown, not empty.
+    #: False for a single observation: its interval is unknown, not empty.
     has_interval: bool
 
     @property
@@ -62,28 +62,28 @@ class Difference:
     half: float
     #: Student's, or Welch and Satterthwaite's degrees of freedom; infinite when neither sample varies.
     degrees_of_freedom: float
-    #: How many pairs it is of, 0 of samples that are not paired; and in how many the second is lower, and higher.
+    #: Number of pairs, 0 if the samples are not paired; and in how many of them the second is lower, and higher.
     pairs: int = 0
     lower: int = 0
     higher: int = 0
 
     @property
     def sample(self) -> Sample:
-        """The difference as it is written: a mean with its interval."""
+        """The difference as a mean with its interval."""
         low, high = self.value - self.half, self.value + self.half
         return Sample(self.pairs, self.value, self.half, low, high, has_interval=True)
 
     @property
     def is_clear(self) -> bool:
-        """True when the interval leaves out zero: chance alone rarely makes such a difference."""
+        """True if the interval excludes zero: chance alone rarely causes such a difference."""
         return self.is_clear_among(1)
 
     @property
     def sign_p(self) -> float:
-        """How likely pairs agree so well in which of the two is lower if neither tends to be: the exact sign test.
+        """Two-sided p-value of the exact sign test: the probability that pairs agree so well by chance.
 
-        It supposes nothing of how the differences are distributed, and one huge difference cannot hide nine others in
-        a wide interval. Pairs without a difference do not count; 1 where nothing is paired.
+        The test assumes nothing about the distribution of the differences, and one huge difference cannot hide nine
+        others in a wide interval. Pairs without a difference do not count; 1 for samples that are not paired.
         """
         unlike = self.lower + self.higher
         extreme = sum(math.comb(unlike, count) for count in range(min(self.lower, self.higher) + 1))
@@ -91,14 +91,14 @@ class Difference:
 
     @property
     def passes_sign_test(self) -> bool:
-        """True when so many pairs agree that chance alone rarely makes it so."""
+        """True if so many pairs agree that chance alone is an unlikely cause."""
         return self.sign_p < 1 - CONFIDENCE
 
     def is_clear_among(self, comparisons: int) -> bool:
-        """True when the interval leaves out zero even if it is so wide that all of so many intervals hold at once.
+        """True if the interval excludes zero after a Bonferroni correction for this many comparisons.
 
-        Each is then as sure as 1 − 0.05 / `comparisons` (Bonferroni): among many comparisons, chance alone makes some
-        clear that are looked at one by one.
+        The confidence of each interval is raised to 1 − 0.05 / `comparisons`: among many comparisons, chance alone
+        makes some look clear that are tested one by one.
         """
         sure = 1 - (1 - CONFIDENCE) / (2 * comparisons)
         widening = (
@@ -110,10 +110,10 @@ class Difference:
 
 
 def sample_of(values: Sequence[float]) -> Sample:
-    """Return what the observations tell; there must be at least one, and all finite."""
+    """Return the statistics of the observations, of which there must be at least one, all finite."""
     if not values or not all(map(math.isfinite, values)):
-        raise ValueError("a sample is of at least one number, and of finite ones")
-    # `statistics` computes with fractions: equal observations have exactly their value as mean, and no spread.
+        raise ValueError("a sample needs at least one number, and finite ones only")
+    # `statistics` computes with fractions: the mean of equal observations is exactly their value, and the spread 0.
     n, mean = len(values), statistics.mean(map(float, values))
     if n == 1:
         return Sample(1, mean, None, mean, mean, has_interval=False)
@@ -123,26 +123,26 @@ def sample_of(values: Sequence[float]) -> Sample:
 
 
 def share_of(successes: int, n: int) -> Sample:
-    """Return what n attempts, some of them successful, tell of the probability of success (Wilson's interval).
+    """Return the share of successes in n attempts, with Wilson's interval of the probability of success.
 
-    Shares need another interval than means: 15 successes of 15 have no spread, and still leave 20 % to chance. It stays
-    within 0 and 1, and is not symmetric.
+    Shares need another interval than means: 15 successes of 15 have no spread, but are compatible with a probability
+    of 80 %. Wilson's interval stays within 0 and 1, and is not symmetric.
     """
     if not 0 <= successes <= n or n < 1:
-        raise ValueError(f"{successes} of {n} is no share")
+        raise ValueError(f"{successes} of {n} is not a share")
     share, z = successes / n, student_quantile(math.inf)
     centre = (share + z * z / (2 * n)) / (1 + z * z / n)
     half = z / (1 + z * z / n) * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
     sd = math.sqrt(share * (1 - share) * n / (n - 1)) if n > 1 else None
-    # At the ends the interval reaches them, but for rounding.
+    # If all or none succeed, the interval reaches 1 or 0 but for rounding.
     low, high = (0.0 if successes == 0 else centre - half), (1.0 if successes == n else centre + half)
     return Sample(n, share, sd, low, high, has_interval=True)
 
 
 def difference_of(first: Sample, second: Sample) -> Difference | None:
-    """Return how far the second mean is from the first, without supposing equal spreads (Welch).
+    """Return the difference of the means, second minus first, without assuming equal variances (Welch).
 
-    None when either is a single observation, as its spread is unknown.
+    None if either is a single observation, whose spread is unknown.
     """
     if first.sd is None or second.sd is None:
         return None
@@ -151,16 +151,16 @@ def difference_of(first: Sample, second: Sample) -> Difference | None:
     total = math.fsum(parts)
     if total == 0.0:
         return Difference(value, 0.0, math.inf)
-    # Shares of the total, so that the smallest and the largest spreads neither vanish nor overflow when squared.
+    # Shares of the total, so that the squares neither underflow nor overflow.
     freedom = 1 / math.fsum((part / total) ** 2 / (one.n - 1) for part, one in zip(parts, (first, second), strict=True))
     return Difference(value, student_quantile(freedom) * math.sqrt(total), freedom)
 
 
 def paired_difference_of(first: Sequence[float], second: Sequence[float]) -> Difference | None:
-    """Return how far the second is from the first on average, where number i of both had the same chance.
+    """Return the mean difference, second minus first, of pairs that share their random conditions.
 
-    What both have in common, such as a hard workload, cancels out (Student's interval of the pairs' differences). None
-    of fewer than two pairs, whose spread is unknown.
+    What both of a pair have in common, such as a hard workload, cancels out (Student's interval of the differences).
+    None for fewer than two pairs, whose spread is unknown.
     """
     values = [later - earlier for earlier, later in zip(first, second, strict=True)]
     if len(values) < 2:
@@ -172,15 +172,15 @@ def paired_difference_of(first: Sequence[float], second: Sequence[float]) -> Dif
 
 @lru_cache(maxsize=1024)
 def student_quantile(freedom: float, probability: float = (1 + CONFIDENCE) / 2) -> float:
-    """Return t such that Student's distribution lies below it with `probability`, between 0.5 and 1.
+    """Return the quantile of Student's distribution for a `probability` between 0.5 and 1.
 
-    Found by halving: the distribution function is exact to the last digits and monotone, and this is not in a hurry.
+    Found by bisection: the distribution function is monotone and accurate, and speed does not matter here.
     """
     if not freedom > 0 or not 0.5 <= probability < 1:
         raise ValueError(f"no quantile of Student's distribution: freedom {freedom}, probability {probability}")
     if freedom > _NORMAL_FROM:
-        # So close to the normal distribution that one term of their distance is enough (Abramowitz, Stegun 26.7.5),
-        # and more exact than differences of large logarithms.
+        # So close to the normal distribution that one term of the expansion is enough (Abramowitz, Stegun 26.7.5),
+        # and more accurate than differences of large logarithms.
         normal = statistics.NormalDist().inv_cdf(probability)
         return normal + (normal**3 + normal) / (4 * freedom)
     tail = 2 * (1 - probability)
@@ -209,7 +209,7 @@ def _incomplete_beta(x: float, a: float, b: float) -> float:
 
 
 def _beta_fraction(x: float, a: float, b: float) -> float:
-    """Return the continued fraction of the incomplete beta function, from its front to its end (Lentz's method)."""
+    """Return the continued fraction of the incomplete beta function, evaluated forwards (Lentz's method)."""
     numerator, denominator = 1.0, 1 / _away_from_zero(1 - (a + b) * x / (a + 1))
     value = denominator
     for m in range(1, _MOST_TERMS):

@@ -1,4 +1,4 @@
-"""A run's files together with its numbers, which are computed once: what charts and comparisons are made of."""
+"""A run's files together with its metrics, which are computed once: the input of charts and comparisons."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class MeasuredRun(RunFiles):
-    """The files of one run, and what they amount to in the part of it that counts: as the run was told, or as said."""
+    """The files of one run, and its metrics in the measured window: the scenario's, or the given one."""
 
     def __init__(self, path: str | Path, *, warm_up: str | None = None, cool_down: str | None = None) -> None:
         super().__init__(path)
@@ -24,15 +24,15 @@ class MeasuredRun(RunFiles):
 
     @cached_property
     def window(self) -> Window:
-        """Which part of the run counts."""
+        """The measured part of the run."""
         submits = (self.jobs["submission_time"].dropna() * NANOSECONDS_PER_SECOND).round().astype("int64")
         return window_of(submits.tolist(), self._trim("warm-up"), self._trim("cool-down"))
 
     @property
     def window_remark(self) -> str:
-        """What to say of a run of which warm-up and cool-down leave nothing to measure; empty if they leave jobs."""
+        """Warning if no job is left between warm-up and cool-down; empty otherwise."""
         is_empty = self.metrics.finished and not self.metrics.measured
-        return "has no job between warm-up and cool-down: there is nothing to take means of" if is_empty else ""
+        return "has no job between warm-up and cool-down, so it has no means" if is_empty else ""
 
     def _trim(self, key: str) -> Trim:
         text = self._trims[key] or (self.manifest.get("scenario") or {}).get(key)
@@ -43,7 +43,7 @@ class MeasuredRun(RunFiles):
 
     @cached_property
     def metrics(self) -> Metrics:
-        """The run in numbers."""
+        """The metrics of the run."""
         from batkube.outputs.measures.metrics import metrics_of
 
         return metrics_of(self, self.window)

@@ -1,5 +1,7 @@
-"""What the columns of schedule.csv and of an experiment's tables are called for people, in which unit, and which way is
-better: the one list for tables, comparisons, figures and reports."""
+"""Label, unit and preferred direction of each column of schedule.csv and of an experiment's tables.
+
+The one list for tables, comparisons, figures and reports.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +9,13 @@ from dataclasses import dataclass
 
 from batkube.outputs.job_statistics import BOUND_S, CLASSES, PERCENTILES, UTILISATION_PREFIX
 
-#: What reports add to each run: 1 if it completed, or else 0.
+#: A column that reports add to each run: 1 if it completed, otherwise 0.
 COMPLETED = "completed"
 
 
 @dataclass(frozen=True, slots=True)
 class MetricColumn:
-    """A number that each run has."""
+    """A column with one number per run or per job."""
 
     name: str
     label: str
@@ -21,15 +23,15 @@ class MetricColumn:
     unit: str = ""
     #: -1 when less is better, 1 when more is better, 0 when neither.
     better: int = 0
-    #: What a value is multiplied with to be in the unit: shares are shown as percentages.
+    #: Factor from the value in the files to the unit: shares are shown as percentages.
     factor: float = 1.0
     decimals: int = 2
-    #: True of real time, CPU and memory: it differs between runs that are otherwise identical.
+    #: True for real time, CPU time and memory, which differ between otherwise identical runs.
     is_real_time: bool = False
 
     @property
     def is_time(self) -> bool:
-        """True when it is told in seconds."""
+        """True if its unit is seconds."""
         return self.unit == "s"
 
 
@@ -82,7 +84,7 @@ _RUN_COLUMNS = (
     MetricColumn("peak_memory_bytes", "peak memory", "MiB", -1, 1 / 2**20, 0, is_real_time=True),
     MetricColumn("virtual_per_real", "speed", "× real time", 1, decimals=0, is_real_time=True),
 )
-#: What is known of each job, for distributions.
+#: Numbers of each job, for distributions.
 _PER_JOB_COLUMNS = (
     MetricColumn("waiting_time", "wait", "s", -1),
     MetricColumn("turnaround_time", "turnaround", "s", -1),
@@ -91,9 +93,9 @@ _PER_JOB_COLUMNS = (
 JOB_COLUMNS = tuple(column.name for column in _PER_JOB_COLUMNS)
 _BY_NAME = {column.name: column for column in _RUN_COLUMNS}
 
-#: What to know of runs before their means.
+#: Columns to be read before any mean.
 FAILURE_COLUMNS = ("nb_violations", "overallocations", "nb_jobs_rejected", "nb_jobs_failed")
-#: The columns that an experiment's first table shows, those that its runs have.
+#: Columns of an experiment's first table, as far as its runs have them.
 MAIN_COLUMNS = (
     *FAILURE_COLUMNS,
     "makespan",
@@ -112,12 +114,12 @@ MAIN_COLUMNS = (
 
 
 def column_of(name: str) -> MetricColumn:
-    """Return how to show the column called `name`; one that is not known is told by its name."""
+    """Return the column called `name`; the label of an unknown one is its name."""
     if name.startswith(UTILISATION_PREFIX):
         return MetricColumn(name, f"utilisation of {name.removeprefix(UTILISATION_PREFIX)}", "%", 1, 100.0)
     return _BY_NAME.get(name) or MetricColumn(name, name.replace("_", " "))
 
 
 def job_column_of(name: str) -> MetricColumn:
-    """Return how to show the number of each job called `name`, one of `JOB_COLUMNS`."""
+    """Return the column called `name` of single jobs, one of `JOB_COLUMNS`."""
     return next(column for column in _PER_JOB_COLUMNS if column.name == name)

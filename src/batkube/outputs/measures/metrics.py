@@ -1,8 +1,8 @@
-"""What a run's jobs.csv amounts to, in numbers. Every definition is in docs/reference/outputs.md, with its formula.
+"""Metrics of a run, computed from its jobs.csv. docs/reference/outputs-metrics.md defines each, with its formula.
 
-Means, percentiles and maxima are over *finished* jobs (those with a start and a finish, whatever their final state), as
-Batsim's schedule.csv takes them, that were submitted in the *window* (`kernel.windows`). A number that the files cannot
-tell is None, never a guess.
+Means, percentiles and maxima are over *finished* jobs (those with a start and a finish, whatever their final state, as
+in Batsim's schedule.csv) that were submitted in the *window* (`kernel.measured_window`). A number that cannot be
+computed from the files is None, never a guess.
 """
 
 from __future__ import annotations
@@ -16,16 +16,22 @@ import pandas as pd
 from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Instant, as_float_s, seconds
 from batkube.kernel.measured_window import Window
 from batkube.outputs.job_statistics import BOUND_S, UTILISATION_PREFIX, MeasuredJob, job_statistics_of
-from batkube.outputs.measures.occupancy.stays import Floats, busy_periods_of, capacity_between, executions_of
+from batkube.outputs.measures.occupancy.stays import (
+    WHOLE_MILLI,
+    Floats,
+    busy_periods_of,
+    capacity_between,
+    executions_of,
+)
 from batkube.outputs.measures.run_data.run_files import RunFiles
 
-#: How far a number with six decimals may be from the same computed otherwise.
+#: Tolerance between a number with six decimals and the same number computed in another way.
 _ROUNDING = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
 class Metrics:
-    """The numbers of one run; units are last in the names, shares are 0 to 1."""
+    """The metrics of one run; names end in the unit, shares are 0 to 1."""
 
     jobs: int
     finished: int
@@ -50,16 +56,16 @@ class Metrics:
     throughput_per_h: float | None
     fairness: float | None
     evictions: int
-    #: Seconds of machines, or of cores where jobs share machines, that went into attempts which came to nothing.
+    #: Machine-seconds, or core-seconds if jobs share machines, of attempts that were lost.
     work_lost_s: float | None
     #: How often the scheduler did what no cluster allows.
     violations: int
-    #: All of it once more, and the rest, by the columns of schedule.csv and results.csv.
+    #: All of the above and further metrics, by the columns of schedule.csv and results.csv.
     columns: dict[str, float | None]
 
 
 def metrics_of(results: RunFiles, window: Window) -> Metrics:
-    """Return the numbers of a run: counts of all its jobs, and means of those that were submitted in the window."""
+    """Return the metrics of a run: counts over all its jobs, and means over those submitted in the window."""
     jobs = results.jobs
     done = jobs_in(window, finished_jobs(jobs))
     wait = done["waiting_time"].to_numpy()
@@ -147,31 +153,35 @@ def last_finish_s(jobs: pd.DataFrame) -> float | None:
 
 
 def window_s(window: Window, makespan_s: float | None) -> tuple[float, float]:
-    """Return from when to when machines count, in seconds."""
+    """Return the beginning and the end of the window for utilisation, in seconds."""
     return as_float_s(window.begin), as_float_s(window.usage_end(Instant(seconds(makespan_s or 0.0))))
 
 
 def utilisation(results: RunFiles, window: Window) -> float | None:
     """Return the share of cpu, or of machines, that pods held in the window.
 
-    schedule.csv has it for the run's own window. jobs.csv has it for any window if no pods but those of finished jobs
-    held anything, which it shows by giving the same for the run's own; otherwise it is unknown.
+    schedule.csv has it for the run's own window. For another one, jobs.csv has it if pods held what they asked for from
+    their jobs' starts to their finishes, and machine_states.csv if they held whole machines. Which of them does is
+    found by computing the run's own window; if neither does, the share is unknown.
     """
     begin, end = _measured_range_s(results, window)
     stated = results.schedule.get("mean_utilisation")
     if not isinstance(stated, float):
         return _utilisation_of_jobs(results, begin, end)
-    own_begin, own_end = results.schedule["measured_from"], results.schedule["measured_until"]
-    by_jobs = _utilisation_of_jobs(results, own_begin, own_end)
-    if by_jobs is not None and abs(by_jobs - stated) <= _ROUNDING:
-        return _utilisation_of_jobs(results, begin, end)
-    return stated if (begin, end) == (own_begin, own_end) else None
+    own = results.schedule["measured_from"], results.schedule["measured_until"]
+    if (begin, end) == own:
+        return stated
+    for share_of in (_utilisation_of_jobs, _utilisation_of_machines):
+        share = share_of(results, *own)
+        if share is not None and abs(share - stated) <= _ROUNDING:
+            return share_of(results, begin, end)
+    return None
 
 
 def _utilisation_of_jobs(results: RunFiles, begin: float, end: float) -> float | None:
-    """Return the busy share of machines that exist, as far as jobs.csv tells; None when a job's machines are unknown.
+    """Return the busy share of existing machines according to jobs.csv; None if a job's machines are unknown.
 
-    Busy cpu when jobs share machines by their requests, busy machines otherwise. Lost attempts do not count.
+    Busy cpu if jobs share machines by their requests, otherwise busy machines. Lost attempts do not count.
     """
     done = finished_jobs(results.jobs)
     stays = executions_of(results)
@@ -180,14 +190,25 @@ def _utilisation_of_jobs(results: RunFiles, begin: float, end: float) -> float |
     offered = capacity_between(results, begin, end)
     if not results.shares_machines:
         return busy_periods_of(stays, sharing=False).amount_between(begin, end) / offered if offered > 0 else 0.0
-    # From the jobs and not from their stays, which spread a job's cpu over its machines in whole millicores.
+    # From the jobs, not from their stays, which round a job's cpu per machine to whole millicores.
     cores = done["requested_number_of_resources"].fillna(1) * done["cpu"].fillna(0)
     inside = done["finish_time"].clip(upper=end) - done["starting_time"].clip(lower=begin)
     return float((cores * inside.clip(lower=0)).sum() * 1000 / offered) if offered > 0 else 0.0
 
 
+def _utilisation_of_machines(results: RunFiles, begin: float, end: float) -> float | None:
+    """Return the share of machines that had pods; None when jobs share machines."""
+    states, offered = results.machine_states, capacity_between(results, begin, end)
+    if results.shares_machines or offered <= 0:
+        return None
+    since = states["time"].to_numpy()
+    until = np.append(since[1:], max(since[-1], end)) if len(since) else since
+    inside = np.clip(until, begin, end) - np.clip(since, begin, end)
+    return float((inside * states["nb_computing"].to_numpy()).sum() * WHOLE_MILLI / offered)
+
+
 def _measured_range_s(results: RunFiles, window: Window) -> tuple[float, float]:
-    """Return from when to when machines count; where no job ended, as long as the run says."""
+    """Return the window for utilisation, in seconds; if no job ended, it ends as schedule.csv says."""
     makespan = last_finish_s(results.jobs)
     begin, end = window_s(window, makespan)
     stated = results.schedule.get("measured_until")
@@ -195,7 +216,7 @@ def _measured_range_s(results: RunFiles, window: Window) -> tuple[float, float]:
 
 
 def measured_jobs(done: pd.DataFrame) -> list[MeasuredJob]:
-    """Return finished jobs for what is computed of them one by one; a job of unknown size counts as one machine."""
+    """Return finished jobs for `job_statistics_of`; a job of unknown size counts as one machine."""
     columns = (
         done["waiting_time"],
         done["turnaround_time"],
@@ -207,7 +228,7 @@ def measured_jobs(done: pd.DataFrame) -> list[MeasuredJob]:
 
 
 def _resource_shares(results: RunFiles, window: Window) -> dict[str, float | None]:
-    """Return each resource's utilisation, which schedule.csv has for the run's own window and no other."""
+    """Return each resource's utilisation; None unless `window` is the run's own, for which schedule.csv has it."""
     cells = {str(name): value for name, value in results.schedule.items()}
     shares = {name: value for name, value in cells.items() if name.startswith(UTILISATION_PREFIX)}
     own = results.schedule.get("measured_from"), results.schedule.get("measured_until")

@@ -1,1 +1,1 @@
-"""Charts of what goes on over time: states of machines, what is free, what waits."""
+"""Charts over time: machine states, free capacity, waiting jobs."""

@@ -1,4 +1,4 @@
-"""Charts over time for papers: pdf, svg, pgf, png, in the width that a page has for them."""
+"""Charts over time for papers (pdf, svg, pgf, png), in a given width."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ def draw_chart(
 
     start_s, end_s = window[0] or 0.0, end_of(runs) if window[1] is None else window[1]
     if not 0 <= start_s < end_s:
-        problem = f"{start_s:g} s to {end_s:g} s is no stretch of time"
+        problem = f"{start_s:g} s to {end_s:g} s is not a valid time range"
         raise InputError(runs[0].path, problem=problem, remedy=f"the last run ends at {end_of(runs):g} s")
-    usual = "" if width_in is not None else " and ".join(run.name for run in runs)
+    default_title = "" if width_in is not None else " and ".join(run.name for run in runs)
     panels = panels_of(kind, runs)
-    return draw_panels(panels, start_s, end_s, title=usual if title is None else title, width_in=width_in)
+    return draw_panels(panels, start_s, end_s, title=default_title if title is None else title, width_in=width_in)
 
 
 def save_chart(
@@ -48,9 +48,9 @@ def save_chart(
     window: tuple[float | None, float | None] = (None, None),
     width_in: float | None = None,
 ) -> None:
-    """Write the chart of runs to `path`, whose ending says how. The same runs give the same bytes."""
+    """Write the chart of runs to `path`, whose ending selects the format. The same runs give the same bytes."""
     if path.suffix.lower() not in _ENDINGS:
-        problem, remedy = "its ending names no kind of picture", f"end it in one of {', '.join(_ENDINGS)}"
+        problem, remedy = "has an ending that is not a picture format", f"end the name in one of {', '.join(_ENDINGS)}"
         raise InputError(path, problem=problem, remedy=remedy)
     from batkube.outputs.charts.inline_svg import render_figure
 

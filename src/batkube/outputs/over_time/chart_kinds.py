@@ -1,4 +1,4 @@
-"""What can be drawn over time; apart from how, which takes libraries that a command line's help need not load."""
+"""Kinds of charts over time, without the drawing libraries, which the help of a command need not load."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import enum
 
 
 class ChartKind(enum.StrEnum):
-    """What a chart is of."""
+    """Subject of a chart."""
 
     STATES = "states"
     FREE = "free"

@@ -1,4 +1,4 @@
-"""What charts over time show, computed before anything is drawn. Knows no matplotlib."""
+"""Curves of charts over time, computed without matplotlib before anything is drawn."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ class ChartCurve:
 
 @dataclass(frozen=True, slots=True)
 class CurvePanel:
-    """Curves over one another, or stacked."""
+    """Curves in one pair of axes, possibly stacked."""
 
-    #: What is counted: machines, cores, jobs.
+    #: Label of the y axis: machines, cores, jobs.
     unit: str
     curves: Sequence[ChartCurve]
     title: str = ""
     is_stacked: bool = False
-    #: Where all there is ends, if that is known.
+    #: Total capacity, the upper end of the y axis, if known.
     top: float | None = None
 
 
 _FREE = "free"
-#: Columns of machine_states.csv, from the bottom of the stack to its top, and what they are called.
+#: Columns of machine_states.csv, from the bottom of the stack to its top, with their labels.
 STATES = {
     "nb_computing": "computing",
     "nb_switching_on": "switching on",
@@ -49,7 +49,7 @@ STATES = {
 
 
 def panels_of(kind: ChartKind, runs: Sequence[MeasuredRun]) -> list[CurvePanel]:
-    """Return what to draw of runs. Raises InputError when a run does not tell it."""
+    """Return the panels of a chart. Raises InputError if a run lacks the data."""
     if kind is ChartKind.STATES:
         return [_states(run, named=len(runs) > 1) for run in runs]
     if kind is ChartKind.FREE:
@@ -61,8 +61,8 @@ def panels_of(kind: ChartKind, runs: Sequence[MeasuredRun]) -> list[CurvePanel]:
             for run, title, top in zip(runs, titles, tops, strict=True)
         ]
     jobs = CurvePanel("jobs waiting", [ChartCurve(run.name, queue_length(run)) for run in runs])
-    asked = [ChartCurve(run.name, _requested(run)) for run in runs]
-    return [jobs, CurvePanel(f"{_unit(runs)} asked for", asked)]
+    requested = [ChartCurve(run.name, _requested(run)) for run in runs]
+    return [jobs, CurvePanel(f"{_unit(runs)} requested", requested)]
 
 
 def end_of(runs: Sequence[MeasuredRun]) -> float:
@@ -73,8 +73,8 @@ def end_of(runs: Sequence[MeasuredRun]) -> float:
 def _states(run: MeasuredRun, *, named: bool) -> CurvePanel:
     frame = run.machine_states
     if frame.empty:
-        problem = "does not tell the states of its machines: there is no machine_states.csv"
-        raise InputError(run.path, problem=problem, remedy="name the output folder of a run")
+        problem = "has no machine_states.csv, so the states of its machines are unknown"
+        raise InputError(run.path, problem=problem, remedy="give the output folder of a run")
     times = frame["time"].to_numpy(dtype=np.float64)
     columns = [name for name in STATES if name in frame and (frame[name] > 0).any()]
     curves = [ChartCurve(STATES[name], StepFunction(times, frame[name].to_numpy(dtype=np.float64))) for name in columns]
@@ -83,29 +83,30 @@ def _states(run: MeasuredRun, *, named: bool) -> CurvePanel:
 
 
 def _free(run: MeasuredRun) -> StepFunction:
-    """Return what is neither in use nor on a machine that takes no work, in machines or cores."""
+    """Return the capacity that is neither in use nor on a machine that takes no work, in machines or cores."""
     capacity = capacity_of(run)
     busy = busy_periods_of(stays_of(run), sharing=run.shares_machines)
     end = horizon_s(run.jobs)
     changes = [(0.0, float(capacity.sum()))]
-    changes += [(one.start, -float(capacity[one.machine])) for one in absences_of(run)]
-    changes += [(min(one.end, end), float(capacity[one.machine])) for one in absences_of(run)]
+    for absence in absences_of(run):
+        amount = float(capacity[absence.machine])
+        changes += [(absence.start, -amount), (min(absence.end, end), amount)]
     times = np.concatenate(([at for at, _ in changes], busy.start, busy.end))
     amounts = np.concatenate(([amount for _, amount in changes], -busy.milli, busy.milli)) / 1000
     steps = cumulative_steps(times, amounts)
-    # On a machine that is not available work may go on: what it uses was counted off twice.
+    # Work may continue on a machine that is not available; its usage was subtracted twice.
     return StepFunction(steps.times, np.maximum(steps.values, 0.0))
 
 
 def _requested(run: MeasuredRun) -> StepFunction:
-    """Return what the waiting jobs ask for together, in machines or cores."""
+    """Return the sum of the waiting jobs' requests, in machines or cores."""
     sizes = run.jobs["requested_number_of_resources"].fillna(1).astype(float)
     return queue_length(run, sizes * run.jobs["cpu"].fillna(0) if run.shares_machines else sizes)
 
 
 def _unit(runs: Sequence[MeasuredRun]) -> str:
-    """Return what runs count in. Raises InputError when that differs."""
+    """Return the unit of capacity of the runs. Raises InputError if they have different ones."""
     if len({run.shares_machines for run in runs}) > 1:
-        problem = "some runs give jobs whole machines, and others cores"
-        raise InputError("batkube chart", problem=problem, remedy="draw them apart")
+        problem = "some runs allocate whole machines, others cores"
+        raise InputError("batkube chart", problem=problem, remedy="draw them in separate charts")
     return "cores" if runs[0].shares_machines else "machines"

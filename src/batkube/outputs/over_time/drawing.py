@@ -1,4 +1,4 @@
-"""Charts over time as matplotlib figures, told apart without colours: by dashes, hatches and lightness."""
+"""Charts over time as matplotlib figures, readable without colours: by dashes, hatches and lightness."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from batkube.outputs.over_time.curves import CurvePanel
 from batkube.outputs.pages.colours import LIGHT, SERIES
 
 _WIDTH_IN, _PANEL_IN = 7.16, 1.55
-#: More steps than so many in an inch are averaged: on paper they would be a smear.
+#: Maximum number of steps per inch; more are averaged, since they would blur on paper.
 _STEPS_PER_IN = 90
 _TITLE_IN, _LEGEND_IN, _AXIS_IN = 0.32, 0.26, 0.42
 _DASHES = ("-", (0, (6.0, 1.5)), (0, (1.2, 1.2)), (0, (7.0, 1.5, 1.2, 1.5)))
@@ -39,7 +39,7 @@ _FILLS = {
 def draw_panels(
     panels: Sequence[CurvePanel], start_s: float, end_s: float, *, title: str = "", width_in: float | None = None
 ) -> Figure:
-    """Return panels below one another over the same stretch of time."""
+    """Return a figure with the panels below one another, over the same time range."""
     width = width_in or _WIDTH_IN
     labels = list(dict.fromkeys(curve.label for panel in panels for curve in panel.curves))
     legend_rows = -(-len(labels) // _legend_columns(labels, width)) if len(labels) > 1 else 0
@@ -51,7 +51,7 @@ def draw_panels(
         grid: list[Axes] = list(figure.subplots(len(panels), 1, squeeze=False, sharex=True)[:, 0])
         for axes, panel in zip(grid, panels, strict=True):
             axes.set_xlim(start_s, end_s)
-            steps = [one.steps.within(start_s, end_s, most=int(width * _STEPS_PER_IN)) for one in panel.curves]
+            steps = [curve.steps.within(start_s, end_s, most=int(width * _STEPS_PER_IN)) for curve in panel.curves]
             _draw(axes, panel, steps, labels)
         axis = time_axis(start_s, end_s, most_ticks=int(width * 1.6))
         grid[-1].set_xticks(axis.ticks_s, axis.labels)
@@ -114,7 +114,7 @@ def _draw(axes: Axes, panel: CurvePanel, curves: Sequence[StepFunction], labels:
 
 
 def _draw_stacked(axes: Axes, panel: CurvePanel, steps: Sequence[StepFunction]) -> None:
-    """Draw curves on top of one another; all change at the same instants."""
+    """Draw stacked curves, which all have the same times."""
     low = np.zeros(len(steps[0].times))
     for curve, one in zip(panel.curves, steps, strict=True):
         fill, hatch = _FILLS[curve.label]

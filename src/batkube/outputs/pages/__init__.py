@@ -1,1 +1,1 @@
-"""What all pages share: elements that cannot forget to escape, a frame, tables, drawings."""
+"""Building blocks of HTML pages and LaTeX tables: escaped elements, page frame, tables, colours."""

@@ -1,8 +1,8 @@
-"""The colours of reports and their figures, on light paper and on dark.
+"""The colours of reports and their figures, for light and dark pages.
 
-Figures are drawn with the light ones. Inside a page each is replaced by the variable of its name, so that one drawing
-serves both. Series colours are told apart with any colour vision next to their marker and dash (after P. Tol, Colour
-Schemes, SRON/EPS/TN/09-002), and have a contrast of at least 3:1 to their paper.
+Figures are drawn with the light colours. Inside a page each is replaced by the CSS variable of its name, so that one
+drawing serves both. Series colours, with their marker and dash, are distinguishable with any colour vision (after
+P. Tol, Colour Schemes, SRON/EPS/TN/09-002), and have a contrast of at least 3:1 to their background.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Tables of a report: every row the same columns, numbers to the right, sortable by what they really are."""
+"""Tables of a report: the same columns in every row, numbers right-aligned, sortable by value."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from batkube.outputs.pages.markup import Child, Markup, element
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """The head of a column."""
+    """The heading of a column."""
 
     title: str
     #: A second, smaller line: the unit.
@@ -20,16 +20,16 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What a cell shows, and how."""
+    """Content, sort key and style of a cell."""
 
     content: Child
-    #: What the column is sorted by where the shown text is not a plain number.
+    #: Sort key, if the shown text is not a plain number.
     value: float | None = None
     kind: str = ""
 
 
 def html_table(headings: Sequence[Heading], rows: Sequence[Sequence[Cell | Child]], *, sortable: bool = True) -> Markup:
-    """Return the table; it scrolls by itself when it is wider than the page. The first column heads its row."""
+    """Return the table, which scrolls if it is wider than the page. The first cell of a row is its heading."""
     head = element("thead", element("tr", *(_heading_cell(heading) for heading in headings)))
     body = element(
         "tbody",
@@ -44,8 +44,8 @@ def html_table(headings: Sequence[Heading], rows: Sequence[Sequence[Cell | Child
             for row in rows
         ),
     )
-    made = element("table", head, body, class_="sortable" if sortable and len(rows) > 1 else None)
-    return element("div", made, class_="scroll", tabindex=0)
+    table = element("table", head, body, class_="sortable" if sortable and len(rows) > 1 else None)
+    return element("div", table, class_="scroll", tabindex=0)
 
 
 def _cells_with_headings(row: Sequence[Cell | Child], headings: Sequence[Heading]) -> list[tuple[Cell, Heading]]:

@@ -1,7 +1,7 @@
-r"""Tables for papers: LaTeX with booktabs, nothing else.
+r"""LaTeX tables for papers, which need `\usepackage{booktabs}` and no other package.
 
-A file holds one `tabular`, to be put into a `table` of the paper's own with `\input`. Numbers are set in mathematics,
-with thin spaces between thousands, and stand to the right. `\usepackage{booktabs}` is all it takes.
+A file holds one `tabular`, to be included with `\input` in a `table` of the paper. Numbers are set in math mode, with
+thin spaces between thousands, and right-aligned.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _SPECIAL = {
     "–": "--",
     "−": "$-$",
 }
-#: Marks of tables, as they stand after what they mark.
+#: Marks in tables, as superscripts.
 LATEX_SIGNS = {
     "": "",
     "*": "$^*$",
@@ -50,18 +50,18 @@ _NUMBER = re.compile(r"([+-]?)(\d[\d,]*(?:\.\d+)?)")
 
 
 def escape(text: str) -> str:
-    """Return a text as LaTeX shows it; what the usual encodings lack becomes a question mark."""
-    plain = "".join(one if one in _SPECIAL or ord(one) < 0x180 else "?" for one in text)
+    """Return a text escaped for LaTeX; characters outside the usual encodings become question marks."""
+    plain = "".join(char if char in _SPECIAL or ord(char) < 0x180 else "?" for char in text)
     return _CHARACTERS.sub(lambda match: _SPECIAL[match[0]], plain)
 
 
 def footnote(sign: str, meaning: str) -> str:
-    """Return the line below a table that says what a sign means."""
+    """Return the line below a table that explains a sign."""
     return f"{LATEX_SIGNS[sign]} {escape(meaning)}"
 
 
 def math_number(text: str) -> str:
-    r"""Return a number as mathematics: `1,234.5` is `$1\,234.5$`; any other text as it is."""
+    r"""Return a number in math mode, such as `$1\,234.5$` for `1,234.5`; any other text is escaped."""
     match = _NUMBER.fullmatch(text)
     if match is None:
         return escape(text)
@@ -77,10 +77,10 @@ def tabular(
     below: int = 0,
     notes: Sequence[str] = (),
 ) -> str:
-    """Return the table; cells are LaTeX already. The first `texts` columns stand to the left, numbers to the right.
+    """Return the table; cells are LaTeX already. The first `texts` columns are left-aligned, the others right-aligned.
 
-    A rule stands below the first `below` rows, if any: after those the table tells of something else. `notes`
-    (LaTeX) stand under the table, a line each; the lines of `remark` are comments.
+    A rule separates the first `below` rows, if any, from the others. `notes` (LaTeX) stand under the table, a line
+    each; the lines of `remark` become comments.
     """
     columns = "l" * texts + "r" * (len(headings) - texts)
     lines = [f"% {line}" for line in remark.splitlines()]

@@ -1,7 +1,7 @@
-"""HTML that cannot forget to escape.
+"""HTML elements that always escape their text.
 
-A page is built of elements: text that is given is escaped, and only what `element` itself has made passes as it is. A
-title, a label or a log line of a user therefore never becomes part of the page's structure, wherever it is put.
+A page is built from elements. Text is escaped, and only the result of `element` itself is inserted unchanged. A title,
+a label or a log line of a user therefore never becomes part of the page's structure.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from html import escape
 
 
 class Markup(str):
-    """Text that is HTML already. Made by `element`, `join` and `trusted`, and by nothing else."""
+    """Text that is HTML already, made only by `element`, `join` and `trusted`."""
 
     __slots__ = ()
 
 
 Child = str | int | Markup | None
-"""What an element may hold: text (escaped), a number, an element, or nothing."""
+"""A child of an element: text (escaped), a number, an element, or nothing."""
 
 #: Elements without an end tag. HTML Living Standard, 13.1.2 "Elements".
 _VOID = ("br", "hr", "img", "input", "link", "meta", "col", "wbr")
-#: What has no place in a page: control characters, halves of surrogate pairs, what Unicode keeps for itself.
+#: Characters that HTML does not allow: control characters, surrogates, noncharacters.
 _UNDISPLAYABLE = re.compile("[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\ud800-\\udfff\\ufdd0-\\ufdef\\ufffe\\uffff]")
 
 
@@ -35,12 +35,12 @@ def element(name: str, /, *children: Child, **attributes: str | int | bool | Non
 
 
 def join(children: Iterable[Child], separator: str = "") -> Markup:
-    """Return the children one after the other."""
+    """Return the concatenated children, with `separator` between them."""
     return Markup(separator.join(_escaped_text(child) for child in children if child is not None))
 
 
 def trusted(text: str) -> Markup:
-    """Take a text of our own making (style, script, a drawn SVG) for HTML."""
+    """Mark a text of our own (style, script, a drawn SVG) as HTML."""
     return Markup(text)
 
 
@@ -56,5 +56,5 @@ def _attribute(key: str, value: str | int | bool | None) -> str:
 
 
 def displayable(text: str) -> str:
-    """Return the text with a replacement character for each that no page can show."""
+    """Return the text with a replacement character for each character that HTML does not allow."""
     return _UNDISPLAYABLE.sub("\ufffd", text)

@@ -1,8 +1,8 @@
-"""The frame of a report: one HTML file that asks the network for nothing and reads well without its script.
+"""The frame of a report: one HTML file that makes no network requests and is readable without its script.
 
-The page's own policy forbids every request and every script but ours (Content Security Policy, W3C), so that a report
-may be mailed, archived and opened anywhere. Colours are variables: the page and the figures in it follow the reader's
-light or dark setting. The script only adds sorting and filtering to tables; without it they are plain tables.
+The page's Content Security Policy (W3C) forbids every request and every script but ours, so that a report may be
+mailed, archived and opened anywhere. Colours are CSS variables: the page and its figures follow the reader's light or
+dark setting. The script only adds sorting and filtering to tables; without it they are plain tables.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from batkube.outputs.files.derived_files import write_derived_file
 from batkube.outputs.pages.colours import DARK, LIGHT
 from batkube.outputs.pages.markup import Child, Markup, element, join, trusted
 
-#: By this our own pages are known: only those are replaced without having been named.
+#: Identifies pages of Batkube: at a default path, only those are replaced.
 _GENERATOR = '<meta name="generator" content="Batkube">'
 _HEAD_BYTES = 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of a report, reached from the contents by its anchor."""
+    """A section of a report, linked from the table of contents by its anchor."""
 
     anchor: str
     title: str
@@ -34,7 +34,7 @@ class Section:
 
 
 def render_page(title: str, lead: Sequence[Child], sections: Sequence[Section]) -> str:
-    """Return the whole page: the title, what to know first, and the sections with a list of them."""
+    """Return the whole page: title, lead, table of contents and sections."""
     style = _resource("page.css").replace("/*light*/", _css_variables(LIGHT)).replace("/*dark*/", _css_variables(DARK))
     script = _resource("page.js")
     head = element(
@@ -59,16 +59,16 @@ def render_page(title: str, lead: Sequence[Child], sections: Sequence[Section]) 
 
 
 def write_page(path: Path, content: str) -> Path:
-    """Write a page; it takes the place of an older one when it is complete."""
+    """Write a page, replacing an older one atomically."""
     write_derived_file(path, content.encode())
     return path
 
 
 def default_page_path(folder: Path) -> Path:
-    """Return where the page of a folder goes that nobody has named. Raises InputError if there is somebody else's."""
+    """Return the default path of a folder's page. Raises InputError if a file is there that Batkube did not write."""
     path = folder / "report.html"
     if path.is_file() and _GENERATOR.encode() not in path.read_bytes()[:_HEAD_BYTES]:
-        raise InputError(path, problem="exists and is no report of Batkube's", remedy="name the page to write with -o")
+        raise InputError(path, problem="exists and is not a report of Batkube", remedy="choose another path with -o")
     return path
 
 
@@ -78,22 +78,22 @@ def paragraph(*children: Child, class_: str | None = None) -> Markup:
 
 
 def collapsible(summary: Child, *children: Child, is_open: bool = False, class_: str | None = None) -> Markup:
-    """Return something that is shown when its summary is clicked, also without a script."""
+    """Return content that is shown when its summary is clicked, also without a script."""
     return element("details", element("summary", summary), *children, open=is_open, class_=class_)
 
 
 def collapsible_if_long(summary: Child, content: Markup, *, count: int, few: int) -> Markup:
-    """Return what is short as it is, and what is long behind its summary."""
+    """Return short content as it is, and long content collapsed behind its summary."""
     return content if count <= few else collapsible(summary, content)
 
 
 def verbatim(text: str) -> Markup:
-    """Return program text or log lines as they are."""
+    """Return program text or log lines as preformatted text."""
     return element("pre", text, tabindex=0)
 
 
 def definition_list(pairs: Sequence[tuple[Child, Child]]) -> Markup:
-    """Return names and what they are."""
+    """Return a list of terms and their values."""
     return element("dl", *(join((element("dt", name), element("dd", value))) for name, value in pairs))
 
 
@@ -103,7 +103,7 @@ def _section(section: Section) -> Markup:
 
 
 def content_security_policy(script: str = "") -> str:
-    """Return the policy of a page that asks the network for nothing, and runs this script and no other."""
+    """Return the policy of a page that makes no requests, and runs only this script."""
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     scripts = f"; script-src 'sha256-{digest}'" if script else ""
     return f"default-src 'none'; style-src 'unsafe-inline'; img-src data:{scripts}"

@@ -1,4 +1,4 @@
-"""The part of a run's report about what schedulers believed of the cluster: how much of it was wrong, and when."""
+"""Section of a run's report on the audit: how the schedulers' view of the cluster differed from its real state."""
 
 from __future__ import annotations
 
@@ -17,43 +17,45 @@ from batkube.outputs.pages.page import Section, paragraph
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+_TITLE = "Schedulers' view of the cluster"
 _SIZE_IN = (9.6, 2.4)
-#: What each kind of difference is, in the order of the table.
+#: Meaning of each kind of difference, in the order of the table.
 DIFFERENCE_KINDS = {
-    "phantom": "pods believed to be on a node where they were not (any more)",
-    "blind spot": "pods on a node that were not believed to be there",
-    "offer": "nodes that offered something else than was believed",
-    "cache": "differences that kube-scheduler found in its own cache",
-    "left waiting": "pods left waiting since the look before, though a node had room for them",
+    "phantom": "the scheduler saw a pod on a node where it was not, or no longer",
+    "blind spot": "the scheduler did not see a pod that was on a node",
+    "offer": "a node's allocatable resources differed from the scheduler's view",
+    "cache": "kube-scheduler found an inconsistency in its own cache",
+    "left waiting": "a pod was pending since the previous audit although a node had room for it",
 }
 AuditLines = list[dict[str, Any]]
 
 
 def audit_section(results: MeasuredRun) -> Section | None:
-    """Return what the auditor found; None for a run without one."""
+    """Return the auditor's findings; None for a run without an auditor."""
     path = results.beside("audit.jsonl")
     if not path.is_file():
         return None
     head, *lines = [msgspec.json.decode(line) for line in path.read_bytes().splitlines()]
-    unanswered = f" {head['unanswered']:,} times a scheduler gave no answer." if head["unanswered"] else ""
+    unanswered = f" A scheduler did not answer {head['unanswered']:,} times." if head["unanswered"] else ""
     misses = head.get("unsettled", 0)
-    unsettled = f" {misses:,} times things changed too fast for it." if misses else ""
-    text = f"What schedulers believed was compared with what was so {head['count']:,} times.{unanswered}{unsettled}"
+    unsettled = f" The cluster changed too fast for a comparison {misses:,} times." if misses else ""
+    count = f"{head['count']:,} times"
+    text = f"The schedulers' view of the cluster was compared with its real state {count}.{unanswered}{unsettled}"
     lead = paragraph(text)
     if not lines:
-        return Section("beliefs", "What schedulers believed", join([lead, paragraph("There was no difference.")]))
+        return Section("beliefs", _TITLE, join([lead, paragraph("There was no difference.")]))
     parts: list[Markup | None] = [lead, _summary(lines)]
     figure = _draw_differences(lines)
     if figure is not None:
         svg = render_figure(figure, "svg").decode()
-        title = "Differences between what was believed and what was so, over time"
+        title = "Differences between the schedulers' view and the cluster over time"
         parts.append(element("figure", inline_svg(svg, prefix="beliefs", title=title)))
-    return Section("beliefs", "What schedulers believed", join(parts))
+    return Section("beliefs", _TITLE, join(parts))
 
 
 def _summary(lines: AuditLines) -> Markup:
-    """Return how many differences of each kind there were, the first one, and how long those lasted that ended."""
-    heads = [Heading("kind"), Heading("what it means"), Heading("found", is_number=True), Heading("first")]
+    """Return a row per kind: the number of differences, the first one, and the mean duration of those that ended."""
+    heads = [Heading("kind"), Heading("meaning"), Heading("count", is_number=True), Heading("first")]
     heads += [Heading("ended after", "s, mean", is_number=True)]
     rows: list[list[Any]] = []
     for kind, meaning in DIFFERENCE_KINDS.items():
@@ -75,7 +77,7 @@ def _summary(lines: AuditLines) -> Markup:
 
 
 def _draw_differences(lines: AuditLines) -> Figure | None:
-    """Return how many differences there were over time, by kind; None if none lasted."""
+    """Return a figure of the number of differences over time, by kind; None if none lasted."""
     kinds = [kind for kind in DIFFERENCE_KINDS if any(line["kind"] == kind and "is" in line for line in lines)]
     if not kinds:
         return None

@@ -1,4 +1,4 @@
-"""How to cite Batkube: what CITATION.cff says, as a reference and as BibTeX."""
+"""How to cite Batkube: CITATION.cff as a reference and as BibTeX."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FILE = "CITATION.cff"
 
 
 def citation() -> dict[str, Any]:
-    """Return what CITATION.cff holds: in an installed package its own copy, else the repository's."""
+    """Return the content of CITATION.cff: the copy in an installed package, otherwise the repository's."""
     package = Path(__file__).resolve().parents[2]
     path = next(path for path in (package / _FILE, package.parents[1] / _FILE) if path.is_file())
     content = read_yaml(path)
@@ -48,4 +48,4 @@ def bibtex() -> str:
 
 def _authors(cited: dict[str, Any]) -> str:
     authors = cited["authors"]
-    return " and ".join(one.get("name") or f"{one['given-names']} {one['family-names']}" for one in authors)
+    return " and ".join(author.get("name") or f"{author['given-names']} {author['family-names']}" for author in authors)

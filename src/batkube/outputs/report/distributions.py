@@ -1,6 +1,6 @@
-"""How a run's waits and slowdowns are distributed, as a figure: what share of the jobs had at most so much.
+"""Cumulative distributions of a run's waits and slowdowns, as a figure.
 
-A mean hides whether all jobs waited a little or a few very long; this shows every job.
+A mean hides whether all jobs waited a little or a few very long; the distribution shows every job.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _SIZE_IN = (9.6, 2.9)
-#: Curves of more jobs are thinned to so many steps, which is finer than paper.
+#: Curves of more jobs are reduced to this many steps, which is finer than print.
 _MOST_STEPS = 1_000
-#: A quantity spread over more than this factor is drawn on a logarithmic axis, which spans at most the other factor.
+#: If the values span more than the first factor, the axis is logarithmic, and spans at most the second factor.
 _LOG_FROM_RATIO, _MAX_RATIO = 100, 1e6
 
 
@@ -39,7 +39,7 @@ def draw_distributions(results: MeasuredRun) -> Figure | None:
         left, right = figure.subplots(1, 2)
         _draw(left, done["waiting_time"].to_numpy(), "wait", "s", SERIES[0])
         _draw(right, bounded_slowdowns(done), "bounded slowdown", "", SERIES[1])
-        left.set_ylabel("share of jobs with at most this")
+        left.set_ylabel("share of jobs with at most x")
     return figure
 
 
@@ -56,7 +56,7 @@ def _draw(axes: Axes, values: Floats, label: str, unit: str, colour: str) -> Non
     if is_log:
         axes.set_xscale("log")
     axes.set_xlim(begin, end)
-    # What is below the axis' begin, such as jobs that did not wait at all, is where the curve sets out.
+    # The curve starts at the share of values below the axis, such as jobs that did not wait.
     inside = ordered > begin
     x = np.concatenate(([begin], ordered[inside], [end]))
     y = np.concatenate(([float((values <= begin).mean())], shares[inside], [1.0]))

@@ -1,4 +1,4 @@
-"""The report of one run: its numbers, how jobs fared, who ran where, what was not placed, and what it rests on."""
+"""The report of one run: metrics, Gantt chart, distributions, users, unplaced pods, fidelity notes and sources."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def run_report(results: MeasuredRun, *, title: str | None = None) -> str:
 
 
 def run_summary(results: MeasuredRun) -> Markup:
-    """Return the few numbers of a run as a part of somebody else's page, a notebook's."""
+    """Return the key figures of a run for another page, such as a notebook."""
     facts = [
         element("tr", element("th", label), element("td", value)) for label, value in _key_figures(results.metrics)
     ]
@@ -61,8 +61,8 @@ def run_summary(results: MeasuredRun) -> Markup:
 
 def _introduction(results: MeasuredRun) -> list[Markup]:
     metrics, count = results.metrics, results.machine_count
-    who = f"{results.scheduler}: " if results.scheduler else ""
-    lead = [paragraph(f"{who}{metrics.jobs:,} jobs on {count:,} machine{'s' * (count != 1)}.", class_="told")]
+    scheduler = f"{results.scheduler}: " if results.scheduler else ""
+    lead = [paragraph(f"{scheduler}{metrics.jobs:,} jobs on {count:,} machine{'s' * (count != 1)}.", class_="told")]
     if results.failure_remark:
         lead.append(paragraph(f"This run {results.failure_remark}.", class_="bad"))
         reason = results.manifest.get("failure")
@@ -84,7 +84,7 @@ def _results_section(results: MeasuredRun) -> Section:
         for row in metric_rows(metrics)
         if row.value is not None
     ]
-    note = "Means and percentiles are over the jobs that started and ended. What the files cannot tell is left out."
+    note = "Means and percentiles are over the jobs that started and ended. Unknown metrics are left out."
     content = join(
         (_key_figures_table(metrics), html_table(heads, rows, sortable=False), paragraph(note, class_="note"))
     )
@@ -92,19 +92,19 @@ def _results_section(results: MeasuredRun) -> Section:
 
 
 def _metric_name(name: str) -> str:
-    """Return what to call a metric; final states as the charts say them."""
+    """Return the label of a metric; final states have the same words as in charts."""
     state = STATES.get(name.strip().upper())
     return f"jobs that {state.label}" if state else name.strip()
 
 
 def _key_figures_table(metrics: Metrics) -> Markup:
-    """Return the few numbers that everybody looks for first."""
+    """Return the key figures as a list."""
     items = [element("li", element("b", value), element("span", label)) for label, value in _key_figures(metrics)]
     return element("ul", *items, class_="headline")
 
 
 def _key_figures(metrics: Metrics) -> list[tuple[str, str]]:
-    """Return these numbers as a person says them, each with its name."""
+    """Return the label and the formatted value of each key figure."""
     facts = [("jobs finished", f"{metrics.finished:,} of {metrics.jobs:,}")]
     for label, value in (
         ("makespan", metrics.makespan_s),
@@ -125,7 +125,7 @@ def _gantt_section(results: MeasuredRun) -> Section:
         content = gantt_figure(results, prefix="gantt1")
     except InputError as error:
         content = paragraph(f"Not drawn: {error.problem}.", class_="note")
-    return Section("gantt", "Who ran where", content)
+    return Section("gantt", "Gantt chart", content)
 
 
 def _distributions_section(results: MeasuredRun) -> Section | None:
@@ -140,7 +140,8 @@ def _distributions_section(results: MeasuredRun) -> Section | None:
         description=_distribution_text(results.metrics),
     )
     caption = (
-        f"Over {count:,} finished jobs. Bounded slowdown is turnaround over run time, which counts as 10 s at least."
+        f"Over {count:,} finished jobs. Bounded slowdown is turnaround divided by run time, "
+        "where a shorter run time counts as 10 s."
     )
     content = element(
         "figure",
@@ -148,7 +149,7 @@ def _distributions_section(results: MeasuredRun) -> Section | None:
         element("figcaption", caption),
         class_="chart",
     )
-    return Section("distributions", "How jobs fared", content)
+    return Section("distributions", "Waits and slowdowns", content)
 
 
 def _distribution_text(metrics: Metrics) -> str:
@@ -189,7 +190,7 @@ def _users_section(results: MeasuredRun) -> Section | None:
 def _fidelity_section(results: MeasuredRun) -> Section | None:
     if not results.beside("fidelity.json").is_file():
         return None
-    content = paragraph("Everything that the run asked for is modelled: no notes.")
+    content = paragraph("Everything that the run requested is modelled: there are no notes.")
     if results.notes:
         content = notes_table(results.notes)
     return Section("fidelity", "Fidelity", content)

@@ -1,4 +1,4 @@
-"""The part of a run's report about jobs of many pods: how they fared by size, and who waited for its own pods."""
+"""Section of a run's report on jobs of many pods: waits by size, and jobs that waited for their own pods."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MOST_ROWS = 10
 
 
 def gangs_section(results: MeasuredRun) -> Section | None:
-    """Return how jobs of each size fared; None where no program placed the pods of jobs one by one."""
+    """Return waits and evictions by job size; None if no program placed the pods of jobs one by one."""
     jobs = results.jobs
     if "member_wait" not in jobs.columns:
         return None
@@ -60,7 +60,12 @@ def _number(value: float) -> Cell:
 
 def _longest(waiting: pd.DataFrame) -> Markup:
     """Return the jobs that waited longest for their own pods."""
-    heads = [Heading("job"), Heading("pods", is_number=True), Heading("for", is_number=True), Heading("of a wait of")]
+    heads = [
+        Heading("job"),
+        Heading("pods", is_number=True),
+        Heading("held for", is_number=True),
+        Heading("total wait"),
+    ]
     lines: list[list[Any]] = []
     for _, job in waiting.head(_MOST_ROWS).iterrows():
         held, wait = float(job["member_wait"]), float(job["waiting_time"])
@@ -73,5 +78,9 @@ def _longest(waiting: pd.DataFrame) -> Markup:
             ]
         )
     rest = len(waiting) - len(lines)
-    note = paragraph(f"{rest:,} more did for a shorter time; jobs.csv has all.", class_="note") if rest else None
+    note = (
+        paragraph(f"{rest:,} more jobs held nodes for a shorter time; jobs.csv has all.", class_="note")
+        if rest
+        else None
+    )
     return join((html_table(heads, lines), note))

@@ -1,4 +1,4 @@
-"""A run's Gantt chart as a part of a report, with the jobs' stories under the pointer."""
+"""A run's Gantt chart as a part of a report, with details of each job on hover."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from batkube.outputs.pages.markup import Markup, element
 
 
 def gantt_figure(results: MeasuredRun, *, prefix: str, title: str | None = None) -> Markup:
-    """Return the chart on its own white sheet, whose colours mean jobs and not the page's. Raises InputError."""
+    """Return the chart on a white sheet, since its colours stand for jobs and not for the page's. Raises InputError."""
     drawing = inline_svg(
         gantt_svg(results, title=title),
         prefix=prefix,
         title=f"Gantt chart: {title or results.name}",
-        description="Which job was on which machine, when; below it the cluster's utilisation and the jobs waiting.",
+        description="Jobs on machines over time; below, the cluster's utilisation and the number of waiting jobs.",
         recolour=False,
     )
     return element("figure", element("div", drawing, class_="scroll", tabindex=0), class_="sheet")

@@ -1,8 +1,9 @@
-"""A paragraph for the methods section of a paper, from the manifests of the runs that it tells of.
+"""A paragraph for the methods section of a paper, generated from the manifests of the runs.
 
-It says what a reader needs to judge and repeat the runs: versions, schedulers with their builds and configurations,
-workloads and platforms with hashes, seeds, what of the model was not left at its default, and the fidelity notes. What
-all runs have in common is said once. Sentences have words of code between backticks until they are written out.
+It has the facts that a reader needs to judge and repeat the runs: versions, schedulers with their builds and
+configurations, workloads and platforms with hashes, seeds, options of the model that differ from their defaults, and
+fidelity notes. Facts that all runs have in common are given once. Sentences have code between backticks until they are
+rendered as text or LaTeX.
 """
 
 from __future__ import annotations
@@ -23,16 +24,16 @@ from batkube.outputs.report.citation import KEY
 #: Stands in a sentence where Batkube is cited.
 _CITATION_MARK = "\N{REFERENCE MARK}"
 _CODE = re.compile("`([^`]*)`")
-#: So much of a hash tells a file from all others.
+#: Length to which hashes are shortened; enough to identify a file.
 _HASH_CHARACTERS = 12
-#: So many different things are told by name; of more, the number.
+#: Longest enumeration; of further items, only the number is given.
 _MOST_NAMES = 8
 _POLICY, _MIB = "policy:", 2**20
 
 
 @dataclass(frozen=True, slots=True)
 class RunFacts:
-    """A run as its files tell it."""
+    """The files of a run that a methods paragraph is generated from."""
 
     manifest: Mapping[str, Any]
     notes: Sequence[Mapping[str, Any]]
@@ -45,7 +46,7 @@ class RunFacts:
 
 
 def methods_text(runs: Sequence[RunFacts], failed: int = 0) -> str:
-    """Return the paragraph as plain text; `failed` runs more have no results."""
+    """Return the paragraph as plain text; `failed` is the number of further runs without results."""
     text = " ".join(_sentences(runs, failed)).replace(_CITATION_MARK, "")
     return _CODE.sub(lambda match: match[1], text)
 
@@ -68,13 +69,14 @@ def _prose(text: str) -> str:
 def _sentences(runs: Sequence[RunFacts], failed: int) -> Iterator[str]:
     versions = _enumerated(sorted({str(run.manifest["batkube"]) for run in runs}))
     pythons = _enumerated(sorted({str((run.manifest.get("real") or {}).get("python", "?")) for run in runs}))
-    what = {1: "The run was", 2: "Both runs were"}.get(len(runs), f"All {len(runs):,} runs were")
-    yield f"{what} simulated with Batkube {versions}{_CITATION_MARK} (Python {pythons})."
+    subject = {1: "The run was", 2: "Both runs were"}.get(len(runs), f"All {len(runs):,} runs were")
+    yield f"{subject} simulated with Batkube {versions}{_CITATION_MARK} (Python {pythons})."
     if failed:
         yield f"{failed:,} more run{'s' * (failed != 1)} failed and {'has' if failed == 1 else 'have'} no results."
     copies = len(runs) - len({_observation(run) for run in runs})
     if copies:
-        yield f"{copies:,} of them equal{'s' * (copies == 1)} another to the byte and count{'s' * (copies == 1)} once."
+        verbs = ("is", "counts") if copies == 1 else ("are", "count")
+        yield f"{copies:,} of them {verbs[0]} byte-identical to another run and {verbs[1]} once."
     yield from _common_or_each("The scheduler was {}.", "The schedulers were {}.", runs, _scheduler)
     yield from _common_or_each("The workload was {}.", "The workloads were {}.", runs, _workload)
     yield from _generated_job_counts(runs)
@@ -87,34 +89,36 @@ def _sentences(runs: Sequence[RunFacts], failed: int) -> Iterator[str]:
 
 
 def _observation(run: RunFacts) -> tuple[str, str]:
-    """Return what runs have in common that count once: another seed at most, and all results.
+    """Return a key that is equal for runs that count once: same results, and same scenario but for the seed.
 
-    Two schedulers that decide alike are two observations, one of each.
+    Two schedulers that make the same decisions are two observations, one of each.
     """
     scenario = {key: value for key, value in run.scenario.items() if key != "seed"}
     return json.dumps(scenario, sort_keys=True, default=str), str(run.manifest.get("digest"))
 
 
-def _common_or_each(one: str, several: str, runs: Sequence[RunFacts], tell: Callable[[RunFacts], str]) -> Iterator[str]:
-    """Yield a sentence about what runs have: the same, or different things; nothing if there is nothing to say."""
-    texts = list(dict.fromkeys(text for run in runs if (text := tell(run))))
+def _common_or_each(
+    singular: str, plural: str, runs: Sequence[RunFacts], describe: Callable[[RunFacts], str]
+) -> Iterator[str]:
+    """Yield a sentence with the distinct descriptions of the runs; nothing if all are empty."""
+    texts = list(dict.fromkeys(text for run in runs if (text := describe(run))))
     if len(texts) == 1:
-        yield one.format(texts[0])
+        yield singular.format(texts[0])
     elif texts:
-        yield several.format(_enumerated(texts))
+        yield plural.format(_enumerated(texts))
 
 
-def _enumerated(texts: Sequence[str], parting: str = ", ") -> str:
+def _enumerated(texts: Sequence[str], separator: str = ", ") -> str:
     if len(texts) > _MOST_NAMES:
         texts = [*texts[:_MOST_NAMES], f"{len(texts) - _MOST_NAMES:,} more"]
     if len(texts) < 2:
         return "".join(texts)
-    end = parting if parting != ", " or len(texts) > 2 else " "
-    return f"{parting.join(texts[:-1])}{end}and {texts[-1]}"
+    end = separator if separator != ", " or len(texts) > 2 else " "
+    return f"{separator.join(texts[:-1])}{end}and {texts[-1]}"
 
 
 def _hash_of(run: RunFacts, path: object) -> str:
-    """Return the beginning of an input's hash in brackets, as far as the manifest has it."""
+    """Return the shortened hash of an input in brackets; empty if the manifest does not have it."""
     plain = str(Path(str(path)))
     hashes = {str(Path(entry["path"])): entry["sha256"] for entry in run.manifest.get("inputs") or ()}
     return f" (SHA-256 `{hashes[plain][:_HASH_CHARACTERS]}`)" if plain in hashes else ""
@@ -138,7 +142,7 @@ def _one_scheduler(text: str, builds: Mapping[str, Mapping[str, Any]], run: RunF
         path, colon, kind = name.rpartition(":")
         if not colon:
             return f"Batkube's policy `{name}`"
-        return f"our policy `{kind}` of `{Path(path).name}`{_hash_of(run, path)}"
+        return f"the policy `{kind}` in `{Path(path).name}`{_hash_of(run, path)}"
     _, _, name = text.rpartition("=") if "=" in text.partition(" ")[0] else ("", "", text)
     build = builds.get(name) or builds.get(name.partition(" ")[0])
     if build is None:
@@ -163,7 +167,7 @@ def _sources(run: RunFacts) -> list[object]:
 
 
 def _generated_job_counts(runs: Sequence[RunFacts]) -> Iterator[str]:
-    """Say how many jobs were drawn, where nobody had said how many it should be."""
+    """Yield the number of jobs that were drawn, if the scenarios do not specify it."""
     counts = [
         int(run.manifest.get("jobs") or 0)
         for run in runs
@@ -178,36 +182,37 @@ def _generated_job_counts(runs: Sequence[RunFacts]) -> Iterator[str]:
 def _one_workload(source: object, run: RunFacts) -> str:
     if not isinstance(source, Mapping):
         return f"`{Path(str(source)).name}`{_hash_of(run, source)}"
-    words = {str(key): value for key, value in source.items()}
-    seed = "its own seed" if "seed" in words and words["seed"] != "${seed}" else "the run's seed"
-    trace, kind, overlap = words.pop("resample", None), words.pop("generate", None), words.pop("overlap", True)
+    recipe = {str(key): value for key, value in source.items()}
+    seed = "its own seed" if "seed" in recipe and recipe["seed"] != "${seed}" else "the run's seed"
+    trace, kind, overlap = recipe.pop("resample", None), recipe.pop("generate", None), recipe.pop("overlap", True)
     if trace is None:
-        return f"a synthetic workload of the model `{kind}`{_recipe_options(words)}, drawn by {seed}"
+        return f"a synthetic workload of the model `{kind}`{_recipe_options(recipe)}, drawn with {seed}"
     file = f"`{Path(str(trace)).name}`{_hash_of(run, trace)}"
-    if window := words.pop("window", None):
-        apart = "" if overlap else " such that no two overlap"
-        return f"a window of {_amount(window)} of {file}{_recipe_options(words)}, drawn by {seed}{apart}"
-    blocks, length = words.pop("blocks", None), words.pop("length", None)
-    return f"{length} of {file}{_recipe_options(words)} in blocks of {blocks}, drawn by {seed} with replacement"
+    if window := recipe.pop("window", None):
+        disjoint = "" if overlap else " such that no two overlap"
+        return f"a window of {_amount(window)} of {file}{_recipe_options(recipe)}, drawn with {seed}{disjoint}"
+    blocks, length = recipe.pop("blocks", None), recipe.pop("length", None)
+    options = _recipe_options(recipe)
+    return f"{length} of {file}{options} in blocks of {blocks}, drawn with replacement and with {seed}"
 
 
-def _recipe_options(words: Mapping[str, object]) -> str:
-    """Return in brackets what else a recipe says."""
-    options = [f"{key} {value}" for key, value in words.items() if value != "${seed}"]
-    parting = "; " if any("," in option for option in options) else ", "
-    return f" ({parting.join(options)})" if options else ""
+def _recipe_options(recipe: Mapping[str, object]) -> str:
+    """Return the remaining options of a recipe, in brackets."""
+    options = [f"{key} {value}" for key, value in recipe.items() if value != "${seed}"]
+    separator = "; " if any("," in option for option in options) else ", "
+    return f" ({separator.join(options)})" if options else ""
 
 
 def _amount(text: object) -> str:
-    """Return how much a window or a trim takes, for a sentence: `500 jobs`, `5% of the jobs`, `2d`."""
-    words = re.sub(r"(?<=\d)(?=jobs?$)", " ", str(text).strip())
-    return f"{words} of the jobs" if words.endswith("%") else words
+    """Return the length of a window or a trim, for a sentence: `500 jobs`, `5% of the jobs`, `2d`."""
+    amount = re.sub(r"(?<=\d)(?=jobs?$)", " ", str(text).strip())
+    return f"{amount} of the jobs" if amount.endswith("%") else amount
 
 
 def _platform(run: RunFacts) -> str:
     machines = (run.manifest.get("platform") or {}).get("machines") or ()
     kinds = Counter(_machine(machine) for machine in machines)
-    groups = [f"{count:,} machine{'s' * (count != 1)} of {kind}" for kind, count in kinds.items()]
+    groups = [f"{count:,} machine{'s' * (count != 1)} with {kind}" for kind, count in kinds.items()]
     file = _hash_of(run, run.scenario["platform"])
     source = f", as in `{Path(str(run.scenario['platform'])).name}`{file}" if file else ""
     return f"{_enumerated(groups)}{source}"
@@ -227,11 +232,14 @@ def _machine(machine: Mapping[str, Any]) -> str:
 
 def _resources(runs: Sequence[RunFacts]) -> Iterator[str]:
     models = {str(run.manifest.get("resources")) for run in runs}
-    words = {"machines": "Jobs took whole machines.", "requests": "Jobs shared machines by their requests."}
-    if len(models) == 1 and (model := models.pop()) in words:
-        yield words[model]
+    sentences = {
+        "machines": "Jobs were allocated whole machines.",
+        "requests": "Jobs shared machines according to their resource requests.",
+    }
+    if len(models) == 1 and (model := models.pop()) in sentences:
+        yield sentences[model]
     elif len(models) > 1:
-        yield "In some runs jobs took whole machines, and in others they shared them by their requests."
+        yield "In some runs jobs were allocated whole machines, in others they shared machines by resource requests."
 
 
 def _seeds(runs: Sequence[RunFacts]) -> str:
@@ -244,12 +252,11 @@ def _seeds(runs: Sequence[RunFacts]) -> str:
 
 
 def _options(runs: Sequence[RunFacts]) -> Iterator[str]:
-    """Say first which options all runs had, then of each other one how many had it: it may be what made them differ."""
-    of_each = [_options_of(run) for run in runs]
-    having = Counter(text for texts in of_each for text in texts)
-    if common := "; ".join(text for text, count in having.items() if count == len(runs)):
+    """Yield the options of all runs, then each other one with its number of runs: it may explain a difference."""
+    counts = Counter(text for run in runs for text in _options_of(run))
+    if common := "; ".join(text for text, count in counts.items() if count == len(runs)):
         yield f"{common[:1].upper()}{common[1:]}."
-    others = [f"{text} ({_share_of_runs(count, runs)})" for text, count in having.items() if count < len(runs)]
+    others = [f"{text} ({_share_of_runs(count, runs)})" for text, count in counts.items() if count < len(runs)]
     if others:
         yield f"Runs differed in their options: {_enumerated(others, '; ')}."
 
@@ -259,45 +266,47 @@ def _share_of_runs(count: int, runs: Sequence[RunFacts]) -> str:
 
 
 def _options_of(run: RunFacts) -> list[str]:
-    """Say what of the model is not as it is unless said."""
+    """Return a phrase for each option of the model that is not at its default, and for the latencies."""
     scenario = run.scenario
     texts = [
-        words.format(scenario[key]) for key, (default, words) in _OPTION_PHRASES.items() if scenario.get(key) != default
+        phrase.format(scenario[key])
+        for key, (default, phrase) in _OPTION_PHRASES.items()
+        if scenario.get(key) != default
     ]
     latencies = run.manifest.get("latencies") or {}
     steps = _enumerated([f"{step} `{text}`" for step, text in latencies.items()])
     file = scenario.get("latencies")
     texts.insert(
         0,
-        f"latencies of pods were {steps} (s){_hash_of(run, file)}"
+        f"pod latencies were {steps} (s){_hash_of(run, file)}"
         if latencies
         else "pods started and ended without latency",
     )
     if scenario.get("events"):
-        texts.append(f"events as in the scenario happened to nodes and objects{_hash_of(run, scenario['events'])}")
+        texts.append(f"a timeline of events changed nodes and objects{_hash_of(run, scenario['events'])}")
     if scenario.get("until"):
         texts.append(f"runs ended after {human_duration(seconds(scenario['until']))}")
     trims = [
-        f"the {words} {_amount(scenario[key])}"
-        for key, words in (("warm-up", "first"), ("cool-down", "last"))
+        f"the {end} {_amount(scenario[key])}"
+        for key, end in (("warm-up", "first"), ("cool-down", "last"))
         if scenario.get(key)
     ]
     if trims:
-        texts.append(f"means leave out {_enumerated(trims)}")
+        texts.append(f"means exclude {_enumerated(trims)}")
     return texts
 
 
-#: Keys of a scenario with what they are unless said, and what to say otherwise.
+#: Keys of a scenario with their defaults, and phrases for other values.
 _OPTION_PHRASES: dict[str, tuple[object, str]] = {
-    "time": ("exact", "time went on by `{}`"),
-    "decision-cost": ("zero", "decisions cost `{}`"),
-    "on-eviction": ("resubmit", "evicted jobs were not tried again"),
-    "on-failure": ("resubmit", "jobs whose nodes failed were not tried again"),
+    "time": ("exact", "time was `{}`"),
+    "decision-cost": ("zero", "the decision cost was `{}`"),
+    "on-eviction": ("resubmit", "evicted jobs were not resubmitted"),
+    "on-failure": ("resubmit", "jobs whose nodes failed were not resubmitted"),
     "submit-as": (None, "jobs were submitted as `{}`"),
     "controllers": (None, "controllers were `{}`"),
-    "rules": (None, "containers followed rules"),
+    "rules": (None, "containers followed the scenario's rules"),
     "engine": (None, "jobs were executed by `{}`"),
-    "energy": (False, "energy was counted"),
+    "energy": (False, "energy was measured"),
 }
 
 
@@ -311,31 +320,32 @@ def _repeatable(runs: Sequence[RunFacts]) -> Iterator[str]:
         )
 
     if not all(map(is_repeatable, runs)):
-        yield "Some of it follows real time, so that a repetition differs in detail."
+        yield "Some events follow real time, so that a repetition differs in details."
     elif len(runs) == 1:
-        yield f"Repeated, it gives the same results to the byte (digest `{runs[0].manifest['digest']}`)."
+        yield f"A repetition gives byte-identical results (digest `{runs[0].manifest['digest']}`)."
     else:
-        yield "Repeated, the runs give the same results to the byte; their digests are in their manifests."
+        yield "A repetition gives byte-identical results; the digests of the runs are in their manifests."
 
 
 def _notes(runs: Sequence[RunFacts]) -> Iterator[str]:
-    """Yield what the runs' notes say, violations first: a reader must not take the results for more than they are."""
+    """Yield the runs' fidelity notes, violations first, so that a reader can judge how far to trust the results."""
     counts: Counter[tuple[str, str, str]] = Counter()
-    touched: Counter[tuple[str, str, str]] = Counter()
+    run_counts: Counter[tuple[str, str, str]] = Counter()
     for run in runs:
         for note in run.notes:
             key = str(note.get("severity")), str(note.get("subject")), str(note.get("message"))
             counts[key] += int(note.get("count") or 0)
-            touched[key] += 1
+            run_counts[key] += 1
     for severity, lead in (
         (
             Severity.VIOLATION,
-            "Schedulers did what no cluster allows, so that these numbers are of no possible schedule",
+            "Schedulers did what no cluster allows, so these numbers are of an impossible schedule",
         ),
-        (Severity.WARNING, "To be kept in mind"),
+        (Severity.WARNING, "Limitations of the model"),
     ):
         texts = [
-            f"{subject}: {message} ({counts[key]:,}×{f' {_share_of_runs(touched[key], runs)}' if len(runs) > 1 else ''})"
+            f"{subject}: {message} ({counts[key]:,}×"
+            f"{f' {_share_of_runs(run_counts[key], runs)}' if len(runs) > 1 else ''})"
             for key in counts
             for level, subject, message in [key]
             if level == severity

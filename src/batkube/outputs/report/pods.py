@@ -1,4 +1,4 @@
-"""The part of a run's report about pods that could not be placed, or not at once, and why."""
+"""Section of a run's report on pods that were not placed, or not at the first attempt, and why."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _NUMBER = re.compile(r"\d+")
 
 
 def pods_section(results: MeasuredRun) -> Section | None:
-    """Return which pods never ran and which were tried more than once; None when the run tells no pods."""
+    """Return which pods were never placed, placed after several attempts, or failed; None if pods are unknown."""
     if results.left_out("pods.csv"):
-        remark = paragraph("This run was told to write no pods.csv, so nothing is known of single pods.", class_="note")
+        remark = paragraph("The scenario's `outputs` left out pods.csv, so single pods are unknown.", class_="note")
         return Section("pods", "Pods not placed, and why", remark)
     pods = results.pods
     if pods.empty:
@@ -55,12 +55,12 @@ def _summary(total: int, never: int, retried: int, failed: int) -> str:
 
 
 def _by_reason(pods: pd.DataFrame) -> Markup:
-    """Return a row per reason; reasons that differ only in their numbers are one, told by the first."""
+    """Return a row per reason; reasons that differ only in their numbers share a row, with the first one's text."""
     by_kind = pods.assign(kind=[_NUMBER.sub("#", text) for text in pods["last_reason"]])
     groups = [(rows, len(rows)) for _, rows in by_kind.groupby("kind", sort=False)]
     groups.sort(key=lambda group: -group[1])
     heads = [
-        Heading("last reason given"),
+        Heading("last reason"),
         Heading("pods", is_number=True),
         Heading("attempts", "at most", is_number=True),
     ]

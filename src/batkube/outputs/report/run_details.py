@@ -1,4 +1,4 @@
-"""What a run leaves to be read by people: its fidelity notes, its programs, its schedulers' last words."""
+"""Parts that reports share: tables of fidelity notes, programs and inputs, and the last lines of a log."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _TAIL_BYTES = 64 * 1024
 
 
 def last_lines(path: Path, count: int = 20) -> list[str]:
-    """Return the last lines of a log, whatever bytes it holds; none when it cannot be read."""
+    """Return the last lines of a log, with invalid UTF-8 replaced; none if it cannot be read."""
     try:
         with path.open("rb") as file:
             size = file.seek(0, 2)
@@ -25,8 +25,8 @@ def last_lines(path: Path, count: int = 20) -> list[str]:
 
 
 def notes_table(notes: Sequence[Mapping[str, Any]], *, of_runs: int = 0) -> Markup:
-    """Return fidelity notes as a table, with how many runs made each when there are several."""
-    heads = [Heading("severity"), Heading("subject"), Heading("what"), Heading("times", is_number=True)]
+    """Return fidelity notes as a table; `of_runs` is the number of runs if there are several."""
+    heads = [Heading("severity"), Heading("subject"), Heading("message"), Heading("times", is_number=True)]
     heads += [Heading("runs", f"of {of_runs:,}", is_number=True)] * bool(of_runs) + [Heading("for example")]
     rows: list[list[Any]] = []
     for note in notes:
@@ -40,7 +40,7 @@ def notes_table(notes: Sequence[Mapping[str, Any]], *, of_runs: int = 0) -> Mark
 
 
 def programs_table(programs: Sequence[Mapping[str, Any]], costs: Sequence[Mapping[str, Any]] = ()) -> Markup:
-    """Return the real schedulers that ran: what they are, the hash of what was executed, and what each cost if told."""
+    """Return a table of the scheduler programs: version, hash of the executable, and its cost if known."""
     heads = [Heading("program"), Heading("version"), Heading("serves")]
     if costs:
         heads += [Heading("CPU time", "s", is_number=True), Heading("peak memory", "MiB", is_number=True)]

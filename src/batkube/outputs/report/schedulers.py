@@ -1,4 +1,4 @@
-"""The part of a run's report about schedulers that shared the cluster: who had which jobs, and where they met."""
+"""Section of a run's report on schedulers that shared the cluster: their jobs, and refused or rejected bindings."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _COUNTS = {
 
 
 def schedulers_section(results: MeasuredRun) -> Section | None:
-    """Return what each of several schedulers did; None where there was one."""
+    """Return a row for each of several schedulers; None if there was one."""
     path = results.path / "schedulers.csv"
     if not path.is_file():
         return None

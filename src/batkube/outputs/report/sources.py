@@ -1,4 +1,4 @@
-"""What a run's report rests on: the programs, inputs and hashes, and the command that repeats it."""
+"""Section of a run's report on its sources: programs, inputs, hashes, and the command that repeats the run."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from batkube.outputs.report.run_details import inputs_table, programs_table
 
 
 def sources_section(results: MeasuredRun) -> Section:
-    """Return what was run, and enough to run it again, as far as the manifest tells."""
+    """Return what was run, in enough detail to repeat it, as far as the manifest has it."""
     manifest = results.manifest
     if not manifest:
-        remark = paragraph("No manifest.json lies beside the jobs, so nothing is known of how they were run.")
+        remark = paragraph("There is no manifest.json beside the jobs, so it is unknown how they were run.")
         return Section("sources", "What was run", remark)
     parts = [definition_list(_manifest_facts(manifest))]
     command = [str(word) for word in manifest.get("command") or ()]
@@ -27,17 +27,15 @@ def sources_section(results: MeasuredRun) -> Section:
     programs = [program for program in manifest.get("programs") or () if isinstance(program, dict)]
     if programs:
         parts += [element("h3", "Scheduler programs"), programs_table(programs, _costs(manifest))]
-    inputs = [(str(one.get("path")), str(one.get("sha256"))) for one in manifest.get("inputs") or ()]
+    inputs = [(str(entry.get("path")), str(entry.get("sha256"))) for entry in manifest.get("inputs") or ()]
     if inputs:
         parts += [element("h3", "Input files"), inputs_table(inputs)]
     if manifest.get("scenario"):
         text = json.dumps(manifest["scenario"], indent=2, ensure_ascii=False)
         parts.append(collapsible("The whole scenario", verbatim(text)))
     if (manifest.get("scenario") or {}).get("workload"):
-        told = RunFacts(manifest, results.notes)
-        parts.append(
-            collapsible("For the methods section of a paper", paragraph(methods_text([told])), verbatim(reference()))
-        )
+        text = methods_text([RunFacts(manifest, results.notes)])
+        parts.append(collapsible("For the methods section of a paper", paragraph(text), verbatim(reference())))
     return Section("sources", "What was run", join(parts))
 
 
@@ -51,7 +49,7 @@ def _manifest_facts(manifest: dict[str, Any]) -> list[tuple[Child, Child]]:
         ("digest", element("code", str(manifest.get("digest", "–")))),
     ]
     if "run_s" in real:
-        times = f"{real['run_s']:,.2f} s real, {real.get('cpu_s', 0):,.2f} s CPU of ours"
+        times = f"{real['run_s']:,.2f} s real, {real.get('cpu_s', 0):,.2f} s CPU of Batkube"
         facts.append(("cost", f"{times}, {real.get('peak_memory_bytes', 0) / 2**20:,.0f} MiB"))
     return facts
 

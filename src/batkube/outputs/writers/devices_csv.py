@@ -1,4 +1,4 @@
-"""devices.csv: a row for each time that a device was given to a claim."""
+"""devices.csv: a row for each allocation of a device to a claim."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ COLUMNS = ("driver", "pool", "device", "claim", "pods", "allocated", "freed")
 
 
 def write_devices(path: Path, uses: Iterable[DeviceUse]) -> None:
-    """Write the header and the rows, in the order in which devices were given away."""
+    """Write the header and the rows, in the order of the allocations."""
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(COLUMNS)

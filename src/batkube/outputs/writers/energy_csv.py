@@ -1,4 +1,4 @@
-"""consumed_energy.csv and pstate_changes.csv, with Batsim's columns and its way of writing numbers."""
+"""consumed_energy.csv and pstate_changes.csv, with Batsim's columns and number format."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from batkube.kernel.intervals import format_intervals
 
 
 def write_consumed_energy(path: Path, readings: Iterable[tuple[Instant, float, str, float]]) -> None:
-    """Write what all machines had used at each reading: when, joules, what happened, the least watts of work.
+    """Write the energy that all machines had used at each reading: time, joules, event, lowest power of the work.
 
-    The last column is the mean power since the reading before; NA when no time has passed (Batsim: export.cpp).
+    The last column is the mean power since the reading before; NA if no time has passed (Batsim: export.cpp).
     """
     lines = ["time,energy,event_type,wattmin,epower"]
     last: tuple[Instant, float] = Instant(0), 0.0
@@ -25,6 +25,6 @@ def write_consumed_energy(path: Path, readings: Iterable[tuple[Instant, float, s
 
 
 def write_pstate_changes(path: Path, changes: Sequence[tuple[Instant, int, int]]) -> None:
-    """Write which machines were in which power state from when on; -1 and -2 on their ways on and off."""
+    """Write each change of machines' power states; -1 and -2 stand for switching on and off."""
     rows = [f"{as_float_s(at):g},{format_intervals(machines)},{pstate}" for at, machines, pstate in changes]
     path.write_text("\n".join(["time,machine_id,new_pstate", *rows, ""]), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""jobs.csv: one row per job, Batsim v4's columns, then ours."""
+"""jobs.csv: one row per job, with Batsim v4's columns, then ours."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ BATKUBE_COLUMNS = (
 )
 
 
-#: Of runs with jobs of many pods that a program places: in which form they were submitted, when its scheduler let a
-#: job in, and for how long pods of it held nodes while others had none.
+#: Only if a program places jobs of many pods: the form in which a job was submitted, when its scheduler admitted it,
+#: and how long some of its pods held nodes while others had none.
 GANG_COLUMNS = ("submitted_as", "admitted_time", "member_wait")
 
 
@@ -69,12 +69,12 @@ def write_jobs(
 ) -> None:
     """Write the rows sorted by workload, then by job id as a string, as Batsim v4 does.
 
-    `joules_of` is what jobs used, by their keys; None when nobody counted.
+    `joules_of` is the energy that jobs used, by their keys; None if it was not measured.
     """
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(BATSIM_COLUMNS + BATKUBE_COLUMNS + more.names)
-        # Twice, and not by pairs, which a long trace would have many of.
+        # Two stable sorts need less memory than a sort by pairs, of which a long trace would have many.
         ordered = sorted(outcomes, key=attrgetter("job.name"))
         ordered.sort(key=attrgetter("job.workload"))
         for outcome, row in zip(ordered, _rows(ordered, joules_of), strict=True):

@@ -1,8 +1,8 @@
-"""What became of pods and Jobs that controllers, programs or people made: rows for pods.csv and jobs.csv.
+"""Rows for pods.csv and jobs.csv of pods and Jobs that are not workload jobs: made by controllers, programs or users.
 
-The jobs of a workload have somebody who looks after them and tells (`execution.workload_jobs`). Of everything else
-there is only what the store shows: a pod was bound, runs, has ended or is gone; a batch/v1 Job has completed or failed.
-This module listens, and tells of each when it is over.
+The jobs of a workload are reported by their own controller (`execution.workload_jobs`). Everything else is observed in
+the store: a pod is bound, runs, ends or is deleted; a batch/v1 Job completes or fails. This module subscribes to pods,
+Jobs and nodes, and reports each object when it has ended.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from batkube.workloads.model import Job, Profile
 JOB = "jobs.batch"
 
 WorkloadOf = Callable[[str, Key], str | None]
-"""Tells which workload an object, of a kind in the store, came with; None when it came with none."""
+"""Returns the workload that an object, given by its storage and key, came with; None if it came with none."""
 
 
 class _PodState:
-    """A pod that is not over."""
+    """A pod that has not ended."""
 
     __slots__ = ("created", "job", "node", "owner", "running_since", "scheduled", "started", "will_end", "workload")
 
@@ -53,14 +53,14 @@ class _PodState:
         self.node = ""
         self.scheduled: Instant | None = None
         self.started: Instant | None = None
-        #: Since when its processes run; None while they do not, as on a node that has failed.
+        #: Since when its processes run; None while they do not, for example on a failed node.
         self.running_since: Instant | None = None
-        #: Whether it ends by itself, as far as its spec tells.
+        #: Whether it ends by itself, according to its spec.
         self.will_end = spec.get("restartPolicy", "Always") != "Always" or "activeDeadlineSeconds" in spec
 
 
 class _JobState:
-    """A batch/v1 Job, and what its pods have come to."""
+    """A batch/v1 Job, and totals over its pods."""
 
     __slots__ = (
         "attempts",
@@ -79,10 +79,10 @@ class _JobState:
     def __init__(self, job: KubeObject, workload: str, now: Instant) -> None:
         self.workload = workload
         self.created = now
-        #: What a pod's time counts.
+        #: Millicores by which a pod's time counts as work.
         self.pod_milli = work_milli(demand_of({"metadata": {}, "spec": job["spec"]["template"]["spec"]}))
-        #: How many pods were made, how many of them placed, how many disrupted, and the work of those that came to
-        #: nothing because they were disrupted or their node failed.
+        #: Numbers of pods created, placed and disrupted, and the lost work of pods that were disrupted or whose node
+        #: failed.
         self.tries = 0
         self.attempts = 0
         self.evictions = 0
@@ -94,7 +94,7 @@ class _JobState:
 
 
 class ObjectRecords:
-    """Listens to pods without a course, and to Jobs."""
+    """Observes pods that do not belong to a workload job, and batch/v1 Jobs."""
 
     def __init__(self, world: World, workload_of: WorkloadOf, on_pod: PodListener) -> None:
         self._store = store = world.store
@@ -103,12 +103,12 @@ class ObjectRecords:
         self._workload_of = workload_of
         self._on_pod = on_pod
         self._pods: dict[Key, _PodState] = {}
-        #: Jobs that are there, over or not, by uid.
+        #: Existing Jobs, finished or not, by uid.
         self._jobs: dict[str, _JobState] = {}
-        #: How many Jobs and pods are there that will end and have not.
+        #: Number of Jobs and pods that will end and have not.
         self._open_count = 0
         self.outcomes: list[Outcome] = []
-        #: How many Jobs were made so far.
+        #: Number of Jobs created so far.
         self.created_job_count = 0
         store.subscribe(JOB, self._on_jobs_changed)
         store.subscribe(POD, self._on_pods_changed)
@@ -117,22 +117,22 @@ class ObjectRecords:
 
     @property
     def job_count(self) -> int:
-        """How many Jobs there were, those that have not ended included."""
+        """Number of Jobs, including those that have not ended."""
         return len(self.outcomes) + len(self.open_jobs())
 
     @property
     def have_all_ended(self) -> bool:
-        """Whether nothing is there that will end by itself and has not."""
+        """Whether all Jobs and pods that end by themselves have ended."""
         return self._open_count == 0
 
     def open_jobs(self) -> list[Key]:
-        """Return the Jobs that have not ended; those that stand for a workload's jobs are not among them."""
-        lives = {key: self._jobs.get(job["metadata"]["uid"]) for key, job in self._store.all(JOB).items()}
-        return [key for key, life in lives.items() if life is not None and not life.is_over]
+        """Return the Jobs that have not ended, without those that represent workload jobs."""
+        states = {key: self._jobs.get(job["metadata"]["uid"]) for key, job in self._store.all(JOB).items()}
+        return [key for key, state in states.items() if state is not None and not state.is_over]
 
     def open_pods(self) -> list[Key]:
         """Return the pods that should end and have not."""
-        return [key for key, life in self._pods.items() if life.will_end]
+        return [key for key, state in self._pods.items() if state.will_end]
 
     # Pods
 
@@ -141,57 +141,57 @@ class ObjectRecords:
             if batch.type is ADDED:
                 if self._executions.find(key) is None:
                     self._track_pod(key, pod, now)
-            elif (life := self._pods.get(key)) is not None:
-                self._update_pod(life, pod, now)
+            elif (pod_state := self._pods.get(key)) is not None:
+                self._update_pod(pod_state, pod, now)
                 if batch.type is DELETED or is_finished(pod):
-                    self._report_pod(key, life, pod, now)
+                    self._report_pod(key, pod_state, pod, now)
 
     def _track_pod(self, key: Key, pod: KubeObject, now: Instant) -> None:
         reference = controller_of(pod)
         job = None if reference is None else self._jobs.get(reference["uid"])
         workload = self._workload_name(POD, key, pod) if job is None else job.workload
-        life = self._pods[key] = _PodState(pod, workload, job, now)
-        self._open_count += life.will_end
+        pod_state = self._pods[key] = _PodState(pod, workload, job, now)
+        self._open_count += pod_state.will_end
         if job is not None:
             job.tries += 1
-        self._update_pod(life, pod, now)
+        self._update_pod(pod_state, pod, now)
 
-    def _update_pod(self, life: _PodState, pod: KubeObject, now: Instant) -> None:
-        """Take note of a binding, and of the start."""
-        job = life.job
-        if life.scheduled is None and node_of_pod(pod):
-            life.scheduled, life.node = now, node_of_pod(pod)
+    def _update_pod(self, pod_state: _PodState, pod: KubeObject, now: Instant) -> None:
+        """Record the binding and the start of a pod."""
+        job = pod_state.job
+        if pod_state.scheduled is None and node_of_pod(pod):
+            pod_state.scheduled, pod_state.node = now, node_of_pod(pod)
             if job is not None:
                 job.scheduled = now
                 job.attempts += 1
-        if life.started is None and phase_of(pod) == "Running":
-            life.started = life.running_since = now
+        if pod_state.started is None and phase_of(pod) == "Running":
+            pod_state.started = pod_state.running_since = now
             if job is not None:
                 job.started = now if job.started is None else job.started
                 if (number := self._machine_ids.get(node_of_pod(pod))) is not None:
                     job.machine_ids[number] = None
 
-    def _report_pod(self, key: Key, life: _PodState, pod: KubeObject, now: Instant | None) -> None:
-        """Tell the story of a pod that is over, or that the run has left (`now` is None)."""
+    def _report_pod(self, key: Key, pod_state: _PodState, pod: KubeObject, now: Instant | None) -> None:
+        """Report a pod that has ended, or that still exists at the end of the run (`now` is None)."""
         del self._pods[key]
-        self._open_count -= life.will_end
-        if life.job is not None and now is not None and has_condition(pod, "DisruptionTarget"):
-            life.job.evictions += 1
-            _record_lost_work(life, now)
+        self._open_count -= pod_state.will_end
+        if pod_state.job is not None and now is not None and has_condition(pod, "DisruptionTarget"):
+            pod_state.job.evictions += 1
+            _record_lost_work(pod_state, now)
         reference, node = controller_of(pod), node_of_pod(pod)
         self._on_pod(
             PodRecord(
                 key=key,
-                owner=life.owner,
+                owner=pod_state.owner,
                 job=""
-                if life.job is None or reference is None
+                if pod_state.job is None or reference is None
                 else _display_name(namespace_of(key), reference["name"]),
-                workload=life.workload,
+                workload=pod_state.workload,
                 node=node,
                 machine_id=self._machine_ids.get(node),
-                created=life.created,
-                scheduled=life.scheduled,
-                started=life.started,
+                created=pod_state.created,
+                scheduled=pod_state.scheduled,
+                started=pod_state.started,
                 finished=now,
                 phase=phase_of(pod) if now is None or is_finished(pod) else DELETED_PHASE,
                 reason=str(pod.get("status", {}).get("reason", "")),
@@ -199,9 +199,9 @@ class ObjectRecords:
         )
 
     def report_remaining_pods(self) -> None:
-        """Tell of the pods that the end of the run has met alive."""
-        for key, life in list(self._pods.items()):
-            self._report_pod(key, life, self._store.objects(POD, [key])[0], None)
+        """Report the pods that still exist at the end of the run."""
+        for key, pod_state in list(self._pods.items()):
+            self._report_pod(key, pod_state, self._store.objects(POD, [key])[0], None)
 
     # Nodes
 
@@ -211,16 +211,16 @@ class ObjectRecords:
                 self._on_node_lost(name, now)
 
     def _on_node_lost(self, node: str, now: Instant) -> None:
-        """A node failed or is gone: what the processes of its pods had done until then is lost."""
-        for life in self._pods.values():
-            if life.node == node:
-                _record_lost_work(life, now)
+        """Record that the work of a node's pods is lost, since it failed or was deleted."""
+        for pod_state in self._pods.values():
+            if pod_state.node == node:
+                _record_lost_work(pod_state, now)
 
     def _on_node_recovered(self, node: str, now: Instant) -> None:
-        """A node is back, and its kubelet starts its pods again (or says that they have failed)."""
-        for life in self._pods.values():
-            if life.node == node and life.started is not None:
-                life.running_since = now
+        """Record that a recovered node's kubelet restarts its pods (or reports them as failed)."""
+        for pod_state in self._pods.values():
+            if pod_state.node == node and pod_state.started is not None:
+                pod_state.running_since = now
 
     # Jobs
 
@@ -233,19 +233,19 @@ class ObjectRecords:
                 self._jobs[uid] = _JobState(job, self._workload_name(JOB, key, job), now)
                 self._open_count += 1
                 self.created_job_count += 1
-            life = self._jobs[uid]
+            job_state = self._jobs[uid]
             state = _final_state_of(job)
             if state is None and batch.type is DELETED:
                 state = FinalState.KILLED
-            if state is not None and not life.is_over:
-                life.is_over = True
+            if state is not None and not job_state.is_over:
+                job_state.is_over = True
                 self._open_count -= 1
-                self.outcomes.append(_outcome(key, job, life, state, now))
+                self.outcomes.append(_outcome(key, job, job_state, state, now))
             if batch.type is DELETED:
                 del self._jobs[uid]
 
     def _workload_name(self, storage: str, key: Key, obj: KubeObject) -> str:
-        """Return the workload that an object, or what controls it, came with."""
+        """Return the workload that an object, or an owner of it, came with."""
         workload = self._workload_of(storage, key)
         reference = controller_of(obj)
         if workload is not None or reference is None:
@@ -258,20 +258,20 @@ class ObjectRecords:
         return "" if owner is None else self._workload_name(owner_storage, owner_key, owner)
 
 
-def _record_lost_work(life: _PodState, now: Instant) -> None:
-    """The processes of a pod have come to nothing; a Job's work is lost."""
-    if life.job is not None and life.running_since is not None:
-        life.job.work_lost += life.job.pod_milli * (now - life.running_since)
-    life.running_since = None
+def _record_lost_work(pod_state: _PodState, now: Instant) -> None:
+    """Add the work of a pod's processes to the lost work of its Job."""
+    if pod_state.job is not None and pod_state.running_since is not None:
+        pod_state.job.work_lost += pod_state.job.pod_milli * (now - pod_state.running_since)
+    pod_state.running_since = None
 
 
 def _display_name(namespace: str, name: str) -> str:
-    """Return how the tables call an object: by its name alone in the namespace where all else is."""
+    """Return the name of an object in tables: without its namespace if that is the default one of runs."""
     return name if namespace == NAMESPACE else f"{namespace}/{name}"
 
 
 def _final_state_of(job: KubeObject) -> FinalState | None:
-    """Return how a Job ended, in Batsim's words; None when it has not."""
+    """Return the final state of a Job in Batsim's terms; None if it has not ended."""
     if has_condition(job, "Complete"):
         return FinalState.SUCCESS
     if not has_condition(job, "Failed"):
@@ -280,16 +280,16 @@ def _final_state_of(job: KubeObject) -> FinalState | None:
     return FinalState.WALLTIME if condition.get("reason") == "DeadlineExceeded" else FinalState.FAILED
 
 
-def _outcome(key: Key, job: KubeObject, life: _JobState, state: FinalState, now: Instant) -> Outcome:
+def _outcome(key: Key, job: KubeObject, job_state: _JobState, state: FinalState, now: Instant) -> Outcome:
     spec = job["spec"]
     template = spec["template"]
     pod = {"metadata": {}, "spec": template["spec"]}
     deadline_s = spec.get("activeDeadlineSeconds")
     annotations = (template.get("metadata") or {}).get("annotations") or {}
     described = Job(
-        workload=life.workload,
+        workload=job_state.workload,
         name=_display_name(namespace_of(key), job["metadata"]["name"]),
-        submit=life.created,
+        submit=job_state.created,
         size=min(spec.get("parallelism", 1), spec.get("completions", spec.get("parallelism", 1))),
         profile=Profile(name=OBJECT_PROFILE),
         walltime=None if deadline_s is None else seconds(deadline_s),
@@ -301,9 +301,9 @@ def _outcome(key: Key, job: KubeObject, life: _JobState, state: FinalState, now:
     return Outcome(
         job=described,
         state=state,
-        scheduled=life.scheduled,
-        started=life.started,
-        finished=now if life.started is not None else None,
-        machines=mask_of(list(life.machine_ids)),
-        past=PastAttempts(life.attempts, life.evictions, life.work_lost, life.tries),
+        scheduled=job_state.scheduled,
+        started=job_state.started,
+        finished=now if job_state.started is not None else None,
+        machines=mask_of(list(job_state.machine_ids)),
+        past=PastAttempts(job_state.attempts, job_state.evictions, job_state.work_lost, job_state.tries),
     )

@@ -1,7 +1,7 @@
 """schedule.csv: the whole run in one row, Batsim v4's columns (lexicographic), then ours.
 
-Batsim's `scheduling_time` and `simulation_time` are real seconds. They are left empty here, because outputs repeat byte
-for byte; the manifest has them.
+Batsim's `scheduling_time` and `simulation_time` are real seconds. They are empty here, because outputs of repeated runs
+are byte-identical; the manifest has them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 from batkube.cluster.jobs.outcomes import ONE_ATTEMPT, FinalState, Outcome
 from batkube.cluster.nodes.resource_usage import ResourceUsage
 from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Instant, as_float_s, format_seconds
-from batkube.kernel.measured_window import NO_TRIM, Trim, Window, window_of
+from batkube.kernel.measured_window import NO_TRIM, Trim, window_of
 from batkube.kernel.quantities import CPU, MACHINE
 from batkube.outputs.job_statistics import UTILISATION_PREFIX, MeasuredJob, job_statistics_of, mean
 from batkube.outputs.writers.streaming_csv import MachineStatesWriter
@@ -29,7 +29,6 @@ def summary_of(
     states: MachineStatesWriter,
     usage: ResourceUsage,
     *,
-    workload_outcomes: Sequence[Outcome],
     machine_count: int,
     whole_machines: bool,
     job_count: int,
@@ -39,22 +38,23 @@ def summary_of(
 ) -> dict[str, str | int]:
     """Return the row by column name.
 
-    `states` tells how long machines were busy, absent and asleep, and `usage` what pods held of them beside those of
-    `workload_outcomes`. `machine_count` includes nodes that programs created. `job_count` is of all jobs, also those
-    left without an outcome. Means and maxima are of the jobs between `warm_up` and `cool_down`.
+    `states` has the time that machines were busy, absent and asleep, and `usage` what pods held of them.
+    `machine_count` includes nodes that programs created. `job_count` includes jobs without an outcome. Means and maxima
+    are over the jobs between `warm_up` and `cool_down`.
     """
     ran = [outcome for outcome in outcomes if outcome.started is not None]
     makespan = max((outcome.finished for outcome in ran if outcome.finished is not None), default=Instant(0))
     window = window_of([outcome.job.submit for outcome in outcomes], warm_up, cool_down)
     measured = [outcome for outcome in ran if window.contains(outcome.job.submit)]
-    waits = _durations(one.started - one.job.submit for one in measured if one.started is not None)
-    turnarounds = _durations(one.finished - one.job.submit for one in measured if one.finished is not None)
+    waits = _durations(done.started - done.job.submit for done in measured if done.started is not None)
+    turnarounds = _durations(done.finished - done.job.submit for done in measured if done.finished is not None)
     slowdowns = _slowdowns(measured)
     counts = Counter(map(attrgetter("state"), outcomes))
-    setbacks = [outcome.past for outcome in outcomes if outcome.past is not ONE_ATTEMPT]
+    repeated = [outcome.past for outcome in outcomes if outcome.past is not ONE_ATTEMPT]
     sleeping, switching_on, switching_off = map(format_seconds, states.asleep_machine_ns)
     begin, end = window.begin, window.usage_end(makespan if ran else states.busy_until)
-    shares = _utilisations(usage, workload_outcomes, window, end, whole_machines=whole_machines)
+    requested = {name for outcome in outcomes for name, _ in outcome.job.requests}
+    shares = _utilisations(usage, requested, begin, end, whole_machines=whole_machines)
     return {
         "batsim_version": f"batkube-{version}",
         "consumed_joules": -1,
@@ -82,13 +82,13 @@ def summary_of(
         "time_switching_on": switching_on,
         "mean_utilisation": _format_decimal(shares.pop("mean_utilisation")),
         "time_unavailable": format_seconds(states.absent_machine_ns),
-        "work_lost": format_seconds(sum(past.lost_work for past in setbacks) // 1000),
+        "work_lost": format_seconds(sum(past.lost_work for past in repeated) // 1000),
         "measured_from": format_seconds(begin),
         "measured_until": format_seconds(end),
         "nb_jobs_measured": len(measured),
         "nb_jobs_failed": counts[FinalState.FAILED],
         "nb_jobs_rejected": counts[FinalState.REJECTED],
-        "nb_evictions": sum(past.evictions for past in setbacks),
+        "nb_evictions": sum(past.evictions for past in repeated),
         "throughput": _format_decimal(_throughput(ran, begin, end)),
         **{name: _format_decimal(value) for name, value in job_statistics_of(_measured_jobs(measured)).items()},
         **{name: _format_decimal(share) for name, share in shares.items()},
@@ -96,7 +96,7 @@ def summary_of(
 
 
 def _idle_ns(states: MachineStatesWriter, makespan: Instant) -> int:
-    """Return how long machines that existed had nothing to do; late reports keep them busy past the makespan."""
+    """Return the idle time of existing machines; late reports may keep them busy past the makespan."""
     existing_ns = states.machine_count * max(makespan, states.busy_until) + states.created_machine_ns
     used_ns = states.busy_machine_ns + states.absent_machine_ns + sum(states.asleep_machine_ns)
     return max(0, existing_ns - used_ns)
@@ -111,7 +111,7 @@ def _measured_jobs(ran: Iterable[Outcome]) -> Iterator[MeasuredJob]:
 
 
 def _throughput(ran: Iterable[Outcome], begin: Instant, end: Instant) -> float | None:
-    """Return how many jobs ended in the window, whenever they came, per hour of it."""
+    """Return the number of jobs that ended in the window, whenever they were submitted, per hour of it."""
     count = sum(outcome.finished is not None and begin <= outcome.finished <= end for outcome in ran)
     return count * 3600 * NANOSECONDS_PER_SECOND / (end - begin) if end > begin else None
 
@@ -129,12 +129,12 @@ def write_schedule(path: Path, summary: dict[str, str | int]) -> None:
 
 
 def _durations(lengths_ns: Iterable[int]) -> Sequence[int]:
-    """Return nanoseconds, kept in a quarter of the memory that a list takes: a trace has many jobs."""
+    """Store nanoseconds in a quarter of the memory of a list: a trace has many jobs."""
     return array("q", lengths_ns)
 
 
 def _aggregate_seconds(measure: Callable[[Sequence[int]], int], lengths_ns: Sequence[int]) -> str:
-    """Return a measure of some lengths in seconds; of none it is unknown, and not 0, which would look good."""
+    """Return a measure of durations in seconds; empty for none, since 0 would look like a good result."""
     return format_seconds(measure(lengths_ns)) if lengths_ns else ""
 
 
@@ -155,31 +155,14 @@ def _slowdowns(ran: Iterable[Outcome]) -> Sequence[float]:
 
 
 def _utilisations(
-    usage: ResourceUsage, jobs: Sequence[Outcome], window: Window, end: Instant, *, whole_machines: bool
+    usage: ResourceUsage, requested: set[str], begin: Instant, end: Instant, *, whole_machines: bool
 ) -> dict[str, float | None]:
-    """Return by column the share that pods held of what nodes offered, from the window's beginning to `end`.
+    """Return by column the share that pods held of what nodes offered from `begin` to `end`.
 
-    Of machines, or of cpu and of each resource that any pod asked for. Of a job in `jobs` its last attempt counts, from
-    its start to its finish; `usage` has all other pods.
+    Of machines; or of cpu, and of each resource that jobs `requested` or pods held.
     """
     main = MACHINE if whole_machines else CPU
-    names = {name for job in jobs for name, _ in job.job.requests} | set(usage.resources_outside_jobs)
+    names = requested.union(usage.resources_held)
     more = [] if whole_machines else [name for name in sorted(names) if usage.was_offered(name)]
-    shares = {
-        name: usage.utilisation(name, window.begin, end, _amount_used_by(jobs, name, window.begin, end))
-        for name in (main, *more)
-    }
+    shares = {name: usage.utilisation(name, begin, end) for name in (main, *more)}
     return {"mean_utilisation": shares[main], **{f"{UTILISATION_PREFIX}{name}": shares[name] for name in more}}
-
-
-def _amount_used_by(jobs: Sequence[Outcome], resource: str, begin: Instant, end: Instant) -> int:
-    """Return what jobs held of a resource in a window: amount times nanoseconds. Of a machine each pod has one."""
-    held = 0
-    for outcome in jobs:
-        if outcome.finished is not None and outcome.started is not None:
-            last = outcome.finished if outcome.node_lost is None else min(outcome.finished, outcome.node_lost)
-            inside = min(last, end) - max(outcome.started, begin)
-            if inside > 0:
-                amount = 1 if resource == MACHINE else dict(outcome.job.requests).get(resource, 0)
-                held += outcome.job.size * amount * inside
-    return held

@@ -12,9 +12,9 @@ from batkube.kernel.instants import format_seconds
 
 
 class SchedulerShare(NamedTuple):
-    """What one scheduler had to do with a run."""
+    """The part of one scheduler in a run."""
 
-    #: As the scenario calls it.
+    #: Its name in the scenario.
     name: str
     serves: Sequence[str]
     bindings: int
@@ -40,9 +40,9 @@ def write_schedulers(path: Path, shares: Iterable[SchedulerShare], outcomes: Seq
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(COLUMNS)
         for share in shares:
-            its_own = [outcome for outcome in outcomes if outcome.job.scheduler in share.serves]
-            waits = [outcome.started - outcome.job.submit for outcome in its_own if outcome.started is not None]
+            own_outcomes = [outcome for outcome in outcomes if outcome.job.scheduler in share.serves]
+            waits = [outcome.started - outcome.job.submit for outcome in own_outcomes if outcome.started is not None]
             mean = format_seconds(round(sum(waits) / len(waits))) if waits else ""
-            succeeded = sum(outcome.state is FinalState.SUCCESS for outcome in its_own)
-            own = (share.name, " ".join(share.serves), len(its_own), succeeded, mean)
-            writer.writerow((*own, share.bindings, share.bindings_refused, share.pods_rejected))
+            succeeded = sum(outcome.state is FinalState.SUCCESS for outcome in own_outcomes)
+            cells = (share.name, " ".join(share.serves), len(own_outcomes), succeeded, mean)
+            writer.writerow((*cells, share.bindings, share.bindings_refused, share.pods_rejected))

@@ -1,4 +1,4 @@
-"""The outputs that are written while the run goes on: pods.csv and machine_states.csv."""
+"""Outputs that are written during the run: pods.csv and machine_states.csv."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ MACHINE_STATE_COLUMNS = (
 )
 
 AttemptsLookup = Callable[[Key], tuple[int, str]]
-"""Tells of a pod how often placing it failed, and why the last time."""
+"""Returns how often placing a pod failed, and the reason of the last failure."""
 
 _NEEDS_QUOTES = re.compile('[,"\n\r]')
 
 
 class PodsWriter:
-    """pods.csv: a row per pod, in the order in which jobs, and pods of no job, ended."""
+    """pods.csv: a row per pod, in the order in which jobs, and pods without a job, ended."""
 
     def __init__(self, file: TextIO, node_names: Sequence[str], story: AttemptsLookup | None = None) -> None:
-        """`story` tells how often placing a pod failed, and why; a policy places a pod once or never."""
+        """`story` returns the failed attempts to place a pod; None for policies, which place a pod once or never."""
         self._file = file
         self._file.write(",".join(POD_COLUMNS) + "\n")
         self._node_names = node_names
@@ -56,7 +56,7 @@ class PodsWriter:
     def write(self, record: JobPodsRecord) -> None:
         """Write the pods of one job.
 
-        They share most of what a row says, so each shared text is made once. Only a job's name needs quoting: pod and
+        They share most of their cells, so each shared text is formatted once. Only a job's name needs quoting: pod and
         node names are Kubernetes names.
         """
         job = record.job
@@ -88,14 +88,14 @@ class PodsWriter:
         ):
             failures, why = story(key)
             place = "," if number is None else f"{self._node_names[number]},{number}"
-            course = _start_cells(scheduled, started)
+            times = _start_cells(scheduled, started)
             attempts = failures + (number is not None)
             reason = _csv_field(record.reason or why)
             name = key[len(NAMESPACE) + 1 :]
-            self._file.write(f"{name},{owner},{place},{created},{course},{end},{attempts},{reason},{record.owner}\n")
+            self._file.write(f"{name},{owner},{place},{created},{times},{end},{attempts},{reason},{record.owner}\n")
 
     def write_pod(self, record: PodRecord) -> None:
-        """Write a pod that has no part in a job of the workload."""
+        """Write a pod that does not belong to a workload job."""
         failures, why = (0, "") if self._attempts_of is None else self._attempts_of(record.key)
         name = record.key.removeprefix(f"{NAMESPACE}/")
         place = f"{record.node},{'' if record.machine_id is None else record.machine_id}"
@@ -131,25 +131,25 @@ def _csv_field(text: str) -> str:
 class MachineStatesWriter:
     """machine_states.csv: a row per instant at which the number of machines in some state changed.
 
-    Also sums up how long machines were in these states, and until when any was busy.
+    Also sums up how long machines were in these states, and records until when any was busy.
     """
 
     def __init__(self, file: TextIO, machine_count: int) -> None:
         self._file = file
         self._file.write(",".join(MACHINE_STATE_COLUMNS) + "\n")
-        #: Machines of the platform.
+        #: Number of machines of the platform.
         self.machine_count = machine_count
         self._since = START
         self._busy = self._absent = self._created = 0
         self._created_machine_ns = 0
-        #: Machines that sleep, are switched on, are switched off.
+        #: Numbers of machines that sleep, are switching on, are switching off.
         self._asleep = (0, 0, 0)
         self._written: tuple[int, ...] | None = None
         #: Machine-nanoseconds with work, up to the last change.
         self.busy_machine_ns = 0
-        #: And those without use, because their nodes are away or cordoned.
+        #: Machine-nanoseconds without use, because the nodes are absent or cordoned.
         self.absent_machine_ns = 0
-        #: And those asleep, being switched on, being switched off.
+        #: Machine-nanoseconds asleep, switching on, switching off.
         self.asleep_machine_ns: Sequence[int] = [0, 0, 0]
         #: Until when any machine had work, up to the last change.
         self.busy_until = START
@@ -157,7 +157,7 @@ class MachineStatesWriter:
         self.created_machine_ns = 0
 
     def record_states(self, busy: int, now: Instant, absent: int = 0, created: int = 0) -> None:
-        """Note that from `now` on `busy` machines have work and `absent` ones are of no use.
+        """Record that from `now` on, `busy` machines have work and `absent` ones take no work.
 
         `created` is the number of nodes that exist beyond the platform. Several changes at one instant make one row.
         """
@@ -165,12 +165,12 @@ class MachineStatesWriter:
         self._busy, self._absent, self._created = busy, absent, created
 
     def record_power_states(self, sleeping: int, switching_on: int, switching_off: int, now: Instant) -> None:
-        """Note how many machines are asleep, or on their way there and back, from `now` on."""
+        """Record how many machines are asleep, switching on and switching off from `now` on."""
         self._advance_to(now)
         self._asleep = sleeping, switching_on, switching_off
 
     def finish(self, now: Instant) -> None:
-        """The run ends at `now`: what is busy was so until then."""
+        """Account for the states until the end of the run at `now`, and write the last row."""
         self._advance_to(now)
         self.flush()
 

@@ -1,8 +1,8 @@
 """Conflicts between schedulers that share a cluster.
 
-Each decides on what it has heard of the cluster so far, and none asks the others. Two things can go wrong: a pod that
-another has bound already is not bound again (HTTP 409, Kubernetes: pkg/registry/core/pod/storage, assignPod), and a pod
-for which another's pods have left no room is turned away by the kubelet of its node (`OutOfcpu`: pkg/kubelet/lifecycle,
+Schedulers decide independently, each on its own view of the cluster. Two conflicts are possible. A binding fails if
+another scheduler has already bound the pod (HTTP 409, Kubernetes: pkg/registry/core/pod/storage, assignPod). A kubelet
+rejects a pod if pods of another scheduler have used up its node (`OutOfcpu`: pkg/kubelet/lifecycle,
 predicateAdmitHandler).
 """
 
@@ -20,18 +20,18 @@ _REJECTION_PREFIX = "OutOf"
 
 
 class SchedulerConflicts:
-    """Counts the bindings of each program, those that came too late, and the pods that kubelets turned away."""
+    """Counts each program's bindings, its conflicting bindings, and the pods rejected by kubelets."""
 
     def __init__(self, world: World) -> None:
-        #: By the folder of the program, which no two of a run share.
+        #: By the folder of the program, which is unique in a run.
         self.bindings: Counter[str] = Counter()
         self.refused_bindings: Counter[str] = Counter()
-        #: By the scheduler that the pods named.
+        #: By the `schedulerName` of the pods.
         self.rejected_pods: Counter[str] = Counter()
         world.store.subscribe(POD, self._on_pods_changed)
 
     def record_response(self, program: str, method: str, path: str, status: int) -> None:
-        """Take note of what a program was answered, if it asked for a binding."""
+        """Count a response to a binding request."""
         if method != "POST" or not path.endswith(("/binding", "/bindings")):
             return
         self.bindings[program] += status < 300

@@ -1,8 +1,8 @@
-"""Failed attempts to place pods, read from what kube-scheduler logs.
+"""Failed scheduling attempts, parsed from kube-scheduler's log.
 
-The API shows few of them: a pod's condition changes only when the reason does, and client-go tells of an event's first
-two occurrences and then keeps count in private for minutes. The log has a line for each, with its virtual time. A
-program that logs other lines is judged by its events and conditions alone (see `observer`).
+The API shows only some of them: a pod's condition changes only with the reason, and client-go aggregates repeated
+events for minutes (tools/record, EventCorrelator). The log has one line per attempt, with its virtual time. For
+programs that log in another format, only events and conditions count (see `observer`).
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ _LINE = re.compile(
 )
 _POD = re.compile(rb'pod="([^"]+)"')
 _REASON = re.compile(rb'err="([^"\\]*(?:\\.[^"\\]*)*)"')
-#: Kubernetes' own programs tell it when they start ("Starting Kubernetes Scheduler"), since 1.20 or so in quotes.
+#: Logged at start-up ("Starting Kubernetes Scheduler"), in quotes since about 1.20.
 _VERSION = re.compile(rb'Starting[^"\n]*"? version[= ]"?([^"\s]+)')
 _MICROSECOND = datetime.timedelta(microseconds=1)
 
 
 class AttemptLog:
-    """Follows the log of one scheduler."""
+    """Follows the log of a scheduler."""
 
     def __init__(self, log: ProgramLog, listener: AttemptHandler) -> None:
         self._log = log
         self._listener = listener
-        #: Lines that may tell of an attempt, and the beginning of the next line.
+        #: Lines that may report an attempt, and the start of the next line.
         self._lines: deque[bytes] = deque()
         self._rest = b""
         log.follow(self._append)
@@ -48,39 +48,39 @@ class AttemptLog:
         self._lines.extend(line for line in lines if b"schedul" in line)
 
     def read(self, now: Instant) -> None:
-        """Tell of the attempts logged since the last call, none of them later than `now`."""
+        """Report the attempts logged since the last call, none later than `now`."""
         self._log.drain()
         while self._lines:
             if match := _LINE.match(self._lines.popleft()):
                 self._report(match, now)
 
     def discard(self) -> None:
-        """Ignore what was logged since the last call: its times are not those of the run."""
+        """Ignore everything logged since the last call: its timestamps are not virtual."""
         self._lines.clear()
 
     def _report(self, match: re.Match[bytes], now: Instant) -> None:
-        pod, why = _POD.search(match[7]), _REASON.search(match[7])
+        pod, error = _POD.search(match[7]), _REASON.search(match[7])
         if pod is not None:
-            reason = why[1].decode(errors="replace").replace('\\"', '"') if why else "no nodes are registered"
+            reason = error[1].decode(errors="replace").replace('\\"', '"') if error else "no nodes are registered"
             at = instant_in_log(match.group(1, 2, 3, 4, 5, 6), now)
             self._listener(Key(pod[1].decode()), reason, at)
 
 
 def version_in_log(beginning: bytes | bytearray) -> str | None:
-    """Return the version that a scheduler told when it started, if it did."""
+    """Return the version that a scheduler logged at start-up, if any."""
     match = _VERSION.search(beginning)
     return match[1].decode() if match else None
 
 
 @functools.lru_cache(maxsize=1)  # hundreds of pods may be tried at one instant
 def instant_in_log(fields: tuple[bytes, ...], now: Instant) -> Instant:
-    """Return the instant of month, day, hour, minute, second and microsecond: the last such one up to `now`.
+    """Return the latest instant up to `now` with this month, day, hour, minute, second and microsecond.
 
-    klog writes neither the year nor nanoseconds, so what was logged within the present microsecond was logged now.
+    klog logs neither the year nor nanoseconds. A line of the current microsecond is assumed to be logged at `now`.
     """
     today = EPOCH + datetime.timedelta(microseconds=now // 1000)
-    then = datetime.datetime(today.year, *map(int, fields), tzinfo=datetime.UTC)  # type: ignore[arg-type, misc]
-    if then > today:
-        then = then.replace(year=today.year - 1)
-    micros = (then - EPOCH) // _MICROSECOND
+    time = datetime.datetime(today.year, *map(int, fields), tzinfo=datetime.UTC)  # type: ignore[arg-type, misc]
+    if time > today:
+        time = time.replace(year=today.year - 1)
+    micros = (time - EPOCH) // _MICROSECOND
     return now if micros == now // 1000 else Instant(micros * 1000)

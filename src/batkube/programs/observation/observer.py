@@ -1,7 +1,7 @@
-"""Observes outside programs: failed attempts to place pods, and connections other than those to the run's server.
+"""Observes external programs: failed scheduling attempts, and connections with other peers than the run's server.
 
-What a scheduler decides is in its writes (`cluster.decisions`); its failed attempts are what it logs (see `attempts`).
-Its events are counted and then removed: nobody in a run watches them, and a long run would make millions.
+Decisions are observed in `cluster.decisions`, failed attempts in logs (`failed_attempts`). Events are counted and then
+removed: no client of a run watches them, and a long run would create millions.
 """
 
 from __future__ import annotations
@@ -21,73 +21,73 @@ from batkube.timing.processes.attached_process import AttachedProcess
 EVENTS = "events"
 _FAILED = "FailedScheduling"
 _UNLOGGED = FidelityNote(
-    "attempts", "the scheduler logs no failed attempts that are understood; there may be more than its events show"
+    "attempts", "the scheduler does not log failed attempts in a known format; there may be more than its events show"
 )
 _FOREIGN_CONNECTIONS = FidelityNote(
-    "virtual time", "a program connected to others than the run's server; time may go on while it waits for them"
+    "virtual time", "a program connected to other servers than the run's; time may advance while it waits for them"
 )
-_REAL_TIME = FidelityNote("virtual time", "a program uses what keeps real time; when that ends does not follow the run")
+_REAL_TIME = FidelityNote("virtual time", "a program uses a feature that keeps real time, and may wait in real time")
 _INTRUDERS = FidelityNote(
-    "connections", "others than the program connected to its port and were turned away; nothing they sent has counted"
+    "connections", "other processes connected to the port of a program and were rejected; they had no effect"
 )
 _FOREIGN_CLIENTS = FidelityNote(
     "connections",
-    "others than the run's server spoke to a program, at a port of its own; that may have changed its course",
+    "other processes than the run's server connected to a port of a program; that may have changed its behaviour",
 )
-_CRASHED = FidelityNote("programs", "a program ended by itself, and the run with it; outputs end at that instant")
+_CRASHED = FidelityNote("programs", "a program exited by itself, which ended the run; outputs end at that instant")
 _LOG_CUT = FidelityNote(
-    "log", "the rest of what a program logged could not be written to its log.txt; no result depends on that file"
+    "log", "the log of a program could not be written completely to log.txt; no result depends on that file"
 )
 _UNGUARDED = FidelityNote(
     "connections",
-    "the kernel does not tell who connects to a program's port; any process of this machine could have taken part",
+    "the kernel does not show which process connects to a program's port; any local process could have taken part",
 )
 _NONDETERMINISM = FidelityNote(
     "repeatability",
-    "something in a program depended on the machine (uncounted bytes, or memory in use); another run may differ",
+    "a program depended on the machine (uncounted bytes, or its memory use); another run may differ",
 )
 
 
 class ProgramObserver:
-    """Listens to pods and events."""
+    """Subscribes to pods and events, and collects what programs log."""
 
     def __init__(self, world: World) -> None:
         self._store = store = world.store
         self._agenda = world.agenda
         self._journal = world.journal
         self._notes = world.notes
-        #: Failed attempts to place each live pod, as its scheduler logs them, and why the last one failed.
+        #: Number of logged failed attempts of each live pod, and the reason of the last one.
         self._failures: dict[Key, tuple[int, str]] = {}
-        #: The same as far as the API shows it, of schedulers that log nothing that is understood.
+        #: The same from conditions and events, for schedulers whose log is not understood.
         self._reasons: dict[Key, tuple[int, str]] = {}
         self._events_to_remove: list[Key] = []
-        #: How much has happened; a scheduler that only keeps itself busy does not move it.
+        #: Counts changes in the cluster; a scheduler that only polls does not change it.
         self.activity = 0
         store.subscribe(POD, self._on_pods_changed)
         store.subscribe(EVENTS, self._on_events_changed)
 
     def record_activity(self) -> None:
-        """Take note that something happened that programs may answer."""
+        """Count an event that programs may react to."""
         self.activity += 1
 
     def pop_attempts(self, key: Key) -> tuple[int, str]:
-        """Return how often placing a pod failed, and why the last time; forget it."""
-        seen = self._reasons.pop(key, None)
+        """Return how often scheduling a pod failed, and the last reason; forget the pod."""
+        visible = self._reasons.pop(key, None)
         logged = self._failures.pop(key, None)
-        if seen is not None and logged is None:
+        if visible is not None and logged is None:
             self._notes.add(_UNLOGGED, example=f"pod {_name(key)}")
-        return logged or seen or (0, "")
+        return logged or visible or (0, "")
 
-    def record_attempt(self, key: Key, why: str, at: Instant) -> None:
-        """Take note of a failed attempt that a scheduler has logged."""
+    def record_attempt(self, key: Key, reason: str, at: Instant) -> None:
+        """Record a failed attempt that a scheduler has logged."""
         count = self._failures.get(key, (0, ""))[0] + 1
-        self._failures[key] = (count, why)
+        self._failures[key] = (count, reason)
         self._journal.append(at, "attempt", pod=_name(key), failed=count)
 
     def note_foreign_connections(self, program: str, connects: int, foreign_bytes: int) -> None:
-        """Take note that a program has connected, so many times, to somebody who is not on the run's clock.
+        """Note that a program opened `connects` connections to servers other than the run's.
 
-        `foreign_bytes` is how much it read from them, and from processes that connected to it.
+        `foreign_bytes` is how much it read from other processes, including those that connected to it.
         """
         if connects > 0:
             self._notes.add(_FOREIGN_CONNECTIONS, example=program, count=connects)
@@ -95,26 +95,26 @@ class ProgramObserver:
             self._notes.add(_FOREIGN_CLIENTS, example=program)
 
     def note_nondeterminism(self, program: str) -> None:
-        """Record that something in a program may differ in another run (`timing.coordinator.Attachment.is_repeatable`)."""
+        """Note that a program may behave differently in another run (`timing.coordinator.Attachment.is_repeatable`)."""
         self._notes.add(_NONDETERMINISM, example=program)
 
-    def note_real_time_use(self, program: str, uses: Sequence[str]) -> None:
-        """Take note of what a program used that cannot be had on the run's clock."""
-        for use in uses:
-            self._notes.add(_REAL_TIME, example=f"{program}: {use}")
+    def note_real_time_use(self, program: str, features: Sequence[str]) -> None:
+        """Note the features a program used that cannot follow the run's clock."""
+        for feature in features:
+            self._notes.add(_REAL_TIME, example=f"{program}: {feature}")
 
     def note_end(self, process: AttachedProcess) -> None:
-        """Note that a program ended while the run needed it, and that its log file is incomplete."""
+        """Note that a program exited while the run needed it, and that its log file is incomplete."""
         if process.crash:
             self._notes.add(_CRASHED, example=f"{process.name} {process.crash}")
         if process.log.copy_error:
             self._notes.add(_LOG_CUT, example=f"{process.name}: {process.log.copy_error}")
 
     def note_intruders(self, program: str, connects: int, listener: Acceptor) -> None:
-        """Take note of who else called the port of a program that itself has connected at least `connects` times."""
-        not_its_own = listener.rejected + max(0, listener.closed_unidentified - max(0, connects - listener.accepted))
-        if not_its_own:
-            self._notes.add(_INTRUDERS, example=program, count=not_its_own)
+        """Note foreign connections to the port of a program that itself opened at least `connects` connections."""
+        foreign = listener.rejected + max(0, listener.closed_unidentified - max(0, connects - listener.accepted))
+        if foreign:
+            self._notes.add(_INTRUDERS, example=program, count=foreign)
         if not listener.can_identify_program:
             self._notes.add(_UNGUARDED, example=program)
 
@@ -123,15 +123,15 @@ class ProgramObserver:
         if batch.type is not MODIFIED:
             return
         for change in batch.changes():
-            why = _unschedulable_reason(change.object)
-            if why and change.previous is not None and why != _unschedulable_reason(change.previous):
-                self._journal.append(now, "unschedulable", pod=_name(change.key), reason=why)
-                self._record_visible_failure(change.key, why, 1)
+            reason = _unschedulable_reason(change.object)
+            if reason and change.previous is not None and reason != _unschedulable_reason(change.previous):
+                self._journal.append(now, "unschedulable", pod=_name(change.key), reason=reason)
+                self._record_visible_failure(change.key, reason, 1)
 
-    def _record_visible_failure(self, key: Key, why: str, count: int) -> None:
-        """Take note that a pod was tried at least `count` times in vain."""
-        before, _ = self._reasons.get(key, (0, ""))
-        self._reasons[key] = (max(before, count), why)
+    def _record_visible_failure(self, key: Key, reason: str, count: int) -> None:
+        """Record that scheduling a pod failed at least `count` times."""
+        previous, _ = self._reasons.get(key, (0, ""))
+        self._reasons[key] = (max(previous, count), reason)
 
     def _on_events_changed(self, batch: Batch, now: Instant) -> None:
         if batch.type is DELETED:
@@ -147,7 +147,7 @@ class ProgramObserver:
             return
         about = event.get("involvedObject") or event.get("regarding") or {}
         key = Key(f"{about.get('namespace', NAMESPACE)}/{about.get('name', '')}")
-        # Clients tell of a series of events minutes after it: by then another pod may have the name.
+        # Clients report a series of events minutes later; by then another pod may have the same name.
         pod = self._store.get(POD, key)
         if pod is not None and about.get("uid", pod["metadata"]["uid"]) == pod["metadata"]["uid"]:
             self._record_visible_failure(key, str(event.get("message") or event.get("note") or ""), _occurrences(event))
@@ -163,7 +163,7 @@ def _name(key: Key) -> str:
 
 
 def _unschedulable_reason(pod: KubeObject) -> str:
-    """Return why a pod could not be placed, as its condition says; nothing if it does not."""
+    """Return why a pod could not be scheduled, according to its condition; "" if the condition gives no reason."""
     condition = condition_of(pod, "PodScheduled")
     return "" if condition is None or condition["status"] != "False" else str(condition.get("message", ""))
 

@@ -1,4 +1,4 @@
-"""Which of kube-controller-manager's controllers are at work in a run."""
+"""Selection of the controllers that kube-controller-manager runs."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from dataclasses import replace
 from batkube.programs.program import ExternalProgram
 from batkube.scenarios.scenario import CONTROLLER_MANAGER
 
-#: The argument that says so.
+#: The flag that lists the enabled controllers.
 CONTROLLERS_FLAG = "--controllers="
 NODE_LIFECYCLE, AUTOSCALING = "node-lifecycle-controller", "horizontal-pod-autoscaler-controller"
 
 
 def with_controllers(program: ExternalProgram, more: Sequence[str]) -> ExternalProgram:
-    """Return the program; if it is a kube-controller-manager with `more` at work, unless the user names who is."""
-    is_named = any(text.startswith(CONTROLLERS_FLAG) for text in program.arguments)
-    if is_named or not more or program.folder != CONTROLLER_MANAGER:
+    """Enable `more` controllers if the program is a kube-controller-manager and the user selects none."""
+    is_selected = any(text.startswith(CONTROLLERS_FLAG) for text in program.arguments)
+    if is_selected or not more or program.folder != CONTROLLER_MANAGER:
         return program
     return replace(
         program, arguments=(*program.arguments, CONTROLLERS_FLAG + ",".join((*_enabled_controllers(program), *more)))
@@ -24,7 +24,7 @@ def with_controllers(program: ExternalProgram, more: Sequence[str]) -> ExternalP
 
 
 def runs_node_lifecycle(program: ExternalProgram) -> bool:
-    """Return whether it is a kube-controller-manager that looks after nodes (Kubernetes: IsControllerEnabled)."""
+    """Return whether the program runs the node lifecycle controller (Kubernetes: IsControllerEnabled)."""
     names = _enabled_controllers(program)
     return NODE_LIFECYCLE in names or ("*" in names and f"-{NODE_LIFECYCLE}" not in names)
 

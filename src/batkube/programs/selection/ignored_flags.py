@@ -1,7 +1,7 @@
-"""Flags that a scheduler takes and then ignores, since it has a configuration file.
+"""Flags that a scheduler accepts but ignores, because it has a configuration file.
 
-kube-scheduler reads its deprecated flags only without `--config` (cmd/kube-scheduler/app/options: `ApplyDeprecated`),
-and in a run it always has one: our kubeconfig stands in it. Those of leader election count in both cases.
+kube-scheduler applies its deprecated flags only without `--config` (Kubernetes: cmd/kube-scheduler/app/options,
+ApplyDeprecated). In a run it always has one, which contains the kubeconfig. Leader election flags always apply.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from batkube.programs.program import ExternalProgram
 
-#: Where the configuration has what a flag means.
+#: The configuration field with the meaning of each flag.
 _FIELDS = {
     "--kube-api-qps": "clientConnection.qps",
     "--kube-api-burst": "clientConnection.burst",
@@ -23,7 +23,7 @@ _FIELDS = {
 
 
 def ignored_flags(program: ExternalProgram) -> Iterator[tuple[str, str]]:
-    """Yield each argument of the user's that has no effect, and the field of the configuration that would have it."""
+    """Yield each argument of the user that has no effect, and the configuration field to set instead."""
     if program.start.has_profiles and program.start.configuration_flags:
         for text in program.arguments:
             field = _FIELDS.get(text.partition("=")[0])

@@ -1,6 +1,6 @@
-"""What must be there before a run's programs start: definitions of their kinds, and objects such as a default queue.
+"""Objects that must exist before a run's programs start: definitions of their kinds, and objects such as a queue.
 
-Their entries in the catalogue say so. It is applied as a cluster's administrator would have, who installs a scheduler.
+Catalogue entries list them. They are applied as the administrator of a cluster would when installing a scheduler.
 """
 
 from __future__ import annotations
@@ -25,47 +25,47 @@ if TYPE_CHECKING:
     from batkube.api.manifests import ManifestClient
 
 Prerequisites = Sequence[tuple[str, dict[str, Any]]]
-"""Manifests, each with the program that needs it, in the order in which they are applied."""
+"""Manifests in the order of their application, each with the name of the program that needs it."""
 
 
 def prerequisites_of(
     programs: Iterable[ExternalProgram], machines: Sequence[Machine], model: ResourceModel
 ) -> Prerequisites:
-    """Return what programs need: definitions first, and each once, though several programs may have it."""
+    """Return what the programs need, definitions first; what several programs need appears once."""
     programs = list(programs)
     totals = _totals(machines, model)
-    named: dict[tuple[str, str, str], tuple[str, dict[str, Any]]] = {}
+    manifests: dict[tuple[str, str, str], tuple[str, dict[str, Any]]] = {}
     for program in programs:
         for definition in _definitions(program):
-            named.setdefault(_identity(definition), (program.name, definition))
+            manifests.setdefault(_identity(definition), (program.name, definition))
     for program in programs:
-        places = {"scheduler-name": "".join(served_scheduler_names(program)[:1])}
-        for fields in program.start.objects:
-            manifest = fill_placeholders(_expand_resources(fields, totals), places)
-            named.setdefault(_identity(manifest), (program.name, manifest))
-    return list(named.values())
+        values = {"scheduler-name": "".join(served_scheduler_names(program)[:1])}
+        for template in program.start.objects:
+            manifest = fill_placeholders(_expand_resources(template, totals), values)
+            manifests.setdefault(_identity(manifest), (program.name, manifest))
+    return list(manifests.values())
 
 
 def install(prerequisites: Prerequisites, manifests: ManifestClient) -> None:
-    """Apply what programs need; what the API refuses is a mistake in the catalogue."""
+    """Apply the prerequisites. An object that the API rejects is an error in the catalogue."""
     for program, fields in prerequisites:
         try:
             manifests.apply(fields)
-        except ApiError as refusal:
+        except ApiError as rejection:
             place = f"{fields['kind']} {fields['metadata'].get('name')}"
-            problem = f"is refused by the API: {' '.join(refusal.message.split())}"
+            problem = f"is refused by the API: {' '.join(rejection.message.split())}"
             remedy = "check `definitions` and `objects` of its entry in the catalogue"
-            raise InputError(f"program {program!r}", at=place, problem=problem, remedy=remedy) from refusal
+            raise InputError(f"program {program!r}", at=place, problem=problem, remedy=remedy) from rejection
 
 
 def _definitions(program: ExternalProgram) -> list[Definition]:
-    """Return the definitions of a program's kinds: from the user's folder, or as they were kept with the program."""
+    """Return a program's definitions: from the user's folder, or as stored with the built program."""
     start = program.start
     if not start.definitions or start.folder:
         return read_definitions(Path(start.folder), start.definitions)
     path = program.binary.parent / DEFINITIONS
     if not path.is_file():
-        problem = f"the definitions of its kinds are missing: {path} is not there"
+        problem = f"the definitions of its kinds are missing: {path} does not exist"
         remedy = f"remove {path.parent}, and `batkube schedulers build {program.name}`"
         raise InputError(f"program {program.name!r}", problem=problem, remedy=remedy)
     return decode_definitions(path.read_bytes())
@@ -77,7 +77,7 @@ def _identity(fields: Mapping[str, Any]) -> tuple[str, str, str]:
 
 
 def _totals(machines: Sequence[Machine], model: ResourceModel) -> dict[str, str]:
-    """Return how much of each resource the nodes offer together."""
+    """Return the total amount of each resource on all nodes."""
     totals: Counter[str] = Counter()
     for machine in machines:
         totals.update(node_capacity(machine, model))
@@ -85,11 +85,11 @@ def _totals(machines: Sequence[Machine], model: ResourceModel) -> dict[str, str]
 
 
 def _expand_resources(value: Any, totals: Mapping[str, str]) -> Any:  # noqa: ANN401 - any YAML
-    """Return an object in which each item of a list that holds `{resource}` stands once for every resource."""
+    """Repeat each list item that contains `{resource}` for every resource."""
     if isinstance(value, dict):
-        return {key: _expand_resources(each, totals) for key, each in value.items()}
+        return {key: _expand_resources(item, totals) for key, item in value.items()}
     if isinstance(value, list):
-        return [item for each in value for item in _expand(each, totals)]
+        return [item for element in value for item in _expand(element, totals)]
     return value
 
 
@@ -103,9 +103,9 @@ def _expand(item: Any, totals: Mapping[str, str]) -> Iterator[Any]:  # noqa: ANN
 
 
 def _strings(value: Any) -> list[str]:  # noqa: ANN401 - any YAML
-    """Return the texts in a value, at any depth."""
+    """Return all texts in a value, at any depth."""
     if isinstance(value, dict):
-        return [text for each in value.values() for text in _strings(each)]
+        return [text for item in value.values() for text in _strings(item)]
     if isinstance(value, list):
-        return [text for each in value for text in _strings(each)]
+        return [text for item in value for text in _strings(item)]
     return [value] if isinstance(value, str) else []

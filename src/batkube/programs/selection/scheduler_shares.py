@@ -1,7 +1,7 @@
-"""Which scheduler a job's pods ask for by name, when real programs schedule.
+"""Assigns jobs to schedulers by name, if real programs schedule.
 
-A pod whose `schedulerName` nobody serves waits for ever. So a job that names no scheduler, or one that is not there,
-goes to the run's main one, but for those that are shared out to others.
+A pod whose `schedulerName` no scheduler serves stays pending for ever. A job that names no scheduler, or one that is
+not part of the run, therefore gets the main scheduler, or a share goes to the other ones.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from batkube.programs.program import ExternalProgram
 from batkube.programs.startup.command_lines import served_scheduler_names
 from batkube.workloads.model import Job
 
-_NOTE = FidelityNote("scheduler", "jobs ask for a scheduler that the run has not; its main one took them")
+_NOTE = FidelityNote("scheduler", "jobs name a scheduler that is not part of the run; the main one schedules them")
 
 
 def assign_schedulers(
-    jobs: Iterable[Job], schedulers: Sequence[ExternalProgram], notes: FidelityNotes, lots: SchedulerShares
+    jobs: Iterable[Job], schedulers: Sequence[ExternalProgram], notes: FidelityNotes, shares: SchedulerShares
 ) -> Iterator[Job]:
-    """Yield the jobs, each naming a scheduler that is there; those that leave it open are shared out by `lots`."""
+    """Yield the jobs, each with a scheduler of the run. Jobs that name none are distributed by `shares`."""
     main, *_ = served = [name for scheduler in schedulers for name in served_scheduler_names(scheduler)]
     for job in jobs:
         if job.scheduler in served:
@@ -31,26 +31,26 @@ def assign_schedulers(
             continue
         name = main
         if job.scheduler in ANY_SCHEDULER:
-            name = lots.draw() or main
+            name = shares.draw() or main
         else:
             notes.add(_NOTE, example=f"job {job.key} asks for {job.scheduler!r}")
         yield msgspec.structs.replace(job, scheduler=name)
 
 
 class SchedulerShares:
-    """Draws for each job the further scheduler that it goes to, if any."""
+    """Draws the scheduler of each job that names none."""
 
     def __init__(self, shares: Mapping[str, float], stream: random.Random) -> None:
         self._shares = shares
         self._stream = stream
 
     def draw(self) -> str:
-        """Return the name of a further scheduler, each as often as its share says; "" for the main one."""
+        """Draw one of the additional schedulers with the probability of its share; "" stands for the main one."""
         if not self._shares:
             return ""
-        lot = self._stream.random()
+        draw = self._stream.random()
         for name, share in self._shares.items():
-            lot -= share
-            if lot < 0:
+            draw -= share
+            if draw < 0:
                 return name
         return ""

@@ -1,5 +1,7 @@
-"""Certificates: for a program that serves over TLS and does not start without one, though nobody ever asks it; and for
-the run's own server, where a program finds it as one does in a pod."""
+"""TLS certificates of external programs that require one to start, and of the run's API server.
+
+The server needs one for programs that find the API as in a pod.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +17,10 @@ from cryptography.x509.oid import NameOID
 from batkube.kernel.files.private import write_private
 from batkube.kernel.instants import EPOCH
 
-#: Programs are started a while before a run begins, which lasts as long as it may.
+#: Programs start before the run begins, and a run may last as long as time does.
 _BEFORE = datetime.timedelta(days=1)
 _VALID = datetime.timedelta(days=365 * 300)
-#: What a key can be used for (RFC 5280, 4.2.1.3).
+#: All key usages (RFC 5280, 4.2.1.3).
 _USAGES = (
     "digital_signature",
     "content_commitment",
@@ -33,12 +35,12 @@ _USAGES = (
 
 
 def write_certificates(folder: Path, name: str, address: str = "") -> str:
-    """Write `tls.crt` and `tls.key`, as secrets of Kubernetes call them, into a new folder, and return its path.
+    """Create `tls.crt` and `tls.key` (the key names of Kubernetes' TLS Secrets) in a new folder, and return its path.
 
-    With an `address` it is that of a server there, to be trusted for what it is, without any other authority.
+    With an `address`, the certificate is for a server at this address, self-signed and trusted on its own.
 
-    The key is another one each time. All else is the same to the byte, and so are all lengths (RFC 8410): a program
-    that reads them does the same in every run.
+    The key differs in each run. Everything else is identical, including all lengths (RFC 8410), so that reading the
+    certificate takes a program the same steps in each run.
     """
     key = Ed25519PrivateKey.generate()
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
@@ -66,13 +68,13 @@ def write_certificates(folder: Path, name: str, address: str = "") -> str:
 def _server_certificate(
     builder: x509.CertificateBuilder, key: Ed25519PublicKey, address: str
 ) -> x509.CertificateBuilder:
-    """Return the certificate of a server that is its own authority, with all that strict clients look for."""
-    places = [x509.IPAddress(ipaddress.ip_address(address)), x509.DNSName("localhost")]
+    """Add the extensions of a server certificate that is its own authority, as strict clients require them."""
+    names = [x509.IPAddress(ipaddress.ip_address(address)), x509.DNSName("localhost")]
     usage = dict.fromkeys(_USAGES, False) | {"digital_signature": True, "key_cert_sign": True}
     return (
         builder.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(x509.KeyUsage(**usage), critical=True)
-        .add_extension(x509.SubjectAlternativeName(places), critical=False)
+        .add_extension(x509.SubjectAlternativeName(names), critical=False)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)
         .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(key), critical=False)
     )

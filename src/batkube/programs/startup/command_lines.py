@@ -1,4 +1,4 @@
-"""How an outside program is started: its command line, and the files that it reads."""
+"""Command lines of external programs, and the files they read."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ from batkube.programs.program import ExternalProgram
 from batkube.schedulers.named_programs import fill_placeholders
 
 if TYPE_CHECKING:
-    # With it come http.client and TLS, several megabytes that a run of policies has no use for.
+    # This imports http.client and ssl: several megabytes that runs of policies do not need.
     from batkube.programs.startup.extenders import ExtenderProxy
 
 _SECOND_LOOPBACK = "127.0.0.2"
-#: The folder of a program's certificates, within that of its files.
+#: Name of the folder with a program's certificates.
 CERTIFICATES = "certificates"
 
 
 class ProgramFolder(NamedTuple):
-    """The folder of a program's files, and the path under which the program knows it."""
+    """The folder of a program's files, and its path as the program sees it."""
 
     path: Path
     program_path: str
 
     def to_program_path(self, path: Path) -> str:
-        """Return the path under which the program knows a file of its folder."""
+        """Return the path of a file in the folder as the program sees it."""
         return str(Path(self.program_path, path.relative_to(self.path)))
 
 
 def command_line(
     scheduler: ExternalProgram, folder: ProgramFolder, port: int, secret: str, extenders: ExtenderProxy
 ) -> list[str]:
-    """Write the files that a program reads into `folder`, and return the command that starts it.
+    """Write a program's files into `folder`, and return the command that starts it.
 
-    The API for it is on `port`, below the path `secret`.
+    Its API is at `port`, below the path `secret`.
     """
     path = folder.path / "kubeconfig"
     server = f"http://127.0.0.1:{port}/{secret}"
@@ -52,15 +52,16 @@ def command_line(
 def command_line_with_kubeconfig(
     path: Path, scheduler: ExternalProgram, folder: ProgramFolder, port: int, configuration: Mapping[str, Any]
 ) -> list[str]:
-    """Write the files that a program reads into `folder`, and return the command that starts it with a kubeconfig.
+    """Write a program's files into `folder`, and return the command that starts it with this kubeconfig.
 
-    `configuration` is the content of its configuration file; `port` is one that nobody else on the loopback has.
+    `configuration` is the content of its configuration file. `port` is reserved for this program on the loopback
+    interface.
     """
-    places: dict[str, str | int] = {
+    values: dict[str, str | int] = {
         "kubeconfig": folder.to_program_path(path) if path.is_relative_to(folder.path) else str(path),
         "folder": folder.program_path,
         "scheduler-name": "".join(served_scheduler_names(scheduler)[:1]),
-        # As long as we hold the port, no other run takes it on the loopback's second address.
+        # We hold the port on the first loopback address, so no other run uses it on the second.
         "address": f"{_SECOND_LOOPBACK}:{port}",
         "host": _SECOND_LOOPBACK,
         "port": port,
@@ -70,38 +71,38 @@ def command_line_with_kubeconfig(
         from batkube.programs.startup.certificates import write_certificates
 
         write_certificates(folder.path / CERTIFICATES, scheduler.name)
-        places["certificates"] = folder.to_program_path(folder.path / CERTIFICATES)
+        values["certificates"] = folder.to_program_path(folder.path / CERTIFICATES)
     for name, content in scheduler.start.files.items():
-        places[f"file:{name}"] = folder.to_program_path(
-            _write_file(folder.path / "files" / name, fill_placeholders(content, places))
+        values[f"file:{name}"] = folder.to_program_path(
+            _write_file(folder.path / "files" / name, fill_placeholders(content, values))
         )
-    content = fill_placeholders(configuration, places)
+    content = fill_placeholders(configuration, values)
     if content:
-        # It has the secret as well, where extenders are asked through the server.
-        own = folder.path / "configuration" if scheduler.start.watches_configuration else folder.path
-        places["configuration"] = folder.to_program_path(_write_file(own / "configuration.yaml", content))
-    return [*(scheduler.command or [str(scheduler.binary)]), *arguments_of(scheduler, places)]
+        # The file contains the secret too, if extenders are called through the server.
+        folder_path = folder.path / "configuration" if scheduler.start.watches_configuration else folder.path
+        values["configuration"] = folder.to_program_path(_write_file(folder_path / "configuration.yaml", content))
+    return [*(scheduler.command or [str(scheduler.binary)]), *arguments_of(scheduler, values)]
 
 
 def _write_file(path: Path, content: str | dict[str, Any]) -> Path:
-    """Write a text, or what YAML is made of, to a file that only its owner may read; return its path."""
+    """Write a text, or an object as YAML, to a file that only its owner can read; return its path."""
     path.parent.mkdir(parents=True, exist_ok=True)
     write_private(path, content if isinstance(content, str) else yaml.safe_dump(content, sort_keys=False))
     return path
 
 
-def arguments_of(scheduler: ExternalProgram, places: Mapping[str, str | int]) -> list[str]:
-    """Return the arguments of a program: its own, but for those that the user's replace, and the user's."""
-    replaced = [text.partition("=")[0] for text in scheduler.arguments]
-    if "configuration" not in places:
-        replaced += scheduler.start.configuration_flags
-    own = [text for text in scheduler.start.arguments if text.partition("=")[0] not in replaced]
-    filled: list[str] = fill_placeholders([*own, *scheduler.arguments], places)
+def arguments_of(scheduler: ExternalProgram, values: Mapping[str, str | int]) -> list[str]:
+    """Return a program's arguments: the defaults that the user does not override, then the user's."""
+    overridden = [text.partition("=")[0] for text in scheduler.arguments]
+    if "configuration" not in values:
+        overridden += scheduler.start.configuration_flags
+    defaults = [text for text in scheduler.start.arguments if text.partition("=")[0] not in overridden]
+    filled: list[str] = fill_placeholders([*defaults, *scheduler.arguments], values)
     return filled
 
 
 def served_scheduler_names(scheduler: ExternalProgram) -> list[str]:
-    """Return the `schedulerName`s that a scheduler serves: one per profile of its configuration. Others serve none."""
+    """Return the scheduler names that a program serves: one per profile of its configuration."""
     if not scheduler.start.scheduler_name:
         return []
     profiles = scheduler.configuration.get("profiles")
@@ -111,5 +112,5 @@ def served_scheduler_names(scheduler: ExternalProgram) -> list[str]:
 
 
 def required_api_versions(schedulers: Sequence[ExternalProgram]) -> list[str]:
-    """Return the versions of the API that programs of the past need beside today's."""
+    """Return the API versions that old programs need in addition to the current ones."""
     return list(dict.fromkeys(version for scheduler in schedulers for version in scheduler.start.needs))

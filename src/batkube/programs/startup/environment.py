@@ -1,8 +1,7 @@
-"""The environment of an outside program: variables, files and mounts by which clients of Kubernetes find the API.
+"""Environment of external programs: the variables, files and mounts through which Kubernetes clients find the API.
 
-They look in several places: a kubeconfig that KUBECONFIG names; in a pod, the variables KUBERNETES_SERVICE_* and the
-files of the service account; beside `kubectl proxy`, a port on the loopback that asks for no credentials. A program
-finds all of them, and each leads to the run's API.
+Clients look in several places: the kubeconfig in KUBECONFIG; in a pod, the variables KUBERNETES_SERVICE_* and the files
+of the service account; with `kubectl proxy`, a local port without authentication. All of them lead to the run's API.
 """
 
 from __future__ import annotations
@@ -20,44 +19,43 @@ from batkube.schedulers.named_programs import fill_placeholders
 from batkube.schedulers.preload_library import clock_library
 from batkube.timing.processes.mounts import bind_mounts
 
-#: Where `kubectl proxy` listens unless told otherwise.
+#: Default port of `kubectl proxy`.
 PROXY_PORT = 8001
 _HOST = "127.0.0.1"
 
 
 class ProgramEnvironment(NamedTuple):
-    """What a program is started with, besides its command line."""
+    """What a program is started with, in addition to its command line."""
 
     variables: dict[str, str]
-    #: What the server is to show to clients that speak TLS.
+    #: TLS settings of the run's API server.
     tls: ssl.SSLContext | None = None
-    #: What has to be called in the new process before it becomes the program.
+    #: Called in the new process before it executes the program.
     prepare: Callable[[], None] | None = None
 
 
 def uses_proxy(scheduler: ExternalProgram) -> bool:
-    """Return whether a program is asked for no credentials, as by `kubectl proxy`."""
+    """Return whether a program accesses the API without credentials, as through `kubectl proxy`."""
     return scheduler.start.clock is not ClockKind.GO or scheduler.start.proxy_port > 0
 
 
 def environment_of(
     scheduler: ExternalProgram, own: ProgramFolder, temporary: str, port: int, seed: int, token: str
 ) -> ProgramEnvironment:
-    """Return the environment of a program whose API is at `port`; its `own` files have a kubeconfig among them.
+    """Return the environment of a program whose API is at `port`; its `own` folder contains a kubeconfig.
 
-    `temporary` is the folder for files that nobody needs later; `token` shows the server of the API that
-    it may do everything.
+    `temporary` is its folder for temporary files. `token` authenticates the program as an administrator.
     """
     kind, folder = scheduler.start.clock, own.path
-    # Without TZ, programs would log in the machine's own time zone. Without TMPDIR, runs at the same time would meet in
-    # one folder: their randomness has the same seed, so they would even choose the same names there.
+    # Without TZ, programs would log in the machine's time zone. Without TMPDIR, concurrent runs would share a folder,
+    # and even choose the same names in it, because their random numbers have the same seed.
     variables = {"TZ": "UTC", "TMPDIR": temporary}
     variables |= fill_placeholders(
         dict(scheduler.start.environment), {"folder": own.program_path, "temporary": temporary}
     )
     if kind is not ClockKind.GO:
-        variables |= _variables(scheduler, folder, port, seed)
-    tls, mounts = None, {Path(place): Path(to) for place, to in _mounts(scheduler, folder).items()}
+        variables |= _variables(scheduler, own, port, seed)
+    tls, mounts = None, {Path(target): Path(source) for target, source in _mounts(scheduler, folder).items()}
     if kind is ClockKind.PRELOAD or scheduler.start.in_cluster:
         from batkube.programs.startup.service_account import MOUNT_PATH, write_service_account
 
@@ -65,30 +63,33 @@ def environment_of(
         tls = write_service_account(account, token, _HOST)
         variables |= {"KUBERNETES_SERVICE_HOST": _HOST, "KUBERNETES_SERVICE_PORT": str(port)}
         if kind is ClockKind.PRELOAD:
-            variables |= {"LD_PRELOAD": str(clock_library(cache_folder())), "BATKUBE_SERVICE_ACCOUNT": str(account)}
+            variables |= {
+                "LD_PRELOAD": str(clock_library(cache_folder())),
+                "BATKUBE_SERVICE_ACCOUNT": own.to_program_path(account),
+            }
         else:
             mounts[MOUNT_PATH] = account
     return ProgramEnvironment(variables, tls, bind_mounts(mounts, folder / "mounts") if mounts else None)
 
 
 def _mounts(scheduler: ExternalProgram, folder: Path) -> dict[str, str]:
-    """Return the folders that a program looks for at places of the file system, by these."""
-    places = {"folder": str(folder), "certificates": str(folder / CERTIFICATES)}
-    filled: dict[str, str] = fill_placeholders(dict(scheduler.start.mounts), places)
+    """Return a program's bind mounts: target path to source folder."""
+    values = {"folder": str(folder), "certificates": str(folder / CERTIFICATES)}
+    filled: dict[str, str] = fill_placeholders(dict(scheduler.start.mounts), values)
     return filled
 
 
-def _variables(scheduler: ExternalProgram, folder: Path, port: int, seed: int) -> dict[str, str]:
-    """Return the variables of a program that may be anything: a user's usual ones, and where the API is."""
+def _variables(scheduler: ExternalProgram, own: ProgramFolder, port: int, seed: int) -> dict[str, str]:
+    """Return the variables of a program that is not written in Go: those of a user, and the address of the API."""
     return module_path() | {
         "PATH": search_path(),
         "LANG": "C.UTF-8",
-        "HOME": str(folder),
-        "KUBECONFIG": str(folder / "kubeconfig"),
+        "HOME": own.program_path,
+        "KUBECONFIG": own.to_program_path(own.path / "kubeconfig"),
         "BATKUBE_PROXY": f"http://{_HOST}:{port}",
         "BATKUBE_SCHEDULER_NAME": "".join(served_scheduler_names(scheduler)[:1]),
         "BATKUBE_SEED": str(seed),
-        # Sets of texts have another order in every process otherwise.
+        # Otherwise the order of sets of strings differs in each process.
         "PYTHONHASHSEED": str(seed % 2**32),
         "PYTHONUNBUFFERED": "1",
     }

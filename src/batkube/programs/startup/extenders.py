@@ -1,8 +1,8 @@
-"""Extenders: services that kube-scheduler asks over HTTP while it decides.
+"""Scheduler extenders: HTTP services that kube-scheduler calls during scheduling.
 
-They live on real time. A scheduler that waits for one looks idle, and the clock would run away from under it. So its
-questions go through the run's own server, which asks in its place and holds the clock until the answer is there: in
-virtual time an extender takes no time at all.
+Extenders run on real time. A scheduler that waits for one looks idle, so its clock would advance meanwhile. Requests
+therefore go through the run's server, which forwards them and stops the clock until the response arrives: an extender
+takes no virtual time.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from urllib.parse import quote, urlsplit
 from batkube.api.requests.messages import JSON, TEXT, Request, Response
 from batkube.kernel.errors import InputError
 
-#: The path below which the run's server answers for extenders.
+#: The path prefix of extenders on the run's server.
 EXTENDERS_PATH = "/extenders/"
-#: A question may name every node in full.
+#: A request may contain every node in full.
 MAX_REQUEST = 1 << 30
 
 
 def extender_urls(configuration: Mapping[str, Any]) -> list[str]:
-    """Return the addresses of the extenders of a configuration; "" for one over TLS, which is asked directly."""
+    """Return the URL of each extender in a configuration; "" for TLS extenders, which are called directly."""
     return [_plain_url(extender) for extender in configuration.get("extenders") or ()]
 
 
@@ -33,27 +33,27 @@ def _plain_url(extender: Mapping[str, Any]) -> str:
 
 
 def reject_binding_extenders(configuration: Mapping[str, Any], path: Path) -> None:
-    """Refuse an extender that binds pods: for that it had to reach the API while the clock waits for its answer."""
+    """Reject an extender that binds pods: it would call the API while the clock waits for its response."""
     for number, extender in enumerate(configuration.get("extenders") or ()):
         if extender.get("bindVerb"):
             raise InputError(
                 path,
                 at=f"extenders[{number}].bindVerb",
-                problem="an extender cannot bind pods on virtual time, since it is not on the run's clock",
+                problem="an extender cannot bind pods in virtual time, because it does not use the run's clock",
                 remedy="leave binding to the scheduler",
             )
 
 
 class ExtenderProxy:
-    """The extenders of one scheduler, by their number in its configuration."""
+    """The extenders of a scheduler, numbered as in its configuration."""
 
     def __init__(self, urls: Sequence[str], patience_s: float) -> None:
-        """`patience_s` is how long, in real time, an answer may take."""
+        """`patience_s` is the timeout of a request, in real time."""
         self._urls = urls
         self._patience_s = patience_s
 
     def rewrite_configuration(self, configuration: Mapping[str, Any], server: str) -> dict[str, Any]:
-        """Return a configuration whose extenders are asked through `server`."""
+        """Return a configuration that calls the extenders through `server`."""
         if not any(self._urls):
             return dict(configuration)
         changed = [
@@ -63,7 +63,7 @@ class ExtenderProxy:
         return {**configuration, "extenders": changed}
 
     def forward(self, request: Request) -> Response:
-        """Return the answer to a request below `EXTENDERS_PATH`; one that cannot be had is a gateway's failure."""
+        """Forward a request below `EXTENDERS_PATH`; answer with a gateway error if the extender does not respond."""
         number, _, verb = request.path.removeprefix(EXTENDERS_PATH).partition("/")
         url = self._urls[int(number)].rstrip("/")
         target = urlsplit(f"{url}/{quote(verb)}")

@@ -1,16 +1,14 @@
-"""Outside schedulers: real programs on the run's clock, talking to the run's own API server."""
+"""Starts external programs on the run's clock, each with its own connection to the run's API server."""
 
 from __future__ import annotations
 
 import functools
 import hmac
 import logging
-import os
 import random
 import re
 import secrets
 import ssl
-import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol, TypeVar
@@ -31,13 +29,15 @@ from batkube.kernel.errors import InputError
 from batkube.kernel.instants import UNIX_START, Instant, as_float_s
 from batkube.programs.observation.conflicts import SchedulerConflicts
 from batkube.programs.program import ExternalProgram, ProgramSetup, RunServer
-from batkube.programs.startup.command_lines import ProgramFolder, command_line, served_scheduler_names
+from batkube.programs.startup.command_lines import command_line, served_scheduler_names
 from batkube.programs.startup.environment import PROXY_PORT, environment_of, uses_proxy
 from batkube.programs.startup.extenders import EXTENDERS_PATH, MAX_REQUEST, ExtenderProxy, extender_urls
+from batkube.programs.startup.program_folders import KnownFolders
 from batkube.programs.time_driver import CoordinatedTimeDriver
 from batkube.scenarios.disturbances import Disturbance
 from batkube.scenarios.scenario import Scenario
 from batkube.schedulers.clocks import ClockKind
+from batkube.schedulers.installed import cache_folder
 from batkube.timing.coordinator import Attachment, Coordinator
 from batkube.timing.costs import ZERO, DecisionCost, MeasuredCost, ModelledCost, parse_cost
 from batkube.timing.loop import ExternalHorizon
@@ -49,28 +49,28 @@ from batkube.timing.processes.program_log import ProgramLog
 from batkube.timing.time_rules import TimeMode
 
 EPOCH_NS = -int(UNIX_START)
-#: The path of objects of a group.
+#: The path of a namespaced or cluster-wide resource.
 _OBJECTS = re.compile(r"/apis/([^/]+/[^/]+)/(?:namespaces/[^/]+/)?([^/]+)")
 
 _log = logging.getLogger(__name__)
 
 
 class NoTimers:
-    """Watches in a run never end by themselves and need no bookmarks: connections do not break, and nothing is lost."""
+    """Timers that never fire: watches of a run need no timeouts and no bookmarks, because connections never break."""
 
     def after(self, seconds: float, callback: Callable[[], None]) -> Callable[[], None]:
-        """Call nothing: whatever the server wants to do after a while is needless here."""
+        """Ignore the callback."""
         return _cancel_nothing
 
 
 def _cancel_nothing() -> None:
-    """Cancel what will not happen."""
+    """Do nothing: the timer does not exist."""
 
 
 class _ProgramGate:
-    """Lets in who knows the secret part of the path; client-go sends tokens over TLS only, which a run does without.
+    """Authenticates the requests of one program by a secret path prefix: client-go sends tokens only over TLS.
 
-    One that is open asks nobody who he is, as `kubectl proxy` does: the listener lets in nobody but the program.
+    An open gate needs no secret, like `kubectl proxy`: the listener accepts connections of the program only.
     """
 
     def __init__(
@@ -86,8 +86,8 @@ class _ProgramGate:
         self._unknown_kinds = server.unknown_kinds
 
     def handle(self, request: Request) -> Response | Stream:
-        """Answer a request below the secret path as the administrator's."""
-        # Compared in a time that does not tell how much of a guess was right.
+        """Handle a request; one below the secret path has the administrator's permissions."""
+        # Constant-time comparison: the duration must not reveal a partial match.
         end = len(self._prefix)
         if hmac.compare_digest(request.path[: end + 1].encode(), f"{self._prefix}/".encode()):
             request.path = request.path[end:]
@@ -104,25 +104,25 @@ class _ProgramGate:
         return answer
 
     def _note_unknown(self, path: str) -> None:
-        """Take note of a kind that is asked for in vain; what a program looks up of whole groups may well be absent."""
+        """Record a requested kind that does not exist. Discovery requests for whole groups do not count."""
         match = _OBJECTS.match(path)
         kind = f"{match[2]} of {match[1]}" if match else ""
         if kind and kind not in self._unknown_kinds:
             self._unknown_kinds.append(kind)
 
     def too_large(self) -> Response:
-        """Answer a request whose body is larger than is taken."""
+        """Answer a request whose body exceeds the limit."""
         return self._api.too_large()
 
 
-def start_coordinated(setup: ProgramSetup, frontier: ExternalHorizon | None = None) -> CoordinatedTimeDriver:
-    """Start the programs of a run on its clock, before the first job arrives."""
+def start_coordinated(setup: ProgramSetup, horizon: ExternalHorizon | None = None) -> CoordinatedTimeDriver:
+    """Start the programs of a run, and return their time driver. Programs start before the first job arrives."""
     attachments = start_all(
         setup,
         lambda program, folder: _start_attached(program, setup, folder),
         lambda started: Coordinator(started, EPOCH_NS).stop(),
     )
-    return CoordinatedTimeDriver(setup.world, attachments, setup.observer, setup.scenario.patience, EPOCH_NS, frontier)
+    return CoordinatedTimeDriver(setup.world, attachments, setup.observer, setup.scenario.patience, EPOCH_NS, horizon)
 
 
 _Started = TypeVar("_Started")
@@ -133,7 +133,7 @@ def start_all(
     start: Callable[[ExternalProgram, Path], _Started],
     stop: Callable[[list[_Started]], None],
 ) -> list[_Started]:
-    """Start every program with a folder of its own; if one cannot be started, those before it are ended."""
+    """Start every program in its own folder; if one fails to start, stop those already started."""
     started: list[_Started] = []
     try:
         for program in setup.programs:
@@ -152,9 +152,9 @@ def make_server(
     more_versions: Sequence[str] = (),
     conflicts: SchedulerConflicts | None = None,
 ) -> RunServer:
-    """Return the API server of a run; `more_versions` are served as well, and `conflicts` hears of bindings.
+    """Return the API server of a run, which also serves `more_versions` and reports bindings to `conflicts`.
 
-    `use` tells what pods use.
+    `use` calculates the resource usage of pods.
     """
     token = secrets.token_urlsafe()
     users = {token: authenticated_user("admin", "admin", (MASTERS,))}
@@ -166,7 +166,7 @@ def make_server(
         world.streams,
         users,
         bare=True,
-        use=use,
+        usage=use,
         notes=world.notes,
         more_versions=more_versions,
     )
@@ -175,7 +175,7 @@ def make_server(
 
 
 def _start_attached(scheduler: ExternalProgram, setup: ProgramSetup, folder: Path) -> Attachment:
-    """Start a program on the run's clock; what schedulers decide may cost time."""
+    """Start a program on the run's clock. Only decisions of schedulers may cost virtual time."""
     asks_extenders = any(extender_urls(scheduler.configuration))
     listen = functools.partial(
         PolledServer,
@@ -193,9 +193,10 @@ def _start_attached(scheduler: ExternalProgram, setup: ProgramSetup, folder: Pat
 
 
 def _transmission(scenario: Scenario) -> Transmission:
-    """Return how the server sends pieces: whole, unless the scenario disturbs them."""
+    """Return how the server sends its responses: in whole pieces, unless the scenario disturbs them."""
     late, cut, pause = (
-        one in scenario.disturb for one in (Disturbance.SLOW_SERVER, Disturbance.CUTS, Disturbance.PAUSES)
+        disturbance in scenario.disturb
+        for disturbance in (Disturbance.SLOW_SERVER, Disturbance.CUTS, Disturbance.PAUSES)
     )
     if not (late or cut or pause):
         return WholePieces()
@@ -203,14 +204,14 @@ def _transmission(scenario: Scenario) -> Transmission:
 
 
 def _unseeded_random() -> random.Random:
-    """Return randomness that is another one in every run: disturbances must not matter."""
+    """Return a generator with a different seed in every run: disturbances must not change results."""
     return random.Random(secrets.randbits(64))
 
 
 class ProgramServer(Protocol):
-    """A server of one program."""
+    """The API server of one program."""
 
-    #: What is shown to clients that speak TLS.
+    #: TLS settings; None without TLS.
     tls: ssl.SSLContext | None
 
     def close(self) -> None:
@@ -226,68 +227,53 @@ def start_program(
     setup: ProgramSetup,
     folder: Path,
 ) -> tuple[AttachedProcess, _Server]:
-    """Start a scheduler with its own connection to the API, and return both; its files go into `folder`."""
+    """Start a program with its own connection to the API, and return both; its files go into `folder`."""
     scenario, server = setup.scenario, setup.server
     secret = secrets.token_urlsafe()
-    held = scenario.time.mode is TimeMode.EXACT
-    extenders = ExtenderProxy(extender_urls(scheduler.configuration) if held else [], as_float_s(scenario.watchdog))
+    is_exact = scenario.time.mode is TimeMode.EXACT
+    extenders = ExtenderProxy(extender_urls(scheduler.configuration) if is_exact else [], as_float_s(scenario.watchdog))
     listener, is_open = _listener(scheduler, secret), uses_proxy(scheduler)
     api_server = listen(_ProgramGate(server, scheduler.folder, secret, extenders, is_open=is_open), listener)
     log = ProgramLog(folder / "log.txt")
-    temporary = tempfile.TemporaryDirectory(prefix="batkube-", ignore_cleanup_errors=True)
-    (own, own_descriptors), (theirs, their_descriptors) = (
-        _program_folder(scheduler, one) for one in (folder, Path(temporary.name))
-    )
-    descriptors = (*own_descriptors, *their_descriptors)
+    folders = KnownFolders(folder, cache_folder(), inherits=scheduler.start.clock is ClockKind.GO)
     try:
-        command = command_line(scheduler, own, listener.port, secret, extenders)
-        environment = environment_of(scheduler, own, theirs.program_path, listener.port, scenario.seed, server.token)
+        command = command_line(scheduler, folders.files, listener.port, secret, extenders)
+        environment = environment_of(
+            scheduler, folders.files, folders.temporary, listener.port, scenario.seed, server.token
+        )
         api_server.tls = environment.tls
         page = _clock_page(scheduler, setup.world.clock.now, listener.port, scenario, log)
         _log.info("%s is started: %s, with its files in %s", scheduler.name, command[0], folder)
         process = AttachedProcess(
-            scheduler.name, command, page, log, environment.variables, environment.prepare, descriptors
+            scheduler.name, command, page, log, environment.variables, environment.prepare, folders.descriptors
         )
     except InputError:
         log.close()
         api_server.close()
-        temporary.cleanup()
+        folders.release()
         raise
     finally:
-        for descriptor in descriptors:
-            os.close(descriptor)
-    process.temporary = temporary
+        folders.close_descriptors()
+    process.release = folders.release
     listener.allow(process.pid, lambda: page.connect_count)
     return process, api_server
 
 
-def _program_folder(scheduler: ExternalProgram, folder: Path) -> tuple[ProgramFolder, tuple[int, ...]]:
-    """Return a program's folder, with the path under which it knows it and the descriptors it inherits for that.
-
-    The path of an output folder is another one in every run, its last part at random until the run is over. A Go
-    program gets the same path each time: that of an open descriptor. Other programs may start children without it.
-    """
-    if scheduler.start.clock is not ClockKind.GO:
-        return ProgramFolder(folder, str(folder)), ()
-    descriptor = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-    return ProgramFolder(folder, f"/proc/self/fd/{descriptor}"), (descriptor,)
-
-
 def _listener(scheduler: ExternalProgram, secret: str) -> ProgramListener:
-    """Listen for a program, at the port where it looks for us if it says so."""
+    """Open a listener for a program, at the fixed port if the program expects one."""
     port = scheduler.start.proxy_port
     try:
         return ProgramListener(secret, port)
     except OSError as error:
         raise InputError(
             f"program {scheduler.name!r}",
-            problem=f"expects the API at port {port}, which is taken: {error.strerror}",
-            remedy="end what listens there, another run for instance",
+            problem=f"expects the API at port {port}, which is in use: {error.strerror}",
+            remedy="stop the process that listens there, such as another run",
         ) from error
 
 
 def _clock_page(scheduler: ExternalProgram, now: Instant, port: int, scenario: Scenario, log: ProgramLog) -> ClockPage:
-    """Return the clock of a program; one that lives on real time leaves it unread."""
+    """Create the clock page of a program; a program on real time does not read it."""
     kind = scheduler.start.clock
     if kind in (ClockKind.GO, ClockKind.REAL):
         return ClockPage(now + EPOCH_NS, deterministic=scenario.deterministic, seed=scenario.seed, port=port)
@@ -296,7 +282,7 @@ def _clock_page(scheduler: ExternalProgram, now: Instant, port: int, scenario: S
         deterministic=scenario.deterministic,
         seed=scenario.seed,
         port=port,
-        # The library leads there, wherever it is; so several runs can go on at a time.
+        # The preloaded library redirects this port to the real one, so several runs can use it at once.
         proxy_port=PROXY_PORT if kind is ClockKind.PRELOAD else 0,
         drain=log.drain,
     )

@@ -1,8 +1,8 @@
-"""The service account of a program: the files by which it finds and trusts the API as one does in a pod.
+"""Service account files, through which a program finds and trusts the API as it would in a pod.
 
-A pod has them at one fixed place (client-go: rest.InClusterConfig). There is no such place on the machine, so a program
-gets to see it in one of two ways: the preloaded library leads it to the files, or it is started with file systems of
-its own, in which they are there.
+A pod has them at a fixed path (client-go: rest.InClusterConfig), which does not exist on this machine. The program sees
+the files in one of two ways: the preloaded library redirects the path, or the program is started in a mount namespace
+that contains them.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ _NAMESPACE = "kube-system"
 
 
 def write_service_account(folder: Path, token: str, address: str) -> ssl.SSLContext:
-    """Write the files into `folder`, for a server at `address`; return what that server is to show."""
-    own = folder.parent / "server"
-    write_certificates(own, "kube-apiserver", address)
+    """Write the files for a server at `address` into `folder`; return the server's TLS settings."""
+    server_folder = folder.parent / "server"
+    write_certificates(server_folder, "kube-apiserver", address)
     folder.mkdir(parents=True, exist_ok=True)
     write_private(folder / "token", token)
     write_private(folder / "namespace", _NAMESPACE)
-    write_private(folder / "ca.crt", (own / "tls.crt").read_bytes())
+    write_private(folder / "ca.crt", (server_folder / "tls.crt").read_bytes())
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.num_tickets = 0  # nobody comes back to a session, and a client need not read them
-    context.load_cert_chain(own / "tls.crt", own / "tls.key")
+    context.num_tickets = 0  # clients never resume a session, so they need not read tickets
+    context.load_cert_chain(server_folder / "tls.crt", server_folder / "tls.key")
     return context

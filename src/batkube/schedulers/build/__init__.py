@@ -1,1 +1,1 @@
-"""Builds of schedulers: Go toolchains, compilation, the cache of built programs."""
+"""Builds of programs: Go toolchains, compilation, the build cache."""

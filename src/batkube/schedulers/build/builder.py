@@ -1,9 +1,8 @@
-"""Building programs, once: a build is kept under the user's cache folder.
+"""Builds programs once, and stores them in the user's cache folder.
 
-The key of a build is everything that went into it, the overlay included, so another version or recipe never meets an
-old file. Two processes that want the same program at once wait for one another. A program appears under its name when
-it is whole, by renaming, so a build that was broken off leaves nothing that could be taken for one; the next takes up
-where it was, since what Go had downloaded and compiled is in Go's own caches.
+The key of a build covers all its inputs, including the overlay, so another version or recipe never finds an old binary.
+Concurrent builds of a program wait for each other. A finished binary is moved into place by a rename, so an interrupted
+build leaves no incomplete binary; the next one is fast, because Go caches downloads and compiled packages.
 """
 
 from __future__ import annotations
@@ -32,88 +31,88 @@ from batkube.schedulers.overlay import overlay_digest, overlay_files, write_over
 from batkube.schedulers.recipes import BuildRecipe, GoMod, go_mod, stand_in_folder
 
 
-def ensure_built(wanted: BuildRecipe, cache: Path, report: Report = lambda _: None, *, go_version: str = "") -> Path:
-    """Return the path of the program below `cache`, building it if it is not there yet.
+def ensure_built(recipe: BuildRecipe, cache: Path, report: Report = lambda _: None, *, go_version: str = "") -> Path:
+    """Return the path of the program below `cache`; build it if necessary.
 
-    `go_version` asks for a version of Go, such as 1.25 or 1.25.6, instead of the machine's.
+    `go_version` selects a version of Go, such as 1.25 or 1.25.6, instead of the machine's.
     """
-    build = _Build(wanted, cache, _select_toolchain(wanted, cache, go_version, report), report)
+    build = _Build(recipe, cache, _select_toolchain(recipe, cache, go_version, report), report)
     if not build.is_current():
-        with file_lock(lock_of(build.folder), lambda: report(f"waiting for another build of {wanted.title}")):
+        with file_lock(lock_of(build.folder), lambda: report(f"waiting for another build of {recipe.title}")):
             if not build.is_current():
                 build.run()
     check_permissions(build.binary, cache)
     return build.binary
 
 
-def build_path(wanted: BuildRecipe, cache: Path, *, go_version: str = "") -> Path:
-    """Return where the program is, or would be."""
-    return _Build(wanted, cache, _select_toolchain(wanted, cache, go_version)).binary
+def build_path(recipe: BuildRecipe, cache: Path, *, go_version: str = "") -> Path:
+    """Return the path of the program, whether or not it is built."""
+    return _Build(recipe, cache, _select_toolchain(recipe, cache, go_version)).binary
 
 
-def build_folder(wanted: BuildRecipe, cache: Path, go: Toolchain | None) -> Path:
-    """Return where a program built with this toolchain is kept; `go` is None for one that runs on real time."""
-    return _Build(wanted, cache, go).folder
+def build_folder(recipe: BuildRecipe, cache: Path, go: Toolchain | None) -> Path:
+    """Return the folder of a program built with this toolchain; `go` is None for a program without the overlay."""
+    return _Build(recipe, cache, go).folder
 
 
 def _select_toolchain(
-    wanted: BuildRecipe, cache: Path, go_version: str, report: Report = lambda _: None
+    recipe: BuildRecipe, cache: Path, go_version: str, report: Report = lambda _: None
 ) -> Toolchain | None:
-    if not wanted.virtual:
+    if not recipe.virtual:
         return None
-    return select_toolchain(cache, exactly=go_version, at_least=wanted.go, report=report)
+    return select_toolchain(cache, exactly=go_version, at_least=recipe.go, report=report)
 
 
 class _Build:
-    """One program with one toolchain."""
+    """A build of one program with one toolchain."""
 
-    def __init__(self, wanted: BuildRecipe, cache: Path, go: Toolchain | None, report: Report = lambda _: None) -> None:
-        self._wanted = wanted
+    def __init__(self, recipe: BuildRecipe, cache: Path, go: Toolchain | None, report: Report = lambda _: None) -> None:
+        self._recipe = recipe
         self._cache = cache
         self._report = report
         self._go = go
         self._overlay = {} if go is None else overlay_files(go.root)
-        name = "-".join(filter(None, (wanted.name, wanted.version, self._key())))
+        name = "-".join(filter(None, (recipe.name, recipe.version, self._key())))
         self.folder = programs_folder(cache) / name
-        self.binary = self.folder / wanted.name
+        self.binary = self.folder / recipe.name
 
     def _key(self) -> str:
-        wanted = self._wanted
-        parts = [wanted.module, wanted.version, wanted.package, wanted.main, str(wanted.variables), go_mod(wanted, "")]
-        parts += [text for file in wanted.extra_sources for text in file]
-        parts += wanted.definitions
+        recipe = self._recipe
+        parts = [recipe.module, recipe.version, recipe.package, recipe.main, str(recipe.variables), go_mod(recipe, "")]
+        parts += [text for file in recipe.extra_sources for text in file]
+        parts += recipe.definitions
         if self._go is not None:
-            parts += [self._go.version, overlay_digest(self._overlay), str(wanted.folder)]
+            parts += [self._go.version, overlay_digest(self._overlay), str(recipe.folder)]
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:12]
 
     def is_current(self) -> bool:
-        """Return whether there is nothing to do; whether a user's folder has changed only Go can tell."""
-        return self._wanted.folder is None and self.binary.exists()
+        """Return whether the program is built already. For a user's folder only Go can tell."""
+        return self._recipe.folder is None and self.binary.exists()
 
     def run(self) -> None:
         """Build the program."""
-        wanted = self._wanted
-        self._report(f"building {wanted.title}{f' from {wanted.module}' if wanted.module else ''}")
+        recipe = self._recipe
+        self._report(f"building {recipe.title}{f' from {recipe.module}' if recipe.module else ''}")
         make_private_folder(self.folder)
         check_permissions(self.folder, self._cache)
         for leftover in self.folder.glob(f"*{PARTIAL}"):
             leftover.unlink()
-        work = wanted.folder or self._prepare_source()
+        work = recipe.folder or self._prepare_source()
         self._report("downloading modules")
-        target = wanted.package or "."
-        flags = [] if wanted.folder else ["-mod=mod"]
-        total = check_main_package(wanted, self._go_command(["list", *flags]), target, work)
-        # A name of our own: the compiler of a build that was killed may still be at work.
+        target = recipe.package or "."
+        flags = [] if recipe.folder else ["-mod=mod"]
+        total = check_main_package(recipe, self._go_command(["list", *flags]), target, work)
+        # A name of our own: the compiler of a killed build may still be running.
         partial = self.folder / f"{os.getpid()}{PARTIAL}"
         line = self._go_command(["build", "-v", *flags, *self._build_flags(), "-o", str(partial), target])
-        compile_program(wanted, line, work, total, self._report)
-        write_record(self.folder, BuildRecord.of(wanted, self._go))
+        compile_program(recipe, line, work, total, self._report)
+        write_record(self.folder, BuildRecord.of(recipe, self._go))
         os.replace(partial, self.binary)
         shutil.rmtree(self._source_folder, ignore_errors=True)
-        self._report(f"built {wanted.title}")
+        self._report(f"built {recipe.title}")
 
     def _build_flags(self) -> list[str]:
-        variables = (f"-X {key}={to}" for key, to in self._wanted.variables)
+        variables = (f"-X {key}={value}" for key, value in self._recipe.variables)
         flags = ["-trimpath", "-ldflags", " ".join(["-s", "-w", *variables])]
         if self._go is not None:
             flags += ["-overlay", str(write_overlay(self._overlay, self._go.root, self.folder / OVERLAY))]
@@ -124,19 +123,19 @@ class _Build:
         return self.folder / SOURCE
 
     def _prepare_source(self) -> Path:
-        """Fill the folder that the program is built in, and return it."""
-        wanted = self._wanted
+        """Fill the folder in which the program is built, and return it."""
+        recipe = self._recipe
         work = self._source_folder
         shutil.rmtree(work, ignore_errors=True)
-        self._report(f"downloading {wanted.module} {wanted.version}")
-        source = download(wanted, self._go_command(["mod", "download", "-json"]), self.folder)
-        if wanted.definitions:
-            definitions = read_definitions(Path(source["Dir"]), wanted.definitions)
+        self._report(f"downloading {recipe.module} {recipe.version}")
+        source = download(recipe, self._go_command(["mod", "download", "-json"]), self.folder)
+        if recipe.definitions:
+            definitions = read_definitions(Path(source["Dir"]), recipe.definitions)
             (self.folder / DEFINITIONS).write_bytes(encode_definitions(definitions))
-        if wanted.go_mod is GoMod.COPY:
-            # What is vendored of a published module is what its tools need, not its programs.
-            without = shutil.ignore_patterns("vendor")
-            shutil.copytree(source["Dir"], work, copy_function=shutil.copyfile, ignore=without)
+        if recipe.go_mod is GoMod.COPY:
+            # The vendor folder of a published module contains what its tools need, not its programs.
+            ignored = shutil.ignore_patterns("vendor")
+            shutil.copytree(source["Dir"], work, copy_function=shutil.copyfile, ignore=ignored)
             for folder in [work, *(path for path in work.rglob("*") if path.is_dir())]:
                 folder.chmod(0o755)
         else:
@@ -144,13 +143,13 @@ class _Build:
             sums = Path(source["Dir"]) / "go.sum"
             if sums.exists():
                 shutil.copyfile(sums, work / "go.sum")
-        (work / "go.mod").write_text(go_mod(wanted, Path(source["GoMod"]).read_text()))
-        if wanted.main:
-            (work / "main.go").write_text(wanted.main)
-        for name, text in wanted.extra_sources:
+        (work / "go.mod").write_text(go_mod(recipe, Path(source["GoMod"]).read_text()))
+        if recipe.main:
+            (work / "main.go").write_text(recipe.main)
+        for name, text in recipe.extra_sources:
             (work / name).parent.mkdir(parents=True, exist_ok=True)
             (work / name).write_text(text)
-        for module in wanted.missing_modules:
+        for module in recipe.missing_modules:
             folder = work / stand_in_folder(module)
             folder.mkdir(parents=True)
             (folder / "go.mod").write_text(f"module {module}\n")
@@ -159,4 +158,4 @@ class _Build:
     def _go_command(self, arguments: Sequence[str]) -> list[str]:
         if self._go is None:
             return [find_go(), *arguments]
-        return self._go.command_line(arguments, own_workspace=self._wanted.folder is not None)
+        return self._go.command_line(arguments, own_workspace=self._recipe.folder is not None)

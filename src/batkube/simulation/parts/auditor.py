@@ -1,13 +1,15 @@
-"""The auditor of a run compares, at settled instants, what schedulers believe of the cluster with the cluster.
+"""Audit a run: compare, at settled instants, the caches of its schedulers with the cluster.
 
-Policies of ours are asked which pods they believe to be on which node. kube-scheduler compares its cache itself.
-KubeFlux writes its picture of the cluster to a file, with what it knows to be wrong with it (`kubeflux_pictures`). Of
-all other schedulers only decisions can be judged: a pod that is bound where there is no room is a violation of the run,
-and a pod that is left waiting though there is room is told here.
+* In-process policies report the pods that they assume on each node.
+* kube-scheduler compares its cache itself, on SIGUSR2
+  (Kubernetes: pkg/scheduler/backend/cache/debugger/debugger.go).
+* KubeFlux writes its graph and the differences that it knows to files (`kubeflux_audit`).
+* For all other schedulers, only decisions can be checked: a pod that is bound to a node without free capacity is a
+  violation of the run, and a pod that stays pending although a node has free capacity is reported here.
 
-An instant is settled when nothing has changed for a moment, so that everybody has heard of everything: programs on the
-run's clock gather news for a millisecond. Each difference has a line in the journal when it is seen first, and one
-when it is gone.
+An instant is settled if nothing has changed for a moment, so that all watchers have received all changes: programs in
+virtual time receive watch events with a delay of up to a millisecond. Each difference has one line in the journal when
+it first occurs, and another one when it disappears.
 """
 
 from __future__ import annotations
@@ -35,19 +37,19 @@ from batkube.simulation.parts.kubeflux_audit import AuditLine, KubeFluxAuditRead
 if TYPE_CHECKING:
     from batkube.programs.cache_comparison import CacheComparison
 
-#: Where KubeFlux writes, in the folder of its files.
+#: The file in which KubeFlux writes differences, in its own folder.
 KUBEFLUX_FILE = "audit.jsonl"
 LEFT_WAITING = "left waiting"
-#: Looks are so much after every whole interval: what happens at round times has been answered by then.
+#: The delay of checks after every interval: schedulers have then handled the changes at round times.
 _CHECK_OFFSET = seconds("0.01")
-#: For how long nothing has changed at a settled instant, and how often such an instant is waited for.
+#: The time without changes before a settled instant, and the number of attempts to find one.
 _SETTLE_TIME, _MAX_RETRIES = seconds("0.005"), 100
-_WRONG_BELIEF = FidelityNote("auditor", "what a scheduler believed of the cluster was not so; see audit.jsonl")
-_NO_ANSWER = FidelityNote("auditor", "a scheduler did not compare its cache when it was asked to")
+_WRONG_BELIEF = FidelityNote("auditor", "the cache of a scheduler differed from the cluster; see audit.jsonl")
+_NO_ANSWER = FidelityNote("auditor", "a scheduler did not compare its cache although it was requested to")
 
 
 class RunAuditor:
-    """Looks at every so many seconds of virtual time."""
+    """Checks the schedulers at a fixed interval of virtual time."""
 
     def __init__(
         self,
@@ -59,7 +61,7 @@ class RunAuditor:
         *,
         is_outside: bool,
     ) -> None:
-        """`folder` is that of the programs' files; `is_outside` says that programs schedule."""
+        """`folder` has the programs' files; `is_outside` means that external programs schedule."""
         self._world = world
         self._interval = interval
         self._policy = policy
@@ -70,7 +72,7 @@ class RunAuditor:
         self._kubeflux_readers: dict[Path, KubeFluxAuditReader] = {}
         self._waiting: dict[Key, Instant] = {}
         self._lines: list[AuditLine] = []
-        #: How often was looked, how often a scheduler gave no answer, and how often there was no settled instant.
+        #: The number of checks, of missing replies of schedulers, and of checks skipped for lack of a settled instant.
         self.check_count = 0
         self.unanswered_count = 0
         self.unsettled_count = 0
@@ -83,22 +85,22 @@ class RunAuditor:
         self._changed_at = now
 
     def _book_check(self, due: Instant, now: Instant) -> None:
-        """Book the next look after the one that was due then."""
+        """Book the check after the one at `due`."""
         while due <= now:
             due = after(due, self._interval)
 
-        def come(now: Instant) -> None:
+        def check_when_settled(now: Instant) -> None:
             if now - self._changed_at >= _SETTLE_TIME:
                 self.check_count += 1
                 self._check(now)
             elif now - due < _MAX_RETRIES * _SETTLE_TIME:
-                self._world.agenda.book(after(now, _SETTLE_TIME), Rank.FINISH, come, is_routine=True)
+                self._world.agenda.book(after(now, _SETTLE_TIME), Rank.FINISH, check_when_settled, is_routine=True)
                 return
             else:
                 self.unsettled_count += 1
             self._book_check(due, now)
 
-        self._world.agenda.book(due, Rank.FINISH, come, is_routine=True)
+        self._world.agenda.book(due, Rank.FINISH, check_when_settled, is_routine=True)
 
     def _check(self, now: Instant) -> None:
         if self._policy is not None:
@@ -123,7 +125,7 @@ class RunAuditor:
             self._record(self._kubeflux_readers.setdefault(path, KubeFluxAuditReader(path)).check(true, now), now)
 
     def _record(self, lines: Iterable[Mapping[str, Any]], now: Instant) -> None:
-        """Keep lines for the file, and write each into the journal."""
+        """Keep lines for audit.jsonl, and write each to the journal."""
         for line in lines:
             self._lines.append(dict(line))
             is_over = line.get("is") == "over"
@@ -138,7 +140,7 @@ class RunAuditor:
         return {key: node_of_pod(pod) for key, pod in pods if node_of_pod(pod) and not is_finished(pod)}
 
     def _check_left_waiting(self, now: Instant) -> None:
-        """Tell of pods that have waited since the last look at least, though there is room for them on some node."""
+        """Report pods that have been pending since the previous check although they fit on some node."""
         store, free = self._world.store, self._free_resources()
         current: set[Key] = set()
         lines: list[AuditLine] = []
@@ -168,11 +170,11 @@ class RunAuditor:
         return free
 
     def lines(self) -> list[AuditLine]:
-        """Return all that was found, in the order of time."""
+        """Return all differences in order of time."""
         return sorted(self._lines, key=lambda line: int(line["at"]))
 
     def finish(self, now: Instant) -> None:
-        """Take what was told since the last look, and note what was found for whoever reads the end of the run."""
+        """Read the last reports of KubeFlux, and add fidelity notes on the differences."""
         for path in sorted(self._folder.rglob(KUBEFLUX_FILE)):
             self._record(self._kubeflux_readers.setdefault(path, KubeFluxAuditReader(path)).read_new_lines(), now)
         lines = [line for line in self.lines() if line.get("is", "new") == "new"]
@@ -185,7 +187,7 @@ class RunAuditor:
             self._world.notes.add(_NO_ANSWER, example="SIGUSR2", count=self.unanswered_count)
 
     def write(self, path: Path) -> None:
-        """Write all that was found, a line of JSON each; first how often was looked."""
+        """Write all differences as lines of JSON, after a line with the number of checks."""
         head: dict[str, object] = {
             "kind": "looks",
             "count": self.check_count,
@@ -204,7 +206,7 @@ def _node_accounts(world: World, places: dict[Key, str]) -> dict[str, NodeAccoun
 
 
 def _first_fitting_node(pod: KubeObject, nodes: Iterable[KubeObject], free: dict[str, dict[str, int]]) -> str | None:
-    """Return the first node that would take a pod, None if there is none."""
+    """Return the first node on which a pod fits, or None."""
     rules, demand = NodeConstraints(pod["spec"]), demand_of(pod)
     for node in nodes:
         name: str = node["metadata"]["name"]

@@ -1,4 +1,4 @@
-"""The parts of a run whose jobs a real Batsim executes, and how a run speaks of who is at the end of a wire."""
+"""The parts of a run in which a real Batsim executes the jobs, and the connection to a peer of Batsim's protocol."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ if TYPE_CHECKING:
 
 
 class PeerConnection(NamedTuple):
-    """A wire to a scheduler or a Batsim: how it is told of the end, and let go of, and what it logged last."""
+    """A connection to a scheduler or a Batsim: notify it of the end, close the connection, read the end of its log."""
 
     finish: Callable[[], None]
     close: Callable[[], None]
     log_tail: Callable[[], str]
 
 
-#: Of a run that speaks with nobody by Batsim's protocol.
+#: For runs without a peer.
 NO_PEER_CONNECTION = PeerConnection(lambda: None, lambda: None, lambda: "")
 
 
 class EngineSetup(NamedTuple):
-    """The Batsim that executes the jobs, and the wire to it; None in a run that executes them itself."""
+    """The Batsim that executes the jobs, or None, and the connection to it."""
 
     batsim: BatsimEngine | None = None
     connection: PeerConnection = NO_PEER_CONNECTION
 
 
 def planned_run_time(job: Job, slowest: Machine) -> Duration:
-    """Return how long a job takes, as far as we can tell; one that only Batsim can compute may take for ever."""
+    """Return the run time of a job, or the longest possible one if only Batsim can compute it."""
     try:
         return run_time_on(job.profile, [slowest] * job.size).length
     except UnsupportedProfile:
@@ -48,11 +48,11 @@ def planned_run_time(job: Job, slowest: Machine) -> Duration:
 
 
 def start_engine(world: World, inputs: Inputs, jobs: Iterable[Job], folder: Path) -> EngineSetup:
-    """Start a Batsim with its files in `folder`, or listen for one, if the run has one; it will submit `jobs`."""
+    """Start a Batsim with its files in `folder`, or listen for one, if the run uses one. Batsim submits `jobs`."""
     scenario, shares = inputs.scenario, inputs.model is ResourceModel.REQUESTS
     if scenario.engine is None:
         return EngineSetup()
-    # Imported only where it is needed: most runs do without ZeroMQ.
+    # Imported lazily: most runs do not need ZeroMQ.
     from batkube.batsim.engine.batsim_engine import BatsimEngine
     from batkube.batsim.engine.connection import EngineConnection
 

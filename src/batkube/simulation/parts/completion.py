@@ -1,6 +1,7 @@
-"""When a run's work is done: its jobs have ended, its objects are applied, and what of them ends has ended.
+"""Determine when a run is complete.
 
-Or at the instant that the scenario gives, whatever has not ended by then.
+It is complete when all jobs have ended, all objects are applied, and all objects that can end have ended; or at the
+instant `until` of the scenario.
 """
 
 from __future__ import annotations
@@ -24,22 +25,22 @@ if TYPE_CHECKING:
 
 
 class CompletionTracker:
-    """What a run has to do."""
+    """Tracks the jobs and objects on whose end a run waits."""
 
     def __init__(
         self,
         world: World,
         job_count: int,
         outcomes: Sequence[Outcome],
-        tell_the_rest: Callable[[], None],
+        report_remaining: Callable[[], None],
         until: Duration | None,
         observer: ProgramObserver | None = None,
         gangs: GangMonitor | None = None,
     ) -> None:
-        """`job_count` is of the jobs of the workloads, whose `outcomes` come in while the run goes on.
+        """Track `job_count` jobs of the workloads; the list `outcomes` grows during the run.
 
-        `tell_the_rest` tells of the pods of jobs that have no outcome at the end. `observer` and `gangs` are None where
-        no outside program schedules.
+        `report_remaining` reports the pods of jobs without an outcome at the end. `observer` and `gangs` are None if no
+        external program schedules.
         """
         self._world = world
         self._job_count = job_count
@@ -47,16 +48,16 @@ class CompletionTracker:
         self._observer = observer
         self._gangs = gangs
         self._objects: ObjectSubmission | None = None
-        #: Whether some objects never end; then the run ends when its time is up.
+        #: Whether some objects never end; the run then ends at `until`.
         self._is_endless = False
-        #: The pods that should have ended, and that the end of the run has met alive.
+        #: The pods that should have ended before the run, but had not.
         self._running_pods: list[Key] = []
-        self._reporters: list[Callable[[], None]] = [tell_the_rest]
-        #: What there is to tell of objects; None where nobody could make any.
+        self._reporters: list[Callable[[], None]] = [report_remaining]
+        #: The records of objects; None if the run has no API and so no objects.
         self.records: ObjectRecords | None = None
-        #: Whether the scheduler may still make jobs of its own.
+        #: Whether the scheduler can still register jobs.
         self.expects_jobs: Callable[[], bool] = lambda: False
-        #: Whether the instant came at which the run is to end in any case.
+        #: Whether `until` was reached.
         self.is_time_up = False
         if until is not None:
             world.agenda.book(Instant(until), Rank.WAKE, self._on_time_up)
@@ -67,7 +68,7 @@ class CompletionTracker:
         objects: Sequence[ObjectManifest],
         on_pod: PodListener,
     ) -> None:
-        """Apply `objects` at their times, and listen to what becomes of them and of all that others make."""
+        """Apply `objects` at their times, and track them and all objects that clients create."""
         on_apply = None if self._observer is None else self._observer.record_activity
         submission = ObjectSubmission(self._world, manifests, objects, on_apply)
         self.records = ObjectRecords(self._world, submission.workload_of, on_pod)
@@ -79,19 +80,19 @@ class CompletionTracker:
 
     @property
     def job_count(self) -> int:
-        """How many jobs there were: the workloads', and Jobs that were there as objects."""
+        """The number of the workloads' jobs and of Job objects."""
         return self._job_count + (0 if self.records is None else self.records.job_count)
 
     @property
     def progress(self) -> tuple[int, int]:
-        """How many jobs have ended, and how many there are so far as is known; asked for at every step."""
-        ended, known = len(self._outcomes), self._job_count
+        """The number of ended jobs, and of all jobs so far. Must be cheap: it is read at every step."""
+        ended, total = len(self._outcomes), self._job_count
         if self.records is None:
-            return ended, known
-        return ended + len(self.records.outcomes), known + self.records.created_job_count
+            return ended, total
+        return ended + len(self.records.outcomes), total + self.records.created_job_count
 
     def is_done(self) -> bool:
-        """Return whether nothing is left to wait for, or only what can never come."""
+        """Return whether the run is complete, or deadlocked."""
         if self._gangs is not None and self._gangs.is_deadlocked(self._world.clock.now):
             return True
         if self.is_time_up:
@@ -99,28 +100,30 @@ class CompletionTracker:
         return len(self._outcomes) >= self._job_count and self._are_objects_done() and not self.expects_jobs()
 
     def add_job(self) -> None:
-        """Wait for one more job than the workloads have."""
+        """Expect one more job, which the scheduler has registered."""
         self._job_count += 1
 
     def _are_objects_done(self) -> bool:
         if self._objects is None or self.records is None:
             return True
-        # What programs make of a custom object cannot be known beforehand, so it is open until it says that it ended.
-        is_open = self._is_endless or (self._observer is not None and self._objects.has_open_custom_objects)
-        return not is_open and self._objects.is_finished and self.records.have_all_ended
+        if self._is_endless or not self._objects.is_finished or not self.records.have_all_ended:
+            return False
+        # A custom object counts as open until its status reports its end: its controller can still create pods for it.
+        # Without programs, nothing acts on custom objects.
+        return self._observer is None or not self._objects.has_open_custom_objects
 
     def unfinished(self) -> list[str]:
-        """Return the names of Jobs and pods of no job that have not ended and should, and of what was not applied."""
+        """Return the names of Jobs and other pods that should have ended, and of objects that were not applied."""
         if self._objects is None or self.records is None:
             return []
         jobs = [f"Job {key}" for key in self.records.open_jobs()]
         return [*jobs, *(f"pod {key}" for key in self._running_pods), *self._objects.unapplied()]
 
     def report_remaining_pods(self) -> None:
-        """Tell of the pods that the end has met alive."""
+        """Report the pods that have not ended."""
         self._running_pods = [] if self.records is None else self.records.open_pods()
-        for tell in self._reporters:
-            tell()
+        for report in self._reporters:
+            report()
 
     def _on_time_up(self, now: Instant) -> None:
         self.is_time_up = True

@@ -1,4 +1,4 @@
-"""The parts of a run in which jobs compute and communicate, or energy counts."""
+"""The parts of a run whose jobs compute and communicate, or that accounts for energy."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class EnergyParts(NamedTuple):
-    """The work of jobs, where some slow down others; and where energy counts, the book of it and machines' switches."""
+    """The runner of jobs in the fluid model; with --energy, also the energy log and the power switches."""
 
     execution_work: FluidWorkRunner | None = None
     energy_book: EnergyLog | None = None
@@ -22,11 +22,11 @@ class EnergyParts(NamedTuple):
 
 
 def create_energy_parts(world: World, inputs: Inputs) -> EnergyParts:
-    """Put together what a run needs whose jobs do more than wait."""
+    """Create the parts of a run with a fluid model."""
     model = inputs.fluid_model
     if model is None:
         return EnergyParts()
-    # Imported only where they are needed: most jobs only wait.
+    # Imported lazily: most workloads have only delays.
     from batkube.execution.jobs.work_runners import FluidWorkRunner
     from batkube.execution.nodes.power_switches import PowerSwitches
 

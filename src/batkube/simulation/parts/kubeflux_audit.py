@@ -1,7 +1,7 @@
-"""The picture that a KubeFlux of a run has of the cluster, read from its own files and compared with the cluster.
+"""Compare the cache of a KubeFlux with the cluster, from the files that it writes.
 
-KubeFlux writes down each difference that it finds itself. A change that it has not heard of it cannot find, so its
-whole picture is compared here as well, and differences that it has not written down are added.
+KubeFlux reports the differences that it detects itself. It cannot detect a change of which it was not notified, so the
+whole cache is compared here, too, and differences that KubeFlux has not reported are added.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ class KubeFluxAuditReader:
     """The files of one KubeFlux."""
 
     def __init__(self, path: Path) -> None:
-        """`path` is the file of the differences that it tells."""
+        """`path` is the file in which KubeFlux reports differences."""
         self._path = path
         self._offset = 0
-        #: What it knows to be wrong at present.
+        #: The current differences that KubeFlux has reported.
         self._reported: set[CacheDifference] = set()
         self._auditor = Auditor()
 
     def check(self, true: Mapping[str, NodeAccount], now: Instant) -> list[AuditLine]:
-        """Return what is new at a settled instant: what it told since the last one, and what it could not tell."""
+        """Return the new differences at a settled instant, both reported and unreported ones."""
         lines = self.read_new_lines()
         picture = cache_file(self._path)
         if picture.is_file():
@@ -41,7 +41,7 @@ class KubeFluxAuditReader:
         return lines
 
     def read_new_lines(self) -> list[AuditLine]:
-        """Return what it told since it was last asked."""
+        """Return the differences that KubeFlux has reported since the last call."""
         if not self._path.is_file():
             return []
         with self._path.open("rb") as file:

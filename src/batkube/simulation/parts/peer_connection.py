@@ -1,4 +1,4 @@
-"""Connects a run with its partner by Batsim's protocol: a scheduler in a policy's place, or a Batsim (`engine`)."""
+"""Connect a run to its peer of Batsim's protocol: a scheduler instead of a policy, or a Batsim (`engine`)."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ if TYPE_CHECKING:
 
 
 def outcome_listener(inputs: Inputs, outcomes: list[Outcome], engine: EngineSetup) -> OutcomeListener:
-    """Return who hears how jobs end: the outputs, and whoever is at the end of a wire."""
-    partner = engine.batsim or _batsim_scheduler(inputs)
-    if partner is None:
+    """Return the listener for the outcomes of jobs: it adds them to `outcomes`, and notifies the peer."""
+    peer = engine.batsim or _batsim_scheduler(inputs)
+    if peer is None:
         return outcomes.append
 
-    def hear(outcome: Outcome) -> None:
+    def on_outcome(outcome: Outcome) -> None:
         outcomes.append(outcome)
-        partner.on_job_ended(outcome)
+        peer.on_job_ended(outcome)
 
-    return hear
+    return on_outcome
 
 
 def _batsim_scheduler(inputs: Inputs) -> BatsimScheduler | None:
-    """Return the policy that speaks for a scheduler of Batsim's protocol, if the run has one."""
+    """Return the policy that represents a scheduler of Batsim's protocol, if the run has one."""
     if not inputs.scenario.scheduler.startswith(BATSIM_PREFIX):
         return None
     from batkube.batsim.schedulers.batsim_scheduler import BatsimScheduler
@@ -52,9 +52,9 @@ def connect_peer(
     power: EnergyParts,
     scheduler: PolicyScheduler | None,
 ) -> PeerConnection:
-    """Connect the scheduler of Batsim's protocol, or the engine, and return the wire to it.
+    """Connect the scheduler of Batsim's protocol, or the engine, and return the connection.
 
-    `scheduler` is who asks for the decisions of that scheduler, as of any policy.
+    `scheduler` requests the decisions, as from any policy.
     """
     if engine.batsim is not None:
         engine.batsim.on_arrival = submission.submit_now

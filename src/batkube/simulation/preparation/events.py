@@ -1,4 +1,4 @@
-"""The events of a run: its timetable is read and checked before it begins, and carried out at its times."""
+"""The events of a run: read and check the timetable before the run, and execute its events at their times."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
     from batkube.execution.nodes.power_switches import PowerSwitches, SleepCounts
 
 _IMMEDIATE_DETECTION = FidelityNote(
-    "events", "no controllers watch over nodes, so that a node failed, and which jobs it ran, was known at once"
+    "events", "no controller monitors node leases, so the failure of a node was detected at once"
 )
 
-_PENDING_EVENTS = FidelityNote("events", "were still to come when the run was over, which does not wait for them")
+_PENDING_EVENTS = FidelityNote("events", "were still pending at the end of the run, which does not wait for them")
 
 
 def read_timetable(events: Path | Sequence[object], source: str, platform: Platform) -> ClusterTimeline:
-    """Return what is to happen to a platform by an events file, or by its entries in `source`. Raises InputError."""
+    """Return the timetable of an events file, or of the entries in `source`, for a platform. Raises InputError."""
     from batkube.workloads.events.reader import parse_events, read_events
 
     if isinstance(events, Path):
@@ -44,7 +44,7 @@ def read_timetable(events: Path | Sequence[object], source: str, platform: Platf
 
 
 def objects_of_events(timetable: ClusterTimeline) -> list[ObjectManifest]:
-    """Return the objects that events apply, in the order of time, so that they can be tried out."""
+    """Return the objects that events apply, in order of time, to validate them."""
     objects = [
         ObjectManifest(
             at=entry.schedule.at,
@@ -59,7 +59,7 @@ def objects_of_events(timetable: ClusterTimeline) -> list[ObjectManifest]:
 
 
 def check_event_kinds(timetable: ClusterTimeline, objects: Sequence[ObjectManifest]) -> None:
-    """Refuse to delete or scale what the API does not serve, and what none of the `objects` is of."""
+    """Raise InputError if an event deletes or scales an object of a kind that is neither served nor in `objects`."""
     if not timetable.changed_kinds:
         return
     from batkube.cluster.kinds import KindTable
@@ -68,11 +68,13 @@ def check_event_kinds(timetable: ClusterTimeline, objects: Sequence[ObjectManife
     served |= {manifest.kind.lower() for manifest in objects}
     for entry, kind in timetable.changed_kinds:
         if kind.lower() not in served:
-            (entry.place / entry.action).reject(f"names a {kind}, which the API does not serve", "check the kind")
+            (entry.place / entry.action).reject(
+                f"refers to the kind {kind!r}, which the API does not serve", "check the kind"
+            )
 
 
 def note_pending_events(timetable: ClusterTimeline, notes: FidelityNotes, now: Instant) -> None:
-    """Say which events were still to come at the end of a run, which waits for none."""
+    """Note the events that were still pending at the end of a run."""
     entries = timetable.pending_entries(now)
     if entries:
         notes.add(
@@ -83,7 +85,7 @@ def note_pending_events(timetable: ClusterTimeline, notes: FidelityNotes, now: I
 def start_timeline(
     world: World, timetable: ClusterTimeline, model: ResourceModel, server: RunServer | None, *, are_nodes_watched: bool
 ) -> None:
-    """Let happen what the timetable says; where no controllers watch over nodes, failures are known at once."""
+    """Start the events of the timetable. If no controller monitors nodes, failures are detected at once."""
     if not timetable:
         return
     client = StoreClient(world.store) if server is None else server.api.client("kubectl")
@@ -91,7 +93,7 @@ def start_timeline(
         from batkube.controllers.nodes.lifecycle import NodeLifecycleController
         from batkube.execution.nodes.registration import NodeRecovery
 
-        NodeLifecycleController(world, client, notices_at_once=True)
+        NodeLifecycleController(world, client, detects_immediately=True)
         NodeRecovery(world, client)
         world.heartbeats.subscribe(lambda node, now: world.notes.add(_IMMEDIATE_DETECTION, example=f"node {node}"))
     machines = {kube_name(machine.name): machine for machine in timetable.machines}
@@ -109,9 +111,9 @@ def record_machine_states(
     *,
     may_go: bool,
 ) -> Callable[[int, Instant], None]:
-    """Record what machines do and what pods hold of them; return the listener to the number of machines with work.
+    """Record the states of machines and the usage of pods; return the listener for the number of busy machines.
 
-    `may_go` says that nodes may come and go.
+    `may_go` means that nodes can be added and removed.
     """
     asleep: Container[str] = () if switches is None else switches.sleeping_nodes
     availability = UnavailableMachineCounter(world, accounts, states.record_states, asleep) if may_go else None
@@ -133,9 +135,9 @@ def record_machine_states(
 
 
 class UnavailableMachineCounter:
-    """Counts the machines that are of no use to anybody: their nodes are away, or cordoned and without work.
+    """Counts unavailable machines: their nodes are absent, silent, or cordoned and idle.
 
-    Those that sleep are counted elsewhere. Nodes that programs create are counted while they exist.
+    Sleeping machines are counted elsewhere. Nodes that programs create are counted while they exist.
     """
 
     def __init__(
@@ -145,7 +147,7 @@ class UnavailableMachineCounter:
         on_change: Callable[[int, Instant, int, int], None],
         asleep: Container[str],
     ) -> None:
-        """`on_change` is told how many machines are busy, since when, how many are of no use, how many were created."""
+        """`on_change` gets the number of busy machines, the instant, and the counts of unavailable and created ones."""
         self._asleep = asleep
         self._silent = world.heartbeats.silent
         self._machines = world.machines
@@ -175,17 +177,17 @@ class UnavailableMachineCounter:
         self.update(self._accounts.busy_node_count, now)
 
     def update(self, busy: int, now: Instant) -> None:
-        """Tell how many machines have work now."""
+        """Report the number of busy machines."""
         kept = [name for name in self._cordoned if name not in self._silent and not self._accounts.is_busy(name)]
         absent = sum(name not in self._asleep for name in (*self._missing, *self._silent, *kept))
         self._on_change(busy, now, absent, len(self._created))
 
 
-def _carry_out_object_event(manifests: ManifestClient, happening: TimelineEvent) -> str:
-    """Apply, delete or scale objects, as kubectl does, and say which."""
-    if isinstance(happening.detail, Scaling):
-        done = [manifests.scale(*happening.detail)]
+def _carry_out_object_event(manifests: ManifestClient, event: TimelineEvent) -> str:
+    """Apply, delete or scale objects as kubectl does, and return their names."""
+    if isinstance(event.detail, Scaling):
+        done = [manifests.scale(*event.detail)]
     else:
-        act = manifests.apply if happening.action is EventAction.APPLY else manifests.delete
-        done = [act(cast("KubeObject", one)) for one in cast("tuple[Manifest, ...]", happening.detail)]
+        act = manifests.apply if event.action is EventAction.APPLY else manifests.delete
+        done = [act(cast("KubeObject", one)) for one in cast("tuple[Manifest, ...]", event.detail)]
     return ", ".join(f"{resource.kind} {key}" for resource, key in done)

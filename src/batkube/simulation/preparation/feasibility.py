@@ -1,4 +1,4 @@
-"""What can be known to be wrong before the run starts is said before the run starts."""
+"""Reject jobs that can never run, before the run starts."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from batkube.workloads.model import Job, Requests, Workload
 if TYPE_CHECKING:
     from batkube.execution.profiles.fluid_model import FluidModel
 
-#: So many profiles are named.
+#: The maximum number of profiles in a message.
 _MAX_PROFILES_IN_MESSAGE = 12
-_DROP_REMEDY = "leave such jobs out: batkube workload convert --for PLATFORM --cannot-run drop"
+_DROP_REMEDY = "remove such jobs with: batkube workload convert --for PLATFORM --cannot-run drop"
 
 
 class ImpossibleJob(NamedTuple):
-    """A job that can never run, and why."""
+    """A job that can never run, with the reason."""
 
     job: Job
     problem: str
     remedy: str | None
-    #: Whether what the job does is at fault, and so all jobs of its profile are; else what it asks for.
+    #: Whether the reason is the profile, which affects all jobs of that profile; otherwise it is the job's request.
     is_of_profile: bool
 
 
@@ -43,10 +43,10 @@ def check_jobs(
     checks_profiles: bool = True,
     may_grow: bool = False,
 ) -> list[Job]:
-    """Refuse jobs that could never run: too large for the empty platform, or of a kind that is not modelled.
+    """Raise InputError if jobs can never run: too large for the empty platform, or with an unsupported profile.
 
-    The first one is told, and all profiles that cannot be run. Without `checks_profiles` what jobs do is somebody
-    else's business. Where the platform `may_grow`, return the jobs that are too large for it as it is.
+    The error has the first such job, and all unsupported profiles. Without `checks_profiles`, profiles are not checked,
+    because a real Batsim executes them. If the platform `may_grow`, return the jobs that are too large for it so far.
     """
     first: ImpossibleJob | None = None
     counts: Counter[str] = Counter()
@@ -59,7 +59,7 @@ def check_jobs(
             counts[f"{profile.name!r} ({batsim_type_of(profile)})"] += 1
     if first is None:
         rest = impossible_jobs(workload, platform, model, None, checks_profiles=False) if may_grow else ()
-        return [one.job for one in rest]
+        return [impossible.job for impossible in rest]
     job, at = first.job, f"job {first.job.name!r}"
     if first.is_of_profile:
         at = f"profile {job.profile.name!r} of {at}"
@@ -67,7 +67,7 @@ def check_jobs(
 
 
 def _profiles_text(counts: Counter[str]) -> str:
-    """Say which profiles cannot be run, where there are several."""
+    """List the unsupported profiles, if there are several."""
     if len(counts) < 2:
         return ""
     texts = [
@@ -90,9 +90,9 @@ def impossible_jobs(
     places: dict[Requests, int] = {}
     machines = [machine for machine in platform.machines if machine.takes_any_pod]
     offers = Counter(tuple(sorted(machine.capacity.items())) for machine in machines)
-    #: What is wrong with a profile in each case that was looked at.
+    #: The problem of each combination of profile, size and presence of a walltime, or None.
     problems: dict[tuple[int, int, bool], tuple[str, str | None] | None] = {}
-    # Any machine may be given to any job, so what can be run can be run on the slowest.
+    # A scheduler may use any machine for any job, so check run times on the slowest machine.
     slowest = platform.slowest
     for job in workload.jobs:
         if job.requests not in places:
@@ -102,7 +102,7 @@ def impossible_jobs(
             )
         if checks_sizes and places[job.requests] < job.size:
             demand, offer = _demand_text(job, model), _capacity_text(machines)
-            problem = f"can never run: it asks for {demand}, and the platform is {offer}"
+            problem = f"can never run: it requests {demand}, but the platform has {offer}"
             yield ImpossibleJob(job, problem, f"use a larger --platform, or {_DROP_REMEDY}", is_of_profile=False)
             continue
         case = (id(job.profile), job.size, job.walltime is None)
@@ -113,27 +113,25 @@ def impossible_jobs(
 
 
 def _pods_per_machine(capacity: Mapping[str, int], requests: Requests, most: int | None) -> int:
-    """Return how many pods of `requests` an empty machine can take; at most `most`, if that is given."""
+    """Return the number of pods with `requests` that fit on an empty machine, at most `most`."""
     places = [capacity.get(name, 0) // amount for name, amount in requests if amount > 0]
     return min([*places, capacity.get(PODS, 0) if most is None else most])
 
 
 def _profile_problem(job: Job, slowest: Machine, fluid_model: FluidModel | None) -> tuple[str, str | None] | None:
-    """Return what is wrong with a job's profile, and the remedy; None if it can be run."""
+    """Return the problem of a job's profile and the remedy; None if it is supported."""
     try:
         if fluid_model is None:
             length = run_time_on(job.profile, [slowest] * job.size).length
         else:
             length = fluid_model.isolated_run_time(job).length
     except UnsupportedProfile as reason:
-        return str(
-            reason
-        ), f"see docs/reference/profiles.md for what each type needs of the platform, or {_DROP_REMEDY}"
+        return str(reason), f"see docs/reference/profiles.md for the platform that each type needs, or {_DROP_REMEDY}"
     except ValueError as error:
         return f"takes too long: {error}", None
-    # A walltime ends even a profile that repeats for ever.
+    # A walltime also ends a profile that repeats without end.
     if length > LATEST_NS and job.walltime is None:
-        return "takes more than the 292 years a run can last", "shorten it, or give the job a walltime"
+        return "takes longer than 292 years, the longest possible run", "shorten it, or add a walltime to the job"
     return None
 
 
@@ -147,7 +145,7 @@ def _demand_text(job: Job, model: ResourceModel) -> str:
 
 def _capacity_text(machines: Sequence[Machine]) -> str:
     if not machines:
-        return "all of machines with taints, which its pods do not tolerate, or cordoned"
+        return "only machines that are cordoned or have taints, which its pods do not tolerate"
     largest: dict[str, int] = {}
     for machine in machines:
         for name, amount in machine.capacity.items():

@@ -1,7 +1,7 @@
-"""The files that a run read: those that its scenario names, and those that these name in turn.
+"""The input files of a run: those in its scenario, and those to which these refer.
 
-Each has a place in a *pack*, the folder `inputs` of a run: a number for what the scenario names, and below it what that
-names, as they lay to one another. So a workload finds its traces there as it did at home.
+Each has a path in a *pack*, the folder `inputs` of a run. There is a numbered folder per file in the scenario. The
+files to which it refers are in the same folder, with unchanged relative paths, so that a workload finds its traces.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from batkube.scenarios.scenario import Scenario
 from batkube.workloads.companion_files import companion_files
 from batkube.workloads.synthetic.recipes import WorkloadRecipe
 
-#: Where a run's folder has its inputs.
+#: The folder with the inputs in a run's folder.
 PACK_FOLDER = "inputs"
 
 
 class InputFile(NamedTuple):
-    """A file that a run read."""
+    """An input file of a run."""
 
     path: Path
-    #: Where it lies in a pack: `0/workload.json`.
+    #: Its path in a pack, such as `0/workload.json`.
     packed_path: str
 
 
 def input_files_of(scenario: Scenario) -> list[InputFile]:
-    """Return the files that a run reads, in groups: one that its scenario names, then those that this one names.
+    """Return the input files in groups: a file in the scenario, followed by the files to which it refers.
 
-    One that is not there is passed over: whoever reads it says so better.
+    Files that do not exist are skipped: their readers report a better error.
     """
     commands = (scenario.scheduler, *scenario.more_schedulers, *scenario.attach, scenario.controllers or "")
     named = [*scenario.input_files, *files_in_command_lines([*commands, *scenario.scheduler_args.values()])]
@@ -65,7 +65,7 @@ def _assign_packed_paths(groups: dict[Path, list[Path]]) -> list[InputFile]:
 
 
 def pack(files: Sequence[InputFile], folder: Path) -> None:
-    """Copy the files to their places in `folder`."""
+    """Copy the files to their paths in `folder`."""
     for file in files:
         target = folder / file.packed_path
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -81,8 +81,13 @@ class Inputs:
     job_forms: JobForms = field(default_factory=dict)
     #: Where jobs compute and communicate; None where what they do depends on nobody else.
     fluid_model: FluidModel | None = None
-    #: Jobs that run only if an attached program adds nodes.
+    #: Jobs that run only if a program adds nodes.
     too_large: tuple[str, ...] = ()
+
+    @property
+    def may_grow(self) -> bool:
+        """Whether some program may create nodes."""
+        return _may_grow(self.external_programs)
 
     @property
     def has_builtin_controllers(self) -> bool:
@@ -147,7 +152,7 @@ def read_inputs(scenario: Scenario, builder: Builder | None = None, own_policy: 
     fluid_model = None if has_engine else fluid_model_of(workloads, platform, model, has_energy=scenario.energy)
     if fluid_model is not None:
         fluid_model.has_messages = scenario.scheduler.startswith(BATSIM_PREFIX)
-    may_grow = bool(scenario.attach or scenario.controller_manager)
+    may_grow = _may_grow(outside)
     too_large = tuple(
         job.key
         for workload in workloads
@@ -183,6 +188,11 @@ def read_inputs(scenario: Scenario, builder: Builder | None = None, own_policy: 
         fluid_model,
         too_large,
     )
+
+
+def _may_grow(outside: Iterable[ExternalProgram]) -> bool:
+    """Return whether some program may create nodes, as autoscalers do: any but those of our catalogue."""
+    return not all(program.start.is_ours for program in outside)
 
 
 def _workloads(scenario: Scenario) -> Iterator[Workload]:

@@ -110,10 +110,20 @@ def _defined_dialects(start: ProgramStart, kinds: set[str]) -> Iterable[PodGroup
     """Yield the dialects of PodGroups that are defined: first that of a scheduler's entry."""
     dialects = list(POD_GROUP_APIS.values())
     if start.pod_group:
-        known = POD_GROUP_APIS.get(start.pod_group, PodGroupApi(start.pod_group))
-        key, label = start.pod_group_key, start.pod_group_label
-        dialects = [known._replace(group_key=label or key or known.group_key, is_label=bool(label) or known.is_label)]
+        dialects = [_dialect(start)]
     yield from (dialect for dialect in dialects if f"podgroups.{dialect.group}" in kinds)
+
+
+def _dialect(start: ProgramStart) -> PodGroupApi:
+    """Return the dialect of a scheduler's entry."""
+    version, key = start.pod_group, start.pod_group_key
+    if start.pod_group_label:
+        return POD_GROUP_APIS.get(version, PodGroupApi(version))._replace(annotation="", label=start.pod_group_label)
+    if version in POD_GROUP_APIS:
+        return POD_GROUP_APIS[version].with_key(key) if key else POD_GROUP_APIS[version]
+    # Which of them the scheduler reads is unknown, and it ignores the other one.
+    unknown = PodGroupApi(version)
+    return unknown._replace(annotation=key or unknown.annotation, label=key or unknown.annotation)
 
 
 def admission_kinds(job_forms: JobForms) -> list[str]:

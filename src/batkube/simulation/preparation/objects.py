@@ -7,22 +7,21 @@ up by then) is journalled and noted when it happens.
 
 from __future__ import annotations
 
-import functools
 import heapq
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from batkube.cluster.client import ApiError
-from batkube.cluster.jobs.custom_completion import has_finished
 from batkube.cluster.kinds import KindTable
-from batkube.cluster.store import DELETED, Batch, Key, KubeObject
+from batkube.cluster.store import Key
 from batkube.cluster.world import World
 from batkube.kernel.agenda import Rank
 from batkube.kernel.errors import InputError
 from batkube.kernel.fidelity import FidelityNote
 from batkube.kernel.instants import Duration, Instant
 from batkube.kernel.streams import Streams
+from batkube.simulation.preparation.custom_work import CustomWork
 from batkube.workloads.model import ObjectManifest, Workload
 
 if TYPE_CHECKING:
@@ -114,10 +113,7 @@ class ObjectSubmission:
         self._on_apply = on_apply
         self._objects = iter(objects)
         self._next = next(self._objects, None)
-        self._store = world.store
-        #: Those of custom kinds, by kind: only some program knows what to do with them. And those that have not ended.
-        self._custom: dict[str, set[Key]] = {}
-        self._open: set[tuple[str, Key]] = set()
+        self._custom = CustomWork(world)
         self._workloads: dict[tuple[str, Key], str] = {}
         #: The workload of the object that is just being applied: whoever hears of it wants to know at once.
         self._workload_being_applied: str | None = None
@@ -129,8 +125,8 @@ class ObjectSubmission:
 
     @property
     def has_open_custom_objects(self) -> bool:
-        """Whether an object of a custom kind is there that does not say that it has ended."""
-        return bool(self._open)
+        """Whether an object of a custom kind is there that has work to do."""
+        return self._custom.is_open
 
     def unapplied(self) -> list[str]:
         """Return what was not applied, as its file names it."""
@@ -166,28 +162,9 @@ class ObjectSubmission:
             self._workload_being_applied = None
         self._workloads[resource.storage, key] = manifest.workload
         if resource.custom:
-            self._track(resource.storage, key)
+            self._custom.follow(resource, key)
         if self._on_apply is not None:
             self._on_apply()
         elif resource.custom:
             self._notes.add(_UNKNOWN_TO_PROGRAMS, example=f"{manifest.kind} {key}")
         self._journal.append(now, "apply", kind=manifest.kind, object=str(key))
-
-    def _track(self, storage: str, key: Key) -> None:
-        """Keep track of whether an object of a custom kind has ended."""
-        if storage not in self._custom:
-            self._custom[storage] = set()
-            self._store.subscribe(storage, functools.partial(self._on_custom_changed, storage))
-        self._custom[storage].add(key)
-        self._update(storage, key, self._store.get(storage, key))
-
-    def _on_custom_changed(self, storage: str, batch: Batch, now: Instant) -> None:
-        for key, obj in zip(batch.keys, batch.objects, strict=True):
-            if key in self._custom[storage]:
-                self._update(storage, key, None if batch.type is DELETED else obj)
-
-    def _update(self, storage: str, key: Key, obj: KubeObject | None) -> None:
-        if obj is None or has_finished(obj):
-            self._open.discard((storage, key))
-        else:
-            self._open.add((storage, key))

@@ -1,1 +1,1 @@
-"""Clock pages: memory shared with programs under virtual time, and how idleness is detected."""
+"""Clock pages: the memory that programs under virtual time share with the coordinator, and detection of idleness."""

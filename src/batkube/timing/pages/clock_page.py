@@ -1,53 +1,71 @@
-"""The page of memory that a program under virtual time shares with the coordinator, and two eventfds beside it.
+"""The clock page: memory that a program under virtual time shares with the coordinator, with two eventfds.
 
-The program's Go runtime reads its clock from the page and reports on it when it is idle (see `go/`). One eventfd wakes
-the program, the other reports that it has become idle. Each slot is eight bytes and has one writer, except for `now`,
-which the program moves within a grant.
+The program's Go runtime reads its clock from the page and writes on it when it is idle (see `go/`). One eventfd wakes
+the program, the other reports that it has become idle. Each slot has eight bytes and one writer, except for `now`,
+which the program also moves within a grant.
 """
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import mmap
 import os
 import select
 
+from batkube.kernel.errors import InputError
 from batkube.timing.pages.interruptions import HeadStart
 
 _MAGIC = 0x334B4256
-#: The slots, with room for the waits of sessions (`sessions`); then two bytes for each of the latest connections to the
-#: run's server: its local port. (Small, since `ulimit -f`, the limit on file sizes, applies.)
+#: The page has the slots, including the table of waits (`session_page`), then two bytes for each of the latest
+#: connections to the run's server: its local port. It is small, since the limit on file sizes (`ulimit -f`) applies.
 _PORTS_OFFSET, _MAX_PORTS = 65536, 1 << 14
 SIZE = _PORTS_OFFSET + 2 * _MAX_PORTS
 
 _NOW, _PROBE, _LIMIT, _FLAGS, _SEED, _BUSY_GARBAGE = 1, 2, 3, 4, 5, 6
-_SEEN, _NEXT, _WROTE, _JUMPS, _HEAP, _GRANTED_WROTE = 8, 9, 11, 12, 13, 14  # 10: how often it was idle, for people
+_SEEN, _NEXT, _WROTE, _JUMPS, _HEAP, _GRANTED_WROTE = 8, 9, 11, 12, 13, 14  # 10: how often it was idle, for debugging
 _CONNECTS, _BYTES_WRITTEN, _BYTES_READ, _LIVE, _PID = 15, 16, 17, 18, 19
 _ELSEWHERE, _PORT, _FOREIGN, _ARRIVING, _OPENED = 23, 24, 29, 30, 31
-#: What `arriving` is made of: the program's port, a number that tells two equal announcements apart, bytes ever sent.
+#: `arriving` consists of the program's port, a number that distinguishes equal announcements, and the bytes ever sent.
 _TOTAL_BITS, _NUMBER_BITS = 40, 8
 
 _DETERMINISTIC, _COLLECT = 1, 2
 
 NEVER = 2**63 - 1
-"""The moment of what never happens."""
+"""The time of a timer that is not set."""
+
+
+def _new_file() -> int:
+    """Return a file of zeros in memory. Raises InputError if the limit on file sizes is too small."""
+    file = os.memfd_create("batkube-clock", os.MFD_ALLOW_SEALING)
+    try:
+        os.ftruncate(file, SIZE)
+    except OSError as error:
+        os.close(file)
+        if error.errno != errno.EFBIG:
+            raise
+        raise InputError(
+            "the machine",
+            problem=f"allows no file of {SIZE // 1024} KiB, which the clock of a real scheduler takes",
+            remedy="raise the limit of this shell: ulimit -f unlimited",
+        ) from error
+    return file
 
 
 class ClockPage:
-    """One program's clock."""
+    """The clock page of one program."""
 
     def __init__(self, now_ns: int, *, deterministic: bool, seed: int, port: int = 0, magic: int = _MAGIC) -> None:
         """`port` is where the run's API server listens for the program."""
-        self._file = os.memfd_create("batkube-clock", os.MFD_ALLOW_SEALING)
+        self._file = _new_file()
         os.fchmod(self._file, 0o600)
-        os.ftruncate(self._file, SIZE)
-        # If the program could shrink the file, the kernel would kill us at our next access.
+        # If the program could shrink the file, our next access would end in SIGBUS.
         fcntl.fcntl(self._file, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL)
         self._page = mmap.mmap(self._file, SIZE)
-        # A view of eight-byte numbers reads and writes each of them in one piece, which `struct` does not promise.
+        # A view of eight-byte numbers reads and writes each of them atomically, which `struct` does not guarantee.
         self._slots = memoryview(self._page)[:_PORTS_OFFSET].cast("q")
         self._ports = memoryview(self._page)[_PORTS_OFFSET:].cast("H")
-        #: The number of the latest connection from each local port, as far as they have been read from the page.
+        #: The number of the latest connection from each local port, as far as read from the page.
         self._connection_numbers: dict[int, int] = {}
         self._read_connections = 0
         self._wake = os.eventfd(0, os.EFD_NONBLOCK)
@@ -60,7 +78,7 @@ class ClockPage:
         self._slots[_PORT] = port
         self._slots[_FLAGS] = _DETERMINISTIC if deterministic else 0
         self._slots[_SEED] = seed & (2**63 - 1)
-        #: Given to a program that wakes whenever its clock is moved, where that is to be shown not to matter.
+        #: For tests of repeatability: wakes the program whenever its clock is moved, and lets it run for a moment.
         self.head_start: HeadStart | None = None
         self.now = now_ns
 
@@ -79,11 +97,11 @@ class ClockPage:
         return (self._file, self._wake, self._idle)
 
     def set_process(self, pid: int) -> None:
-        """Take note of the process that was started with the page; a Go program tells by itself who it is."""
+        """Set the process that was started with the page; a Go program writes its process id itself."""
 
     @property
     def now(self) -> int:
-        """The program's time, in nanoseconds of Unix."""
+        """The program's time, in Unix nanoseconds."""
         return self._slots[_NOW]
 
     @now.setter
@@ -93,23 +111,23 @@ class ClockPage:
             self._wake_program()
 
     def _wake_program(self) -> bool:
-        """Wake the program, so that it looks at its clock; return whether there was anybody to wake."""
+        """Wake the program, so that it reads its clock; return whether anything was to be woken."""
         os.eventfd_write(self._wake, 1)
         return True
 
     def probe(self) -> int:
-        """Ask the program whether it is idle; return the number of the question."""
+        """Ask the program to report when it is idle; return the number of the probe."""
         self._number += 1
         self._slots[_PROBE] = self._number
         self._wake_program()
         return self._number
 
     def is_idle_since(self, number: int) -> bool:
-        """Return whether the program was idle after the question `number` was put."""
+        """Return whether the program was idle after probe `number`."""
         return self._slots[_SEEN] >= number
 
     def wait(self, timeout_s: float) -> bool:
-        """Wait for the program to tell that it is idle; return whether it did in time."""
+        """Wait for the program's idle report; return whether it came in time."""
         if not self._poll.poll(timeout_s * 1000):
             return False
         os.eventfd_read(self._idle)
@@ -117,17 +135,17 @@ class ClockPage:
 
     @property
     def next_timer(self) -> int:
-        """When the program's next timer is due, in nanoseconds of Unix; the largest number if there is none."""
+        """When the program's next timer is due, in Unix nanoseconds; the largest number if there is none."""
         return self._slots[_NEXT]
 
     @property
     def write_count(self) -> int:
-        """How often the program wrote to the network or began to connect."""
+        """How often the program wrote to the network or opened a connection."""
         return self._slots[_WROTE]
 
     @property
     def connect_count(self) -> int:
-        """How many connections to the run's server the program began."""
+        """How many connections to the run's server the program opened."""
         return self._slots[_CONNECTS]
 
     @property
@@ -141,19 +159,19 @@ class ClockPage:
         return self._slots[_BYTES_READ]
 
     def announce(self, port: int, total: int) -> None:
-        """Announce that the server sends on the connection from `port`, on which `total` bytes will have been sent.
+        """Announce a write on the connection from `port`, after which `total` bytes will have been sent on it.
 
-        The program does not look at its connections until these have arrived, so it cannot notice how the kernel
-        divides them into segments.
+        The program does not poll its connections until all these bytes have arrived. So it cannot observe how the
+        kernel divides them into segments.
         """
         self._announcements = (self._announcements + 1) % (1 << _NUMBER_BITS)
         value = (port << _NUMBER_BITS | self._announcements) << _TOTAL_BITS | total
         self._slots[_ARRIVING] = value - (1 << 64) if value >> 63 else value
 
     def connection_number(self, port: int) -> int:
-        """Return which connection to the run, counted from 1, the program made from a local port; 0 if unknown.
+        """Return the number, from 1, of the program's connection to the run from a local port; 0 if unknown.
 
-        To be called when the program is idle.
+        Call it only while the program is idle.
         """
         opened = self._slots[_OPENED]
         for number in range(max(self._read_connections, opened - _MAX_PORTS), opened):
@@ -168,27 +186,27 @@ class ClockPage:
 
     @property
     def heap_bytes(self) -> int:
-        """How much memory the program's objects took after it last collected its garbage when asked to."""
+        """The size of the program's objects after its last requested garbage collection."""
         return self._slots[_HEAP]
 
     @property
     def live_bytes(self) -> int:
-        """How much memory its objects took, garbage included, when it was last idle."""
+        """The size of the program's objects, including garbage, when it was last idle."""
         return self._slots[_LIVE]
 
     @property
     def pid(self) -> int:
-        """The process that uses the page; 0 as long as none does, and for ever if it was built without the overlay."""
+        """The process that uses the page; 0 while none does, as with a program built without the overlay."""
         return self._slots[_PID]
 
     @property
     def is_collecting(self) -> bool:
-        """Whether a collection was asked for and is not done yet."""
+        """Whether a requested collection is not done yet."""
         return bool(self._slots[_FLAGS] & _COLLECT)
 
     @property
     def remedy(self) -> str:
-        """What to ask of a program that has not taken its page."""
+        """The remedy in the error about a program that has not opened its page."""
         return (
             "is it built for virtual time? `batkube schedulers build --module DIR` does that for any Go program, "
             "and `--time paced` goes without"
@@ -196,34 +214,34 @@ class ClockPage:
 
     @property
     def counts_all(self) -> bool:
-        """Whether nothing can reach the run's server that the program has not counted."""
+        """Whether the program counts all bytes that it exchanges with the run's server."""
         return True
 
     @property
     def reports_arrivals(self) -> bool:
-        """Whether the program reports that it is idle only when everything announced has arrived."""
+        """Whether the program reports idle only after everything announced has arrived."""
         return True
 
     @property
     def foreign_connections(self) -> int:
-        """How many connections to others than the run were begun."""
+        """How many connections to other servers the program opened."""
         return self._slots[_ELSEWHERE]
 
     @property
     def foreign_bytes(self) -> int:
-        """How many bytes the program read from connections to others than the run."""
+        """How many bytes the program read from connections to other servers."""
         return self._slots[_FOREIGN]
 
     @property
     def unsupported_features(self) -> list[str]:
-        """What the program did that knows of no virtual time."""
+        """The features used by the program that do not support virtual time."""
         return []
 
     def distrust_counters(self) -> None:
-        """Take note that what the program counts is not all that it reads and writes."""
+        """Handle that the program does not count all the bytes that it reads and writes."""
 
     def grant(self, limit_ns: int) -> None:
-        """Let the program move its own clock from timer to timer before `limit_ns`, until it writes something."""
+        """Allow the program to move its own clock from timer to timer before `limit_ns`, until it writes something."""
         if self.head_start is not None:
             self.head_start.wait()
         self._slots[_GRANTED_WROTE] = self.write_count
@@ -234,15 +252,15 @@ class ClockPage:
         self._slots[_LIMIT] = 0
 
     def request_collection(self) -> None:
-        """Let the program collect its garbage before it is next idle."""
+        """Make the program collect its garbage before it is next idle."""
         self._slots[_FLAGS] = self._slots[_FLAGS] | _COLLECT
 
     def collect_when_busy(self, garbage_bytes: int) -> None:
-        """Let the program collect even while it is busy, once it has left so much beside twice what is in use."""
+        """Allow collections while the program is busy, once its garbage exceeds the size in use by `garbage_bytes`."""
         self._slots[_BUSY_GARBAGE] = garbage_bytes
 
     def close(self) -> None:
-        """Give everything back; the program must have ended."""
+        """Release the page and its descriptors; the program must have ended."""
         self._slots.release()
         self._ports.release()
         self._page.close()

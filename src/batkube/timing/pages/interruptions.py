@@ -1,4 +1,4 @@
-"""Interrupts a program in real time, to show that a run does not depend on when exactly it goes on."""
+"""Interrupts a program at random moments of real time, to test that results do not depend on its speed."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import select
 import signal
 import threading
 
-#: The longest time, in real seconds, between two interruptions, and of one.
+#: The longest pause between two interruptions and the longest interruption, in real seconds.
 _BETWEEN_S, _LENGTH_S = 0.02, 0.005
 #: The longest head start, in real seconds.
 _HEAD_START_S = 0.003
 
 
 class Interruptions:
-    """A thread that stops and continues the processes of a program (signal(7): SIGSTOP, SIGCONT)."""
+    """A thread that stops and continues the processes of a program by SIGSTOP and SIGCONT (signal(7))."""
 
     def __init__(self, group: int, chance: random.Random) -> None:
-        """`group` is the process group of the program; `chance` draws when and for how long."""
+        """`group` is the process group of the program; `chance` draws the times and lengths."""
         self._group = group
         self._chance = chance
         self._stopped = threading.Event()
@@ -34,18 +34,18 @@ class Interruptions:
                 os.killpg(self._group, signal.SIGCONT)
 
     def stop(self) -> None:
-        """Leave the program alone from now on."""
+        """Stop interrupting the program."""
         self._stopped.set()
         self._thread.join()
 
 
 class HeadStart:
-    """The moment that a program is at work by itself, woken by a late signal, before it is granted time."""
+    """Delays time grants, so that a program woken by a late signal runs for a moment before its grant."""
 
     def __init__(self, chance: random.Random) -> None:
-        """`chance` draws how long the moment is."""
+        """`chance` draws the length of each delay."""
         self._chance = chance
 
     def wait(self) -> None:
-        """Wait for the moment to pass."""
+        """Wait for a random time."""
         select.select((), (), (), self._chance.uniform(0, _HEAD_START_S))

@@ -1,12 +1,11 @@
-"""The clock of a program that is not written in Go, and of the processes it starts: a session.
+"""The clock page of a session: a program that is not written in Go, with all processes that it starts.
 
-Their waits go through a library (`native/`) or a module of ours (`batkube.clock`), which write on the page until when
-each of them lasts. Moving the clock means to ring for those whose time has come; each has a bell, a socket by the
-number of its place on the page. That nobody is at work any more we hear from the kernel (`sleeping_nodes`). A thread
-that
-waits for room in the pipe it prints to is asleep as well, and not idle; so the pipe must be empty, too.
+Their timed waits go through our preloaded library (`native/`) or our module `batkube.clock`. These write the end of
+each wait into a table on the page. When the clock reaches the end of a wait, we wake its thread by a datagram; the
+socket's name contains the wait's number in the table. Idleness is determined from the kernel (`thread_states`). A
+thread that blocks because its output pipe is full is asleep but not idle, so the pipe must also be empty.
 
-To the coordinator this is a page like that of a Go program (`page`), which answers all these questions itself.
+The coordinator uses it like the page of a Go program (`clock_page`), which reports all this itself.
 """
 
 from __future__ import annotations
@@ -25,13 +24,13 @@ from batkube.timing.pages.thread_states import ThreadStates, check_kernel
 _MAGIC = 0x344B4256
 _LIMIT, _JUMPS, _GRANTED_WROTE = 3, 12, 14
 _EPOCH, _SLOTS, _UNSUPPORTED, _PROXY_PORT, _TOKEN, _MODULE_SLOTS = 20, 21, 22, 25, 27, 28
-#: The table of waits, in numbers of eight bytes: two for each wait. The library's come first, then those of the module.
+#: The offset of the table of waits, in eight-byte numbers, two per wait. The library's waits precede the module's.
 _TABLE, _LIBRARY_WAITS = 512, 3584
-#: Monotonic clocks show a second when the program starts, as on a machine that was switched on a moment ago.
+#: The value of monotonic clocks when the program starts, as on a machine that has just booted.
 _MONOTONIC_START_NS = 10**9
-#: How long to leave a program in peace that is at work, at first and at most.
+#: The initial and maximum pause between two checks of a program that is working.
 _MIN_PAUSE_S, _MAX_PAUSE_S = 0.00002, 0.001
-#: A grant ends after so many jumps, so that nobody takes a long one for a program that is stuck.
+#: The maximum number of jumps in a grant, so that the watchdog does not take a long grant for a stuck program.
 _MAX_JUMPS = 2000
 
 _UNSUPPORTED_FEATURES = {
@@ -43,7 +42,7 @@ _UNSUPPORTED_FEATURES = {
 
 
 class SessionPage(ClockPage):
-    """The clock of one session."""
+    """The clock page of one session."""
 
     def __init__(
         self,
@@ -55,9 +54,9 @@ class SessionPage(ClockPage):
         proxy_port: int = 0,
         drain: Callable[[], int] = lambda: 0,
     ) -> None:
-        """`port` is that of the run's API, which connections to `proxy_port` are led to as well. Raises InputError.
+        """`port` is that of the run's API server; connections to `proxy_port` are redirected to it. Raise InputError.
 
-        `drain` reads what the program has printed and returns how much that is (`ProgramLog.drain`).
+        `drain` reads the program's output and returns the bytes read so far (`ProgramLog.drain`).
         """
         check_kernel()
         super().__init__(now_ns, deterministic=deterministic, seed=seed, port=port, magic=_MAGIC)
@@ -70,12 +69,12 @@ class SessionPage(ClockPage):
         self._drain = drain
         self._idle_number = 0
         self._granted_jumps = 0
-        #: Whether the program's own count of what it wrote can be believed.
+        #: Whether the program's own count of its writes is reliable.
         self._counters_agree = True
 
     @property
     def environment(self) -> dict[str, str]:
-        """The variables by which processes find their page: no descriptor of it is handed down, so none can be lost."""
+        """The variables by which processes find the page, by path: inherited descriptors might be closed."""
         return {"BATKUBE_CLOCK": f"/proc/{os.getpid()}/fd/{self._file}"}
 
     @property
@@ -84,25 +83,25 @@ class SessionPage(ClockPage):
         return ()
 
     def set_process(self, pid: int) -> None:
-        """Take note of the process that begins the session."""
+        """Set the process that leads the session."""
         self._thread_states = ThreadStates(pid)
 
     def probe(self) -> int:
-        """Ask whether everybody is asleep; return the number of the question."""
+        """Begin a check whether all threads are asleep; return the number of the probe."""
         self._number += 1
         self._wake_program()
         return self._number
 
     def is_idle_since(self, number: int) -> bool:
-        """Return whether everybody was asleep after the question `number` was put, or is now."""
+        """Return whether all threads were asleep at some moment after probe `number`."""
         if self._idle_number < number:
             self.wait(0.0)
         return self._idle_number >= number
 
     def wait(self, timeout_s: float) -> bool:
-        """Wait until everybody is asleep, also after whatever time was granted; return whether that came in time.
+        """Wait until all threads are asleep and any time grant is used up; return whether that happened in time.
 
-        As long as nothing is asked, it does not.
+        Without an open probe, only pause and return False.
         """
         watch, pause_s = Stopwatch(), _MIN_PAUSE_S
         if self._idle_number == self._number:
@@ -121,9 +120,9 @@ class SessionPage(ClockPage):
                 pause_s = min(2 * pause_s, _MAX_PAUSE_S)
 
     def _is_quiet(self) -> bool:
-        """Return whether everybody is asleep, and nobody whose time has come; who has no clock may sleep by another.
+        """Return whether all threads are asleep and no wait is over; processes without our library are included.
 
-        While we look, nothing may be printed: who waits for the pipe sleeps without being idle.
+        Nothing may be printed during the check, since a thread that blocks on the output pipe is asleep but not idle.
         """
         assert self._thread_states is not None, "the program has not been started"
         printed = self._drain()
@@ -136,50 +135,50 @@ class SessionPage(ClockPage):
         )
 
     def _waits(self) -> list[tuple[int, int, int]]:
-        """Return the place, the thread and the end of each wait that there may be."""
+        """Return the index in the table, the thread and the end of each registered wait."""
         slots, waits = self._slots, []
         for first, count in ((0, slots[_SLOTS]), (_LIBRARY_WAITS, slots[_MODULE_SLOTS])):
             begin = _TABLE + 2 * first
             numbers = slots[begin : begin + 2 * count].tolist()
-            waits += [(first + each, numbers[2 * each], numbers[2 * each + 1]) for each in range(count)]
+            waits += [(first + index, numbers[2 * index], numbers[2 * index + 1]) for index in range(count)]
         return [wait for wait in waits if wait[1]]
 
     def _processes(self) -> list[int]:
         return list(dict.fromkeys(thread & 0xFFFFFFFF for _, thread, _ in self._waits()))
 
     def _wake_program(self) -> bool:
-        """Ring for those whose time has come; return whether there were any."""
-        now, rung = self.now, False
-        for place, thread, end in self._waits():
-            if end <= now and self._is_alive(place, thread):
-                rung = True
-                # One that does not hear has been rung for often enough, or is about to wake by itself.
+        """Wake the threads whose waits are over; return whether there were any."""
+        now, has_woken = self.now, False
+        for index, thread, end in self._waits():
+            if end <= now and self._is_alive(index, thread):
+                has_woken = True
+                # A full or missing socket means that datagrams are queued already, or that the thread is waking.
                 with contextlib.suppress(BlockingIOError, ConnectionRefusedError):
-                    self._wake_socket.sendto(b"1", f"\0batkube-{self._token:x}-{place}")
-        return rung
+                    self._wake_socket.sendto(b"1", f"\0batkube-{self._token:x}-{index}")
+        return has_woken
 
-    def _is_alive(self, place: int, thread: int) -> bool:
-        """Return whether a thread lives; if not, nobody else will give its place back."""
+    def _is_alive(self, index: int, thread: int) -> bool:
+        """Return whether a thread exists; if not, free its entry in the table, which nothing else would do."""
         if os.path.exists(f"/proc/{thread & 0xFFFFFFFF}/task/{thread >> 32}"):
             return True
-        self._slots[_TABLE + 2 * place] = 0
+        self._slots[_TABLE + 2 * index] = 0
         return False
 
     @property
     def next_timer(self) -> int:
-        """When the next wait ends, in nanoseconds of Unix; the largest number if none does."""
-        ends = sorted((end, place, thread) for place, thread, end in self._waits())
-        return next((end for end, place, thread in ends if end < NEVER and self._is_alive(place, thread)), NEVER)
+        """When the next wait ends, in Unix nanoseconds; the largest number if none does."""
+        ends = sorted((end, index, thread) for index, thread, end in self._waits())
+        return next((end for end, index, thread in ends if end < NEVER and self._is_alive(index, thread)), NEVER)
 
     # Grants
 
     def grant(self, limit_ns: int) -> None:
-        """Let the clock move from wait to wait before `limit_ns`, until something is written."""
+        """Allow the clock to move from wait to wait before `limit_ns`, until the session writes something."""
         super().grant(limit_ns)
         self._granted_jumps = 0
 
     def _jump(self) -> bool:
-        """Move the clock to the end of the next wait, if that is granted; return whether it was."""
+        """Move the clock to the end of the next wait, if the grant allows it; return whether it did."""
         limit, granted = self._slots[_LIMIT], self._slots[_GRANTED_WROTE]
         if not limit or self._granted_jumps >= _MAX_JUMPS or self.write_count != granted:
             return False
@@ -193,38 +192,38 @@ class SessionPage(ClockPage):
 
     @property
     def write_count(self) -> int:
-        """How often the session wrote to the run; as long as that is not certain, as often as it had reason to."""
+        """How often the session wrote to the run. If its own count is unreliable, every jump counts as a write."""
         return super().write_count + (0 if self._counters_agree else self.jump_count)
 
     def distrust_counters(self) -> None:
-        """Take note that some process of the session writes without counting."""
+        """Handle that some process of the session writes without counting."""
         self._counters_agree = False
 
     def request_collection(self) -> None:
-        """Ask for nothing: whose garbage it is cannot be told."""
+        """Do nothing: garbage collection in programs other than Go's cannot be controlled."""
 
     @property
     def remedy(self) -> str:
-        """What to ask of a program that has not taken its page."""
+        """The remedy in the error about a program that has not opened its page."""
         return "is it dynamically linked, and started with its environment? `--time paced` and real: go without"
 
     @property
     def counts_all(self) -> bool:
-        """A process that is statically linked counts nothing, and neither does one that writes as the library does."""
+        """False: a statically linked process counts nothing, nor does one that makes system calls directly."""
         return False
 
     @property
     def reports_arrivals(self) -> bool:
-        """Idleness is read from the kernel, to which a thread sleeps while bytes for it are in flight."""
+        """False: idleness comes from the kernel, for which a thread is asleep while bytes for it are in flight."""
         return False
 
     @property
     def unsupported_features(self) -> list[str]:
-        """What was used that knows of no virtual time."""
+        """The features used by the session that do not support virtual time."""
         return [text for bit, text in _UNSUPPORTED_FEATURES.items() if self._slots[_UNSUPPORTED] & bit]
 
     def close(self) -> None:
-        """Give everything back; the processes must have ended."""
+        """Release the page and its sockets; the processes must have ended."""
         self._wake_socket.close()
         if self._thread_states is not None:
             self._thread_states.close()

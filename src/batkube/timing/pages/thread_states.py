@@ -1,16 +1,16 @@
-"""Whether all threads of a program are asleep, as the kernel sees it.
+"""Determines whether all threads of a program are asleep, by their states in /proc.
 
-A thread that waits, for whatever and by whatever call, is asleep (proc(5): state S); who wakes it, by a write, an
-unlocked mutex or an ended child, has made it runnable when his own call returns. So when all threads of a program and
-of the processes it has started sleep at one moment, nothing goes on in it until somebody outside does something.
+A thread that waits in any system call is asleep (proc(5): state S). A write, an unlocked mutex or an exiting child that
+wakes a thread has made it runnable by the time the waking call returns. So if all threads of a program and of its child
+processes are asleep at one moment, the program does nothing until it gets an event from outside.
 
-The state alone does not tell: a thread on its way to sleep has it already while it looks a last time whether there is
-something to do, and on a busy machine it may lose its processor right then, for long. Such a one is still queued for a
-processor, and of those the kernel does not say where they wait (proc(5): wchan is 0).
+The state alone is not enough. A thread that is about to sleep already has state S while it checks its wait condition
+for the last time, and on a busy machine it may be preempted then for a long time. Such a thread is still queued for a
+processor, and the kernel then shows no wait channel (proc(5): wchan is 0).
 
-One look takes time, during which those who were looked at first may have been woken by those who were looked at last.
-Therefore everybody is looked at twice: who sleeps both times and was never given a processor in between (the kernel
-counts that) has slept all the time from the one look to the other, and so there was a moment at which all did.
+A scan takes time: threads scanned first may be woken by threads scanned last. So every thread is scanned twice. One
+that is asleep in both scans and did not run in between (the kernel counts runs) was asleep from the first scan to the
+second. If that holds for all threads, there was a moment at which all of them were asleep.
 """
 
 from __future__ import annotations
@@ -22,35 +22,35 @@ from collections.abc import Iterable
 from batkube.kernel.errors import InputError
 from batkube.kernel.stopwatch import Stopwatch
 
-#: Asleep; or ended, and not yet taken note of by its parent.
+#: State S is asleep; Z and X are exited processes that the parent has not reaped yet.
 _ASLEEP = b"S"
 _QUIET = frozenset((_ASLEEP, b"Z", b"X"))
 _READ = 4096
 #: proc(5), /proc/PID/stat: the fields after the name in parentheses; the number of threads is the 20th of all.
 _THREADS = 17
-#: How many times a thread was given a processor; where the kernel does not count that, how often it lost one.
+#: The file that counts how often a thread was scheduled; on kernels without it, the file that counts context switches.
 _RUNS, _SWITCHES = "schedstat", "status"
-#: Where a thread waits in the kernel; what is there for one that is queued for a processor, or may not be looked at.
+#: The file with a thread's wait channel, and its content if the thread is queued for a processor or not readable.
 _WCHAN, _NOT_WAITING = "wchan", b"0"
-#: One of which the kernel does not tell is taken to be asleep when it has not run for so long.
+#: A thread without a readable wait channel counts as asleep if it has not run for this long.
 _ASSUMED_ASLEEP_S = 1.0
 
 Thread = tuple[int, int]
-"""Process and thread, by their numbers."""
+"""The ids of a process and of one of its threads."""
 
 
 def check_kernel() -> None:
-    """Raise InputError unless the kernel tells all that is looked at here."""
+    """Raise InputError if the kernel does not provide the files of /proc that are read here."""
     if not os.path.exists("/proc/thread-self/children"):
         raise InputError(
             "the clock of a program",
-            problem="this kernel does not tell which processes a program has started (CONFIG_PROC_CHILDREN)",
+            problem="this kernel does not list the child processes of a program (CONFIG_PROC_CHILDREN)",
             remedy="write --time paced and real: instead",
         )
 
 
 class _Task:
-    """One thread, by the files of /proc that tell of it; they stay open, which makes looking cheap."""
+    """The files of one thread in /proc; they stay open, which makes scans cheap."""
 
     def __init__(self, process: int, thread: int, runs: str) -> None:
         folder = f"/proc/{process}/task/{thread}"
@@ -63,52 +63,53 @@ class _Task:
             raise
 
     def state(self) -> tuple[bytes, int]:
-        """Return what it does, and how many threads its process has."""
+        """Return the thread's state and the number of threads of its process."""
         fields = os.pread(self._descriptors[0], _READ, 0).rpartition(b")")[2].split()
         return fields[0], int(fields[_THREADS])
 
     def is_waiting(self) -> bool:
-        """Return whether it is queued for no processor."""
+        """Return whether the thread waits in the kernel, and is not queued for a processor."""
         return os.pread(self._descriptors[3], _READ, 0) != _NOT_WAITING
 
     def children(self) -> list[int]:
-        """Return the processes that it has started and that have not been taken note of as ended."""
+        """Return the processes that the thread has started and that have not been reaped."""
         return [int(text) for text in os.pread(self._descriptors[1], _READ, 0).split()]
 
     def run_count(self) -> bytes:
-        """Return what changes whenever it runs."""
+        """Return a value that changes whenever the thread runs."""
         return os.pread(self._descriptors[2], _READ, 0)
 
     def close(self) -> None:
-        """Give the files back."""
+        """Close the files."""
         for file in self._descriptors:
             os.close(file)
 
 
 class ThreadStates:
-    """The threads of a program and of all processes that it has started."""
+    """The states of all threads of a program and of the processes that it has started."""
 
     def __init__(self, leader: int) -> None:
         self._leader = leader
         self._tasks: dict[Thread, _Task] = {}
         self._threads: dict[int, list[int]] = {}
         self._run_counter = _RUNS if _counts_runs() else _SWITCHES
-        #: How often threads had run of which the kernel does not tell where they wait, and since when.
+        #: For threads without a readable wait channel: the run count, and a stopwatch since it last changed.
         self._unclear: dict[Thread, tuple[bytes, Stopwatch]] = {}
 
-    def are_all_asleep(self, others: Iterable[int] = ()) -> bool:
-        """Return whether at one moment during this call all of them slept; `others` are processes of its session.
+    def are_all_asleep(self, candidates: Iterable[int] = ()) -> bool:
+        """Return whether all threads were asleep at one moment during this call.
 
-        Those may have lost their parent, and nobody else would know of them.
+        `candidates` are further processes. Those that belong to the session are included, since an orphaned process is
+        not found as a child of the leader.
         """
-        extra = [pid for pid in others if pid != self._leader and _session(pid) == self._leader]
+        extra = [pid for pid in candidates if pid != self._leader and _session(pid) == self._leader]
         first = self._scan(extra)
         return first is not None and self._scan(extra) == first
 
-    def _scan(self, others: Iterable[int]) -> dict[Thread, bytes] | None:
-        """Return how often each has run; None as soon as one is not asleep, or has come or gone meanwhile."""
+    def _scan(self, extra: Iterable[int]) -> dict[Thread, bytes] | None:
+        """Return the run count of each thread; None if one is not asleep, or was created or exited meanwhile."""
         sleeping: dict[Thread, bytes] = {}
-        processes = [self._leader, *others]
+        processes = [self._leader, *extra]
         try:
             for process in processes:
                 for thread in self._threads_of(process):
@@ -128,7 +129,7 @@ class ThreadStates:
         return sleeping
 
     def _is_at_rest(self, task: _Task, thread: Thread) -> bool:
-        """Return whether a thread with the state of one that sleeps has come to rest, as far as can be told."""
+        """Return whether a thread in state S really sleeps, as far as the kernel shows it."""
         if task.is_waiting():
             self._unclear.pop(thread, None)
             return True
@@ -139,11 +140,11 @@ class ThreadStates:
         return watch.real_s > _ASSUMED_ASLEEP_S
 
     def _threads_of(self, process: int) -> list[int]:
-        """Return the threads of a process: those known, if there are as many as the kernel says."""
-        known = self._threads.get(process)
-        if known is None or self._task(process, process).state()[1] != len(known):
-            known = self._threads[process] = [int(name) for name in os.listdir(f"/proc/{process}/task")]
-        return known
+        """Return the threads of a process; the cached list while its length is the kernel's number of threads."""
+        threads = self._threads.get(process)
+        if threads is None or self._task(process, process).state()[1] != len(threads):
+            threads = self._threads[process] = [int(name) for name in os.listdir(f"/proc/{process}/task")]
+        return threads
 
     def _task(self, process: int, thread: int) -> _Task:
         task = self._tasks.get((process, thread))
@@ -152,7 +153,7 @@ class ThreadStates:
         return task
 
     def _clear(self) -> None:
-        """Look at everybody anew: somebody has gone."""
+        """Drop all cached files and threads, after a thread has exited."""
         for task in self._tasks.values():
             task.close()
         self._tasks.clear()
@@ -160,19 +161,19 @@ class ThreadStates:
         self._unclear.clear()
 
     def close(self) -> None:
-        """Give all files back."""
+        """Close all files."""
         self._clear()
 
 
 def _counts_runs() -> bool:
-    """Return whether this kernel counts how often threads run; we have, at least once."""
+    """Return whether this kernel counts how often threads run; the calling thread has run at least once."""
     with contextlib.suppress(OSError, IndexError), open("/proc/self/schedstat", "rb") as file:
         return int(file.read().split()[2]) > 0
     return False
 
 
 def _session(pid: int) -> int:
-    """Return the session of a process; 0 when it has ended."""
+    """Return the session of a process; 0 if it has ended."""
     try:
         return os.getsid(pid)
     except ProcessLookupError:

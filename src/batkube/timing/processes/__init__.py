@@ -1,1 +1,1 @@
-"""Processes: programs attached to the run's clock, their logs and mounts."""
+"""Processes of attached programs, their logs and mounts."""

@@ -1,4 +1,4 @@
-"""A program that runs on the run's clock: its process, its page, its log and what it used."""
+"""A program attached to the run's clock: its process, clock page, log and resource usage."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import contextlib
 import os
 import signal
 import subprocess
-import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
@@ -19,7 +18,7 @@ from batkube.timing.processes.program_log import ProgramLog
 
 
 class ProcessUsage(NamedTuple):
-    """What a program has used when it is over."""
+    """The resources that a program has used, once it has ended."""
 
     cpu_s: float
     peak_memory_bytes: int
@@ -38,17 +37,17 @@ class AttachedProcess:
         prepare: Callable[[], None] | None = None,
         descriptors: Sequence[int] = (),
     ) -> None:
-        """`prepare` is called in the new process before it becomes the program, which inherits `descriptors`."""
+        """Start the program. It inherits `descriptors`; `prepare` is called in the new process before exec."""
         self.name = name
         self.page = page
         self.log = log
-        #: What it used; known once it has ended.
+        #: The resources that it used; set once it has ended.
         self.usage = ProcessUsage(0.0, 0)
-        #: What stops it now and then, if anything does.
+        #: The thread that interrupts it at random, if any.
         self.interruptions: Interruptions | None = None
-        #: Its folder of temporary files, if it has one, which goes with it.
-        self.temporary: tempfile.TemporaryDirectory[str] | None = None
-        #: How it ended, if it did so by itself and the run failed by that.
+        #: Removes the folders that were made for it, when it has ended.
+        self.release: Callable[[], None] | None = None
+        #: How it ended, if it ended by itself and the run failed therefore.
         self.crash = ""
         try:
             self._process = subprocess.Popen(
@@ -65,7 +64,7 @@ class AttachedProcess:
             page.close()
             raise InputError(
                 f"program {name!r}",
-                problem="cannot be given file systems of its own, for its service account or its mounts",
+                problem="cannot get its own mount namespace, which its service account or its mounts need",
                 remedy="allow user namespaces (unshare(2)), or choose one that uses $KUBECONFIG and needs no mounts",
             ) from error
         except OSError as error:
@@ -91,20 +90,20 @@ class AttachedProcess:
         return self._process.returncode is not None
 
     def _reap(self, flags: int) -> None:
-        """Take note of the program's end; unlike Popen's own methods this tells what it used."""
+        """Reap the process if it has ended, and record its resource usage, which Popen does not."""
         pid, status, used = os.wait4(self.pid, flags)
         if pid:
             self._process.returncode = os.waitstatus_to_exitcode(status)
             self.usage = ProcessUsage(used.ru_utime + used.ru_stime, used.ru_maxrss * 1024)
 
     def failure(self, problem: str) -> RunFailed:
-        """Return the failure of the run by this program, with the last lines of its log."""
+        """Return an error of the run caused by this program, with the last lines of its log."""
         path = self.log.path
         end = "\n".join(f"    {line}" for line in self.log.last_lines()) or "    (it logged nothing)"
         return RunFailed(f"{self.name} {problem}; its last lines, of {path.parent.name}/{path.name}:\n{end}")
 
     def exit_failure(self, *, needs_page: bool = True) -> RunFailed:
-        """Return the failure of a run whose program is gone; `needs_page` says that it should have used its page."""
+        """Return the error for a program that has ended; `needs_page` if it should have opened its page."""
         code = self._process.returncode
         how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
         if needs_page and not self.page.pid:
@@ -113,26 +112,26 @@ class AttachedProcess:
         return self.failure(how)
 
     def cpu_ns(self) -> int:
-        """Return the CPU time that the live program has used, in nanoseconds (Linux: the clock of a process's CPU)."""
+        """Return the CPU time that the running program has used, in nanoseconds (clock_getcpuclockid(3))."""
         return time.clock_gettime_ns(~self.pid << 3 | 2)
 
     def stop(self) -> None:
-        """End the program, which stands still while nobody moves its clock: asking it politely would be in vain."""
+        """Kill the program. It could not react to SIGTERM, since its clock no longer moves."""
         if self.interruptions is not None:
             self.interruptions.stop()
         if not self.has_ended:
             self._process.kill()
             self._reap(0)
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.pid, signal.SIGKILL)  # those that it has started, and left
+            os.killpg(self.pid, signal.SIGKILL)  # its child processes
         self.log.close()
         self.page.close()
-        if self.temporary is not None:
-            self.temporary.cleanup()
+        if self.release is not None:
+            self.release()
 
 
 def _chain(first: Callable[[], None] | None, second: Callable[[], None] | None) -> Callable[[], None] | None:
-    """Return what calls the one and then the other."""
+    """Return a function that calls both, or None if there is nothing to call."""
 
     def both() -> None:
         for step in (first, second):

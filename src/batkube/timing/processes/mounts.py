@@ -1,7 +1,7 @@
-"""A program with file systems of its own, in which folders of ours stand at places of our choice.
+"""Bind mounts for a program in its own mount namespace, such as a service account folder.
 
-Linux lets any user have that (unshare(2): user and mount namespaces), unless the machine's owner or a container's
-forbids it. Nobody else sees anything of it, and it is gone with the program.
+Linux allows that to unprivileged users (unshare(2): user and mount namespaces), unless the administrator or a container
+runtime forbids it. The mounts are visible to the program only, and end with it.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from pathlib import Path
 
 _NEW_USERS, _NEW_MOUNTS = 0x10000000, 0x00020000
 _BIND, _RECURSIVE, _PRIVATE = 0x1000, 0x4000, 0x40000
-#: Of umount2(2): at once, also if it is in use.
+#: MNT_DETACH of umount2(2): unmount even if the mount is in use.
 _DETACH = 2
 _LIBRARY = ctypes.CDLL(None, use_errno=True)
 
 
-def bind_mounts(folders: Mapping[Path, Path], room: Path) -> Callable[[], None]:
-    """Return what a new process has to call before it becomes a program, so that it finds each folder at its place.
+def bind_mounts(folders: Mapping[Path, Path], scratch: Path) -> Callable[[], None]:
+    """Return a function for a new process to call before exec, which mounts folders at the paths that are their keys.
 
-    `room` is a folder of the caller's, in which the surroundings of places are put together anew. It is gone then.
+    `scratch` is a new folder, used to assemble the parents of paths that do not exist. The function removes it.
     """
-    room.mkdir()
+    scratch.mkdir()
     user, group = os.getuid(), os.getgid()
 
     def prepare() -> None:
@@ -33,10 +33,10 @@ def bind_mounts(folders: Mapping[Path, Path], room: Path) -> Callable[[], None]:
         if user:
             _map_user(user, group)
         _mount("none", "/", _RECURSIVE | _PRIVATE)
-        for place, folder in folders.items():
-            _bind_at(folder, Path(os.path.realpath(place)), room)
+        for target, folder in folders.items():
+            _bind_at(folder, Path(os.path.realpath(target)), scratch)
         with contextlib.suppress(OSError):
-            room.rmdir()
+            scratch.rmdir()
 
     return prepare
 
@@ -46,36 +46,36 @@ def _mount(source: Path | str, to: Path | str, flags: int, kind: str = "none") -
         raise OSError(ctypes.get_errno(), "mount")
 
 
-def _bind_at(folder: Path, place: Path, room: Path) -> None:
-    """Let a folder stand at a place; what is above it and does not exist is made, beside all that is there."""
-    above = next(parent for parent in (place, *place.parents) if parent.exists())
-    if above == place:
-        _mount(folder, place, _BIND)
+def _bind_at(folder: Path, target: Path, scratch: Path) -> None:
+    """Mount a folder at a path; if that does not exist, mount a copy of its closest parent with the path added."""
+    parent = next(path for path in (target, *target.parents) if path.exists())
+    if parent == target:
+        _mount(folder, target, _BIND)
         return
-    _mount("tmpfs", room, 0, "tmpfs")
-    for one in above.iterdir():
-        if _create_mount_point(one, room / one.name):
-            with contextlib.suppress(FileNotFoundError):  # it has gone meanwhile
-                _mount(one, room / one.name, _BIND | _RECURSIVE)
-    (room / place.relative_to(above)).mkdir(parents=True)
-    _mount(folder, room / place.relative_to(above), _BIND)
-    _mount(room, above, _BIND | _RECURSIVE)
-    if _LIBRARY.umount2(str(room).encode(), _DETACH):
+    _mount("tmpfs", scratch, 0, "tmpfs")
+    for entry in parent.iterdir():
+        if _create_mount_point(entry, scratch / entry.name):
+            with contextlib.suppress(FileNotFoundError):  # it was deleted meanwhile
+                _mount(entry, scratch / entry.name, _BIND | _RECURSIVE)
+    (scratch / target.relative_to(parent)).mkdir(parents=True)
+    _mount(folder, scratch / target.relative_to(parent), _BIND)
+    _mount(scratch, parent, _BIND | _RECURSIVE)
+    if _LIBRARY.umount2(str(scratch).encode(), _DETACH):
         raise OSError(ctypes.get_errno(), "umount2")
 
 
 def _map_user(user: int, group: int) -> None:
-    """Remain who we are among new users (user_namespaces(7))."""
+    """Keep user and group in the new user namespace (user_namespaces(7))."""
     for name, text in (("setgroups", "deny"), ("uid_map", f"{user} {user} 1"), ("gid_map", f"{group} {group} 1")):
         Path(f"/proc/self/{name}").write_text(text, encoding="ascii")
 
 
-def _create_mount_point(one: Path, to: Path) -> bool:
-    """Make what something can be mounted on; return whether that is needed, as it is for all but links."""
-    if one.is_symlink():
-        to.symlink_to(one.readlink())
+def _create_mount_point(entry: Path, to: Path) -> bool:
+    """Create a mount point for `entry` at `to`, or copy it if it is a symbolic link; return whether to mount it."""
+    if entry.is_symlink():
+        to.symlink_to(entry.readlink())
         return False
-    if one.is_dir():
+    if entry.is_dir():
         to.mkdir()
     else:
         to.touch()

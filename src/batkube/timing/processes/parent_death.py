@@ -1,6 +1,6 @@
-"""Programs that end with whoever started them, be it by SIGKILL: on a clock that nobody moves they would stand still.
+"""Kills a program when its parent process dies, even by SIGKILL; without its clock it would hang forever.
 
-Linux can do that (prctl(2), PR_SET_PDEATHSIG); elsewhere a program survives its parent's SIGKILL.
+Linux supports that (prctl(2), PR_SET_PDEATHSIG). On other systems a program survives a SIGKILL of its parent.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 def kill_with_parent() -> Callable[[], None] | None:
-    """Return what a new process has to call before it becomes a program (the `preexec_fn` of subprocess)."""
+    """Return a function for a new process to call before exec (subprocess: `preexec_fn`), or None."""
     if sys.platform != "linux":
         return None
     prctl, parent = ctypes.CDLL(None).prctl, os.getpid()

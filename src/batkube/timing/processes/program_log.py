@@ -1,10 +1,10 @@
-"""What a program prints: read in full through a pipe, and copied to a file.
+"""The output of a program, read through a pipe and copied to a file.
 
-Results depend on what is read (failed attempts, the program's version), never on the copy, which a full disk or a limit
-on file sizes may cut. A program blocks while the pipe is full, so a thread reads it once somebody follows the log; the
-thread is started after all programs, since a process with threads should not fork.
+Results depend on what is read (failed scheduling attempts, the program's version), never on the file, which a full disk
+or a file size limit may truncate. A program blocks while the pipe is full, so a thread reads it as soon as the log has
+a listener. The thread is started after all programs, since a process with threads should not fork.
 
-`drain` may be called at any time as well. When a program is idle, one call returns all that it has printed.
+`drain` may also be called at any time. When the program is idle, one call reads all its output.
 """
 
 from __future__ import annotations
@@ -18,30 +18,30 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-#: The capacity that is asked of the kernel for the pipe; an unprivileged user may get less (pipe(7)).
+#: The requested capacity of the pipe; an unprivileged user may get less (pipe(7)).
 _CAPACITY = 1 << 20
 _READ_SIZE = 1 << 16
-#: How long the thread lets output gather, so that a program that prints line by line does not wake it for each.
+#: How long the thread lets output accumulate, so that it does not wake for each line.
 _BATCH_MS = 10
-#: How much of the beginning and of the end is kept in memory.
+#: How much of the beginning and the end of the output is kept in memory.
 _HEAD_SIZE, _TAIL_SIZE = 1 << 20, 1 << 18
 _SHOWN_LINES = 15
-#: klog: `I0101 00:00:00.000000       1 flags.go:64] FLAG: --v="2"`, dozens of which hide what matters.
+#: klog lists every flag as `I0101 00:00:00.000000       1 flags.go:64] FLAG: --v="2"`, which hides relevant lines.
 _FLAG_LINE = re.compile(r"\bflags\.go:\d+\] FLAG: ")
 
 Listener = Callable[[bytes], None]
-"""Called with each piece of output, in order, by whichever thread reads it."""
+"""Called with each piece of output, in order, in the thread that reads it."""
 
 
 class ProgramLog:
     """The output of one program."""
 
     def __init__(self, path: Path) -> None:
-        #: The copy.
+        #: The file to which the output is copied.
         self.path = path
-        #: Why the copy is incomplete; empty as long as it is not.
+        #: Why the file is incomplete, or "".
         self.copy_error = ""
-        #: The first output, up to a limit.
+        #: The beginning of the output, up to a limit.
         self.head = bytearray()
         self._copy = path.open("wb", buffering=0)
         self._source, self._sink = os.pipe()
@@ -59,16 +59,16 @@ class ProgramLog:
 
     @property
     def sink(self) -> int:
-        """The descriptor that the program prints to."""
+        """The descriptor to which the program prints."""
         return self._sink
 
     def close_sink(self) -> None:
-        """Leave the sink to the program."""
+        """Close our descriptor of the sink, once the program has inherited it."""
         os.close(self._sink)
         self._sink = -1
 
     def follow(self, listener: Listener) -> None:
-        """Call `listener` with everything that is read from now on, and keep reading in a thread."""
+        """Call `listener` with all output from now on, and read it in a thread."""
         with self._lock:
             self._listeners.append(listener)
         if self._thread is None:
@@ -81,13 +81,13 @@ class ProgramLog:
             self._listeners.remove(listener)
 
     def drain(self) -> int:
-        """Read what the pipe holds; return how many bytes were read since the start.
+        """Read the content of the pipe; return the number of bytes read since the start.
 
         If two calls return the same number, the pipe was empty all the time between them: nothing was printed, and no
-        process was waiting for room in it.
+        process was blocked by a full pipe.
         """
         with self._lock:
-            limit = self._received + self._capacity  # or a program that prints without end would keep us here
+            limit = self._received + self._capacity  # a program that prints without end must not block us
             while not self._is_closed and self._received < limit:
                 try:
                     piece = os.read(self._source, _READ_SIZE)
@@ -108,7 +108,7 @@ class ProgramLog:
             listener(piece)
 
     def _write(self, piece: bytes) -> None:
-        """Append to the copy, up to the first error: a copy with a gap would be misread."""
+        """Append to the file, up to the first error: a file with a gap would be misleading."""
         rest = memoryview(piece)
         try:
             while rest and not self.copy_error:
@@ -128,12 +128,12 @@ class ProgramLog:
             self.drain()
 
     def last_lines(self) -> list[str]:
-        """Return the last informative lines of everything that was printed so far."""
+        """Return the last lines of the output so far, without klog's list of flags."""
         self.drain()
         return last_lines(self._tail.decode("utf-8", "replace"))
 
     def close(self) -> None:
-        """Read what is left and release everything. A process that outlives the program may keep the pipe open."""
+        """Read the rest of the output and release everything, even if another process keeps the pipe open."""
         if self._copy.closed:
             return
         if self._thread is not None:
@@ -148,5 +148,5 @@ class ProgramLog:
 
 
 def last_lines(log: str) -> list[str]:
-    """Return the last lines of a log that tell something: not those in which klog lists all flags."""
+    """Return the last lines of a log, without those in which klog lists all flags."""
     return [line for line in log.splitlines() if not _FLAG_LINE.search(line)][-_SHOWN_LINES:]

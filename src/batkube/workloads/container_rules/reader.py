@@ -1,4 +1,4 @@
-"""Reading a rules file: a list of rules, each with what it matches and what the containers it matches do."""
+"""Read a rules file: a list of rules, each with patterns for containers and the behaviour of those that match."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _AFTER, _UNTIL = "healthy-after", "healthy-until"
 _BEHAVIOUR_KEYS = ("duration", "exit-code", CPU, _LOAD, MEMORY, "pull", _AFTER, _UNTIL)
 _MATCH_KEYS = (*_PATTERNS, "labels", "command")
 _KEYS = (*_MATCH_KEYS, *_BEHAVIOUR_KEYS)
-#: What exit codes there are.
+#: The exit codes of POSIX.
 _EXIT_CODES = range(256)
 
 
@@ -30,7 +30,7 @@ def read_rules(path: Path) -> tuple[ContainerRule, ...]:
     place = Place(path)
     content = take.array(place, read_yaml(path))
     if not content:
-        place.reject("has no rules", "write at least one, or leave the file out")
+        place.reject("contains no rules", "write at least one rule, or omit the file")
     return tuple(_rule(place[number], entry) for number, entry in enumerate(content))
 
 
@@ -38,17 +38,19 @@ def _rule(place: Place, entry: object) -> ContainerRule:
     keys = take.mapping(place, entry)
     for key in keys:
         if key not in _KEYS:
-            (place / str(key)).reject("is no key of a rule", f"known keys: {', '.join(_KEYS)}")
+            (place / str(key)).reject("is not a key of a rule", f"the keys are {', '.join(_KEYS)}")
     if not keys.keys() & set(_MATCH_KEYS):
-        place.reject("says of no container that it means it", 'write what it matches; image: "*" matches all')
+        place.reject(
+            "matches no container: it has no pattern", f'add one of {", ".join(_MATCH_KEYS)}; image: "*" matches all'
+        )
     if not keys.keys() & set(_BEHAVIOUR_KEYS):
-        place.reject("says nothing of the containers it matches", f"add one of {', '.join(_BEHAVIOUR_KEYS)}")
+        place.reject("specifies no behaviour", f"add one of {', '.join(_BEHAVIOUR_KEYS)}")
     if CPU in keys and _LOAD in keys:
-        (place / _LOAD).reject(f"says what containers use, and so does {CPU}", "leave one of them out")
+        (place / _LOAD).reject(f"conflicts with {CPU}: both specify CPU usage", "remove one of them")
     after, until = (_duration(place / key, keys[key]) if key in keys else None for key in (_AFTER, _UNTIL))
-    fixed = [one.parameters[0] for one in (after, until) if isinstance(one, Distribution) and one.name == "constant"]
+    fixed = [age.parameters[0] for age in (after, until) if isinstance(age, Distribution) and age.name == "constant"]
     if len(fixed) == 2 and fixed[1] <= fixed[0]:
-        remedy = f"{_AFTER}: {FOREVER} is the way to say that no probe ever succeeds"
+        remedy = f"write a later time; if no probe may ever succeed, write {_AFTER}: {FOREVER}"
         (place / _UNTIL).reject(f"is not later than {_AFTER}", remedy)
     return ContainerRule(
         place=f"{place.path}: {place.at}",
@@ -72,7 +74,7 @@ def _labels(place: Place, value: object) -> Mapping[str, str]:
 
 
 def _duration(place: Place, value: object) -> Distribution | Literal["forever"]:
-    """Return a length of time as people write it, or a distribution of seconds."""
+    """Return a fixed duration such as `10m`, or a distribution of seconds."""
     if value == FOREVER:
         return FOREVER
     if isinstance(value, str) and ":" not in value:
@@ -106,12 +108,12 @@ def _exit_code(place: Place, value: object) -> Distribution:
 
 def _pull_fails(place: Place, value: object) -> bool:
     if value not in ("fails", "works"):
-        place.reject(f"is {take.abbreviated(value)}", "write fails, of an image that does not exist, or works")
+        place.reject(f"is {take.abbreviated(value)}", "write `fails` (the image does not exist) or `works`")
     return value == "fails"
 
 
 def _usage(place: Place, resource: str, value: object) -> UsageCurve | Distribution:
-    """Return how much is used: a quantity, a distribution of cores or bytes, or points `[age, quantity]`."""
+    """Return the usage: a quantity, a distribution of cores or bytes, or points `[age, quantity]`."""
     if isinstance(value, Mapping) or (isinstance(value, str) and ":" in value):
         return _distribution(place, value)
     return _curve(place, resource, value)
@@ -123,12 +125,14 @@ def _curve(place: Place, resource: str, value: object) -> UsageCurve:
     points = tuple(_point(place[number], resource, point) for number, point in enumerate(value))
     ages = [age for age, _ in points]
     if not points or ages != sorted(ages):
-        place.reject("has no points, or points that go back in time", "write [[0s, 100Mi], [10m, 2Gi]]")
+        place.reject("needs points in order of age", "write, for example, [[0s, 100Mi], [10m, 2Gi]]")
     return UsageCurve(points)
 
 
 def _point(place: Place, resource: str, value: object) -> tuple[Duration, int]:
     pair = take.array(place, value)
     if len(pair) != 2:
-        place.reject(f"is {take.abbreviated(value)}, not an age and a quantity", "write [10m, 2Gi]")
+        place.reject(
+            f"is {take.abbreviated(value)}, which is not an age and a quantity", "write, for example, [10m, 2Gi]"
+        )
     return _parse_duration(place[0], pair[0]), take.quantity(place[1], resource, pair[1])

@@ -1,8 +1,10 @@
-"""What containers do, said by rules: which containers a rule speaks of, and what it says of each of their runs.
+"""Rules for the behaviour of containers: run time, exit code, resource usage and health.
 
-Nothing is executed, and most images say nothing of how long they run. A rule does, for all containers whose image, name
-or pod it matches; the first that matches counts. What a rule leaves to chance is drawn from a stream that is named for
-the container and its run, so that it does not depend on what else happens, nor in which order.
+A simulated container executes nothing, and its image does not tell how long it runs. A rule specifies this for all
+containers whose image, name, pod, labels or command match its patterns. The first rule that matches applies.
+
+Random values come from a stream that is named after the container and the number of its run. They therefore depend
+neither on other events nor on their order.
 """
 
 from __future__ import annotations
@@ -21,46 +23,46 @@ from batkube.workloads.container_rules.usage_curves import UsageCurve
 
 FOREVER: Literal["forever"] = "forever"
 PROBES = ("startupProbe", "readinessProbe", "livenessProbe")
-"""The fields of a container that say how a kubelet finds out about its health."""
+"""The fields of a container that define its probes."""
 RunLength = Duration | Literal["forever"]
 
 
 class ContainerIdentity(NamedTuple):
-    """A container, as rules look at it."""
+    """The properties of a container that rules match."""
 
     image: str
     container: str
     namespace: str
-    #: None while nobody knows what the pod will be called.
+    #: None for a pod template: a controller chooses the name later.
     pod: str | None
     labels: Mapping[str, str]
     is_init: bool = False
-    #: The words of its command and arguments; none where it does what its image does by itself.
+    #: Its command and arguments, joined by spaces; empty if it runs the entrypoint of its image.
     command: str = ""
 
     @property
     def image_names(self) -> tuple[str, str]:
-        """Its image as it is written, and without tag and digest."""
+        """The image as written, and without tag and digest."""
         return self.image, image_repository(self.image)
 
     def may_have_label(self, label: str, pattern: str) -> bool:
-        """Return whether its pod has such a label; one that is to be made may still get it from its controller."""
+        """Return whether the pod's label matches. A template may lack it: a controller can still add the label."""
         value = self.labels.get(label)
         return self.pod is None if value is None else fnmatchcase(value, pattern)
 
 
 @dataclass(frozen=True, slots=True)
 class ContainerRule:
-    """What the containers that match it do. Texts are patterns with `*`, `?` and `[…]`; an empty one matches all."""
+    """The behaviour of the containers that match. Patterns use `*`, `?` and `[…]`; an empty one matches everything."""
 
-    #: Where it stands: `rules.yaml: [2]`.
+    #: Its file and position, for messages: `rules.yaml: [2]`.
     place: str
     image: str = ""
     container: str = ""
     namespace: str = ""
     pod: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
-    #: Unlike the others, an empty one matches only those that have none.
+    #: Unlike for the other patterns, an empty text matches only containers without a command.
     command: str | None = None
     #: In seconds.
     duration: Distribution | Literal["forever"] | None = None
@@ -69,16 +71,16 @@ class ContainerRule:
     cpu: UsageCurve | Distribution | None = None
     #: In bytes.
     memory: UsageCurve | Distribution | None = None
-    #: In millicores, by the time of the cluster: what all ready containers that it matches share.
+    #: In millicores, over the time of the cluster: a load that all ready matching containers share.
     cpu_load: UsageCurve | None = None
-    #: Whether there is no such image.
+    #: Whether pulling the image fails because it does not exist.
     pull_fails: bool = False
-    #: In seconds, by the age of a run: probes fail before the one, and from the other on.
+    #: In seconds since the start of a run: probes fail before `healthy_after`, and from `healthy_until` on.
     healthy_after: Distribution | Literal["forever"] | None = None
     healthy_until: Distribution | Literal["forever"] | None = None
 
     def matches(self, subject: ContainerIdentity) -> bool:
-        """Return whether it speaks of a container; of an init container only if it names it, or its image."""
+        """Return whether the rule applies. It applies to an init container only with a pattern for image or name."""
         if subject.is_init and not (self.image or self.container):
             return False
         return (
@@ -96,64 +98,63 @@ def _matches(pattern: str, name: str) -> bool:
 
 
 def image_repository(image: str) -> str:
-    """Return an image's name without its tag and digest."""
+    """Return the image without tag and digest."""
     path, slash, last = image.partition("@")[0].rpartition("/")
     return f"{path}{slash}{last.partition(':')[0]}"
 
 
 class SharedLoad(NamedTuple):
-    """Work that containers share, by the rule that brings it, and its millicores over the time of the cluster."""
+    """A CPU load that containers share: the place of its rule, and its millicores over the time of the cluster."""
 
     rule: str
     cpu: UsageCurve
 
 
 class HealthWindow(NamedTuple):
-    """At which ages of its run probes find a container well."""
+    """The ages of a run between which the container's probes succeed."""
 
     after: RunLength
     until: RunLength
 
     def is_healthy(self, age: Duration) -> bool:
-        """Return what a probe finds."""
+        """Return whether a probe at this age succeeds."""
         return self.after != FOREVER and self.after <= age and (self.until == FOREVER or age < self.until)
 
 
 class ContainerBehaviour(NamedTuple):
-    """What a rule says of one run of a container; None where it says nothing."""
+    """The behaviour of one run of a container; None for everything that no rule specifies."""
 
     run_time: RunLength | None = None
     exit_code: int | None = None
     cpu: UsageCurve | None = None
     memory: UsageCurve | None = None
-    #: What it shares with others.
     load: SharedLoad | None = None
-    #: Whether there is no such image, so that the container cannot be started.
+    #: Whether pulling the image fails, so that the container cannot start.
     pull_fails: bool = False
     health: HealthWindow | None = None
 
 
 _UNSPECIFIED = ContainerBehaviour()
-_UNUSED_RULE = FidelityNote("rules", "a rule matched no container, or only such as an earlier rule matched")
-_NO_PROBE = FidelityNote("rules", "a rule says when a container is healthy, and it has no probe that would find out")
+_UNUSED_RULE = FidelityNote("rules", "a rule applied to no container: none matched, or an earlier rule matched first")
+_NO_PROBE = FidelityNote("rules", "a rule specifies when a container is healthy, but the container has no probe")
 
 
 class ContainerRules:
-    """The rules of one run or served cluster, with its randomness."""
+    """The rules of one run or served cluster, with its random streams."""
 
     def __init__(self, rules: Sequence[ContainerRule], streams: Streams) -> None:
         self._rules = rules
         self._streams = streams
         self._has_loads = any(rule.cpu_load is not None for rule in rules)
-        #: The rules that spoke of no container yet.
+        #: The places of the rules that have not applied to any container yet.
         self._unused = dict.fromkeys(rule.place for rule in rules)
-        #: The rules that spoke of the health of a container that nobody probes.
+        #: The places of the rules that specify the health of a container without probes.
         self._unprobed: dict[str, None] = {}
 
     def behaviour_of(
         self, pod: Mapping[str, Any], container: Mapping[str, Any], run: int, *, is_init: bool
     ) -> ContainerBehaviour:
-        """Return what is said of a run of a pod's container; its runs are counted from 0."""
+        """Return the behaviour of run number `run`, counted from 0, of a pod's container."""
         if not self._rules:
             return _UNSPECIFIED
         subject = _identity_of(container, pod["metadata"], pod["metadata"]["name"], is_init=is_init)
@@ -161,13 +162,13 @@ class ContainerRules:
         if rule is None:
             return _UNSPECIFIED
         self._unused.pop(rule.place, None)
-        conduct = self._draw_behaviour(rule, f"{subject.namespace}/{subject.pod}/{subject.container}/{run}")
-        if conduct.health is not None and not any(container.get(probe) for probe in PROBES):
+        behaviour = self._draw_behaviour(rule, f"{subject.namespace}/{subject.pod}/{subject.container}/{run}")
+        if behaviour.health is not None and not any(container.get(probe) for probe in PROBES):
             self._unprobed[rule.place] = None
-        return conduct
+        return behaviour
 
     def load_of(self, pod: Mapping[str, Any], container: Mapping[str, Any]) -> SharedLoad | None:
-        """Return the load that a container of a pod has part in, if any."""
+        """Return the load that a pod's container shares with others, if any."""
         if not self._has_loads:
             return None
         rule = self._matching_rule(_identity_of(container, pod["metadata"], pod["metadata"]["name"], is_init=False))
@@ -177,7 +178,7 @@ class ContainerRules:
         return next((rule for rule in self._rules if rule.matches(subject)), None)
 
     def note_unused(self, notes: FidelityNotes) -> None:
-        """Say, when all is over, which rules spoke of no container, or of what nobody looks at."""
+        """Report, at the end of the run, rules without effect: unused ones, and health without a probe."""
         if self._unused:
             notes.add(_UNUSED_RULE, example=next(iter(self._unused)), count=len(self._unused))
         if self._unprobed:
@@ -215,7 +216,7 @@ def _drawn_duration(rule: ContainerRule, what: str, drawn: float) -> Duration:
     try:
         return seconds(drawn)
     except ValueError as error:
-        raise RunFailed(f"{rule.place}: {what} was drawn as {drawn:g} s, which no run can last") from error
+        raise RunFailed(f"{rule.place}: {what} was drawn as {drawn:g} s, which is too long") from error
 
 
 def _identity_of(
@@ -233,28 +234,28 @@ def _identity_of(
 
 
 def _command_words(value: object) -> list[str]:
-    """Return the words of a command; manifests that nobody has checked yet may have anything in its place."""
+    """Return the words of a command. A manifest that is not validated yet may hold any other value instead."""
     return [str(word) for word in value] if isinstance(value, list) else []
 
 
-# Whether rules can have any effect
+# Checking that rules can have an effect
 
 
 def reject_unmatched_rules(rules: Sequence[ContainerRule], objects: Iterable[Mapping[str, Any]]) -> None:
-    """Refuse rules of which none can match a container of any of these objects, which make all the pods there are."""
-    subjects = [subject for one in objects for subject in _containers_in(one)]
+    """Raise InputError if no rule can match any container of `objects`, the source of all pods of a run."""
+    subjects = [subject for manifest in objects for subject in _containers_in(manifest)]
     if not rules or any(rule.matches(subject) for rule in rules for subject in subjects):
         return
     images = ", ".join(dict.fromkeys(subject.image for subject in subjects)) or "none"
     path, _, _ = rules[0].place.rpartition(": ")
     raise InputError(
-        path, problem="no rule matches any container of the workload", remedy=f"the images there are: {images}"
+        path, problem="no rule matches any container of the workload", remedy=f"the workload's images are: {images}"
     )
 
 
-def _containers_in(one: Mapping[str, Any]) -> Iterator[ContainerIdentity]:
-    """Yield the containers that an object describes: its own, if it is a pod, or those of the templates in it."""
-    namespace = (one.get("metadata") or {}).get("namespace") or ""
+def _containers_in(manifest: Mapping[str, Any]) -> Iterator[ContainerIdentity]:
+    """Yield the containers of a pod, or of the pod templates anywhere in an object."""
+    namespace = (manifest.get("metadata") or {}).get("namespace") or ""
 
     def within(value: object) -> Iterator[ContainerIdentity]:
         if isinstance(value, list):
@@ -272,4 +273,4 @@ def _containers_in(one: Mapping[str, Any]) -> Iterator[ContainerIdentity]:
                 for item in value.values():
                     yield from within(item)
 
-    yield from within(one)
+    yield from within(manifest)

@@ -1,4 +1,4 @@
-"""How much of something is used over time: straight lines between points."""
+"""Resource usage over time, interpolated linearly between points."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from batkube.kernel.instants import Duration
 
 
 class UsageCurve(NamedTuple):
-    """Amounts at ages that never fall. Two points of one age are a step; the last amount stays."""
+    """Amounts at non-decreasing ages. Two points of equal age are a step; the last amount stays."""
 
     points: tuple[tuple[Duration, int], ...]
 
     def value_at(self, age: Duration) -> int:
-        """Return the amount at an age."""
+        """Return the amount at `age`."""
         before = [point for point in self.points if point[0] <= age]
         if not before:
             return self.points[0][1]
@@ -24,11 +24,11 @@ class UsageCurve(NamedTuple):
         return low + (high - low) * (age - start) // (end - start)
 
     def first_age_above(self, limit: int, since: Duration) -> Duration | None:
-        """Return the age, from `since` on, at which the amount first goes beyond `limit`; None if it never does."""
+        """Return the first age, from `since` on, at which the amount exceeds `limit`; None if it never does."""
         if self.value_at(since) > limit:
             return since
         for (start, low), (end, high) in itertools.pairwise(self.points):
             if end > since and high > limit:
-                # Rounded up to a nanosecond; `low` is not beyond the limit, or it would have been the end before.
+                # Rounded up to a nanosecond. `low` is within the limit: otherwise the segment before it had matched.
                 return Duration(start - (low - limit) * (end - start) // (high - low))
         return None

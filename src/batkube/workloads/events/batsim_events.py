@@ -1,9 +1,9 @@
-"""Reading Batsim's events file: a JSON object per line, in any order.
+"""Read Batsim's events file: one JSON object per line, in any order.
 
     {"timestamp": 10, "type": "machine_unavailable", "resources": "0-4 6"}
 
-A machine that is unavailable goes on with the jobs it has and gets no new ones (Batsim documentation, "Events"), which
-in Kubernetes' words is a cordon.
+An unavailable machine keeps its running jobs and accepts no new ones (Batsim documentation, "Events"). In Kubernetes,
+this is a cordoned node.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _ACTIONS = {"machine_unavailable": EventAction.CORDON, "machine_available": Even
 
 
 def is_batsim_events_file(content: bytes) -> bool:
-    """Return whether a file begins as Batsim's events files do: with a line that is a JSON object."""
+    """Return whether the first line is a JSON object with a timestamp, as in Batsim's events files."""
     first = next((line for line in content.splitlines() if line.strip()), b"")
     try:
         return isinstance(json.loads(first), dict) and b"timestamp" in first
@@ -36,15 +36,17 @@ def is_batsim_events_file(content: bytes) -> bool:
 
 
 def read_batsim_events(path: Path) -> tuple[EventEntry, ...]:
-    """Return the entries of the file in the order of their times."""
+    """Return the entries of the file in order of time."""
     entries = [_entry(place, fields) for place, fields in event_lines(path)]
     return tuple(sorted(entries, key=lambda entry: entry.schedule.at))
 
 
 def machine_ids(place: Place, text: str) -> int:
-    """Return the machines of an interval set such as `0-4 6`, as a set."""
+    """Parse machine ids such as `0-4 6` (Batsim: interval set) into a bit set."""
     if max(map(len, _NUMBER.findall(text)), default=0) > _MAX_DIGITS:
-        place.reject(f"is {text[:40]!r}; no platform has so many machines")
+        place.reject(
+            f"is {text[:40]!r}, which contains a machine id of more than {_MAX_DIGITS} digits", "write ids as in 0-4 6"
+        )
     try:
         return parse_intervals(text)
     except ValueError as error:
@@ -67,7 +69,7 @@ def event_lines(path: Path) -> Iterator[tuple[Place, Mapping[str, object]]]:
 def _entry(place: Place, fields: Mapping[str, object]) -> EventEntry:
     kind = take.string(place / "type", fields.get("type"))
     if kind not in _ACTIONS:
-        (place / "type").reject(f"is {kind!r}, which no scheduler here would hear of", f"one of {', '.join(_ACTIONS)}")
+        (place / "type").reject(f"is {kind!r}, which is not supported", f"write one of {', '.join(_ACTIONS)}")
     at = take.duration(place / "timestamp", fields.get("timestamp"))
     ids = machine_ids(place / "resources", take.string(place / "resources", fields.get("resources")))
     return EventEntry(place, _ACTIONS[kind], EventSchedule(Instant(at)), EventNodes(ids=ids))

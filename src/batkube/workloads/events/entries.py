@@ -1,9 +1,7 @@
-"""What is to happen to a cluster while jobs come and go: entries of an events file, whatever its format.
+"""Entries of an events file: scheduled changes of the cluster, independent of the file's format.
 
-An entry says what is done (`EventAction`), to what, and when: at an instant, repeatedly, or drawn from a distribution
-for each
-node by itself. Which nodes that are, and that they exist, is found out where the platform is known
-(`cluster.timetable`).
+An entry has an action (`EventAction`), its target, and a schedule: at an instant, repeatedly, or after random times
+for each node. `cluster.timetable` resolves the nodes, because only there the platform is available.
 """
 
 from __future__ import annotations
@@ -19,7 +17,7 @@ from batkube.workloads.fields import Place
 
 
 class EventAction(enum.StrEnum):
-    """What is done; the key of an entry that says so."""
+    """The action of an entry. The value is its key in the file."""
 
     FAIL = "fail"
     RETURN = "return"
@@ -38,11 +36,11 @@ class EventAction(enum.StrEnum):
 
 
 NO_NOTICE = Duration(0)
-#: What is done to nodes that are there already.
+#: Actions on existing nodes.
 NODE_ACTIONS = frozenset(EventAction) - {EventAction.ADD, EventAction.APPLY, EventAction.DELETE, EventAction.SCALE}
-#: What is done to objects of the API.
+#: Actions on API objects.
 OBJECT_ACTIONS = frozenset((EventAction.APPLY, EventAction.DELETE, EventAction.SCALE))
-#: What undoes a deed that is done for a while only.
+#: The action that reverts another one after its `for` has elapsed.
 INVERSE_ACTIONS = {
     EventAction.FAIL: EventAction.RETURN,
     EventAction.CORDON: EventAction.UNCORDON,
@@ -56,20 +54,20 @@ INVERSE_ACTIONS = {
 
 @dataclass(frozen=True, slots=True)
 class EventSchedule:
-    """At one instant; or from it on at regular steps; or, per node, after times that are drawn."""
+    """One instant, or regular times from an instant on, or, per node, random times."""
 
     at: Instant = START
     every: Duration | None = None
-    #: How often, and until when at most; None for ever.
+    #: The number of repetitions, and their latest time; None for no limit.
     count: int | None = 1
     until: Instant | None = None
-    #: Seconds from when a node is as it should be until the next time it happens to it.
+    #: Seconds from a node's recovery (or the beginning) until the next event on it.
     interval: Distribution | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class EventNodes:
-    """Which nodes are meant: all, or those with these names, machine ids (an interval set) or labels."""
+    """A selection of nodes: all, or by names, machine ids (a bit set) or labels."""
 
     names: tuple[str, ...] = ()
     ids: int = 0
@@ -78,7 +76,7 @@ class EventNodes:
 
 
 class Taint(NamedTuple):
-    """A taint to put on nodes, or to take from them: then an empty effect means any."""
+    """A taint to add or remove. When removing, an empty effect matches any effect."""
 
     key: str
     value: str
@@ -86,7 +84,7 @@ class Taint(NamedTuple):
 
 
 class Scaling(NamedTuple):
-    """An object with replicas, and how many it is to have."""
+    """A workload object, and the number of replicas to scale it to."""
 
     kind: str
     namespace: str
@@ -95,7 +93,7 @@ class Scaling(NamedTuple):
 
 
 class AddedMachines(NamedTuple):
-    """Machines to add: a platform, and what their names begin with."""
+    """Machines to add: a platform, and the prefix of their names."""
 
     platform: str
     name_prefix: str
@@ -103,20 +101,20 @@ class AddedMachines(NamedTuple):
 
 Manifest = Mapping[str, Any]
 ActionDetail = Taint | Mapping[str, str | None] | Scaling | AddedMachines | tuple[Manifest, ...] | None
-"""What a deed needs to know besides its nodes: the taint, labels (None to remove), the scaling, machines, manifests."""
+"""The parameter of an action: taint, labels (None removes one), scaling, machines to add, or manifests."""
 
 
 @dataclass(frozen=True, slots=True)
 class EventEntry:
     """One entry of an events file."""
 
-    #: Where it stands, for messages.
+    #: Its file and position, for messages.
     place: Place
     action: EventAction
     schedule: EventSchedule
     nodes: EventNodes | None = None
     detail: ActionDetail = None
-    #: For how many seconds, if not for good.
+    #: Seconds until the inverse action; None if the action is permanent.
     duration: Distribution | None = None
-    #: How long before it is taken away a reclaimed node is told.
+    #: The time between the notice of reclamation and the removal of the node, as for spot instances.
     notice: Duration = NO_NOTICE

@@ -1,4 +1,4 @@
-"""Reading what is to happen: a list in YAML, of its own file or within a scenario, or Batsim's events file.
+"""Read events: a YAML list, in a file of its own or in a scenario, or Batsim's events file.
 
 - at: 1000
   fail: node-3
@@ -39,7 +39,7 @@ from batkube.workloads.fields import Place
 from batkube.workloads.files import read_bytes
 
 _SCHEDULE_KEYS = ("at", "every", "count", "until", "between", "for")
-#: The keys that a deed may have besides those that say when.
+#: The keys of an action besides those of its schedule.
 _ACTION_KEYS = {
     EventAction.TAINT: ("with",),
     EventAction.UNTAINT: ("with",),
@@ -57,7 +57,7 @@ _FILE_NAME = re.compile(r".*\.(ya?ml|json|xml|csv)", re.IGNORECASE)
 
 
 def read_events(path: Path) -> tuple[EventEntry, ...]:
-    """Return the entries of an events file, ours or Batsim's."""
+    """Read an events file in our format or Batsim's."""
     if batsim_events.is_batsim_events_file(read_bytes(path)):
         return batsim_events.read_batsim_events(path)
     content = read_yaml(path)
@@ -67,7 +67,7 @@ def read_events(path: Path) -> tuple[EventEntry, ...]:
 
 
 def resolve_files(events: object, folder: Path) -> object:
-    """Return an events file's path, or its entries, with the files they name seen from `folder`."""
+    """Resolve the path of an events file, or the file names in its entries, against `folder`."""
     if isinstance(events, str):
         return str(folder / events)
     return [_resolve_entry(entry, folder) for entry in events] if isinstance(events, list) else events
@@ -80,13 +80,13 @@ def _resolve_entry(entry: object, folder: Path) -> object:
 
 
 def files_in_entries(entries: Sequence[object]) -> list[Path]:
-    """Return the files that entries name."""
+    """Return the files that the entries refer to."""
     pairs = [pair for entry in entries if isinstance(entry, Mapping) for pair in entry.items()]
     return [Path(value) for key, value in pairs if _is_file_name(value, key)]
 
 
 def files_in_events_file(path: Path) -> list[Path]:
-    """Return the files that an events file names. Raises InputError."""
+    """Return the files that an events file refers to. Raises InputError."""
     if batsim_events.is_batsim_events_file(read_bytes(path)):
         return []
     content = read_yaml(path)
@@ -95,7 +95,7 @@ def files_in_events_file(path: Path) -> list[Path]:
 
 
 def _is_file_name(value: object, key: object) -> TypeGuard[str]:
-    """Return whether the value of a key is the name of a file: manifests, or a platform."""
+    """Return whether the value of this key is the name of a file with manifests or a platform."""
     return (
         key in (EventAction.APPLY, EventAction.DELETE, EventAction.ADD)
         and isinstance(value, str)
@@ -104,112 +104,118 @@ def _is_file_name(value: object, key: object) -> TypeGuard[str]:
 
 
 def parse_events(content: object, place: Place, folder: Path) -> tuple[EventEntry, ...]:
-    """Return the entries of a list; files that they name are looked for in `folder`."""
+    """Parse a list of entries. File names in it are relative to `folder`."""
     if not isinstance(content, list):
-        place.reject("is not a list of events", "write `- at: 1000` and below it, say, `fail: node-3`")
+        place.reject(
+            "is not a list of events", "write `- at: 1000` and on the next line, for example, `  fail: node-3`"
+        )
     return tuple(_entry(place[number], value, folder) for number, value in enumerate(content))
 
 
 def _entry(place: Place, value: object, folder: Path) -> EventEntry:
     fields = take.mapping(place, value)
-    deeds = [deed for deed in EventAction if deed in fields]
-    if len(deeds) != 1:
+    actions = [action for action in EventAction if action in fields]
+    if len(actions) != 1:
         others = [str(key) for key in fields if key not in _SCHEDULE_KEYS]
-        problem = f"does {len(deeds)} things at once" if deeds else f"does nothing that is known ({', '.join(others)})"
-        place.reject(problem, f"give an event exactly one of {_ACTION_NAMES}")
-    (deed,) = deeds
-    allowed = (deed.value, *_SCHEDULE_KEYS, *_ACTION_KEYS.get(deed, ()))
+        problem = f"has {len(actions)} actions" if actions else f"has no known action (its keys: {', '.join(others)})"
+        place.reject(problem, f"write exactly one of {_ACTION_NAMES}")
+    (action,) = actions
+    allowed = (action.value, *_SCHEDULE_KEYS, *_ACTION_KEYS.get(action, ()))
     for key in fields:
         if key not in allowed:
-            (place / str(key)).reject(f"means nothing to `{deed}`", f"its keys are {', '.join(allowed)}")
-    lasts = _duration_of_action(place / "for", deed, fields.get("for"))
-    when = _schedule(place, deed, fields, lasts)
-    nodes = _nodes(place / deed, fields[deed]) if deed in NODE_ACTIONS else None
-    notice = _duration(place / "notice", fields.get("notice", 120)) if deed is EventAction.RECLAIM else NO_NOTICE
+            (place / str(key)).reject(f"is not a key of `{action}`", f"the keys of `{action}` are {', '.join(allowed)}")
+    lasts = _duration_of_action(place / "for", action, fields.get("for"))
+    when = _schedule(place, action, fields, lasts)
+    nodes = _nodes(place / action, fields[action]) if action in NODE_ACTIONS else None
+    notice = _duration(place / "notice", fields.get("notice", 120)) if action is EventAction.RECLAIM else NO_NOTICE
     return EventEntry(
-        place, deed, when, nodes, _DETAIL_READERS.get(deed, _no_detail)(place, fields, folder), lasts, notice
+        place, action, when, nodes, _DETAIL_READERS.get(action, _no_detail)(place, fields, folder), lasts, notice
     )
 
 
-# When
+# Schedules
 
 
 def _schedule(
-    place: Place, deed: EventAction, fields: Mapping[str, object], lasts: Distribution | None
+    place: Place, action: EventAction, fields: Mapping[str, object], lasts: Distribution | None
 ) -> EventSchedule:
     at = Instant(_duration(place / "at", fields.get("at", 0)))
     until = None if fields.get("until") is None else Instant(_duration(place / "until", fields["until"]))
     if until is not None and until < at:
-        (place / "until").reject("is before the event begins", "write a later time, or an earlier `at`")
+        (place / "until").reject("is earlier than `at`", "write a later time, or an earlier `at`")
     if fields.get("between") is not None:
-        return _random_schedule(place, deed, fields, at, until)
+        return _random_schedule(place, action, fields, at, until)
     if "at" not in fields:
-        place.reject("does not say when", "give `at`, or `between` and a distribution of seconds")
+        place.reject("has no time", "add `at`, or `between` with a distribution of seconds")
     every = None if fields.get("every") is None else _duration(place / "every", fields["every"])
     count = None if fields.get("count") is None else take.positive_integer(place / "count", fields["count"])
     if every is None:
         for key in ("count", "until"):
             if fields.get(key) is not None:
-                (place / key).reject("is for events that come again", "say with `every` how often")
+                (place / key).reject(
+                    "requires `every`", f"add `every`, the interval between two events, or remove `{key}`"
+                )
         return EventSchedule(at)
     if every == 0:
-        (place / "every").reject("is no time at all", "write the time from one to the next, such as 1d")
-    if deed is EventAction.ADD and count is None and until is None:
-        place.reject("adds machines for ever", "end it with `count` or `until`")
+        (place / "every").reject("is 0", "write the interval between two events, such as 1d")
+    if action is EventAction.ADD and count is None and until is None:
+        place.reject("adds machines without end", "limit it with `count` or `until`")
     return EventSchedule(at, every, count, until)
 
 
 def _random_schedule(
-    place: Place, deed: EventAction, fields: Mapping[str, object], at: Instant, until: Instant | None
+    place: Place, action: EventAction, fields: Mapping[str, object], at: Instant, until: Instant | None
 ) -> EventSchedule:
-    if deed not in NODE_ACTIONS:
+    if action not in NODE_ACTIONS:
         (place / "between").reject(
-            f"is drawn for each node, and `{deed}` is not done to nodes", "give `at` and `every`"
+            f"is drawn per node, but `{action}` does not act on nodes", "write `at` and `every` instead"
         )
     for key in ("every", "count"):
         if fields.get(key) is not None:
-            (place / key).reject("does not go with `between`", "give the one or the other")
+            (place / key).reject("cannot be combined with `between`", "remove one of the two")
     between = _distribution(place / "between", fields["between"])
     return EventSchedule(at, until=until, count=None, interval=between)
 
 
-def _duration_of_action(place: Place, deed: EventAction, value: object) -> Distribution | None:
+def _duration_of_action(place: Place, action: EventAction, value: object) -> Distribution | None:
     if value is None:
         return None
-    if deed not in INVERSE_ACTIONS:
-        place.reject(f"means nothing to `{deed}`, which nothing undoes", f"it is for {', '.join(INVERSE_ACTIONS)}")
+    if action not in INVERSE_ACTIONS:
+        place.reject(
+            f"cannot be used with `{action}`, which has no inverse", f"use `for` with {', '.join(INVERSE_ACTIONS)}"
+        )
     return _distribution(place, value)
 
 
 def _distribution(place: Place, value: object) -> Distribution:
-    """Return a distribution of seconds; a time such as `30m` is one, too."""
+    """Return a distribution of seconds. A duration such as `30m` is a constant distribution."""
     try:
         if isinstance(value, str) and ":" not in value:
             value = duration(value) / seconds(1)
-        drawn = parse_distribution(value)  # type: ignore[arg-type]  # it refuses what is no distribution
+        distribution = parse_distribution(value)  # type: ignore[arg-type]  # it checks the type
     except ValueError as error:
         place.reject(str(error))
-    if drawn.name == "constant" and drawn.parameters[0] <= 0:
-        place.reject(f"is {drawn.parameters[0]:g} s; some time must pass")
-    return drawn
+    if distribution.name == "constant" and distribution.parameters[0] <= 0:
+        place.reject(f"is {distribution.parameters[0]:g} s, but must be positive")
+    return distribution
 
 
 def _duration(place: Place, value: object) -> Duration:
-    """Return a time that is not negative, in seconds or as people write it."""
+    """Return a non-negative duration, written as a number of seconds or as, for example, `10m`."""
     if not isinstance(value, str):
         return take.duration(place, value)
     try:
         length = duration(value)
     except ValueError as error:
-        place.reject(str(error), "write seconds from the beginning of the run, or 90s, 10m, 2h, 1d")
+        place.reject(str(error), "write seconds since the start of the run, or 90s, 10m, 2h, 1d")
     return length
 
 
-# What
+# Actions and their targets
 
 
 def _nodes(place: Place, value: object) -> EventNodes:
-    remedy = "write a node's name, a list of names, machine ids as in 0-3 7, labels as in {zone: a}, or all"
+    remedy = "write a node name, a list of names, machine ids as in 0-3 7, labels as in {zone: a}, or all"
     if value == "all":
         return EventNodes(is_all=True)
     if isinstance(value, int) and not isinstance(value, bool):
@@ -218,11 +224,11 @@ def _nodes(place: Place, value: object) -> EventNodes:
         return EventNodes(ids=batsim_events.machine_ids(place, value))
     if isinstance(value, str) and value:
         return EventNodes(names=(value,))
-    if isinstance(value, list) and value and all(isinstance(one, str) and one for one in value):
+    if isinstance(value, list) and value and all(isinstance(name, str) and name for name in value):
         return EventNodes(names=tuple(value))
-    if isinstance(value, Mapping) and value and all(isinstance(one, str) for one in value.values()):
+    if isinstance(value, Mapping) and value and all(isinstance(label, str) for label in value.values()):
         return EventNodes(labels=dict(value))
-    place.reject_type(value, "a choice of nodes", remedy)
+    place.reject_type(value, "a selection of nodes", remedy)
 
 
 def _no_detail(place: Place, fields: Mapping[str, object], folder: Path) -> None:
@@ -231,12 +237,12 @@ def _no_detail(place: Place, fields: Mapping[str, object], folder: Path) -> None
 
 def _taint(place: Place, fields: Mapping[str, object], folder: Path) -> Taint:
     place, is_new = place / "with", EventAction.TAINT in fields
-    written = take.string(place, fields.get("with"))
-    match = _TAINT.fullmatch(written)
+    text = take.string(place, fields.get("with"))
+    match = _TAINT.fullmatch(text)
     effect = (match and match["effect"]) or ""
     if match is None or ((effect or is_new) and effect not in _EFFECTS):
         remedy = f"write key=value:Effect, with one of {', '.join(_EFFECTS)}" if is_new else "write key or key:Effect"
-        place.reject(f"is {written!r}, which is not a taint", remedy)
+        place.reject(f"is {text!r}, which is not a taint", remedy)
     _check_label(place, match["key"], match["value"] or "")
     return Taint(match["key"], match["value"] or "", effect)
 
@@ -251,7 +257,7 @@ def _labels(place: Place, fields: Mapping[str, object], folder: Path) -> Mapping
 
 
 def _check_label(place: Place, key: str, value: str) -> None:
-    """Refuse what the API would refuse on a node; where there is none, nobody else would."""
+    """Apply the checks of kube-apiserver, since runs without an API server have no other."""
     for text, problems in ((key, qualified_name(key)), (value, label_value(value))):
         if problems:
             place.reject(f"has {text!r}: {problems[0]}")
@@ -274,25 +280,25 @@ def _scaling(place: Place, fields: Mapping[str, object], folder: Path) -> Scalin
 def _reference(place: Place, value: object) -> tuple[str, str]:
     kind, slash, name = take.string(place, value).partition("/")
     if not slash or not kind or not name:
-        place.reject(f"is {value!r}, which names no object", "write Kind/name, as in Deployment/web")
+        place.reject(f"is {value!r}, which is not a reference to an object", "write Kind/name, as in Deployment/web")
     return kind, name
 
 
 def _manifests(place: Place, fields: Mapping[str, object], folder: Path) -> tuple[Manifest, ...]:
-    deed = EventAction.APPLY if EventAction.APPLY in fields else EventAction.DELETE
-    value, place = fields[deed], place / deed
-    if _is_file_name(value, deed):
+    action = EventAction.APPLY if EventAction.APPLY in fields else EventAction.DELETE
+    value, place = fields[action], place / action
+    if _is_file_name(value, action):
         path = folder / value
         place = Place(path)
         value = [document for document in yaml_documents(path, read_bytes(path)) if document is not None]
-    elif isinstance(value, str) and deed is EventAction.DELETE:
+    elif isinstance(value, str) and action is EventAction.DELETE:
         kind, name = _reference(place, value)
         namespace = take.string(place / "namespace", fields.get("namespace", "default"))
         return ({"kind": kind, "metadata": {"name": name, "namespace": namespace}},)
     listed = value if isinstance(value, list) else [value]
     if not listed:
-        place.reject("has no manifest", "write the objects into it")
-    return tuple(_manifest(place[number], one) for number, one in enumerate(listed))
+        place.reject("contains no manifest", "add at least one object")
+    return tuple(_manifest(place[number], manifest) for number, manifest in enumerate(listed))
 
 
 def _manifest(place: Place, value: object) -> Manifest:

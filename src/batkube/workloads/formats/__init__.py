@@ -1,1 +1,1 @@
-"""Formats of workload files, by origin."""
+"""Readers and writers of workload files, by origin."""

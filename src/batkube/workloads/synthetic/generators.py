@@ -1,7 +1,7 @@
-"""Workloads out of nothing: bursts, evenly spaced jobs, Poisson arrivals, and the Lublin–Feitelson model.
+"""Generate workloads: bursts, evenly spaced jobs, Poisson arrivals, and the Lublin–Feitelson model.
 
-Each thing that is drawn (arrivals, run times, sizes, cpu, walltimes) has its own named stream of the seed, so changing
-the distribution of one leaves the others as they were. Times are rounded to milliseconds.
+Each random variable (arrivals, run times, sizes, CPU, walltimes) has its own named stream of the seed. Changing the
+distribution of one variable therefore does not change the others. Times are rounded to milliseconds.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _SOURCE = "batkube workload generate"
 
 @dataclass(frozen=True, slots=True)
 class JobShape:
-    """What a generated job is like. Run times and walltimes are in seconds, cpu in cores, memory in bytes."""
+    """The properties of generated jobs. Run times and walltimes are in seconds, CPU in cores, memory in bytes."""
 
     run_time: Distribution
     size: Distribution = field(default_factory=lambda: parse_distribution(1))
@@ -43,9 +43,9 @@ def burst(count: int, shape: JobShape, seed: int = 0, name: str = "w0") -> Workl
 def spaced(count: int, interval: Duration, shape: JobShape, seed: int = 0, name: str = "w0") -> Workload:
     """Return `count` jobs, the first at 0 and each `interval` after the one before."""
     if interval < 0:
-        raise InputError(_SOURCE, problem="the interval is negative")
+        raise InputError(_SOURCE, problem="the interval is negative", remedy="use a duration of at least 0")
     if interval * _checked_count(count) > LATEST_NS:
-        raise InputError(_SOURCE, problem="the last job would arrive after the 292 years a run can last")
+        raise InputError(_SOURCE, problem="the last job would arrive after the longest possible run, 292 years")
     arrivals = range(0, interval * count, interval) if interval else itertools.repeat(0, count)
     return _workload(f"spaced {count}", name, arrivals, shape, Streams(seed))
 
@@ -62,11 +62,12 @@ def poisson(count: int, rate_per_s: float, shape: JobShape, seed: int = 0, name:
 def lublin(count: int, machines: int, *, by_type: bool = False, seed: int = 0, name: str = "w0") -> Workload:
     """Return `count` jobs of the Lublin–Feitelson model for a machine of `machines` processors.
 
-    `by_type` mixes the model's batch and interactive jobs (told apart by their `user`), each with its own parameters;
-    otherwise all jobs are drawn with the parameters of the whole.
+    `by_type` mixes the model's batch and interactive jobs (distinguished by their `user`), each with its own
+    parameters; otherwise all jobs are drawn with the parameters of the whole.
     """
     if machines < 2:
-        raise InputError(_SOURCE, problem="the model needs a machine of at least 2 processors")
+        problem = f"the model needs a machine of at least 2 processors, not {machines}"
+        raise InputError(_SOURCE, problem=problem)
     models = {"batch": BATCH_JOBS, "interactive": INTERACTIVE_JOBS} if by_type else {"": ALL_JOBS}
     streams = Streams(seed)
     kinds = [
@@ -142,10 +143,12 @@ def _milliseconds(value_s: float) -> Duration:
     try:
         return seconds(max(0.0, round(value_s, 3)))
     except ValueError as error:
-        raise InputError(_SOURCE, problem=f"drew a time that cannot be: {error}") from None
+        raise InputError(
+            _SOURCE, problem=f"drew an invalid time: {error}", remedy="use a distribution of shorter times"
+        ) from None
 
 
 def _checked_count(count: int) -> int:
     if count < 1:
-        raise InputError(_SOURCE, problem=f"cannot generate {count} jobs", remedy="ask for at least 1")
+        raise InputError(_SOURCE, problem=f"cannot generate {count} jobs", remedy="use a number of at least 1")
     return count

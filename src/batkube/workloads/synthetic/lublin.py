@@ -10,7 +10,7 @@ Journal of Parallel and Distributed Computing 63(11), 2003, with the constants o
 * Arrivals: gaps are the exponential of a gamma draw too, but a gap is measured in *points*, and an hour of the day
   costs more points the busier it is. So the day has a cycle: dense arrivals at rush hours, few at night.
 
-Everything is a rigid job: there are no walltimes in this model, and no users.
+All jobs are rigid. The model has neither walltimes nor users.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from typing import NamedTuple
 _BUCKETS = 48
 _BUCKET_S = 24 * 3600 / _BUCKETS
 _CYCLE_STARTS = 11
-#: Draws beyond these logarithms of seconds are drawn again: 1.9 days for a run time, 5.1 days for a gap.
+#: Draws beyond these logarithms of seconds are repeated: 1.9 days for a run time, 5.1 days for a gap.
 _MAX_RUN_LOG = 12.0
 _MAX_GAP_LOG = 13.0
 _SIMPSON_STEPS = 32
@@ -40,7 +40,7 @@ class GammaDistribution(NamedTuple):
     scale: float
 
     def draw(self, rng: random.Random, most: float) -> float:
-        """Return a draw that is not larger than `most`."""
+        """Return a draw of at most `most`."""
         while True:
             value = rng.gammavariate(self.shape, self.scale)
             if value <= most:
@@ -84,7 +84,7 @@ class LublinModel:
     sizes: SizeModel
     short: GammaDistribution
     long: GammaDistribution
-    #: P(short) = short_slope × size + short_at_zero, kept between 0 and 1.
+    #: P(short) = short_slope × size + short_at_zero, clipped to 0…1.
     short_slope: float
     short_at_zero: float
     #: Logarithm of the gap between arrivals, in points.
@@ -105,21 +105,21 @@ class LublinModel:
         return int(math.exp(chosen.draw(rng, _MAX_RUN_LOG)))
 
     def arrivals_s(self, rng: random.Random) -> Iterator[int]:
-        """Yield arrival times in whole seconds for ever; second 0 is midnight."""
-        prices = _bucket_costs(self.daily_cycle)
+        """Yield arrival times in whole seconds, without end; second 0 is midnight."""
+        costs = _bucket_costs(self.daily_cycle)
         bucket, points = 0, 0.0
         while True:
             points += math.exp(self.inter_arrival.draw(rng, _MAX_GAP_LOG)) / _BUCKET_S
-            while points > prices[bucket % _BUCKETS]:
-                points -= prices[bucket % _BUCKETS]
+            while points > costs[bucket % _BUCKETS]:
+                points -= costs[bucket % _BUCKETS]
                 bucket += 1
-            yield int((bucket + points / prices[bucket % _BUCKETS]) * _BUCKET_S)
+            yield int((bucket + points / costs[bucket % _BUCKETS]) * _BUCKET_S)
 
 
 def _bucket_costs(day: GammaDistribution) -> list[float]:
     """Return the points that each half hour costs, 1 on average: its share of a day's arrivals.
 
-    The gamma runs over a day that begins in bucket 11 and is moved back cyclically, as in the authors' program.
+    The gamma distribution covers a day that begins in bucket 11; it is rotated back, as in the authors' program.
     """
     weights = [0.0] * _BUCKETS
     for number in range(_CYCLE_STARTS, _BUCKETS + _CYCLE_STARTS):
@@ -135,7 +135,7 @@ def _probability(gamma: GammaDistribution, low: float, high: float) -> float:
     return step / 3 * (gamma.density(low) + gamma.density(high) + math.fsum(inner))
 
 
-#: Of all jobs together. The gap's shape is that of rush hours times the ratio of all hours to them.
+#: For all jobs together. The shape of gaps is that of rush hours times the ratio of all hours to rush hours.
 ALL_JOBS = LublinModel(
     SizeModel(serial=0.244, power_of_two=0.576, low=0.8, medium=4.5, high=7.0, below_medium=0.86),
     short=GammaDistribution(4.2, 0.94),

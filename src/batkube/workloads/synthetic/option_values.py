@@ -1,4 +1,4 @@
-"""Options that a person writes as text: times, factors, amounts, distributions; a wrong one names its option."""
+"""Parse option values: times, factors, amounts and distributions. Errors name the option."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from batkube.kernel.errors import InputError
 from batkube.kernel.instants import Duration, duration
 from batkube.kernel.quantities import parse_amount
 
-#: Families whose parameters are the values drawn; the others may draw what cannot be, which is clipped.
+#: Families whose parameters are the values. Other families can draw invalid values, which are clipped.
 _EXPLICIT_FAMILIES = ("constant", "choice")
-#: A machine may be a little over-used on record; more than this is a percentage.
+#: Recorded utilisation can exceed 1 a little; a larger number is taken for a percentage.
 _UTILISATION_MAX = 2.0
 
 
 def duration_option(option: str, text: str) -> Duration:
-    """Return the time that `text` is."""
+    """Parse a duration."""
     try:
         return duration(text)
     except ValueError as error:
@@ -25,7 +25,7 @@ def duration_option(option: str, text: str) -> Duration:
 
 
 def factor_option(option: str, text: str) -> Fraction:
-    """Return the number that `text` is, exactly."""
+    """Parse a number, exactly."""
     try:
         exact = Decimal(text)
         if exact.is_finite() and abs(exact.adjusted()) < 100:
@@ -36,7 +36,7 @@ def factor_option(option: str, text: str) -> Fraction:
 
 
 def quantity_option(option: str, resource: str, text: str) -> int:
-    """Return how much of `resource` the Kubernetes quantity `text` is."""
+    """Parse a Kubernetes quantity of `resource`."""
     try:
         return parse_amount(resource, text)
     except ValueError as error:
@@ -44,18 +44,19 @@ def quantity_option(option: str, resource: str, text: str) -> int:
 
 
 def distribution_option(option: str, text: str, least: float) -> Distribution:
-    """Return the distribution that `text` describes; values that it writes out must not be below `least`."""
+    """Parse a distribution. Explicit values (constant, choice) must be at least `least`."""
     try:
-        values = parse_distribution(text)
+        distribution = parse_distribution(text)
     except ValueError as error:
         raise InputError(option, problem=str(error)) from None
-    if values.name in _EXPLICIT_FAMILIES and min(values.parameters) < least:
-        raise InputError(option, problem=f"{min(values.parameters):g} is too little", remedy=f"give at least {least:g}")
-    return values
+    if distribution.name in _EXPLICIT_FAMILIES and min(distribution.parameters) < least:
+        problem = f"{min(distribution.parameters):g} is too small"
+        raise InputError(option, problem=problem, remedy=f"use values of at least {least:g}")
+    return distribution
 
 
 def utilisation_option(option: str, share: float) -> float:
-    """Return `share` of a machine; refuse what must be a percentage."""
+    """Return a share of the machine, or raise InputError if it looks like a percentage."""
     if 0 <= share <= _UTILISATION_MAX:
         return share
     percent = f"; did you mean {share / 100:g}?" if 0 < share <= 100 else ""

@@ -1,8 +1,8 @@
-"""Workloads that a run makes for itself, drawn from a seed: generated ones, and parts of a trace.
+"""Recipes for workloads that are drawn from a seed when a run starts: generated jobs, or a sample of a trace.
 
-In a scenario they stand in the place of a file: `workload: {generate: lublin, jobs: 500}` or
-`workload: {resample: trace.swf, window: 7d}`. Unless they name a seed of their own it is the run's, so that the seeds
-of an experiment are workloads, and schedulers are compared on the same ones.
+A scenario has a recipe instead of a file: `workload: {generate: lublin, jobs: 500}` or
+`workload: {resample: trace.swf, window: 7d}`. A recipe uses its own seed, or else the run's. In an experiment, each
+seed is therefore another workload, and all schedulers are compared on the same ones.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from batkube.workloads.reader import read_workload
 from batkube.workloads.synthetic import generators, option_values
 from batkube.workloads.transformations import conversions, resampling, selection
 
-#: What makes a mapping a recipe, and what each may say besides.
+#: The key that makes a mapping a recipe, and the keys of each kind.
 GENERATE, RESAMPLE = "generate", "resample"
 _SHAPE_KEYS = ("run-time", "size", "cpu", "memory", "walltime")
 KEYS_OF_GENERATOR = {
@@ -35,7 +35,7 @@ KEYS_OF_GENERATOR = {
 }
 _COMMON_KEYS: tuple[str, ...] = (GENERATE, "jobs", "seed")
 _RESAMPLE_KEYS: tuple[str, ...] = (RESAMPLE, "window", "overlap", "blocks", "length", "rate", "machines", "seed")
-#: How a recipe says that its seed is the run's; the same as saying nothing.
+#: The value of `seed` that means the run's seed; the default.
 RUN_SEED = "${seed}"
 _JOB_COUNT = re.compile(r"([1-9]\d*)\s*jobs?")
 _DEFAULT_MACHINES = 128
@@ -44,46 +44,46 @@ _STREAM = "workload.resampling"
 
 @dataclass(frozen=True, slots=True)
 class RecipeSource:
-    """Where the words of a recipe stand, for messages."""
+    """Where the keys of a recipe come from, for messages."""
 
-    #: The file; empty for a command, whose options they are.
+    #: The file; empty if the keys are options of a command.
     file: str = ""
 
     def place(self, word: str) -> str:
-        """Return where a word stands."""
+        """Return the place of a key."""
         return f"{self.file}: workload.{word}".rstrip(".") if self.file else f"--{word}"
 
 
 @dataclass(frozen=True, slots=True)
 class WorkloadRecipe:
-    """How a workload is made; `words` as somebody wrote them, checked."""
+    """A recipe, with validated options."""
 
     options: Mapping[str, object]
     source: RecipeSource
 
     def place(self, word: str) -> str:
-        """Return where a word stands, for messages."""
+        """Return the place of a key, for messages."""
         return self.source.place(word)
 
     @property
     def trace(self) -> Path | None:
-        """The file it draws from, if it draws from one."""
+        """The trace to resample, if any."""
         return Path(str(self.options[RESAMPLE])) if RESAMPLE in self.options else None
 
     def make(self, run_seed: int, name: str = "w0") -> Workload:
-        """Return the workload, drawn from the recipe's seed or else the run's. Raises InputError."""
+        """Create the workload with the recipe's seed, or else the run's. Raises InputError."""
         seed = self.seed if self.seed is not None else run_seed
         workload = self._resampled(seed, name) if self.trace is not None else self._generated(seed, name)
         return replace(workload, name=name)
 
     @property
     def seed(self) -> int | None:
-        """Its own seed; None for the run's."""
+        """The recipe's own seed; None for the run's."""
         seed = self.options.get("seed", RUN_SEED)
         return None if seed == RUN_SEED else self._integer("seed", seed, least=None)
 
     def validate(self) -> None:
-        """Refuse what cannot be made, as far as it can be told without a trace at hand."""
+        """Check the options, as far as possible without reading a trace. Raises InputError."""
         if self.trace is None:
             self._integer("jobs", self.options.get("jobs", 1))
             replace(self, options={**self.options, "jobs": 1}).make(0)
@@ -132,12 +132,12 @@ class WorkloadRecipe:
         rate, interval = self._string("rate"), self._string("interval")
         if (rate is None) == (interval is None):
             names = f"{self.place('rate')} and {self.place('interval')}"
-            raise InputError(self.place(GENERATE), problem=f"poisson needs one of {names}")
+            raise InputError(self.place(GENERATE), problem=f"poisson needs exactly one of {names}")
         if rate is not None:
             return float(option_values.factor_option(self.place("rate"), rate))
         mean = option_values.duration_option(self.place("interval"), str(interval))
         if mean <= 0:
-            raise InputError(self.place("interval"), problem="must be longer than 0")
+            raise InputError(self.place("interval"), problem=f"is {interval}, but must be longer than 0")
         return 1e9 / mean
 
     def _resampled(self, seed: int, name: str) -> Workload:
@@ -150,19 +150,24 @@ class WorkloadRecipe:
         return drawn if self._rate_factor is None else conversions.scale_arrival_rate(drawn, self._rate_factor)
 
     def _sampler(self) -> Callable[[Workload, Streams], Workload]:
-        """Return how the trace is drawn from."""
+        """Return the function that samples the trace."""
         window, blocks, length = self._string("window"), self._string("blocks"), self._string("length")
         if (window is None) == (blocks is None):
             names = f"{self.place('window')} and {self.place('blocks')}"
-            raise InputError(self.place(RESAMPLE), problem=f"needs one of {names}", remedy="such as a window of 7d")
+            raise InputError(
+                self.place(RESAMPLE), problem=f"needs exactly one of {names}", remedy="for example a window of 7d"
+            )
         if (blocks is None) != (length is None):
-            problem = "blocks and the length that they fill go together"
-            raise InputError(self.place("length"), problem=problem, remedy="such as blocks of 1d and a length of 7d")
+            problem = f"{self.place('blocks')} and {self.place('length')} must be used together"
+            remedy = "for example blocks of 1d and a length of 7d"
+            raise InputError(self.place("length"), problem=problem, remedy=remedy)
         if window is not None:
             return self._window_sampler(window)
         if "overlap" in self.options:
-            problem = "is about windows; blocks are drawn with replacement"
-            raise InputError(self.place("overlap"), problem=problem, remedy="leave it out, or ask for a window")
+            problem = "applies only to windows; blocks are drawn with replacement"
+            raise InputError(
+                self.place("overlap"), problem=problem, remedy="omit it, or use a window instead of blocks"
+            )
         block, whole = self._length("blocks", str(blocks)), self._length("length", str(length))
         return lambda trace, streams: resampling.block_bootstrap(trace, block, whole, streams.named(_STREAM))
 
@@ -194,7 +199,7 @@ class WorkloadRecipe:
     def _length(self, word: str, text: str) -> Duration:
         length = option_values.duration_option(self.place(word), text)
         if length <= 0:
-            raise InputError(self.place(word), problem="must be longer than 0")
+            raise InputError(self.place(word), problem=f"is {text}, but must be longer than 0")
         return length
 
     def _flag(self, word: str, *, default: bool) -> bool:
@@ -209,36 +214,37 @@ class WorkloadRecipe:
 
     def _integer(self, word: str, value: object, least: int | None = 1) -> int:
         if not isinstance(value, int) or isinstance(value, bool) or (least is not None and value < least):
-            remedy = "a whole number" if least is None else f"a whole number, {least} or more"
-            raise InputError(self.place(word), problem=f"{value!r} is not possible", remedy=remedy)
+            wanted = "a whole number" if least is None else f"a whole number of at least {least}"
+            raise InputError(self.place(word), problem=f"{value!r} is not {wanted}")
         return value
 
 
 def parse_recipe(words: Mapping[str, object], wording: RecipeSource, beside: Path | None = None) -> WorkloadRecipe:
-    """Return the recipe that `words` are; the path of a trace is relative to the folder `beside`. Raises InputError."""
+    """Parse and validate a recipe; the path of a trace is relative to the folder `beside`. Raises InputError."""
     if (GENERATE in words) == (RESAMPLE in words):
-        problem = "is no workload that can be made: it needs one of 'generate' and 'resample'"
-        raise InputError(wording.place(""), problem=problem, remedy="such as {generate: lublin, jobs: 500}, or a path")
+        problem = "is not a workload: it needs either 'generate' or 'resample'"
+        remedy = "write a path, or for example {generate: lublin, jobs: 500}"
+        raise InputError(wording.place(""), problem=problem, remedy=remedy)
     checked = {str(word): value for word, value in words.items() if value is not None}
     if RESAMPLE in checked:
         if not isinstance(checked[RESAMPLE], str | Path):
             raise InputError(wording.place(RESAMPLE), problem=f"{checked[RESAMPLE]!r} is not the path of a trace")
         checked[RESAMPLE] = str((beside or Path()) / str(checked[RESAMPLE]))
-        kind, known = RESAMPLE, _RESAMPLE_KEYS
+        kind, keys = RESAMPLE, _RESAMPLE_KEYS
     else:
         kind = str(checked[GENERATE])
         if kind not in KEYS_OF_GENERATOR:
-            problem, remedy = f"there is no kind {kind!r}", f"kinds: {', '.join(KEYS_OF_GENERATOR)}"
+            problem, remedy = f"{kind!r} is not a generator", f"generators: {', '.join(KEYS_OF_GENERATOR)}"
             raise InputError(wording.place(GENERATE), problem=problem, remedy=remedy)
-        known = (*_COMMON_KEYS, *KEYS_OF_GENERATOR[kind])
+        keys = (*_COMMON_KEYS, *KEYS_OF_GENERATOR[kind])
     for word in checked:
-        if word not in known:
+        if word not in keys:
             remedy = (
-                suggestion(word, known)
+                suggestion(word, keys)
                 if wording.file
-                else f"options of {kind}: --{', --'.join(known[len(_COMMON_KEYS) :])}"
+                else f"options of {kind}: --{', --'.join(keys[len(_COMMON_KEYS) :])}"
             )
-            raise InputError(wording.place(word), problem=f"means nothing for {kind}", remedy=remedy)
+            raise InputError(wording.place(word), problem=f"is not an option of {kind}", remedy=remedy)
     recipe = WorkloadRecipe(checked, wording)
     recipe.validate()
     return recipe

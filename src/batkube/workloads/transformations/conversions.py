@@ -1,7 +1,7 @@
-"""Workload → workload: what is done to a trace before it is run.
+"""Convert workloads: scale, clip and shift them before they run.
 
-Every function is pure: it returns a new workload and shares with the old one what it did not change. Profiles stay
-shared between jobs. Numbers that scale are exact fractions, so that the order of submissions never changes by rounding.
+All functions are pure: they return a new workload that shares unchanged parts with the old one. Jobs keep sharing
+profiles. Factors are exact fractions, so that rounding never changes the order of submissions.
 """
 
 from __future__ import annotations
@@ -21,31 +21,31 @@ from batkube.workloads.run_times import run_time
 from batkube.workloads.walltime_notes import WALLTIME_OVERRUN
 
 NOT_TRIMMED = FidelityNote("workload", "a job's run time depends on the machines and could not be trimmed")
-NOT_COMPRESSED = FidelityNote("workload", "a job's run time depends on the machines and stayed as it is")
-SIZE_CLIPPED = FidelityNote("workload", "a job asked for more than --clip-size and got that much")
+NOT_COMPRESSED = FidelityNote("workload", "a job's run time depends on the machines and was not compressed")
+SIZE_CLIPPED = FidelityNote("workload", "a job's size was above --clip-size and was reduced to it")
 WALLTIME_RAISED = FidelityNote("workload", "a job's walltime was not above its run time and was raised above it")
-RUN_TIME_UNKNOWN = FidelityNote("workload", "a job's run time depends on the machines: it got no walltime from it")
-GANG_TERMS_LOST = FidelityNote("workload", "a job has another size now, and its min_member and min_resources are gone")
+RUN_TIME_UNKNOWN = FidelityNote("workload", "a job's run time depends on the machines, so its walltime is unchanged")
+GANG_TERMS_LOST = FidelityNote("workload", "a job's size changed, so its min_member and min_resources were removed")
 
 
 def shift_to_zero(workload: Workload) -> Workload:
-    """Let the first job be submitted at 0 and keep the distances."""
+    """Shift all submissions so that the first job is submitted at 0."""
     first = workload.jobs[0].submit
     moved = _map_jobs(workload, lambda job: replace_fields(job, submit=Instant(job.submit - first)))
     return replace(moved, header=workload.header.shifted(first))
 
 
 def clip_sizes(workload: Workload, most: int) -> Workload:
-    """Let no job ask for more than `most` machines; its run time stays."""
+    """Reduce the size of larger jobs to `most` machines; keep their run times."""
     larger = sum(job.size > most for job in workload.jobs)
     clipped = _resize_jobs(workload, lambda job: replace_fields(job, size=most) if job.size > most else job)
     return with_note(clipped, SIZE_CLIPPED, larger)
 
 
 def raise_walltimes(workload: Workload) -> Workload:
-    """Let no job be killed at its walltime: one that is not above the run time becomes the next whole second above it.
+    """Raise each walltime that is not above the run time to the next whole second above it.
 
-    Batsim lets a job succeed only if it ends strictly before its walltime.
+    Then no job is killed at its walltime: as in Batsim, a job succeeds only if it ends strictly before its walltime.
     """
     short = 0
 
@@ -62,7 +62,7 @@ def raise_walltimes(workload: Workload) -> Workload:
 
 
 def trim_run_times(workload: Workload, longest: Duration) -> Workload:
-    """Let no job run longer than `longest`. Profiles keep their names, as in the published Batkube workloads."""
+    """Reduce longer run times to `longest`. Profiles keep their names, as in the published Batkube workloads."""
     trimmed: dict[int, Profile] = {}
     untrimmed = 0
 
@@ -84,7 +84,7 @@ def trim_run_times(workload: Workload, longest: Duration) -> Workload:
 
 
 def scale_arrival_rate(workload: Workload, factor: Fraction) -> Workload:
-    """Let jobs arrive `factor` times as fast, counted from the first one; run times stay."""
+    """Divide the submission times, relative to the first, by `factor`; keep run times."""
     _require_positive(workload, factor, "arrival rate")
     first = workload.jobs[0].submit
     scaled = _map_jobs(
@@ -94,10 +94,10 @@ def scale_arrival_rate(workload: Workload, factor: Fraction) -> Workload:
 
 
 def compress_time(workload: Workload, factor: Fraction) -> Workload:
-    """Let everything pass `factor` times as fast, counted from the first job: arrivals, run times and walltimes.
+    """Divide submission times (relative to the first), run times and walltimes by `factor`.
 
-    The offered load stays as it is. What has a pace of its own does not: a scheduler that looks once a second then
-    looks that much less often in the life of a job.
+    The offered load stays the same. Fixed periods do not scale: a scheduler that runs once per second then runs less
+    often per job.
     """
     compressed = scale_walltimes(scale_arrival_rate(workload, factor), 1 / factor)
     shorter: dict[int, Profile] = {}
@@ -118,7 +118,7 @@ def compress_time(workload: Workload, factor: Fraction) -> Workload:
 
 
 def pack_machines(workload: Workload, cores: int) -> Workload:
-    """Count machines of `cores` processors instead of processors, rounding up."""
+    """Convert sizes from processors to machines of `cores` processors, rounding up."""
     if cores < 1:
         raise InputError(workload.source, problem=f"a machine cannot have {cores} cores")
     machines = workload.size_machines
@@ -127,10 +127,10 @@ def pack_machines(workload: Workload, cores: int) -> Workload:
 
 
 def normalise_cpu(workload: Workload, largest_milli: int, most_milli: int | None = None) -> Workload:
-    """Turn each job into one pod whose cpu is its share of the largest job, which gets `largest_milli`.
+    """Convert each job to one pod whose CPU request is proportional to its size; the largest job gets `largest_milli`.
 
-    cpu = size × largest / largest size, to the nearest millicore, at least one, at most `most_milli`. This is how the
-    first Batkube fitted traces of large machines to one node; it left a little of the node free with the upper limit.
+    cpu = size × largest / largest size, rounded to a millicore, at least one, at most `most_milli`. The first Batkube
+    fitted traces of large machines to one node in this way; its upper limit left a little of the node free.
     """
     largest_size = max(job.size for job in workload.jobs)
     requests_of: dict[tuple[int, Requests], Requests] = {}
@@ -138,7 +138,7 @@ def normalise_cpu(workload: Workload, largest_milli: int, most_milli: int | None
     def normalise(job: Job) -> Job:
         key = (job.size, job.requests)
         if key not in requests_of:
-            # Half a millicore rounds up; integers only, so that the published values come out to the last digit.
+            # Half a millicore rounds up. Integer arithmetic reproduces the published values exactly.
             cpu_milli = max(1, (2 * job.size * largest_milli + largest_size) // (2 * largest_size))
             if most_milli is not None:
                 cpu_milli = min(cpu_milli, most_milli)
@@ -161,7 +161,7 @@ def scale_walltimes(workload: Workload, factor: Fraction) -> Workload:
 
 
 def walltimes_from_run_times(workload: Workload, factor: Fraction) -> Workload:
-    """Give every job a walltime of `factor` times its run time, and one second where that is 0."""
+    """Set every walltime to `factor` times the run time, or to one second if that is 0."""
     _require_positive(workload, factor, "walltime factor")
     unknown = 0
 
@@ -177,12 +177,12 @@ def walltimes_from_run_times(workload: Workload, factor: Fraction) -> Workload:
 
 
 def without_walltimes(workload: Workload) -> Workload:
-    """Let every job run to its end."""
+    """Remove all walltimes, so that every job runs to its end."""
     return without_note(_map_jobs(workload, lambda job: replace_fields(job, walltime=None)), WALLTIME_OVERRUN)
 
 
 def with_scheduler(workload: Workload, scheduler: str) -> Workload:
-    """Let every job ask for the scheduler of that name."""
+    """Set the scheduler of every job."""
     return _map_jobs(workload, lambda job: replace_fields(job, scheduler=scheduler))
 
 
@@ -191,7 +191,7 @@ def _map_jobs(workload: Workload, change: Callable[[Job], Job]) -> Workload:
 
 
 def _resize_jobs(workload: Workload, change: Callable[[Job], Job]) -> Workload:
-    """Give jobs other sizes; what their PodGroups would say was meant for the old ones."""
+    """Change sizes, and reset the gang terms of jobs whose size changed: they were meant for the old size."""
     lost = 0
 
     def resize(job: Job) -> Job:
@@ -206,13 +206,13 @@ def _resize_jobs(workload: Workload, change: Callable[[Job], Job]) -> Workload:
 
 
 def with_note(workload: Workload, note: FidelityNote, count: int) -> Workload:
-    """Return a workload with one note more, if there is anything to note."""
+    """Add a note, unless `count` is 0."""
     return replace(workload, notes=(*workload.notes, (note, count))) if count else workload
 
 
 def without_note(workload: Workload, note: FidelityNote) -> Workload:
-    """Return a workload of which what was noted is not so any more."""
-    return replace(workload, notes=tuple((one, count) for one, count in workload.notes if one != note))
+    """Remove a note that does not apply any more."""
+    return replace(workload, notes=tuple((other, count) for other, count in workload.notes if other != note))
 
 
 def _require_positive(workload: Workload, factor: Fraction, name: str) -> None:
@@ -221,8 +221,10 @@ def _require_positive(workload: Workload, factor: Fraction, name: str) -> None:
 
 
 def _rounded_ns(exact: Fraction | int) -> int:
-    """Return the nearest nanosecond, which must fit a run."""
+    """Round to a nanosecond. Raises InputError if the time exceeds the longest possible run."""
     ns = round(exact)
     if ns > LATEST_NS:
-        raise InputError("scaling", problem="a time would be more than the 292 years a run can last")
+        raise InputError(
+            "scaling", problem="a time would exceed the longest possible run, 292 years", remedy="use another factor"
+        )
     return ns

@@ -1,4 +1,4 @@
-"""Which jobs of a workload are kept, and what is then still true of what was noted when it was read."""
+"""Select jobs of a workload, and adjust the notes of its reader to the selection."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from batkube.workloads.run_times import run_time
 from batkube.workloads.transformations.conversions import with_note, without_note
 from batkube.workloads.walltime_notes import WALLTIME_OVERRUN
 
-#: What begins a note on a trace of which a part is left; how often it is so there stands before it.
-_WHOLE_TRACE_MARK = " in the whole trace, of which a part was taken: "
-#: So many users, queues or partitions are named where none is as wanted.
+#: In a note on the whole trace, after the number of occurrences and before the original note.
+_WHOLE_TRACE_MARK = " in the whole trace, of which a part was selected: "
+#: The number of existing users, queues or partitions in a message when a filter matches none.
 _MAX_NAMES_IN_MESSAGE = 10
 
 
 def window(workload: Workload, begin: Instant, end: Instant | None) -> Workload:
     """Keep the jobs submitted from `begin` on and before `end` (None: to the last)."""
-    kept = [job for job in workload.jobs if begin <= job.submit and (end is None or job.submit < end)]
-    return _with_jobs(workload, kept, "is submitted in the time window")
+    jobs = [job for job in workload.jobs if begin <= job.submit and (end is None or job.submit < end)]
+    return _with_jobs(workload, jobs, "is submitted in the time window")
 
 
 def first_jobs(workload: Workload, count: int) -> Workload:
@@ -33,7 +33,7 @@ def first_jobs(workload: Workload, count: int) -> Workload:
 
 
 def drop_zero_run_times(workload: Workload) -> Workload:
-    """Leave out the jobs that run for no time at all."""
+    """Remove the jobs with a run time of 0."""
     return _with_jobs(workload, [job for job in workload.jobs if run_time(job.profile) != 0], "has a run time above 0")
 
 
@@ -45,10 +45,10 @@ def filter_jobs(
     queues: Collection[str] = (),
     partitions: Collection[str] = (),
 ) -> Workload:
-    """Keep the jobs whose size is in a range (None: no bound), and which are of these users, … (none: of all).
+    """Keep the jobs with a size in the range (None: no bound) and of these users, queues and partitions (empty: all).
 
-    Queues and partitions that have numbers may be called by the names that the trace's header gives them. A name that
-    no job has is noted: it may be a slip of the pen.
+    Numbered queues and partitions can also be selected by their names in the trace's header. A name that no job has is
+    noted, because it may be a typing error.
     """
     least, most = sizes
     header = workload.header
@@ -57,8 +57,8 @@ def filter_jobs(
         _NameFilter("queue", queues, Counter(job.queue for job in workload.jobs), header.queue_names),
         _NameFilter("partition", partitions, Counter(job.partition for job in workload.jobs), header.partition_names),
     ]
-    of_users, of_queues, of_partitions = (one.matching() for one in filters)
-    kept = [
+    of_users, of_queues, of_partitions = (name_filter.matching() for name_filter in filters)
+    selected = [
         job
         for job in workload.jobs
         if (least is None or job.size >= least)
@@ -67,42 +67,42 @@ def filter_jobs(
         and job.queue in of_queues
         and job.partition in of_partitions
     ]
-    there = [one.describe_available() for one in filters if one.names]
+    available = [name_filter.describe_available() for name_filter in filters if name_filter.names]
     if least is not None or most is not None:
         extent = [job.size for job in workload.jobs]
-        there.append(f"sizes are {min(extent):,} to {max(extent):,}")
-    part = _with_jobs(workload, kept, "has such a size, user, queue and partition", "; ".join(there))
-    for note in (note for one in filters for note in one.unknown_name_notes()):
+        available.append(f"sizes are {min(extent):,} to {max(extent):,}")
+    part = _with_jobs(workload, selected, "matches the size, user, queue and partition", "; ".join(available))
+    for note in (note for name_filter in filters for note in name_filter.unknown_name_notes()):
         part = with_note(part, note, 1)
     return part
 
 
 class _NameFilter(NamedTuple):
-    """Which users, queues or partitions are wanted, and which there are."""
+    """A filter by users, queues or partitions."""
 
     kind: str
-    #: None at all means all of them.
+    #: The wanted names; empty for all.
     names: Collection[str]
-    #: How many jobs each has that there is.
+    #: The number of jobs of each existing user, queue or partition.
     counts: Counter[str]
-    #: What numbers are called.
+    #: Names of numbered queues or partitions.
     display_names: Mapping[str, str]
 
     def matching(self) -> set[str]:
-        """Return those that are there and wanted."""
-        return {one for one in self.counts if not self.names or self._aliases(one) & set(self.names)}
+        """Return the existing values that match."""
+        return {value for value in self.counts if not self.names or self._aliases(value) & set(self.names)}
 
     def unknown_name_notes(self) -> list[FidelityNote]:
-        """Return what to say of names that nothing has."""
-        known = {name for one in self.counts for name in self._aliases(one)}
+        """Return a note for each wanted name that no job has."""
+        known = {name for value in self.counts for name in self._aliases(value)}
         missing = [name for name in dict.fromkeys(self.names) if name not in known]
-        return [FidelityNote("workload", f"no job is of the {self.kind} {name!r}") for name in missing]
+        return [FidelityNote("workload", f"no job has the {self.kind} {name!r}") for name in missing]
 
     def describe_available(self) -> str:
-        """Return what there is, those with most jobs first."""
+        """Describe the existing values, those with most jobs first."""
         titles = [
-            f"{one} ({self.display_names[one]})" if one in self.display_names else one
-            for one, _ in self.counts.most_common()
+            f"{value} ({self.display_names[value]})" if value in self.display_names else value
+            for value, _ in self.counts.most_common()
         ]
         named = [title for title in titles if title]
         more = f" and {len(named) - _MAX_NAMES_IN_MESSAGE:,} more" if len(named) > _MAX_NAMES_IN_MESSAGE else ""
@@ -112,14 +112,14 @@ class _NameFilter(NamedTuple):
             else f"no job has a {self.kind}"
         )
 
-    def _aliases(self, one: str) -> set[str]:
-        return {one, self.display_names.get(one, one)}
+    def _aliases(self, value: str) -> set[str]:
+        return {value, self.display_names.get(value, value)}
 
 
 def recount_overruns(workload: Workload) -> Workload:
-    """Count those jobs that are killed at their walltimes among the ones there are now, with what they have now.
+    """Recount the jobs that will be killed at their walltimes.
 
-    A trace's reader counts the jobs of the whole trace; a selection of them, or other walltimes, have another number.
+    The reader counted them in the whole trace; a selection of jobs, or changed walltimes, change the number.
     """
     if not any(note == WALLTIME_OVERRUN for note, _ in workload.notes):
         return workload
@@ -129,25 +129,25 @@ def recount_overruns(workload: Workload) -> Workload:
 
 
 def mark_notes_of_whole_trace(workload: Workload) -> Workload:
-    """Say of what was noted when a trace was read that it is of all its jobs, where only some of them are left.
+    """Mark the reader's notes as notes on the whole trace, because only a part of its jobs is left.
 
-    Which of them it was is not known any more, and to count 1,081 cancelled jobs among 300 would be wrong.
+    The affected jobs are not known any more, and a note on 1,081 cancelled jobs among 300 would be wrong.
     """
 
-    def told(note: FidelityNote, count: int) -> tuple[FidelityNote, int]:
+    def marked(note: FidelityNote, count: int) -> tuple[FidelityNote, int]:
         if note == WALLTIME_OVERRUN or _WHOLE_TRACE_MARK in note.message:
             return note, count
         how_often = "once" if count == 1 else f"{count:,} times"
         return FidelityNote(note.subject, f"{how_often}{_WHOLE_TRACE_MARK}{note.message}", note.severity), 1
 
-    return replace(workload, notes=tuple(told(note, count) for note, count in workload.notes))
+    return replace(workload, notes=tuple(marked(note, count) for note, count in workload.notes))
 
 
-def _with_jobs(workload: Workload, jobs: Iterable[Job], wanted: str, remedy: str = "") -> Workload:
-    kept = list(jobs)
-    if not kept:
+def _with_jobs(workload: Workload, jobs: Iterable[Job], condition: str, remedy: str = "") -> Workload:
+    selected = list(jobs)
+    if not selected:
         first_s, last_s = (workload.jobs[place].submit // NANOSECONDS_PER_SECOND for place in (0, -1))
-        there = f"its {len(workload.jobs):,} jobs are submitted from {first_s} s to {last_s} s"
-        raise InputError(workload.source, problem=f"no job {wanted}", remedy=remedy or there)
-    part = replace(workload, jobs=kept)
-    return part if len(kept) == len(workload.jobs) else mark_notes_of_whole_trace(part)
+        times = f"its {len(workload.jobs):,} jobs are submitted from {first_s} s to {last_s} s"
+        raise InputError(workload.source, problem=f"no job {condition}", remedy=remedy or times)
+    part = replace(workload, jobs=selected)
+    return part if len(selected) == len(workload.jobs) else mark_notes_of_whole_trace(part)

@@ -1,11 +1,11 @@
-"""Finding stretches of a trace in which its machine was busy to a wanted degree.
+"""Find periods of a trace with a given utilisation of the machine.
 
-The method is that of evalys (Workload.extract_periods_with_given_utilisation, version 4.0.7): the trace is cut into
-periods of one length, counted from the first start; the first and the last are left aside; of each remaining one the
-mean of processors in use over processors there is taken. The jobs *submitted* in a period are its workload.
+The method is that of evalys (Workload.extract_periods_with_given_utilisation, version 4.0.7). The trace is cut into
+periods of equal length from the first start on, without the first and the last one. The utilisation of a period is the
+mean number of used processors divided by all processors. The jobs *submitted* in a period are its workload.
 
-What was in use is told by the recorded starts (submit time plus wait time, fields 2 and 3 of SWF). A workload in
-another format has no record: there each job counts from its submission on, which is the load it offers.
+The usage follows from the recorded starts (submit time plus wait time, fields 2 and 3 of SWF). Workloads in other
+formats have no recorded starts: there each job counts from its submission on, which is the offered load.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from batkube.workloads.model import Workload
 from batkube.workloads.run_times import run_time
 
 BusyInterval = tuple[int, int, int]
-"""One job's time on the machine: (start, end, processors)."""
+"""The execution of one job: (start, end, processors)."""
 
 _MAX_CLOSEST_IN_MESSAGE = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """A stretch of the trace and the mean share of the machine in use during it."""
+    """A period of the trace and its mean utilisation."""
 
     begin: Instant
     end: Instant
@@ -39,8 +39,8 @@ class Period:
 
 
 def recorded_intervals(path: Path) -> list[BusyInterval]:
-    """Return when the jobs of the SWF file `path` really ran; jobs without run time or processors are left out."""
-    stays: list[BusyInterval] = []
+    """Return the recorded executions in the SWF file `path`, without jobs that lack run time or processors."""
+    intervals: list[BusyInterval] = []
     with open_lines(path) as text:
         for number, fields in swf.job_lines(path, text):
             if fields[swf.STATUS] in swf.PARTIAL_STATUSES:
@@ -51,23 +51,23 @@ def recorded_intervals(path: Path) -> list[BusyInterval]:
             processors = swf.count_field(path, number, fields, swf.ALLOCATED_PROCESSORS)
             if run >= 0 and processors > 0:
                 start = submit + max(wait, 0)
-                stays.append((start, start + run, processors))
-    return stays
+                intervals.append((start, start + run, processors))
+    return intervals
 
 
 def offered_intervals(workload: Workload) -> list[BusyInterval]:
-    """Return when the jobs would run if each started as soon as it is submitted."""
-    stays: list[BusyInterval] = []
+    """Return the executions of the jobs if each started at its submission."""
+    intervals: list[BusyInterval] = []
     for job in workload.jobs:
         length = run_time(job.profile)
         if length is not None:
-            stays.append((job.submit, job.submit + length, job.size))
-    return stays
+            intervals.append((job.submit, job.submit + length, job.size))
+    return intervals
 
 
-def periods(stays: Iterable[BusyInterval], processors: int, length: Duration) -> list[Period]:
-    """Return the trace's periods of `length` with their mean utilisation, all but the first and the last."""
-    times, areas, loads = _load_steps(stays)
+def periods(intervals: Iterable[BusyInterval], processors: int, length: Duration) -> list[Period]:
+    """Return the periods of `length` with their mean utilisation, without the first and the last."""
+    times, areas, loads = _load_steps(intervals)
 
     def area_until(at: int) -> int:
         index = bisect.bisect_right(times, at) - 1
@@ -81,10 +81,10 @@ def periods(stays: Iterable[BusyInterval], processors: int, length: Duration) ->
     return windows
 
 
-def _load_steps(stays: Iterable[BusyInterval]) -> tuple[list[int], list[int], list[int]]:
-    """Return the instants at which the load changes, and at each the area before it and the load from it on."""
+def _load_steps(intervals: Iterable[BusyInterval]) -> tuple[list[int], list[int], list[int]]:
+    """Return the instants at which the load changes, with the integral up to each and the load from each on."""
     change_at: dict[int, int] = {}
-    for start, end, processors in stays:
+    for start, end, processors in intervals:
         change_at[start] = change_at.get(start, 0) + processors
         change_at[end] = change_at.get(end, 0) - processors
     times = sorted(change_at)
@@ -94,27 +94,32 @@ def _load_steps(stays: Iterable[BusyInterval]) -> tuple[list[int], list[int], li
 
 
 def find_period(
-    workload: Workload, stays: Iterable[BusyInterval], length: Duration, wanted: float, variation: float, nth: int = 1
+    workload: Workload,
+    intervals: Iterable[BusyInterval],
+    length: Duration,
+    wanted: float,
+    variation: float,
+    nth: int = 1,
 ) -> Period:
     """Return the `nth` period (from 1) whose mean utilisation is within `variation` of `wanted`."""
     if workload.size_machines is None:
         raise InputError(
             workload.source,
-            problem="does not say how many processors its machine has, so utilisation means nothing",
-            remedy="give the number with --machines",
+            problem="has no machine size, which utilisation needs",
+            remedy="add it with --machines",
         )
-    held = list(stays)
+    held = list(intervals)
     if length <= 0 or not held:
-        raise InputError(workload.source, problem="utilisation needs a period longer than 0 and jobs with run times")
+        raise InputError(workload.source, problem="utilisation needs a --period longer than 0 and jobs with run times")
     candidates = periods(held, workload.size_machines, length)
     matching = [period for period in candidates if wanted - variation <= period.utilisation <= wanted + variation]
     if len(matching) < nth:
         closest = sorted(candidates, key=lambda period: abs(period.utilisation - wanted))[:_MAX_CLOSEST_IN_MESSAGE]
-        nearest = ", ".join(f"{period.utilisation:.4f}" for period in closest) or "none, the trace is too short"
+        nearest = ", ".join(f"{period.utilisation:.4f}" for period in closest) or "none, because the trace is too short"
         raise InputError(
             workload.source,
             problem=f"has {len(matching)} periods of {human_duration(length)} with a mean utilisation of "
             f"{wanted} ± {variation}, not {nth}",
-            remedy=f"closest: {nearest}; allow more --variation or change the --period",
+            remedy=f"closest: {nearest}; use a larger --variation or another --period",
         )
     return matching[nth - 1]

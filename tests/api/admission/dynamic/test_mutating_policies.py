@@ -1,4 +1,4 @@
-"""Mutating policies are served on request; the recorded cases `mutating-policies` tell what they do."""
+"""Mutating policies, served on request; the recorded cases `mutating-policies` cover their behaviour."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ def created(server: Direct) -> dict[str, str]:
     return data
 
 
-def test_without_being_asked_for_they_are_unknown() -> None:
+def test_they_are_not_served_by_default() -> None:
     server = Direct()
 
     assert server.ask("GET", POLICIES).status == 404
     assert [each["version"] for each in server.ask("GET", f"/apis/{BETA[:-8]}").body["versions"]] == ["v1"]
 
 
-def test_policies_act_in_the_order_of_their_names_and_again_only_if_they_wish_it() -> None:
+def test_policies_run_in_name_order_and_again_if_reinvocation_is_needed() -> None:
     server = Direct(more_versions=[BETA])
     text = '[JSONPatch{{op: "add", path: "/data/{0}", value: has(object.data.{0}) ? object.data.{0} + "+" : "{0}"}}]'
     bind(server, policy("c", text.format("c")), policy("a", text.format("a"), reinvocationPolicy="IfNeeded"))
@@ -81,7 +81,7 @@ def test_objects_may_be_read_and_written_in_both_versions() -> None:
     assert server.ask("GET", f"/apis/{alpha}/mutatingadmissionpolicies/a").body["apiVersion"] == alpha
 
 
-def test_a_version_that_cannot_be_served_is_refused_with_those_that_can() -> None:
+def test_the_error_for_an_unavailable_version_lists_the_available_ones() -> None:
     with pytest.raises(InputError, match="off by default") as refusal:
         validate_versions(["apps/v9"], "--api")
 

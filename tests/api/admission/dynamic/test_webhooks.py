@@ -1,4 +1,4 @@
-"""Webhooks are asked over TLS, as the real server asks them; who is asked is a program that really listens."""
+"""Admission webhooks, called over TLS on a real server."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def config(name: str = "a", **data: str) -> Json:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data}
 
 
-def test_a_validating_webhook_is_shown_the_whole_object_and_may_refuse_it(client: Client) -> None:
+def test_a_validating_webhook_sees_the_whole_object_and_may_deny_it(client: Client) -> None:
     def judge(review: Json) -> Json:
         good = (review["request"]["object"] or {}).get("data", {}).get("size") != "large"
         return reviewed(review, good, status={"message": "too large", "reason": "Size", "code": 409}, warnings=["hm"])
@@ -96,7 +96,7 @@ def test_a_validating_webhook_is_shown_the_whole_object_and_may_refuse_it(client
     assert first["uid"] != second["uid"]
 
 
-def test_names_and_uids_that_a_webhook_was_shown_are_the_stored_ones(client: Client) -> None:
+def test_names_and_uids_that_a_webhook_sees_are_the_stored_ones(client: Client) -> None:
     with Hook(lambda review: reviewed(review, True)).listening() as hook:
         configure(client, "Validating", hook)
         body = {**config(), "metadata": {"generateName": "map-"}}
@@ -126,8 +126,8 @@ def test_a_mutating_webhook_changes_what_is_stored_and_defaults_follow(client: C
     assert names == [("c", "Always"), ("added", "Always")]
 
 
-def test_webhooks_are_asked_in_the_order_of_their_names_and_again_if_they_wish_it(client: Client) -> None:
-    """A is asked again, since B changed the object after it, and wishes it; B does not (reinvocationcontext.go)."""
+def test_webhooks_are_called_in_name_order_and_reinvoked_if_needed(client: Client) -> None:
+    """A is called again, since B changed the object after it and A requests reinvocation (reinvocationcontext.go)."""
     order: list[str] = []
 
     def named(name: str) -> Answer:
@@ -149,7 +149,7 @@ def test_webhooks_are_asked_in_the_order_of_their_names_and_again_if_they_wish_i
     assert order == ["a", "b", "a"]
 
 
-def test_nothing_is_deleted_that_a_webhook_wants_kept_and_of_many_none(client: Client) -> None:
+def test_a_webhook_can_prevent_deletions_and_whole_collections_of_them(client: Client) -> None:
     def judge(review: Json) -> Json:
         request = review["request"]
         return reviewed(review, request["operation"] != "DELETE" or request["name"] != "kept")
@@ -173,7 +173,7 @@ def test_nothing_is_deleted_that_a_webhook_wants_kept_and_of_many_none(client: C
 
 
 @pytest.mark.parametrize(("policy", "status"), [("Fail", 500), ("Ignore", 201)])
-def test_what_cannot_be_asked_is_refused_unless_failures_are_ignored(client: Client, policy: str, status: int) -> None:
+def test_an_unreachable_webhook_denies_unless_failures_are_ignored(client: Client, policy: str, status: int) -> None:
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))
         port = nobody.getsockname()[1]
@@ -202,7 +202,7 @@ def test_what_cannot_be_asked_is_refused_unless_failures_are_ignored(client: Cli
         (lambda review: patch(review, {"op": "remove", "path": "/data"}), "validating webhook may not return"),
     ],
 )
-def test_an_answer_that_is_none_counts_as_a_failure(client: Client, answer: Answer, problem: str) -> None:
+def test_an_invalid_response_counts_as_a_failure(client: Client, answer: Answer, problem: str) -> None:
     with Hook(answer).listening() as hook:
         configure(client, "Validating", hook)
         refused = client.ask("POST", MAPS, config())
@@ -211,7 +211,7 @@ def test_an_answer_that_is_none_counts_as_a_failure(client: Client, answer: Answ
     assert problem in refused["body"]["message"]
 
 
-def test_a_certificate_of_somebody_else_and_an_error_of_the_webhook_are_failures(client: Client) -> None:
+def test_an_untrusted_certificate_and_an_http_error_are_failures(client: Client) -> None:
     with Hook(lambda review: {"oops": True}).listening() as hook, Hook(lambda review: {}).listening() as other:
         configure(
             client,
@@ -230,7 +230,7 @@ def test_a_certificate_of_somebody_else_and_an_error_of_the_webhook_are_failures
     assert failed.endswith(told)
 
 
-def test_others_are_served_while_a_webhook_takes_its_time_which_is_limited(client: Client, server: Serving) -> None:
+def test_other_requests_are_served_while_a_webhook_runs_into_its_timeout(client: Client, server: Serving) -> None:
     def wait(review: Json) -> Json:
         time.sleep(3)
         return reviewed(review, True)
@@ -276,8 +276,8 @@ def test_conditions_selectors_and_dry_runs(client: Client) -> None:
     assert unclear["body"]["message"].startswith('configmaps "a" is forbidden: ')
 
 
-def test_a_service_leads_to_a_webhook_if_somebody_listens_there(client: Client) -> None:
-    """By ExternalName to this machine; to simulated pods, or nowhere, in the words of the real server."""
+def test_a_service_reaches_a_webhook_only_outside_the_simulation(client: Client) -> None:
+    """An ExternalName service reaches this machine; other services fail with kube-apiserver's messages."""
     services = "/api/v1/namespaces/default/services"
     with Hook(lambda review: reviewed(review, False)).listening() as hook:
         at = {
@@ -301,8 +301,8 @@ def test_a_service_leads_to_a_webhook_if_somebody_listens_there(client: Client) 
     assert empty.endswith(f'{url}: no endpoints available for service "hook"')
 
 
-def test_what_drips_in_is_ended_when_its_time_is_over(client: Client) -> None:
-    """A timeout of a socket is one of each operation; the webhook sends a byte now and then, for ever."""
+def test_a_slow_response_is_aborted_at_the_timeout(client: Client) -> None:
+    """The timeout of a socket applies to each operation, and the webhook sends a byte now and then, for ever."""
     credentials = new_server_credentials("127.0.0.1", wall_clock_instant())
     ended = threading.Event()
     with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -326,8 +326,8 @@ def test_what_drips_in_is_ended_when_its_time_is_over(client: Client) -> None:
     assert answer["body"]["message"].endswith("context deadline exceeded")
 
 
-def test_controllers_ask_webhooks_too(server: Serving, client: Client) -> None:
-    """A component within the process waits for the answer."""
+def test_writes_of_controllers_call_webhooks_too(server: Serving, client: Client) -> None:
+    """An in-process component blocks until the webhook responds."""
     with Hook(
         lambda review: patch(review, {"op": "add", "path": "/data", "value": {"by": "hook"}})
     ).listening() as hook:
@@ -341,26 +341,26 @@ def test_controllers_ask_webhooks_too(server: Serving, client: Client) -> None:
     assert hook.asked[0]["request"]["userInfo"]["username"] == "system:some-controller"
 
 
-def test_what_components_do_while_a_request_is_handled_is_not_the_requests() -> None:
-    """Time goes on when a request is handled, and so controllers act; each of their objects has a name of its own."""
-    inquiries = WebhookCalls(lambda question: WebhookResponse(0, b""), lambda: 1)
+def test_writes_of_components_during_a_request_are_separate_from_it() -> None:
+    """Time advances while a request is handled, so controllers write; each of their objects gets its own name."""
+    calls = WebhookCalls(lambda request: WebhookResponse(0, b""), lambda: 1)
     names = iter(("first", "second", "third"))
-    inquiries.begin_request({})
+    calls.begin_request({})
 
-    mine = inquiries.once("name", lambda: next(names))
-    with inquiries.outside_request():
-        others = [inquiries.once("name", lambda: next(names)) for _ in range(2)]
+    mine = calls.once("name", lambda: next(names))
+    with calls.component_request():
+        others = [calls.once("name", lambda: next(names)) for _ in range(2)]
 
-    assert (mine, others, inquiries.once("name", lambda: "another")) == ("first", ["second", "third"], "first")
+    assert (mine, others, calls.once("name", lambda: "another")) == ("first", ["second", "third"], "first")
 
 
-def test_a_request_that_has_written_is_not_broken_off() -> None:
+def test_a_request_that_has_written_is_not_aborted() -> None:
     versions = [7]
-    question = WebhookRequest("https://x/", "x", 443, "x", "", b"", 1)
-    inquiries = WebhookCalls(lambda question: WebhookResponse(200, b"{}"), lambda: versions[0])
-    inquiries.begin_request({})
+    request = WebhookRequest("https://x/", "x", 443, "x", "", b"", 1)
+    calls = WebhookCalls(lambda request: WebhookResponse(200, b"{}"), lambda: versions[0])
+    calls.begin_request({})
     with pytest.raises(PendingWebhookCalls):
-        inquiries.responses([("a", question)])
+        calls.responses([("a", request)])
     versions[0] = 8
 
-    assert inquiries.responses([("a", question)]) == [WebhookResponse(200, b"{}")]
+    assert calls.responses([("a", request)]) == [WebhookResponse(200, b"{}")]

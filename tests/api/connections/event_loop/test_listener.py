@@ -1,4 +1,4 @@
-"""The listener of `serve`, in this process: how its connections are set up, and what is left of them."""
+"""The listener of `serve`, in this process: how connections are accepted and freed."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from batkube.api.requests.messages import Request, Response
 from batkube.kernel.instants import Instant
 from clients.greetings import HALF_A_GREETING, greeting
 
-Visit = Callable[[socket.socket], object]
+ClientAction = Callable[[socket.socket], object]
 
 REQUEST = b"GET / HTTP/1.1\r\nHost: here\r\n\r\n"
 TLS = new_server_credentials("127.0.0.1", Instant(0)).tls_context
 
 
 class Echo:
-    """Answers everything alike."""
+    """Returns the same response to all requests."""
 
     def handle(self, request: Request) -> Response:
         return Response(200, request.path.encode(), "text/plain")
@@ -36,36 +36,36 @@ class Echo:
         return Response(413, b"", "text/plain")
 
 
-def ask(connection: socket.socket) -> None:
+def send_request(connection: socket.socket) -> None:
     connection.sendall(REQUEST)
     assert connection.recv(12) == b"HTTP/1.1 200"
 
 
-def ask_secretly(connection: socket.socket) -> None:
-    with ssl._create_unverified_context().wrap_socket(connection) as secret:
-        ask(secret)
+def send_request_over_tls(connection: socket.socket) -> None:
+    with ssl._create_unverified_context().wrap_socket(connection) as tls_connection:
+        send_request(tls_connection)
 
 
-def begin_to_greet(connection: socket.socket) -> None:
+def send_half_a_client_hello(connection: socket.socket) -> None:
     connection.sendall(HALF_A_GREETING)
 
 
-def greet_slowly(connection: socket.socket) -> None:
-    """Greet with a pause after each of the first bytes, in the middle of the first record and before its end."""
-    words = greeting()
-    for piece in (words[:1], words[1:4], words[4:5], words[5:60], words[60:-1], words[-1:]):
+def send_slow_client_hello(connection: socket.socket) -> None:
+    """Send a client hello with pauses, also within the record header and before the last byte."""
+    hello = greeting()
+    for piece in (hello[:1], hello[1:4], hello[4:5], hello[5:60], hello[60:-1], hello[-1:]):
         time.sleep(0.02)
         connection.sendall(piece)
     assert connection.recv(1) == b"\x16"
 
 
-def greet_wrongly(connection: socket.socket) -> None:
+def send_malformed_client_hello(connection: socket.socket) -> None:
     connection.sendall(b"\x16\x03\x01\x00\x05hello")
     connection.recv(100)
 
 
 @contextlib.contextmanager
-def nothing_collected() -> Iterator[None]:
+def garbage_collection_disabled() -> Iterator[None]:
     gc.collect()
     gc.disable()
     try:
@@ -74,34 +74,43 @@ def nothing_collected() -> Iterator[None]:
         gc.enable()
 
 
-def kept() -> list[object]:
+def live_connection_objects() -> list[object]:
     return [each for each in gc.get_objects() if isinstance(each, EventLoopConnection | RequestParser | ssl.SSLObject)]
 
 
-async def kept_of(visit: Visit) -> list[object]:
-    """Return what is left of some visitors after they are gone and before anything is collected."""
+async def live_objects_after(client: ClientAction) -> list[object]:
+    """Return the objects that remain of some connections after they are closed, before any garbage collection."""
     listener = listen_dual(Echo(), "127.0.0.1", 0, TLS)
     try:
-        with nothing_collected():
+        with garbage_collection_disabled():
             for _ in range(5):
                 with socket.create_connection(("127.0.0.1", listener.port), timeout=20) as connection:
-                    await asyncio.to_thread(visit, connection)
+                    await asyncio.to_thread(client, connection)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(10):
-                    while kept():
+                    while live_connection_objects():
                         await asyncio.sleep(0.05)
-            return kept()
+            return live_connection_objects()
     finally:
         await listener.close()
 
 
-@pytest.mark.parametrize("visit", [ask, ask_secretly, begin_to_greet, greet_slowly, greet_wrongly])
-def test_nothing_of_a_connection_waits_for_the_garbage_collector(visit: Visit) -> None:
-    assert asyncio.run(kept_of(visit)) == []
+@pytest.mark.parametrize(
+    "client",
+    [
+        send_request,
+        send_request_over_tls,
+        send_half_a_client_hello,
+        send_slow_client_hello,
+        send_malformed_client_hello,
+    ],
+)
+def test_a_closed_connection_is_freed_without_the_garbage_collector(client: ClientAction) -> None:
+    assert asyncio.run(live_objects_after(client)) == []
 
 
-class Inquisitive(Echo):
-    """Looks at the sockets of this process that are connected to a port of ours."""
+class SocketInspector(Echo):
+    """Inspects the sockets of this process that are connected to our port."""
 
     port = 0
 
@@ -117,61 +126,61 @@ class Inquisitive(Echo):
         return super().handle(request)
 
 
-async def delays_of(visit: Visit) -> list[bool]:
-    handler = Inquisitive()
+async def no_delay_options(client: ClientAction) -> list[bool]:
+    handler = SocketInspector()
     listener = listen_dual(handler, "127.0.0.1", 0, TLS)
     handler.port = listener.port
     try:
         with socket.create_connection(("127.0.0.1", listener.port), timeout=20) as connection:
-            await asyncio.to_thread(visit, connection)
+            await asyncio.to_thread(client, connection)
     finally:
         await listener.close()
     return handler.without_delay
 
 
-@pytest.mark.parametrize("visit", [ask, ask_secretly])
-def test_no_answer_waits_until_the_client_has_confirmed_what_was_sent_before(visit: Visit) -> None:
-    assert asyncio.run(delays_of(visit)) == [True]
+@pytest.mark.parametrize("client", [send_request, send_request_over_tls])
+def test_responses_do_not_wait_for_delayed_acknowledgements(client: ClientAction) -> None:
+    assert asyncio.run(no_delay_options(client)) == [True]
 
 
-async def handshakes_under_way(visit: Visit, visitors: int) -> int:
-    """Return how many handshakes are under way while some visitors have said all that they will say."""
+async def handshakes_in_progress(client: ClientAction, clients: int) -> int:
+    """Return how many handshakes are in progress after some clients have sent all their data."""
     listener = listen_dual(Echo(), "127.0.0.1", 0, TLS)
-    with contextlib.ExitStack() as visits:
-        for _ in range(visitors):
-            visit(visits.enter_context(socket.create_connection(("127.0.0.1", listener.port), timeout=20)))
+    with contextlib.ExitStack() as connections:
+        for _ in range(clients):
+            client(connections.enter_context(socket.create_connection(("127.0.0.1", listener.port), timeout=20)))
         with socket.create_connection(("127.0.0.1", listener.port), timeout=20) as connection:
-            await asyncio.to_thread(ask, connection)
+            await asyncio.to_thread(send_request, connection)
         count = sum(isinstance(each, ssl.SSLObject) for each in gc.get_objects())
     await listener.close()
     return count
 
 
-def test_who_stops_in_the_middle_of_a_greeting_costs_no_handshake() -> None:
-    assert asyncio.run(handshakes_under_way(begin_to_greet, 50)) == 0
+def test_an_incomplete_client_hello_starts_no_handshake() -> None:
+    assert asyncio.run(handshakes_in_progress(send_half_a_client_hello, 50)) == 0
 
 
-async def rounds_until_served_beside(leavers: int) -> int:
-    """Return how many rounds of the event loop a client waits that spoke just before many silent ones left."""
+async def iterations_until_served(idle_clients: int) -> int:
+    """Return how many event loop iterations a client waits that sent data just before many others disconnected."""
     listener = listen_dual(Echo(), "127.0.0.1", 0, TLS)
-    silent = [socket.create_connection(("127.0.0.1", listener.port), timeout=20) for _ in range(leavers)]
+    idle = [socket.create_connection(("127.0.0.1", listener.port), timeout=20) for _ in range(idle_clients)]
     with socket.create_connection(("127.0.0.1", listener.port), timeout=20) as connection:
-        while listener.activity <= leavers:
+        while listener.activity <= idle_clients:
             await asyncio.sleep(0)
         connection.sendall(REQUEST)
-        for each in silent:
+        for each in idle:
             each.close()
         connection.setblocking(False)
-        rounds = 0
+        iterations = 0
         while True:
             with contextlib.suppress(BlockingIOError):
                 assert connection.recv(12) == b"HTTP/1.1 200"
                 break
             await asyncio.sleep(0)
-            rounds += 1
+            iterations += 1
     await listener.close()
-    return rounds
+    return iterations
 
 
-def test_nobody_waits_until_those_who_left_are_greeted() -> None:
-    assert asyncio.run(rounds_until_served_beside(400)) < 40
+def test_clients_do_not_wait_for_handshakes_of_disconnected_ones() -> None:
+    assert asyncio.run(iterations_until_served(400)) < 40

@@ -1,4 +1,4 @@
-"""Connections: what a client may do on one after its watch has ended."""
+"""Connections after the end of a watch."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def connected(server: Serving) -> socket.socket:
     return socket.create_connection((host, int(port)), timeout=10)
 
 
-def test_a_connection_serves_on_after_its_watch_has_ended(server: Serving) -> None:
+def test_a_connection_can_be_reused_after_its_watch_has_ended(server: Serving) -> None:
     with connected(server) as connection:
         connection.sendall(request(WATCH))
         watched = read_until(connection, b"\r\n0\r\n\r\n")
@@ -39,7 +39,7 @@ def test_a_connection_serves_on_after_its_watch_has_ended(server: Serving) -> No
     assert answered.startswith(b"HTTP/1.1 200 OK")
 
 
-def test_a_client_that_speaks_during_its_watch_must_connect_again(server: Serving) -> None:
+def test_a_connection_with_data_during_its_watch_is_closed(server: Serving) -> None:
     with connected(server) as connection:
         connection.sendall(request(WATCH))
         assert connection.recv(1) == b"H"
@@ -49,7 +49,7 @@ def test_a_client_that_speaks_during_its_watch_must_connect_again(server: Servin
     assert rest.endswith(b"\r\n0\r\n\r\n")
 
 
-def test_a_client_that_asks_for_it_is_left_after_its_watch(server: Serving) -> None:
+def test_a_connection_is_closed_after_its_watch_on_request(server: Serving) -> None:
     with connected(server) as connection:
         connection.sendall(request(WATCH, "Connection: close"))
         watched = read_until(connection, b"never")
@@ -58,7 +58,7 @@ def test_a_client_that_asks_for_it_is_left_after_its_watch(server: Serving) -> N
     assert watched.endswith(b"\r\n0\r\n\r\n")
 
 
-def test_a_protobuf_watch_of_a_version_that_is_gone_is_told_so(server: Serving) -> None:
+def test_a_protobuf_watch_of_a_compacted_version_gets_an_error_event(server: Serving) -> None:
     server.inside(server.store.compact)
     path = "/api/v1/namespaces?watch=true&resourceVersion=1"
     with connected(server) as connection:

@@ -1,4 +1,4 @@
-"""The listener of a program: who is let in, who is not, and what is known of what is still on its way."""
+"""The listener of a program: accepted and rejected connections, and data in flight."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _counts(listener: ProgramListener) -> tuple[int, int, int]:
 
 
 def _caller(listener: ProgramListener, *command: str, user: int = os.geteuid()) -> subprocess.Popen[bytes]:
-    """Start another process that holds a connection to the listener and has said all that it should."""
+    """Start another process that has connected to the listener and sent its data."""
     process = subprocess.Popen(
         [*command, sys.executable, "-c", CALLER, str(listener.port), GET.decode(), str(user)],
         stdin=subprocess.PIPE,
@@ -62,7 +62,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     process.communicate()
 
 
-def test_the_program_is_let_in_before_it_has_said_anything(listener: ProgramListener) -> None:
+def test_a_connection_of_the_program_is_accepted_before_it_sends_data(listener: ProgramListener) -> None:
     with _connect(listener) as first, _connect(listener) as second:
         let_in = listener.accept_program_connections()
 
@@ -72,7 +72,7 @@ def test_the_program_is_let_in_before_it_has_said_anything(listener: ProgramList
             sock.close()
 
 
-def test_another_process_of_the_same_user_is_turned_away_even_if_it_knows_the_secret(listener: ProgramListener) -> None:
+def test_another_process_of_the_same_user_is_rejected_even_with_the_passphrase(listener: ProgramListener) -> None:
     stranger = _caller(listener)
     with _connect(listener):
         (own,) = listener.accept_program_connections()
@@ -83,7 +83,7 @@ def test_another_process_of_the_same_user_is_turned_away_even_if_it_knows_the_se
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
-def test_another_user_is_turned_away_whatever_session_he_is_of(listener: ProgramListener) -> None:
+def test_another_user_is_rejected_even_in_the_same_session(listener: ProgramListener) -> None:
     stranger = _caller(listener, user=65534)
     listener.allow(stranger.pid)
 
@@ -92,7 +92,7 @@ def test_another_user_is_turned_away_whatever_session_he_is_of(listener: Program
     _end(stranger)
 
 
-def test_a_process_that_the_program_has_started_is_let_in(listener: ProgramListener) -> None:
+def test_a_process_started_by_the_program_is_accepted(listener: ProgramListener) -> None:
     program = _caller(listener, "sh", "-c", '"$@"; exit', "sh")
     listener.allow(program.pid)
     (own,) = listener.accept_program_connections()
@@ -102,7 +102,7 @@ def test_a_process_that_the_program_has_started_is_let_in(listener: ProgramListe
     _end(program)
 
 
-def test_nobody_is_let_in_before_the_program_is_known() -> None:
+def test_no_connection_is_accepted_before_the_program_is_known() -> None:
     listener = ProgramListener("secret")
     with _connect(listener):
         assert listener.accept_program_connections() == []
@@ -118,7 +118,7 @@ def _say_and_close(listener: ProgramListener, *sentences: bytes) -> None:
             caller.sendall(words)
 
 
-def test_who_has_closed_already_is_let_in_if_he_knows_the_secret_and_the_program_misses_a_connection() -> None:
+def test_a_closed_connection_with_the_passphrase_is_accepted_if_the_program_counts_one_more() -> None:
     listener = ProgramListener("secret")
     listener.allow(os.getpid(), lambda: 2)
     with _connect(listener):
@@ -132,14 +132,14 @@ def test_who_has_closed_already_is_let_in_if_he_knows_the_secret_and_the_program
     listener.close()
 
 
-def test_who_has_closed_already_is_turned_away_even_if_he_knows_the_secret(listener: ProgramListener) -> None:
+def test_a_closed_connection_with_the_passphrase_is_rejected_otherwise(listener: ProgramListener) -> None:
     _say_and_close(listener, GET, GET)
 
     assert listener.accept_program_connections() == []
     assert _counts(listener) == (0, 2, 0)
 
 
-def test_a_connection_that_was_reset_has_vanished(listener: ProgramListener) -> None:
+def test_a_reset_connection_has_no_data_in_flight(listener: ProgramListener) -> None:
     with _connect(listener) as caller:
         caller.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, bytes([1, 0, 0, 0, 0, 0, 0, 0]))
 
@@ -147,7 +147,7 @@ def test_a_connection_that_was_reset_has_vanished(listener: ProgramListener) -> 
     assert _counts(listener) == (0, 0, 1)
 
 
-def test_a_stranger_is_cut_off_at_once(listener: ProgramListener) -> None:
+def test_a_rejected_connection_is_reset_at_once(listener: ProgramListener) -> None:
     listener.allow(_a_process_that_has_ended())
     with _connect(listener) as caller:
         caller.sendall(GET)
@@ -162,7 +162,7 @@ def _a_process_that_has_ended() -> int:
         return process.pid
 
 
-def test_a_connection_for_which_there_is_no_room_yet_is_awaited_if_it_is_the_programs(
+def test_an_unaccepted_connection_of_the_program_counts_as_in_flight(
     listener: ProgramListener,
 ) -> None:
     listener.sock.listen(0)
@@ -179,7 +179,7 @@ def test_a_connection_for_which_there_is_no_room_yet_is_awaited_if_it_is_the_pro
         own.close()
 
 
-def test_bytes_that_have_not_arrived_are_awaited_and_those_that_wait_to_be_read_are_not(
+def test_unsent_bytes_are_in_flight_and_unread_bytes_are_not(
     listener: ProgramListener,
 ) -> None:
     with _connect(listener) as caller:
@@ -209,7 +209,7 @@ def _readable(sock: socket.socket) -> list[socket.socket]:
     return select.select([sock], [], [], 0.3)[0]
 
 
-def test_where_the_kernel_does_not_tell_everybody_is_let_in(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_sock_diag_all_connections_are_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(self: SocketTable) -> None:
         raise PermissionError
 

@@ -1,4 +1,4 @@
-"""What the kernel tells of the other end of a connection."""
+"""The kernel's table of sockets."""
 
 from __future__ import annotations
 
@@ -53,13 +53,11 @@ def test_a_closed_end_has_no_inode(table: SocketTable, listener: socket.socket) 
         assert end.inode == 0
 
 
-def test_whoever_listens_at_an_address_is_not_taken_for_a_connection_from_there(
-    table: SocketTable, listener: socket.socket
-) -> None:
+def test_a_listening_socket_is_not_mistaken_for_a_connection(table: SocketTable, listener: socket.socket) -> None:
     assert table.find(listener.getsockname(), ("127.0.0.1", 1)) is None
 
 
-def test_those_who_are_connected_or_still_wait_to_be_are_listed(table: SocketTable) -> None:
+def test_accepted_and_pending_connections_are_listed(table: SocketTable) -> None:
     with socket.create_server(("127.0.0.1", 0), backlog=0) as full, socket.socket() as waiting:
         here = full.getsockname()
         assert table.connected_to(here[1]) == []
@@ -71,7 +69,7 @@ def test_those_who_are_connected_or_still_wait_to_be_are_listed(table: SocketTab
             assert found == {(os.fstat(one.fileno()).st_ino, one.getsockname()[1]) for one in (connected, waiting)}
 
 
-def test_a_process_holds_its_own_sockets_and_one_that_is_gone_holds_none() -> None:
+def test_a_process_holds_its_sockets_and_an_ended_one_none() -> None:
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
     with socket.socket() as own:
@@ -80,7 +78,7 @@ def test_a_process_holds_its_own_sockets_and_one_that_is_gone_holds_none() -> No
         assert ProcessSockets(ended.pid).held(wanted) == set()
 
 
-def test_a_descriptor_that_stands_for_another_socket_by_now_is_looked_at_again() -> None:
+def test_a_reused_descriptor_is_read_again() -> None:
     held = ProcessSockets(os.getpid())
     for _ in range(3):
         with socket.socket() as own:
@@ -89,7 +87,7 @@ def test_a_descriptor_that_stands_for_another_socket_by_now_is_looked_at_again()
     assert held.held({inode + 1_000_000}) == set()
 
 
-def test_new_sockets_are_found_without_going_through_all_that_a_process_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_new_sockets_are_found_without_scanning_all_descriptors(monkeypatch: pytest.MonkeyPatch) -> None:
     held = ProcessSockets(os.getpid())
     many = [socket.socket() for _ in range(100)]
     inodes = [os.fstat(one.fileno()).st_ino for one in many]
@@ -107,7 +105,7 @@ def test_new_sockets_are_found_without_going_through_all_that_a_process_holds(mo
         one.close()
 
 
-def test_a_session_is_its_leader_and_what_that_started() -> None:
+def test_a_session_consists_of_its_leader_and_the_processes_it_started() -> None:
     code = "import subprocess, sys; subprocess.Popen(['sleep', '60']); print(flush=True); sys.stdin.read()"
     command = [sys.executable, "-c", code]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True) as leader:

@@ -1,4 +1,4 @@
-"""Whatever has no effect here is said."""
+"""Objects without an effect in the simulation are noted."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ WEBHOOKS = "validatingwebhookconfigurations.admissionregistration.k8s.io"
 SERVERS = "apiservices.apiregistration.k8s.io"
 
 
-def test_a_webhook_that_will_not_be_called_is_noted_once_with_its_name() -> None:
+def test_a_webhook_that_is_not_called_is_noted_once_with_its_name() -> None:
     store, notes = Store(), FidelityNotes()
     note_unmodelled_kinds(store, notes, webhooks=False)
 
@@ -22,7 +22,7 @@ def test_a_webhook_that_will_not_be_called_is_noted_once_with_its_name() -> None
     assert (row["subject"], row["example"], row["count"]) == ("admission", "Guard guard", 1)
 
 
-def test_only_an_api_server_elsewhere_is_not_asked() -> None:
+def test_only_an_api_service_with_a_service_is_noted() -> None:
     store, notes = Store(), FidelityNotes()
     note_unmodelled_kinds(store, notes, webhooks=False)
 

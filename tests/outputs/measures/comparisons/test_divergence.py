@@ -23,25 +23,53 @@ def folder(path: Path, lines: list[str], log: str | None = None) -> Path:
 
 SUBMIT = '{"t":0,"event":"submit","job":"w0!1","pod":"w0-1"}'
 OTHER = '{"t":0,"event":"submit","job":"w0!2","pod":"w0-2"}'
+ON_THREE = '{"t":2,"event":"nominate","pod":"w0-2","node":"node-3"}'
 BIND = '{"t":5,"event":"bind","pod":"w0-1","node":"node-%d"}'
 
 
 def test_the_first_decision_that_differs_is_shown_with_what_came_before(tmp_path: Path) -> None:
-    one = folder(tmp_path / "one", [SUBMIT, OTHER, BIND % 3, OTHER])
-    other = folder(tmp_path / "other", [SUBMIT, OTHER, BIND % 4])
+    one = folder(tmp_path / "one", [SUBMIT, OTHER, ON_THREE, BIND % 3, OTHER])
+    other = folder(tmp_path / "other", [SUBMIT, OTHER, ON_THREE, BIND % 4])
 
     (found,) = divergences(one, other)
 
     assert list(found.describe(("one", "other"))) == [
-        "journal.jsonl: the first 2 lines agree, line 3 differs",
+        "journal.jsonl: line 4 is the first that differs",
         f"  both   {SUBMIT}",
         f"  both   {OTHER}",
+        f"  both   {ON_THREE}",
         f"  one    {BIND % 3}",
         f"  one    {OTHER}",
         f"  other  {BIND % 4}",
-        "  earlier lines about the same object, in both:",
+        "  earlier lines about the objects that one names, in both runs:",
+        f"    {SUBMIT}",
+        f"    {ON_THREE}",
+        "  earlier lines about the objects that other names, in both runs:",
         f"    {SUBMIT}",
     ]
+
+
+def test_what_each_side_had_seen_is_about_its_own_object(tmp_path: Path) -> None:
+    busy = '{"t":1,"event":"bind","job":"w0!3","machines":"2-5"}'
+    chosen = '{"t":5,"event":"bind","job":"w0!%d","machines":"%d"}'
+    one = folder(tmp_path / "one", [SUBMIT, OTHER, busy, chosen % (1, 7)])
+    other = folder(tmp_path / "other", [SUBMIT, OTHER, busy, chosen % (2, 4)])
+
+    (found,) = divergences(one, other)
+
+    assert found.histories == ([SUBMIT], [OTHER, busy])
+
+
+def test_what_a_program_logged_about_the_same_pod_is_shown(tmp_path: Path) -> None:
+    line = 'I0101 00:00:00.000000   7 x.go:1] "%s" pod="default/w0-%d" node="node-3"\n'
+    common = [line % ("waiting", 1), 'I0101 00:00:00.000000   7 x.go:2] "idle"\n']
+    one = folder(tmp_path / "one", [], "".join([*common, line % ("bound", 1)]))
+    other = folder(tmp_path / "other", [], "".join([*common, line % ("lost", 1)]))
+
+    (found,) = divergences(one, other)
+
+    assert found.histories[0] == found.histories[1]
+    assert [text for text in found.describe(("one", "other")) if "waiting" in text and "both" not in text]
 
 
 def test_logs_are_compared_without_their_process_ids(tmp_path: Path) -> None:
@@ -53,6 +81,25 @@ def test_logs_are_compared_without_their_process_ids(tmp_path: Path) -> None:
     assert divergences(one, same) == []
     (found,) = divergences(one, other)
     assert (found.file, found.common) == ("scheduler/log.txt", 1)
+
+
+def test_the_logs_of_all_programs_are_compared(tmp_path: Path) -> None:
+    one, other = (folder(tmp_path / name, [SUBMIT], "the same\n") for name in ("one", "other"))
+    for path, text in ((one, "a\n"), (other, "b\n")):
+        for program in ("volcano-controllers", "second/companion"):
+            (path / "scheduler" / program).mkdir(parents=True)
+            (path / "scheduler" / program / "log.txt").write_text(text)
+    (one / "scheduler" / "alone").mkdir()
+    (one / "scheduler" / "alone" / "log.txt").write_text("")
+
+    found = divergences(one, other)
+
+    assert [each.file for each in found] == [
+        "scheduler/alone/log.txt",
+        "scheduler/second/companion/log.txt",
+        "scheduler/volcano-controllers/log.txt",
+    ]
+    assert "  other  (no such file)" in list(found[0].describe(("one", "other")))
 
 
 def test_a_journal_that_ends_early_differs_there(tmp_path: Path) -> None:

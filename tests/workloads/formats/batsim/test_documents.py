@@ -163,7 +163,7 @@ class TestProfiles:
     @pytest.mark.parametrize(
         ("profiles", "at", "part"),
         [
-            ({"p": {"type": "dely", "delay": 1}}, "profiles.p.type", "Batsim does not know"),
+            ({"p": {"type": "dely", "delay": 1}}, "profiles.p.type", "which is not a profile type"),
             ({"p": {"delay": 1}}, "profiles.p.type", "missing"),
             ({"p": 5}, "profiles.p", "not an object"),
             ({"p": {"type": "delay"}}, "profiles.p.delay", "missing"),
@@ -279,9 +279,9 @@ class TestGangs:
         ({"id": "absent"}, "jobs[1].id", "is missing$"),
         ({"id": 1.5}, "jobs[1].id", "not a text or a whole number"),
         ({"id": True}, "jobs[1].id", "not a text or"),
-        ({"id": ""}, "jobs[1].id", "not empty"),
-        ({"id": "w1!3"}, "jobs[1].id", "no '!'"),
-        ({"id": 0}, "jobs[1].id", r"'0', the id of jobs\[0\] already"),
+        ({"id": ""}, "jobs[1].id", "which is not an id"),
+        ({"id": "w1!3"}, "jobs[1].id", "without '!'"),
+        ({"id": 0}, "jobs[1].id", r"'0', as in jobs\[0\]"),
         ({"subtime": "absent"}, "jobs[1].subtime", "is missing$"),
         ({"subtime": -1}, "jobs[1].subtime", "negative"),
         ({"subtime": "0"}, "jobs[1].subtime", "not a finite number"),
@@ -291,8 +291,8 @@ class TestGangs:
         ({"res": 0}, "jobs[1].res", "at least 1"),
         ({"res": -4}, "jobs[1].res", "at least 1"),
         ({"res": 1.5}, "jobs[1].res", "not a whole number"),
-        ({"walltime": 0}, "jobs[1].walltime", "some time to run"),
-        ({"walltime": -5}, "jobs[1].walltime", "some time to run"),
+        ({"walltime": 0}, "jobs[1].walltime", "must be positive"),
+        ({"walltime": -5}, "jobs[1].walltime", "must be positive"),
         ({"walltime": "10"}, "jobs[1].walltime", "not a finite number"),
         ({"profile": "absent"}, "jobs[1].profile", "missing"),
         ({"profile": "e"}, "jobs[1].profile", "'e', which is not defined"),
@@ -302,9 +302,9 @@ class TestGangs:
         ({"example.com/fpga": {}}, "jobs[1].example.com/fpga", "not a quantity"),
         ({"res": 3, "min_member": 4}, "jobs[1].min_member", "is 4, more than the job's 3 pods"),
         ({"min_member": 0}, "jobs[1].min_member", "at least 1"),
-        ({"min_resources": True}, "jobs[1].min_resources", "the job's pods request nothing"),
+        ({"min_resources": True}, "jobs[1].min_resources", "the job's pods have no requests"),
         ({"min_resources": 4}, "jobs[1].min_resources", "not true or an object of amounts"),
-        ({"min_resources": {"cores": 4}}, "jobs[1].min_resources.cores", "is no resource"),
+        ({"min_resources": {"cores": 4}}, "jobs[1].min_resources.cores", "is not a resource"),
         ({"min_resources": {"cpu": "x"}}, "jobs[1].min_resources.cpu", "not a quantity"),
     ],
 )
@@ -322,7 +322,7 @@ def test_an_unknown_profile_is_answered_with_some_that_exist(write: Write) -> No
         read_workload(write([job(profile="delay_1")], profiles))
 
     assert caught.value.remedy is not None
-    assert caught.value.remedy.startswith("defined profiles: delay0, delay1,")
+    assert caught.value.remedy.startswith("define it, or use one of the defined profiles: delay0, delay1,")
     assert caught.value.remedy.endswith("…")
 
 

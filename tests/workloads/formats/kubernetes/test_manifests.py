@@ -73,7 +73,7 @@ def test_a_job_is_a_gang_of_its_completions(tmp_path: Path) -> None:
     [
         ({}, 1, []),
         ({"parallelism": 3}, 3, []),
-        ({"completions": 5, "parallelism": 2}, 5, ["fewer pods at a time"]),
+        ({"completions": 5, "parallelism": 2}, 5, ["parallelism below completions"]),
         ({"completions": 2, "parallelism": 2, "suspend": True}, 2, ["suspended"]),
         ({"completions": 2, "parallelism": 0}, 2, ["suspended"]),
         ({"completions": None, "parallelism": None}, 1, []),
@@ -215,10 +215,10 @@ class TestRequests:
         ([pod("a", {"batkube.io/duration": None})], "document 1 (Pod a)", "no annotation batkube.io/duration"),
         ([pod("a", {"batkube.io/duration": "soon"})], "document 1 (Pod a).batkube.io/duration", "not a duration"),
         ([pod("a", {"batkube.io/duration": "-5"})], "document 1 (Pod a).batkube.io/duration", "negative"),
-        ([pod("a", {"batkube.io/walltime": "0"})], "document 1 (Pod a).batkube.io/walltime", "some time to run"),
+        ([pod("a", {"batkube.io/walltime": "0"})], "document 1 (Pod a).batkube.io/walltime", "must be positive"),
         ([pod("a", {"batkube.io/exit-code": "x"})], "document 1 (Pod a).batkube.io/exit-code", "whole number"),
         ([pod("a", {"batkube.io/user": []})], "document 1 (Pod a).metadata.annotations.batkube.io/user", "not a text"),
-        ([pod(), pod()], "document 2 (Pod a)", r"name 'a' of document 1 \(Pod a\)"),
+        ([pod(), pod()], "document 2 (Pod a)", r"'a', as document 1 \(Pod a\)"),
         ([pod(), gang(completions=0)], "document 2 (Job g).spec.completions", "at least 1"),
         ([pod(activeDeadlineSeconds=0)], "document 1 (Pod a).spec.activeDeadlineSeconds", "at least 1"),
         ([pod(priorityClassName="high")], "document 1 (Pod a).spec.priorityClassName", "not in this file"),
@@ -237,8 +237,8 @@ class TestRequests:
         ([{"kind": "Pod", "spec": {}, "metadata": {}}], "document 1 (Pod without name).metadata.name", "missing"),
         ([{"metadata": {}}], "document 1 (None without name).kind", "missing"),
         (["text"], "document 1", "not an object"),
-        ([{"kind": "Namespace"}], None, "no object that is work"),
-        ([None], None, "no object that is work"),
+        ([{"kind": "Namespace"}], None, "contains no workload object"),
+        ([None], None, "contains no workload object"),
     ],
 )
 def test_a_wrong_manifest_is_refused_where_it_stands(

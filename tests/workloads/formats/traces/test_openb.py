@@ -67,7 +67,7 @@ def test_pods_are_sorted_by_creation_and_share_requests(tmp_path: Path) -> None:
     ("rows", "at", "part"),
     [
         ([",1,1,0,0,,LS,Running,0,1,0"], "line 2", "no name"),
-        (["a,1,1,0,0,,LS,Running,0,1,0"] * 2, "line 3", "'a' was listed before, in line 2"),
+        (["a,1,1,0,0,,LS,Running,0,1,0"] * 2, "line 3", "'a' is a duplicate of line 2"),
         (["a,x,1,0,0,,LS,Running,0,1,0"], "line 2", "cpu_milli is 'x'"),
         (["a,1,-1,0,0,,LS,Running,0,1,0"], "line 2", "memory_mib is '-1'"),
         (["a,1,1,0,0,,LS,Running,-5,1,0"], "line 2", "creation_time is -5, which is negative"),

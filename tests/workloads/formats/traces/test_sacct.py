@@ -106,7 +106,7 @@ def test_a_raw_id_stands_for_the_id(tmp_path: Path) -> None:
     [
         ("JobID|Submit|State\n1|x|y\n", "line 1", "has no column ElapsedRaw or Elapsed or End"),
         ("JobID|Start|End\n1|x|y\n", "line 1", "has no column Submit"),
-        (f"{HEADER}\n1|2\n", "line 2", "does not have the 13 fields of the header"),
+        (f"{HEADER}\n1|2\n", "line 2", "has 2 fields, but the header has 13"),
         (LIST.replace("02:00:00", "two hours"), "line 2", "Timelimit is 'two hours'"),
         (
             LIST.replace("2026-01-05T08:00:10|2026-01-05T09:00:10|02", "yesterday|now|02"),
@@ -116,7 +116,7 @@ def test_a_raw_id_stands_for_the_id(tmp_path: Path) -> None:
         (LIST.replace("2026-01-05T09:00:10|02", "2026-01-05T07:00:10|02"), "line 2", "is before Start"),
         (LIST.replace("mem=64G", "mem=much"), "line 2", "mem is 'much'"),
         (LIST.replace("|2|16|", "|two|16|"), "line 2", "NNodes is 'two'"),
-        (f"{HEADER}\n", "", "holds no job that ran"),
+        (f"{HEADER}\n", "", "contains no job that ran"),
     ],
 )
 def test_what_is_wrong_is_told_with_its_line(text: str, at: str, problem: str, tmp_path: Path) -> None:

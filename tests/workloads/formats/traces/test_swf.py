@@ -186,7 +186,7 @@ def test_queues_and_partitions_are_chosen_by_number_or_name(tmp_path: Path) -> N
     assert names(queues=["3", "high priority"]) == ["2", "4"]
     assert names(partitions=["batch"]) == ["3"]
     noted = selection.filter_jobs(trace, queues=["1", "expres"]).notes
-    assert [(note.message, count) for note, count in noted] == [("no job is of the queue 'expres'", 1)]
+    assert [(note.message, count) for note, count in noted] == [("no job has the queue 'expres'", 1)]
     with pytest.raises(InputError, match=r"queues are 1 \(express\), 2 \(high priority\), 3; sizes are 1 to 1"):
         selection.filter_jobs(trace, queues=["expres"], sizes=(1, 4))
     with pytest.raises(InputError, match="no job has a user"):
@@ -209,7 +209,7 @@ def test_what_was_noted_of_a_trace_is_not_said_of_a_part_of_it(tmp_path: Path) -
     part = selection.first_jobs(selection.filter_jobs(trace, users=["1"]), 2)
 
     assert selection.first_jobs(trace, 6).notes == trace.notes == ((swf.CANCELLED, 6), (swf.NO_RUN_TIME, 1))
-    whole = "in the whole trace, of which a part was taken:"
+    whole = "in the whole trace, of which a part was selected:"
     assert [(note.message, count) for note, count in part.notes] == [
         (f"6 times {whole} {swf.CANCELLED.message}", 1),
         (f"once {whole} {swf.NO_RUN_TIME.message}", 1),
@@ -272,7 +272,7 @@ def test_a_gzipped_trace_is_the_same_trace_whatever_its_name(tmp_path: Path) -> 
     ("lines", "at", "part"),
     [
         ([line(1), "2 0 -1 10\n"], "line 2", "has 4 fields"),
-        (["; c\n", line(1), "\n", line(1, submit=3)], "line 4", "job number 1 was used before, in line 2"),
+        (["; c\n", line(1), "\n", line(1, submit=3)], "line 4", "job number 1 is already used in line 2"),
         ([line(1, submit=-1)], "line 1", "submit time.*negative"),
         ([line(1, submit="x")], "line 1", r"field 2 \(submit time\) is 'x'"),
         ([line(1, run="nan")], "line 1", r"field 4 \(run time\) is 'nan'"),
@@ -281,7 +281,7 @@ def test_a_gzipped_trace_is_the_same_trace_whatever_its_name(tmp_path: Path) -> 
         ([line(1, allocated="1.5")], "line 1", r"field 5 \(allocated processors\) is '1.5', which is not a whole"),
         ([line(1, allocated=-1, requested="inf")], "line 1", "field 8"),
         ([line(1, time="soon")], "line 1", "field 9"),
-        (["; only a header\n"], None, "holds no job: every line is blank or a comment"),
+        (["; only a header\n"], None, "contains no job: every line is blank or a comment"),
         ([line(1, run=-1)], None, "1 lines were left out"),
         ([""], None, "is empty"),
     ],

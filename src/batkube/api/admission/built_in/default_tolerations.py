@@ -1,6 +1,6 @@
-"""DefaultTolerationSeconds: how long a pod stays on a node that fails.
+"""DefaultTolerationSeconds: limits how long a pod stays on a failed node.
 
-Kubernetes: plugin/pkg/admission/defaulttolerationseconds.
+Kubernetes: plugin/pkg/admission/defaulttolerationseconds/admission.go.
 """
 
 from __future__ import annotations
@@ -9,16 +9,16 @@ from typing import Any
 
 from batkube.api.admission.request import AdmissionRequest
 
-#: How long a pod stays on a node that fails; shared by all pods, which are never edited in place.
+#: The default tolerations. All pods share these values, which is safe since stored objects are never edited in place.
 _TOLERATIONS: tuple[dict[str, Any], ...] = tuple(
     {"key": f"node.kubernetes.io/{problem}", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
     for problem in ("not-ready", "unreachable")
 )
 
 
-def add_default_tolerations(attempt: AdmissionRequest) -> None:
-    """Let a pod stay five minutes on a node that fails, unless it says how long."""
-    spec = attempt.value["spec"]
+def add_default_tolerations(request: AdmissionRequest) -> None:
+    """Add tolerations of five minutes for not-ready and unreachable nodes, unless the pod has its own."""
+    spec = request.value["spec"]
     tolerations = spec.get("tolerations")
     if not tolerations:
         spec["tolerations"] = list(_TOLERATIONS)

@@ -1,4 +1,4 @@
-"""LimitRanger: the amounts that pods and claims of a namespace may ask for, and those they get when they do not.
+"""LimitRanger: applies default requests and limits to containers, and enforces minima and maxima per namespace.
 
 Kubernetes: plugin/pkg/admission/limitranger/admission.go.
 """
@@ -17,14 +17,14 @@ _CONTAINERS = (("containers", "container"), ("initContainers", "init container")
 _POD_LEVEL_RESOURCES = ("cpu", "memory")
 
 LimitCheck = Callable[[str, str, Quantity, PodResourceAmounts, PodResourceAmounts], str]
-"""Judges (type of limit, resource, bound, requests, limits) and returns the problem, "" if there is none."""
+"""Checks (type of limit, resource, bound, requests, limits); returns the problem, "" if there is none."""
 
 
-def apply_default_limits(attempt: AdmissionRequest) -> None:
-    """Give the containers of a new or resized pod the defaults of the namespace's limit ranges, and note it."""
-    if attempt.old is not None and attempt.subresource != "resize":
+def apply_default_limits(request: AdmissionRequest) -> None:
+    """Apply the namespace's default requests and limits to a new or resized pod, and annotate it."""
+    if request.old is not None and request.subresource != "resize":
         return
-    for _, limit_range in attempt.objects_in_namespace("limitranges"):
+    for _, limit_range in request.objects_in_namespace("limitranges"):
         requests: dict[str, str] = {}
         limits: dict[str, str] = {}
         for item in limit_range["spec"].get("limits") or ():
@@ -33,10 +33,10 @@ def apply_default_limits(attempt: AdmissionRequest) -> None:
                 limits.update(item.get("default") or {})
         notes: list[str] = []
         for field, word in _CONTAINERS:
-            for container in attempt.value["spec"].get(field) or ():
+            for container in request.value["spec"].get(field) or ():
                 notes += _apply_container_defaults(container, word, requests, limits)
         if notes:
-            metadata = attempt.value["metadata"]
+            metadata = request.value["metadata"]
             text = f"LimitRanger plugin set: {'; '.join(notes)}"
             metadata["annotations"] = {**(metadata.get("annotations") or {}), _ANNOTATION: text}
 
@@ -44,7 +44,7 @@ def apply_default_limits(attempt: AdmissionRequest) -> None:
 def _apply_container_defaults(
     container: dict[str, Any], word: str, requests: dict[str, str], limits: dict[str, str]
 ) -> Iterator[str]:
-    """Fill the amounts in, and yield what was done."""
+    """Set missing amounts, and yield a description of each change."""
     resources = container.get("resources") or {}
     container["resources"] = resources
     for side, kind, defaults in (("requests", "request", requests), ("limits", "limit", limits)):
@@ -55,12 +55,12 @@ def _apply_container_defaults(
             yield f"{', '.join(missing)} {kind} for {word} {container.get('name', '')}"
 
 
-def check_pod_limits(attempt: AdmissionRequest) -> None:
-    """Refuse a new or resized pod that is outside the limits of the namespace, or a container of which is."""
-    if attempt.old is not None and attempt.subresource != "resize":
+def check_pod_limits(request: AdmissionRequest) -> None:
+    """Reject a new or resized pod if it, or one of its containers, violates a LimitRange."""
+    if request.old is not None and request.subresource != "resize":
         return
-    spec = attempt.value["spec"]
-    for _, limit_range in attempt.objects_in_namespace("limitranges"):
+    spec = request.value["spec"]
+    for _, limit_range in request.objects_in_namespace("limitranges"):
         problems: list[str] = []
         for item in limit_range["spec"].get("limits") or ():
             if item.get("type") == "Container":
@@ -71,13 +71,13 @@ def check_pod_limits(attempt: AdmissionRequest) -> None:
                         problems += _violations(item, "Container", *sides)
             elif item.get("type") == "Pod":
                 problems += _violations(item, "Pod", _pod_amounts(spec, "requests"), _pod_amounts(spec, "limits"))
-        _reject(attempt, problems)
+        _reject(request, problems)
 
 
-def check_claim_limits(attempt: AdmissionRequest) -> None:
-    """Refuse a claim for more or less storage than the namespace allows."""
-    requests = _parse_amounts((attempt.value["spec"].get("resources") or {}).get("requests"))
-    for _, limit_range in attempt.objects_in_namespace("limitranges"):
+def check_claim_limits(request: AdmissionRequest) -> None:
+    """Reject a PersistentVolumeClaim that violates a LimitRange."""
+    requests = _parse_amounts((request.value["spec"].get("resources") or {}).get("requests"))
+    for _, limit_range in request.objects_in_namespace("limitranges"):
         problems = []
         for item in limit_range["spec"].get("limits") or ():
             if item.get("type") == "PersistentVolumeClaim":
@@ -85,19 +85,19 @@ def check_claim_limits(attempt: AdmissionRequest) -> None:
                     problems.append(_check_min("PersistentVolumeClaim", name, parse_quantity(text), requests, {}))
                 for name, text in sorted((item.get("max") or {}).items()):
                     problems.append(_check_max_request("PersistentVolumeClaim", name, parse_quantity(text), requests))
-        _reject(attempt, problems)
+        _reject(request, problems)
 
 
-def _reject(attempt: AdmissionRequest, problems: list[str]) -> None:
+def _reject(request: AdmissionRequest, problems: list[str]) -> None:
     distinct = list(dict.fromkeys(problem for problem in problems if problem))
     if distinct:
-        raise attempt.forbidden(distinct[0] if len(distinct) == 1 else f"[{', '.join(distinct)}]")
+        raise request.forbidden(distinct[0] if len(distinct) == 1 else f"[{', '.join(distinct)}]")
 
 
 def _violations(
     item: dict[str, Any], kind: str, requests: PodResourceAmounts, limits: PodResourceAmounts
 ) -> Iterator[str]:
-    """Yield what is wrong with the amounts, in the order of the limits and then by name."""
+    """Yield the problems with the amounts ("" for none), by type of limit and then by resource name."""
     for field, check in _CHECKS:
         for name, text in sorted((item.get(field) or {}).items()):
             yield check(kind, name, parse_quantity(text), requests, limits)
@@ -157,9 +157,9 @@ def _parse_amounts(amounts: dict[str, str] | None) -> PodResourceAmounts:
 
 
 def _pod_amounts(spec: dict[str, Any], side: str) -> PodResourceAmounts:
-    """Return what the pod as a whole asks for, without its overhead."""
-    whole = _parse_amounts((spec.get("resources") or {}).get(side))
+    """Return the total requests or limits of a pod, without its overhead; pod-level resources take precedence."""
+    pod_level = _parse_amounts((spec.get("resources") or {}).get(side))
     return {
         **total_container_resources(spec, side),
-        **{name: whole[name] for name in _POD_LEVEL_RESOURCES if name in whole},
+        **{name: pod_level[name] for name in _POD_LEVEL_RESOURCES if name in pod_level},
     }

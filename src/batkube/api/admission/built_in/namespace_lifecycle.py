@@ -1,4 +1,4 @@
-"""NamespaceLifecycle: nothing is created in a namespace that is not there or about to go.
+"""NamespaceLifecycle: rejects creations in a namespace that does not exist or is being terminated.
 
 Kubernetes: apiserver/pkg/admission/plugin/namespace/lifecycle/admission.go.
 """
@@ -11,21 +11,21 @@ from batkube.api.requests.statuses import Failure
 from batkube.cluster.kinds import Resource
 from batkube.cluster.store import Key
 
-#: Namespaces without which a cluster does not work.
+#: Namespaces that cannot be deleted.
 _PROTECTED_NAMESPACES = ("default", "kube-system", "kube-public")
 _SYSTEM_CLASSES = ("system-node-critical", "system-cluster-critical")
 
 
-def check_namespace(attempt: AdmissionRequest) -> None:
-    """Refuse writes into a missing namespace, and creations in one that is being terminated."""
-    name = attempt.namespace
-    if not name or attempt.resource.storage == "namespaces" or attempt.resource.plural == "localsubjectaccessreviews":
+def check_namespace(request: AdmissionRequest) -> None:
+    """Reject writes to a missing namespace, and creations in one that is being terminated."""
+    name = request.namespace
+    if not name or request.resource.storage == "namespaces" or request.resource.plural == "localsubjectaccessreviews":
         return
-    namespace = attempt.store.get("namespaces", Key(name))
+    namespace = request.store.get("namespaces", Key(name))
     if namespace is None:
         raise Failure(404, "NotFound", f'namespaces "{name}" not found', {"name": name, "kind": "namespaces"})
-    if attempt.old is None and (namespace.get("status") or {}).get("phase") == "Terminating":
-        failure = attempt.forbidden(f"unable to create new content in namespace {name} because it is being terminated")
+    if request.old is None and (namespace.get("status") or {}).get("phase") == "Terminating":
+        failure = request.forbidden(f"unable to create new content in namespace {name} because it is being terminated")
         cause = {
             "reason": "NamespaceTerminating",
             "message": f"namespace {name} is being terminated",
@@ -36,7 +36,8 @@ def check_namespace(attempt: AdmissionRequest) -> None:
 
 
 def check_deletable(resource: Resource, name: str) -> None:
-    """Refuse to delete a namespace or priority class that every cluster has."""
+    """Reject the deletion of a system namespace or system priority class."""
+    # Kubernetes: plugin/namespace/lifecycle/admission.go; pkg/registry/scheduling/priorityclass/storage, Delete.
     if resource.storage == "namespaces" and name in _PROTECTED_NAMESPACES:
         raise statuses.forbidden(resource, name, "this namespace may not be deleted")
     if resource.storage == "priorityclasses.scheduling.k8s.io" and name in _SYSTEM_CLASSES:

@@ -1,7 +1,7 @@
-"""PodSecurity: the standard that a namespace's labels hold its pods to.
+"""PodSecurity: enforces the Pod Security Standard that a namespace's labels select.
 
-Pods that violate the standard to enforce are refused; what violates the one to warn of, templates of workloads
-included, gets a warning. Without labels everything is allowed. Kubernetes: pod-security-admission/admission.
+A pod that violates the `enforce` level is rejected. A pod or pod template that violates the `warn` level causes a
+warning. A namespace without labels allows everything. Kubernetes: pod-security-admission/admission/admission.go.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from batkube.cluster.store import Key
 _PREFIX = "pod-security.kubernetes.io/"
 _LEVELS = ("privileged", "baseline", "restricted")
 _VERSION = re.compile(r"latest|v1\.(?:0|[1-9][0-9]*)")
-#: Where the template of a workload is.
+#: The path of the pod template by kind, where it is not spec.template.
 _TEMPLATE_PATHS: Mapping[str, tuple[str, ...]] = {
     "cronjobs.batch": ("spec", "jobTemplate", "spec", "template"),
     "podtemplates": ("template",),
@@ -27,42 +27,42 @@ _TEMPLATE_PATHS: Mapping[str, tuple[str, ...]] = {
 _DEFAULT_TEMPLATE_PATH = ("spec", "template")
 
 
-def check_namespace_labels(attempt: AdmissionRequest) -> None:
-    """Refuse labels of a namespace that name no standard."""
-    labels = attempt.value["metadata"].get("labels") or {}
+def check_namespace_labels(request: AdmissionRequest) -> None:
+    """Reject a namespace whose labels name an unknown level or version, unless the labels are unchanged."""
+    labels = request.value["metadata"].get("labels") or {}
     problems = _validate_labels(labels)
-    known = _validate_labels((attempt.old or {}).get("metadata", {}).get("labels") or {})
-    if problems and problems != known:
-        raise statuses.invalid(attempt.resource, attempt.value["metadata"].get("name", ""), problems)
+    old_problems = _validate_labels((request.old or {}).get("metadata", {}).get("labels") or {})
+    if problems and problems != old_problems:
+        raise statuses.invalid(request.resource, request.value["metadata"].get("name", ""), problems)
 
 
-def check_pod(attempt: AdmissionRequest) -> None:
-    """Refuse a pod that violates the standard of its namespace, or warn of it."""
-    labels = _pod_security_labels(attempt)
-    if not labels or (attempt.old is not None and _container_images(attempt.value) == _container_images(attempt.old)):
+def check_pod(request: AdmissionRequest) -> None:
+    """Reject a pod that violates the enforced level of its namespace, or add a warning."""
+    labels = _pod_security_labels(request)
+    if not labels or (request.old is not None and _container_images(request.value) == _container_images(request.old)):
         return
-    spec, annotations = attempt.value["spec"], attempt.value["metadata"].get("annotations") or {}
+    spec, annotations = request.value["spec"], request.value["metadata"].get("annotations") or {}
     level = _level_for_mode(labels, "enforce")
     problem = violations(level, spec, annotations)
     if problem:
-        raise attempt.forbidden(f'violates PodSecurity "{level}:{_version_for_mode(labels, "enforce")}": {problem}')
-    _warn_if_violated(attempt, labels, spec, annotations)
+        raise request.forbidden(f'violates PodSecurity "{level}:{_version_for_mode(labels, "enforce")}": {problem}')
+    _warn_if_violated(request, labels, spec, annotations)
 
 
-def check_pod_template(attempt: AdmissionRequest) -> None:
-    """Warn of a workload whose pods would violate the standard of their namespace."""
-    labels = _pod_security_labels(attempt)
+def check_pod_template(request: AdmissionRequest) -> None:
+    """Add a warning for a workload whose pods would violate the level of their namespace."""
+    labels = _pod_security_labels(request)
     if labels:
-        template: Any = attempt.value
-        for field in _TEMPLATE_PATHS.get(attempt.resource.storage, _DEFAULT_TEMPLATE_PATH):
+        template: Any = request.value
+        for field in _TEMPLATE_PATHS.get(request.resource.storage, _DEFAULT_TEMPLATE_PATH):
             template = (template or {}).get(field)
         if template:
             annotations = (template.get("metadata") or {}).get("annotations") or {}
-            _warn_if_violated(attempt, labels, template.get("spec") or {}, annotations)
+            _warn_if_violated(request, labels, template.get("spec") or {}, annotations)
 
 
 def _warn_if_violated(
-    attempt: AdmissionRequest, labels: Mapping[str, str], spec: dict[str, Any], annotations: dict[str, str]
+    request: AdmissionRequest, labels: Mapping[str, str], spec: dict[str, Any], annotations: dict[str, str]
 ) -> None:
     level, version = _level_for_mode(labels, "warn"), _version_for_mode(labels, "warn")
     enforced = _level_for_mode(labels, "enforce")
@@ -72,18 +72,19 @@ def _warn_if_violated(
             version = _version_for_mode(labels, "enforce")
     problem = violations(level, spec, annotations)
     if problem:
-        attempt.warnings.append(f'would violate PodSecurity "{level}:{version}": {problem}')
+        request.warnings.append(f'would violate PodSecurity "{level}:{version}": {problem}')
 
 
-def _pod_security_labels(attempt: AdmissionRequest) -> dict[str, str]:
-    """Return what the namespace says about the security of its pods, by the end of the labels' names."""
-    namespace = attempt.store.get("namespaces", Key(attempt.namespace)) or {}
+def _pod_security_labels(request: AdmissionRequest) -> dict[str, str]:
+    """Return the pod security labels of the namespace, without their prefix."""
+    namespace = request.store.get("namespaces", Key(request.namespace)) or {}
     labels = (namespace.get("metadata") or {}).get("labels") or {}
     return {name.removeprefix(_PREFIX): value for name, value in labels.items() if name.startswith(_PREFIX)}
 
 
 def _level_for_mode(labels: Mapping[str, str], mode: str) -> str:
-    """Return the standard for `mode`; what cannot be read is taken for the strictest, when it is enforced."""
+    """Return the level for `mode`. An invalid label counts as `restricted` if enforced, else as `privileged`."""
+    # Kubernetes: pod-security-admission/api/helpers.go, PolicyToEvaluate.
     level = labels.get(mode, "privileged")
     return level if level in _LEVELS else "restricted" if mode == "enforce" else "privileged"
 
@@ -107,7 +108,7 @@ def _validate_labels(labels: Mapping[str, str]) -> list[FieldError]:
 
 
 def _container_images(pod: Mapping[str, Any]) -> list[tuple[str, str, str]]:
-    """Return what of a changed pod is judged anew: which containers there are, and their images."""
+    """Return the containers and images of a pod; an update that leaves them unchanged is not checked again."""
     return [
         (kind, container.get("name", "") if kind == "ephemeralContainers" else "", container.get("image", ""))
         for kind in ("containers", "initContainers", "ephemeralContainers")

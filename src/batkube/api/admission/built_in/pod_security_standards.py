@@ -1,7 +1,7 @@
-"""The Pod Security Standards `baseline` and `restricted`: what they forbid a pod, in the words of the real server.
+"""The checks of the Pod Security Standards `baseline` and `restricted`, with kube-apiserver's messages.
 
-Every standard is judged as of the newest version, whichever version a namespace asks for. Kubernetes:
-pod-security-admission/policy/check_*.go.
+The checks are always those of the newest version, whichever version a namespace selects. Kubernetes:
+pod-security-admission/policy/check_*.go, one file per function here.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 Spec = dict[str, Any]
 StandardCheck = Callable[[Spec, dict[str, str]], str]
-"""Judges the specification and annotations of a pod; returns the reason it is forbidden, "" if it is not."""
+"""Checks the spec and annotations of a pod; returns the reason why it is forbidden, "" if it is allowed."""
 
 _CAPABILITIES = (
     "AUDIT_WRITE", "CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "MKNOD", "NET_BIND_SERVICE", "SETFCAP",
@@ -40,7 +40,7 @@ _APP_ARMOR = "container.apparmor.security.beta.kubernetes.io/"
 
 
 def _containers(spec: Spec) -> Iterator[tuple[str, Spec, Spec]]:
-    """Yield the name, the security context and the container itself, of each container."""
+    """Yield the name and security context of each container, and the container itself."""
     for kind in ("initContainers", "containers", "ephemeralContainers"):
         for container in spec.get(kind) or ():
             yield container.get("name", ""), container.get("securityContext") or {}, container
@@ -55,7 +55,7 @@ def _quoted(words: list[str]) -> str:
 
 
 def _with_plural(word: str, words: list[str]) -> str:
-    """`container "a"`, `containers "a", "b"`."""
+    """Return `container "a"` or `containers "a", "b"`."""
     return f"{word if len(words) == 1 else word + 's'} {_quoted(words)}"
 
 
@@ -67,15 +67,15 @@ def _distinct(words: list[str]) -> list[str]:
     return sorted(dict.fromkeys(words))
 
 
-def _offenders(spec: Spec, bad: Callable[[Spec], bool]) -> str:
-    """Return who has a bad security context: `pod and container "c"`, "" if nobody has."""
-    setters = ["pod"] if bad(_security_context(spec)) else []
-    names = [name for name, security, _ in _containers(spec) if bad(security)]
+def _offenders(spec: Spec, is_forbidden: Callable[[Spec], bool]) -> str:
+    """Return which security contexts are forbidden, as `pod and container "c"`; "" for none."""
+    setters = ["pod"] if is_forbidden(_security_context(spec)) else []
+    names = [name for name, security, _ in _containers(spec) if is_forbidden(security)]
     return " and ".join([*setters, *([_with_plural("container", names)] if names else [])])
 
 
 def _context_values(spec: Spec, field: str) -> list[Spec]:
-    """Return the value of `field` in every security context that has it."""
+    """Return the values of `field` in all security contexts that set it."""
     contexts = [_security_context(spec), *(security for _, security, _ in _containers(spec))]
     return [context[field] for context in contexts if context.get(field) is not None]
 
@@ -298,7 +298,7 @@ def _seccomp_restricted(spec: Spec, annotations: dict[str, str]) -> str:
     return f"seccompProfile (pod or {_with_plural('container', names)} {remedy})" if names else ""
 
 
-#: The checks of each level in the order in which problems are told; restricted ones stand for some of baseline.
+#: The checks of each level, in the order of their messages. `restricted` replaces some checks of `baseline`.
 STANDARDS: dict[str, tuple[StandardCheck, ...]] = {
     "privileged": (),
     "baseline": (
@@ -307,11 +307,12 @@ STANDARDS: dict[str, tuple[StandardCheck, ...]] = {
     ),
     "restricted": (
         _app_armor, _host_namespaces, _host_ports, _probe_hosts, _privileged, _proc_mount, _selinux, _sysctls, _windows,
-        _privilege_escalation, _capabilities_restricted, _restricted_volumes, _non_root, _run_as_user, _seccomp_restricted,
+        _privilege_escalation, _capabilities_restricted, _restricted_volumes, _non_root, _run_as_user,
+        _seccomp_restricted,
     ),
 }  # fmt: skip
 
 
 def violations(level: str, spec: Spec, annotations: dict[str, str]) -> str:
-    """Return how a pod violates a standard, "" if it does not."""
+    """Return the violations of a level by a pod, "" for none."""
     return ", ".join(filter(None, (check(spec, annotations) for check in STANDARDS[level])))

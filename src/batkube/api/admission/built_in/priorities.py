@@ -1,4 +1,7 @@
-"""Priority: a pod gets the priority of its class. Kubernetes: plugin/pkg/admission/priority."""
+"""Priority: sets the priority of a pod from its PriorityClass.
+
+Kubernetes: plugin/pkg/admission/priority/admission.go.
+"""
 
 from __future__ import annotations
 
@@ -11,54 +14,55 @@ _PRIORITY_CLASSES = "priorityclasses.scheduling.k8s.io"
 _DEFAULT_PREEMPTION_POLICY = "PreemptLowerPriority"
 
 
-def set_priority(attempt: AdmissionRequest) -> None:
-    """Give a new pod the priority of its class; a changed one keeps what it leaves out."""
-    spec = attempt.value["spec"]
-    if attempt.old is not None:
+def set_priority(request: AdmissionRequest) -> None:
+    """Set priority and preemption policy of a new pod from its class; on update, keep those that are left out."""
+    spec = request.value["spec"]
+    if request.old is not None:
         for field in ("priority", "preemptionPolicy"):
-            live = attempt.old["spec"].get(field)
+            live = request.old["spec"].get(field)
             if spec.get(field) is None and live is not None:
                 spec[field] = live
         return
-    priority, policy = _resolve_priority(attempt, spec)
+    priority, policy = _resolve_priority(request, spec)
     for field, title, computed in (
         ("priority", "integer value of priority", priority),
         ("preemptionPolicy", "string value of PreemptionPolicy", policy),
     ):
         own = spec.get(field)
         if own is not None and own != computed:
-            raise attempt.forbidden(
+            raise request.forbidden(
                 f"the {title} ({own}) must not be provided in pod spec; "
                 f"priority admission controller computed {computed} from the given PriorityClass name"
             )
         spec[field] = computed
 
 
-def _resolve_priority(attempt: AdmissionRequest, spec: dict[str, Any]) -> tuple[int, str]:
-    """Return priority and preemption policy of a new pod; it learns its class if there is a default one."""
+def _resolve_priority(request: AdmissionRequest, spec: dict[str, Any]) -> tuple[int, str]:
+    """Return the priority and preemption policy of a new pod; set its class if it gets the default one."""
     name = spec.get("priorityClassName")
     if name:
-        chosen = attempt.store.get(_PRIORITY_CLASSES, Key(name))
-        if chosen is None:
-            raise attempt.forbidden(f"no PriorityClass with name {name} was found")
+        priority_class = request.store.get(_PRIORITY_CLASSES, Key(name))
+        if priority_class is None:
+            raise request.forbidden(f"no PriorityClass with name {name} was found")
     else:
-        chosen = _default_class(attempt)
-        if chosen is None:
+        priority_class = _default_class(request)
+        if priority_class is None:
             return 0, _DEFAULT_PREEMPTION_POLICY
-        spec["priorityClassName"] = chosen["metadata"]["name"]
-    return chosen["value"], chosen.get("preemptionPolicy") or _DEFAULT_PREEMPTION_POLICY
+        spec["priorityClassName"] = priority_class["metadata"]["name"]
+    return priority_class["value"], priority_class.get("preemptionPolicy") or _DEFAULT_PREEMPTION_POLICY
 
 
-def _default_class(attempt: AdmissionRequest) -> KubeObject | None:
-    """Return the class of pods that name none: the lowest of those marked so."""
-    marked = [each for each, _ in attempt.store.entries(_PRIORITY_CLASSES).values() if each.get("globalDefault")]
-    return min(marked, key=lambda each: int(each["value"]), default=None)
+def _default_class(request: AdmissionRequest) -> KubeObject | None:
+    """Return the class of pods that name none: of those marked as default, the one with the lowest value."""
+    # Kubernetes: plugin/pkg/admission/priority/admission.go, getDefaultPriorityClass.
+    defaults = [each for each, _ in request.store.entries(_PRIORITY_CLASSES).values() if each.get("globalDefault")]
+    return min(defaults, key=lambda each: int(each["value"]), default=None)
 
 
-def check_default_class(attempt: AdmissionRequest) -> None:
-    """Refuse a second class marked as the default."""
-    if attempt.value.get("globalDefault"):
-        marked = _default_class(attempt)
-        name = marked["metadata"]["name"] if marked else ""
-        if marked and (attempt.old is None or name != attempt.value["metadata"]["name"]):
-            raise attempt.forbidden(f"PriorityClass {name} is already marked as default. Only one default can exist")
+def check_default_class(request: AdmissionRequest) -> None:
+    """Reject a second PriorityClass with globalDefault."""
+    if request.value.get("globalDefault"):
+        existing = _default_class(request)
+        name = existing["metadata"]["name"] if existing else ""
+        if existing and (request.old is None or name != request.value["metadata"]["name"]):
+            raise request.forbidden(f"PriorityClass {name} is already marked as default. Only one default can exist")

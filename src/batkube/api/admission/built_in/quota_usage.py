@@ -1,4 +1,4 @@
-"""What an object uses of a quota: one of its kind, and for some kinds more.
+"""Compute the quota usage of objects: the count of their kind and, for some kinds, resources.
 
 Kubernetes: pkg/quota/v1/evaluator/core, apiserver/pkg/quota/v1/generic.
 """
@@ -16,10 +16,10 @@ from batkube.kernel.quantities import Quantity, parse_quantity
 ONE = parse_quantity(1)
 _CLASS_INFIX = ".storageclass.storage.k8s.io/"
 _HUGE_PAGES = "hugepages-"
-#: Kinds that quotas also count by their plain name.
+#: Kinds that quotas count by their plain name as well as by `count/NAME`.
 _COUNTED_WITHOUT_PREFIX = ("configmaps", "resourcequotas", "replicationcontrollers", "secrets")
 _COMPUTE_RESOURCES = ("cpu", "memory", "ephemeral-storage")
-#: What every container must say something about when a quota bounds it.
+#: Resources that every container must specify if a quota limits them.
 REQUIRED_AMOUNTS = ("cpu", "limits.cpu", "limits.memory", "memory", "requests.cpu", "requests.memory")
 _POD_NAMES = (
     "count/pods",
@@ -33,12 +33,12 @@ _CLAIM_NAMES = ("persistentvolumeclaims", "requests.storage")
 
 
 def count_name(resource: Resource) -> str:
-    """Return how quotas count objects of a kind: `count/pods`, `count/deployments.apps`."""
+    """Return the quota resource that counts objects of a kind: `count/pods`, `count/deployments.apps`."""
     return f"count/{resource.group_resource}"
 
 
 def counts_towards(resource: Resource, name: str) -> bool:
-    """Tell whether an object of this kind can use of what a quota calls `name`."""
+    """Return whether objects of this kind can use the quota resource `name`."""
     storage = resource.storage
     if storage == "pods":
         return (
@@ -57,11 +57,11 @@ def counts_towards(resource: Resource, name: str) -> bool:
 
 
 def usage_of(resource: Resource, value: Mapping[str, Any]) -> PodResourceAmounts:
-    """Return what `value` uses."""
-    special = _USAGE.get(resource.storage)
+    """Return the quota usage of an object."""
+    calculate = _USAGE.get(resource.storage)
     used = {count_name(resource): ONE}
-    if special is not None:
-        used.update(special(value))
+    if calculate is not None:
+        used.update(calculate(value))
     elif resource.storage in _COUNTED_WITHOUT_PREFIX:
         used[resource.storage] = ONE
     return used
@@ -75,7 +75,7 @@ def _pod_usage(pod: Mapping[str, Any]) -> PodResourceAmounts:
 
 
 def compute_usage(requests: PodResourceAmounts, limits: PodResourceAmounts) -> PodResourceAmounts:
-    """Return the requests and limits of a pod or a container by the names that quotas have for them."""
+    """Return the requests and limits of a pod or container under their quota resource names."""
     used: PodResourceAmounts = {"pods": ONE}
     for name in _COMPUTE_RESOURCES:
         if name in requests:
@@ -117,10 +117,10 @@ def _claim_usage(claim: Mapping[str, Any]) -> PodResourceAmounts:
     if text is not None:
         storage = parse_quantity(text)
         used["requests.storage"] = Quantity(storage.value * ONE.nanos, storage.format)
-    chosen = (claim["metadata"].get("annotations") or {}).get("volume.beta.kubernetes.io/storage-class")
-    chosen = chosen or spec.get("storageClassName")
-    if chosen:
-        used.update({f"{chosen}{_CLASS_INFIX}{name}": amount for name, amount in list(used.items())})
+    storage_class = (claim["metadata"].get("annotations") or {}).get("volume.beta.kubernetes.io/storage-class")
+    storage_class = storage_class or spec.get("storageClassName")
+    if storage_class:
+        used.update({f"{storage_class}{_CLASS_INFIX}{name}": amount for name, amount in list(used.items())})
     return used
 
 
@@ -128,13 +128,14 @@ def _device_usage(claim: Mapping[str, Any]) -> PodResourceAmounts:
     used: PodResourceAmounts = {}
     for request in (claim["spec"].get("devices") or {}).get("requests") or ():
         alternatives = [request["exactly"]] if request.get("exactly") else request.get("firstAvailable") or ()
-        worst: PodResourceAmounts = {}
+        maximum: PodResourceAmounts = {}
         for each in alternatives:
             name = f"{each.get('deviceClassName', '')}.deviceclass.resource.k8s.io/devices"
-            # A claim for all devices of a node is charged with as many as a claim can hold.
+            # allocationMode All is charged with the maximal number of devices of a claim
+            # (Kubernetes: resource.AllocationResultsMaxSize).
             count = 32 if each.get("allocationMode") == "All" else each.get("count", 0)
-            worst[name] = max(worst.get(name, Quantity(0)), parse_quantity(count))
-        for name, amount in worst.items():
+            maximum[name] = max(maximum.get(name, Quantity(0)), parse_quantity(count))
+        for name, amount in maximum.items():
             used[name] = used[name] + amount if name in used else amount
     return used
 
@@ -147,21 +148,21 @@ _USAGE: Mapping[str, Callable[[Mapping[str, Any]], PodResourceAmounts]] = {
 }
 
 
-# Scopes: quotas that are for some pods only
+# Scopes: quotas that apply to some objects only
 
 
 def is_terminating(pod: Mapping[str, Any]) -> bool:
-    """Tell whether a pod ends by itself, in the words of quotas: it has a deadline."""
+    """Return whether a pod matches the quota scope Terminating: it has an activeDeadlineSeconds."""
     deadline = pod["spec"].get("activeDeadlineSeconds")
     return deadline is not None and deadline >= 0
 
 
 def matches_scopes(resource: Resource, value: Mapping[str, Any], quota: Mapping[str, Any]) -> bool:
-    """Tell whether `quota` is for objects such as `value`."""
+    """Return whether an object matches all scopes of `quota`."""
     spec = quota["spec"]
-    wanted = [{"scopeName": name, "operator": "Exists"} for name in spec.get("scopes") or ()]
-    wanted += (spec.get("scopeSelector") or {}).get("matchExpressions") or ()
-    return all(_matches_scope_selector(resource, value, requirement) for requirement in wanted)
+    requirements = [{"scopeName": name, "operator": "Exists"} for name in spec.get("scopes") or ()]
+    requirements += (spec.get("scopeSelector") or {}).get("matchExpressions") or ()
+    return all(_matches_scope_selector(resource, value, requirement) for requirement in requirements)
 
 
 def _matches_scope_selector(resource: Resource, value: Mapping[str, Any], requirement: Mapping[str, Any]) -> bool:
@@ -173,12 +174,12 @@ def _matches_scope_selector(resource: Resource, value: Mapping[str, Any], requir
     spec = value["spec"]
     if scope == "PriorityClass":
         return _requirement_matches(requirement, [spec["priorityClassName"]] if spec.get("priorityClassName") else [])
-    judged = _POD_SCOPES.get(scope or "")
-    return judged is not None and judged(value)
+    matches = _POD_SCOPES.get(scope or "")
+    return matches is not None and matches(value)
 
 
 def _requirement_matches(requirement: Mapping[str, Any], names: list[str]) -> bool:
-    """Tell whether one of `names` is asked for, as label selectors do."""
+    """Return whether `names` satisfy a requirement, with the operators of label selectors."""
     values = requirement.get("values") or ()
     operator = requirement.get("operator")
     if operator == "Exists":
@@ -205,7 +206,7 @@ def _is_best_effort(pod: Mapping[str, Any]) -> bool:
 
 
 def _has_cross_namespace_affinity(pod: Mapping[str, Any]) -> bool:
-    """Tell whether the pod's affinities look at pods of other namespaces."""
+    """Return whether an affinity term of the pod selects namespaces."""
     affinity = pod["spec"].get("affinity") or {}
     return any(
         term.get("namespaces") or term.get("namespaceSelector") is not None
@@ -230,7 +231,7 @@ _POD_SCOPES: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {
 
 
 def quota_usage_calculator() -> Callable[[str, dict[str, Any], dict[str, Any]], dict[str, Quantity]]:
-    """Return how admission counts what an object of a kind in the store uses, for whoever gives it back."""
+    """Return a function that computes usage as admission does; the quota controller uses it to recalculate quotas."""
     resources = {resource.storage: resource for resource in KindTable.builtin().resources()}
 
     def usage(storage: str, obj: dict[str, Any], quota: dict[str, Any]) -> dict[str, Quantity]:

@@ -1,8 +1,8 @@
-"""ResourceQuota: what the objects of a namespace may use together.
+"""ResourceQuota: limits the total usage of the objects in a namespace.
 
-A quota's status says what is used; it is charged with a new object before that object is there, and only a controller
-gives back what is used no more. A quota whose status names no amounts yet bounds nothing. Kubernetes:
-apiserver/pkg/admission/plugin/resourcequota/controller.go.
+Admission adds the usage of a new object to the quota's `status.used` before the object is created; only the quota
+controller ever reduces it. A quota whose `status.hard` is not set yet limits nothing.
+Kubernetes: apiserver/pkg/admission/plugin/resourcequota/controller.go.
 """
 
 from __future__ import annotations
@@ -23,39 +23,39 @@ from batkube.cluster.store import Key, KubeObject
 from batkube.kernel.quantities import Quantity, parse_quantity
 
 QuotaCharges = list[tuple[Key, KubeObject]]
-"""Quotas as they will be, to be written before the object that they are charged with."""
+"""Quotas with increased usage, to be written before the object that uses them."""
 
 _UNCOUNTED_RESOURCES = ("events",)
 
 
-def charge_quotas(attempt: AdmissionRequest) -> QuotaCharges:
-    """Charge the quotas of the namespace with what is about to be written, or refuse it."""
-    if not attempt.namespace or attempt.resource.storage in _UNCOUNTED_RESOURCES:
+def charge_quotas(request: AdmissionRequest) -> QuotaCharges:
+    """Charge the namespace's quotas with the write; raises a 403 if it exceeds one."""
+    if not request.namespace or request.resource.storage in _UNCOUNTED_RESOURCES:
         return []
-    quotas = list(attempt.objects_in_namespace("resourcequotas"))
-    if not quotas or not _can_change_usage(attempt):
+    quotas = list(request.objects_in_namespace("resourcequotas"))
+    if not quotas or not _can_change_usage(request):
         return []
-    charged = [(key, quota) for key, quota in quotas if _is_limited_by(attempt, quota)]
-    used = usage_of(attempt.resource, attempt.value)
-    before = usage_of(attempt.resource, attempt.old) if attempt.old is not None else {}
+    charged = [(key, quota) for key, quota in quotas if _is_limited_by(request, quota)]
+    used = usage_of(request.resource, request.value)
+    before = usage_of(request.resource, request.old) if request.old is not None else {}
     charges: QuotaCharges = []
     for key, quota in charged:
-        counted = before if attempt.old is not None and _quota_matches(attempt, attempt.old, quota) else {}
-        added = _increase(used, counted)
+        charged_before = before if request.old is not None and _quota_matches(request, request.old, quota) else {}
+        added = _increase(used, charged_before)
         if added:
-            charges.append((key, _charge_quota(attempt, quota, added)))
+            charges.append((key, _charge_quota(request, quota, added)))
     return charges
 
 
-def _can_change_usage(attempt: AdmissionRequest) -> bool:
-    """Tell whether this kind of write can change what is used (the evaluators' Handles)."""
-    storage, old = attempt.resource.storage, attempt.old
+def _can_change_usage(request: AdmissionRequest) -> bool:
+    """Return whether this kind of write can change the usage (Kubernetes: Handles of the evaluators)."""
+    storage, old = request.resource.storage, request.old
     if storage == "pods":
-        if attempt.subresource == "resize":
+        if request.subresource == "resize":
             return old is not None
-        changes = old is None or is_terminating(old) != is_terminating(attempt.value)
-        return not attempt.subresource and changes
-    if attempt.subresource:
+        changes = old is None or is_terminating(old) != is_terminating(request.value)
+        return not request.subresource and changes
+    if request.subresource:
         return False
     return old is None or storage in ("services", "persistentvolumeclaims", "resourceclaims.resource.k8s.io")
 
@@ -64,51 +64,51 @@ def _hard_limits(quota: KubeObject) -> dict[str, str]:
     return (quota.get("status") or {}).get("hard") or {}
 
 
-def _quota_matches(attempt: AdmissionRequest, value: KubeObject, quota: KubeObject) -> bool:
-    bounds = any(counts_towards(attempt.resource, name) for name in _hard_limits(quota))
-    return bounds and matches_scopes(attempt.resource, value, quota)
+def _quota_matches(request: AdmissionRequest, value: KubeObject, quota: KubeObject) -> bool:
+    bounds = any(counts_towards(request.resource, name) for name in _hard_limits(quota))
+    return bounds and matches_scopes(request.resource, value, quota)
 
 
-def _is_limited_by(attempt: AdmissionRequest, quota: KubeObject) -> bool:
-    """Tell whether the quota is for the object; refuse one that does not say what it needs."""
-    if not _quota_matches(attempt, attempt.value, quota):
+def _is_limited_by(request: AdmissionRequest, quota: KubeObject) -> bool:
+    """Return whether the quota applies to the object; raises a 403 if the object lacks amounts that it requires."""
+    if not _quota_matches(request, request.value, quota):
         return False
-    names = [name for name in _hard_limits(quota) if counts_towards(attempt.resource, name)]
+    names = [name for name in _hard_limits(quota) if counts_towards(request.resource, name)]
     quota_name = quota["metadata"]["name"]
-    if attempt.resource.storage == "pods":
-        problem = _unspecified_amounts(attempt.value["spec"], names)
+    if request.resource.storage == "pods":
+        problem = _unspecified_amounts(request.value["spec"], names)
         if problem:
-            raise attempt.forbidden(f"failed quota: {quota_name}: must specify {problem}")
+            raise request.forbidden(f"failed quota: {quota_name}: must specify {problem}")
     used = quota["status"].get("used") or {}
     if any(name not in used for name in names):
-        raise attempt.forbidden(f"status unknown for quota: {quota_name}, resources: {','.join(sorted(names))}")
+        raise request.forbidden(f"status unknown for quota: {quota_name}, resources: {','.join(sorted(names))}")
     return True
 
 
 def _unspecified_amounts(spec: dict[str, Any], names: list[str]) -> str:
-    """Return which amounts which containers must specify, "" if none."""
-    whole = spec.get("resources") or {}
-    if whole.get("requests") or whole.get("limits"):
+    """Return the required amounts that containers do not specify, "" for none."""
+    pod_level = spec.get("resources") or {}
+    if pod_level.get("requests") or pod_level.get("limits"):
         return ""
-    lacking: dict[str, list[str]] = {}
+    missing: dict[str, list[str]] = {}
     for container in [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]:
         resources = container.get("resources") or {}
         sides = [dict.fromkeys(resources.get(side) or {}, Quantity(0)) for side in ("requests", "limits")]
         usage = compute_usage(*sides)
         for name in names:
             if name in REQUIRED_AMOUNTS and name not in usage:
-                lacking.setdefault(name, []).append(container.get("name", ""))
-    return "; ".join(f"{name} for: {','.join(sorted(lacking[name]))}" for name in sorted(lacking))
+                missing.setdefault(name, []).append(container.get("name", ""))
+    return "; ".join(f"{name} for: {','.join(sorted(missing[name]))}" for name in sorted(missing))
 
 
-def _increase(used: PodResourceAmounts, counted: PodResourceAmounts) -> PodResourceAmounts:
-    """Return what is used beyond what is counted already."""
-    rest = {name: amount - counted[name] if name in counted else amount for name, amount in used.items()}
-    return {name: amount for name, amount in rest.items() if amount.nanos > 0}
+def _increase(used: PodResourceAmounts, before: PodResourceAmounts) -> PodResourceAmounts:
+    """Return by how much the usage grows; decreases are left to the quota controller."""
+    deltas = {name: amount - before[name] if name in before else amount for name, amount in used.items()}
+    return {name: amount for name, amount in deltas.items() if amount.nanos > 0}
 
 
-def _charge_quota(attempt: AdmissionRequest, quota: KubeObject, added: PodResourceAmounts) -> KubeObject:
-    """Return the quota charged with `added`; refuse what goes beyond it."""
+def _charge_quota(request: AdmissionRequest, quota: KubeObject, added: PodResourceAmounts) -> KubeObject:
+    """Return the quota with `added` usage; raises a 403 if it exceeds a limit."""
     hard = {name: parse_quantity(text) for name, text in _hard_limits(quota).items()}
     used = {name: parse_quantity(text) for name, text in (quota["status"].get("used") or {}).items()}
     requested = {name: amount for name, amount in added.items() if name in hard}
@@ -119,6 +119,6 @@ def _charge_quota(attempt: AdmissionRequest, quota: KubeObject, added: PodResour
             f"{word}: " + ",".join(f"{name}={amounts[name]}" for name in exceeded if name in amounts)
             for word, amounts in (("requested", requested), ("used", used), ("limited", hard))
         ]
-        raise attempt.forbidden(f"exceeded quota: {quota['metadata']['name']}, {', '.join(parts)}")
+        raise request.forbidden(f"exceeded quota: {quota['metadata']['name']}, {', '.join(parts)}")
     texts = {name: str(amount) for name, amount in total.items()}
     return {**quota, "status": {**quota["status"], "used": texts}}

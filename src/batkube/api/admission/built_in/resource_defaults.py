@@ -1,4 +1,4 @@
-"""Admission of what has classes and protections: nodes' taints, claims, volumes, ingresses.
+"""Plugins that set defaults: taints of new nodes, default storage and ingress classes, protection finalizers.
 
 Kubernetes: plugin/pkg/admission/{nodetaint,storage,network/defaultingressclass}.
 """
@@ -17,7 +17,7 @@ _STORAGE_CLASSES = "storageclasses.storage.k8s.io"
 _CLAIM_CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
 _INGRESS_CLASS_ANNOTATION = "kubernetes.io/ingress.class"
 
-#: What keeps an object from going while it is in use (StorageObjectInUseProtection).
+#: The finalizers that protect objects in use (StorageObjectInUseProtection).
 _PROTECTION_FINALIZERS: Mapping[str, str] = {
     "persistentvolumeclaims": "kubernetes.io/pvc-protection",
     "persistentvolumes": "kubernetes.io/pv-protection",
@@ -25,60 +25,60 @@ _PROTECTION_FINALIZERS: Mapping[str, str] = {
 }
 
 
-def taint_new_node(attempt: AdmissionRequest) -> None:
-    """A new node takes no pods until somebody finds it ready (TaintNodesByCondition)."""
-    if attempt.old is None:
-        spec = attempt.value.setdefault("spec", {})
+def taint_new_node(request: AdmissionRequest) -> None:
+    """Taint a new node as not ready until the node lifecycle controller removes the taint (TaintNodesByCondition)."""
+    if request.old is None:
+        spec = request.value.setdefault("spec", {})
         taints = spec.get("taints") or []
         if not any(all(taint.get(name) == _NOT_READY_TAINT[name] for name in _NOT_READY_TAINT) for taint in taints):
             spec["taints"] = [*taints, dict(_NOT_READY_TAINT)]
 
 
-def add_protection_finalizer(attempt: AdmissionRequest) -> None:
-    """A new volume or claim is not deleted while it is in use."""
-    if attempt.old is None:
-        metadata = attempt.value["metadata"]
-        protection = _PROTECTION_FINALIZERS[attempt.resource.storage]
+def add_protection_finalizer(request: AdmissionRequest) -> None:
+    """Add the finalizer that keeps a volume or claim from being deleted while it is in use."""
+    if request.old is None:
+        metadata = request.value["metadata"]
+        protection = _PROTECTION_FINALIZERS[request.resource.storage]
         finalizers = metadata.get("finalizers") or []
         if protection not in finalizers:
             metadata["finalizers"] = [*finalizers, protection]
 
 
-def set_default_storage_class(attempt: AdmissionRequest) -> None:
-    """A new claim that names no class is of the default one (DefaultStorageClass)."""
-    spec = attempt.value.setdefault("spec", {})
-    annotations = attempt.value["metadata"].get("annotations") or {}
-    if attempt.old is None and spec.get("storageClassName") is None and _CLAIM_CLASS_ANNOTATION not in annotations:
-        chosen = default_storage_class(attempt.store)
-        if chosen:
-            spec["storageClassName"] = chosen
+def set_default_storage_class(request: AdmissionRequest) -> None:
+    """Set the default class on a new claim that names none (DefaultStorageClass)."""
+    spec = request.value.setdefault("spec", {})
+    annotations = request.value["metadata"].get("annotations") or {}
+    if request.old is None and spec.get("storageClassName") is None and _CLAIM_CLASS_ANNOTATION not in annotations:
+        class_ = default_storage_class(request.store)
+        if class_:
+            spec["storageClassName"] = class_
 
 
-def set_default_ingress_class(attempt: AdmissionRequest) -> None:
-    """A new ingress that names no class is of the default one (DefaultIngressClass)."""
-    spec = attempt.value.setdefault("spec", {})
-    annotations = attempt.value["metadata"].get("annotations") or {}
-    if attempt.old is None and spec.get("ingressClassName") is None and _INGRESS_CLASS_ANNOTATION not in annotations:
-        chosen = default_ingress_class(attempt.store)
-        if chosen:
-            spec["ingressClassName"] = chosen
+def set_default_ingress_class(request: AdmissionRequest) -> None:
+    """Set the default class on a new ingress that names none (DefaultIngressClass)."""
+    spec = request.value.setdefault("spec", {})
+    annotations = request.value["metadata"].get("annotations") or {}
+    if request.old is None and spec.get("ingressClassName") is None and _INGRESS_CLASS_ANNOTATION not in annotations:
+        class_ = default_ingress_class(request.store)
+        if class_:
+            spec["ingressClassName"] = class_
 
 
-def check_volume_expansion(attempt: AdmissionRequest) -> None:
-    """Refuse to grow a claim that is not bound, or whose class does not allow it (PersistentVolumeClaimResize)."""
-    if attempt.old is None:
+def check_volume_expansion(request: AdmissionRequest) -> None:
+    """Reject the expansion of a claim that is unbound, or whose class forbids it (PersistentVolumeClaimResize)."""
+    if request.old is None:
         return
-    new, old = _requested_storage(attempt.value), _requested_storage(attempt.old)
+    new, old = _requested_storage(request.value), _requested_storage(request.old)
     if parse_quantity(new) <= parse_quantity(old):
         return
-    if (attempt.old.get("status") or {}).get("phase") != "Bound":
-        raise attempt.forbidden("Only bound persistent volume claims can be expanded")
-    name = _storage_class_name(attempt.value)
-    chosen = (
-        attempt.store.get(_STORAGE_CLASSES, Key(name)) if name and name == _storage_class_name(attempt.old) else None
+    if (request.old.get("status") or {}).get("phase") != "Bound":
+        raise request.forbidden("Only bound persistent volume claims can be expanded")
+    name = _storage_class_name(request.value)
+    class_ = (
+        request.store.get(_STORAGE_CLASSES, Key(name)) if name and name == _storage_class_name(request.old) else None
     )
-    if chosen is None or not chosen.get("allowVolumeExpansion"):
-        raise attempt.forbidden(
+    if class_ is None or not class_.get("allowVolumeExpansion"):
+        raise request.forbidden(
             "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must "
             "support resize"
         )

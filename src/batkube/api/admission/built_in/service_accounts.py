@@ -1,4 +1,7 @@
-"""ServiceAccount: the account of a pod, and its token. Kubernetes: plugin/pkg/admission/serviceaccount."""
+"""ServiceAccount: sets the service account of pods and mounts its token.
+
+Kubernetes: plugin/pkg/admission/serviceaccount/admission.go.
+"""
 
 from __future__ import annotations
 
@@ -24,38 +27,38 @@ _TOKEN_SOURCES: tuple[dict[str, Any], ...] = (
 
 
 class ServiceAccountPlugin:
-    """Gives pods an account and the volume with its token; only where service accounts are switched on.
+    """Sets the service account of new pods and adds the volume with its token.
 
-    There is no controller that makes the account `default` of every namespace, so it need not exist.
+    Unlike in kube-apiserver, the account `default` need not exist: a controller may not have created it.
     """
 
-    def __init__(self, chance: random.Random) -> None:
-        #: Draws the ends of volume names.
-        self._rng = chance
+    def __init__(self, rng: random.Random) -> None:
+        #: Generates the suffixes of volume names.
+        self._rng = rng
 
-    def admit(self, attempt: AdmissionRequest) -> None:
-        """Name the account of a new pod, and mount its token."""
-        if attempt.old is not None:
+    def admit(self, request: AdmissionRequest) -> None:
+        """Set the account of a new pod and mount its token."""
+        if request.old is not None:
             return
-        spec = attempt.value["spec"]
+        spec = request.value["spec"]
         name = spec.get("serviceAccountName") or "default"
-        account = attempt.store.get("serviceaccounts", Key(f"{attempt.namespace}/{name}"))
+        account = request.store.get("serviceaccounts", Key(f"{request.namespace}/{name}"))
         if account is None and name != "default":
             problem = f"serviceaccount {go_quote(name)} not found"
-            raise attempt.forbidden(f"error looking up service account {attempt.namespace}/{name}: {problem}")
+            raise request.forbidden(f"error looking up service account {request.namespace}/{name}: {problem}")
         spec["serviceAccountName"] = spec["serviceAccount"] = name
         account = account or {}
-        wish = spec.get("automountServiceAccountToken")
-        if wish is None:
-            wish = account.get("automountServiceAccountToken")
-        if wish is not False:
+        automount = spec.get("automountServiceAccountToken")
+        if automount is None:
+            automount = account.get("automountServiceAccountToken")
+        if automount is not False:
             self._mount_token(spec)
         if not spec.get("imagePullSecrets") and account.get("imagePullSecrets"):
             spec["imagePullSecrets"] = [{"name": each.get("name", "")} for each in account["imagePullSecrets"]]
 
     def _mount_token(self, spec: dict[str, Any]) -> None:
         volumes = spec.get("volumes") or []
-        own = [each["name"] for each in volumes if each.get("name", "").startswith(_TOKEN_VOLUME_PREFIX)]
+        existing = [each["name"] for each in volumes if each.get("name", "").startswith(_TOKEN_VOLUME_PREFIX)]
         containers = [
             container
             for kind in ("initContainers", "containers")
@@ -64,10 +67,12 @@ class ServiceAccountPlugin:
         ]
         if not containers:
             return
-        name = own[0] if own else _TOKEN_VOLUME_PREFIX + "".join(self._rng.choices(_VOLUME_SUFFIX_LETTERS, k=5))
+        name = (
+            existing[0] if existing else _TOKEN_VOLUME_PREFIX + "".join(self._rng.choices(_VOLUME_SUFFIX_LETTERS, k=5))
+        )
         for container in containers:
             mount = {"name": name, "readOnly": True, "mountPath": _TOKEN_MOUNT_PATH}
             container["volumeMounts"] = [*(container.get("volumeMounts") or ()), mount]
-        if not own:
+        if not existing:
             projected = {"sources": list(_TOKEN_SOURCES), "defaultMode": 0o644}
             spec["volumes"] = [*volumes, {"name": name, "projected": projected}]

@@ -1,1 +1,1 @@
-"""Dynamic admission: policies and webhooks that users configure."""
+"""Dynamic admission: user-defined policies and webhooks."""

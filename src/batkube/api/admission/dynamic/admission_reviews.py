@@ -1,4 +1,4 @@
-"""AdmissionReviews: what webhooks are sent, and what is read from their answers.
+"""AdmissionReviews: build the request to a webhook and parse its response.
 
 Kubernetes: apiserver/pkg/admission/plugin/webhook/request/admissionreview.go and errors/statuserror.go.
 """
@@ -19,10 +19,10 @@ from batkube.cluster.store import KubeObject
 
 _GROUP = "admission.k8s.io"
 REVIEW_VERSIONS = ("v1", "v1beta1")
-"""The versions in which webhooks may be asked."""
+"""The supported versions of AdmissionReview."""
 
 _GO_RESPONSE_PATH = "AdmissionResponse.response"
-#: The fields of a response, with their types here and in Go.
+#: The fields of a response with their Python and Go types.
 _RESPONSE_FIELDS: dict[str, tuple[type, str]] = {
     "uid": (str, "types.UID"),
     "allowed": (bool, "bool"),
@@ -37,21 +37,21 @@ _BAD_REQUEST = 400
 
 
 class AdmissionResponse(NamedTuple):
-    """What a webhook decided."""
+    """The decision of a webhook."""
 
     is_allowed: bool
-    #: A Status that says why not.
+    #: The Status that explains a denial.
     status: dict[str, Any]
     warnings: list[str]
     patch: bytes = b""
     patch_type: str = ""
 
     def denial(self, webhook: str) -> Failure:
-        """Return the refusal that a client is told."""
+        """Return the failure that the client gets for a denied request (Kubernetes: webhook/errors, ToStatusErr)."""
         status = self.status
-        by = f'admission webhook "{webhook}" denied the request'
-        told = status.get("message") or status.get("reason")
-        message = f"{by}: {told}" if told else f"{by} without explanation"
+        denied = f'admission webhook "{webhook}" denied the request'
+        explanation = status.get("message") or status.get("reason")
+        message = f"{denied}: {explanation}" if explanation else f"{denied} without explanation"
         code = status.get("code") or 0
         code = code if code >= _BAD_REQUEST else _BAD_REQUEST
         return Failure(code, status.get("reason") or "", message, status.get("details"), status.get("metadata"))
@@ -60,56 +60,56 @@ class AdmissionResponse(NamedTuple):
 def new_review(
     version: str,
     uid: str,
-    attempt: AdmissionRequest,
+    request: AdmissionRequest,
     target: Resource,
     value: KubeObject | None,
     old: KubeObject | None,
 ) -> dict[str, Any]:
-    """Return the AdmissionReview of an attempt, with the objects in the version of `target`."""
-    resource, user = attempt.resource, attempt.user
-    name = attempt.name or ((value or {}).get("metadata") or {}).get("name", "")
-    request: dict[str, Any] = {
+    """Return the AdmissionReview of a request, with the objects in the version of `target`."""
+    resource, user = request.resource, request.user
+    name = request.name or ((value or {}).get("metadata") or {}).get("name", "")
+    fields: dict[str, Any] = {
         "uid": uid,
         "kind": group_version_kind(target),
         "resource": group_version_resource(target),
-        **({"subResource": attempt.subresource} if attempt.subresource else {}),
+        **({"subResource": request.subresource} if request.subresource else {}),
         "requestKind": group_version_kind(resource),
         "requestResource": group_version_resource(resource),
-        **({"requestSubResource": attempt.subresource} if attempt.subresource else {}),
+        **({"requestSubResource": request.subresource} if request.subresource else {}),
         **({"name": name} if name else {}),
-        **({"namespace": attempt.namespace} if attempt.namespace else {}),
-        "operation": attempt.operation,
+        **({"namespace": request.namespace} if request.namespace else {}),
+        "operation": request.operation,
         "userInfo": {} if user is None else user_info(user),
         "object": value,
         "oldObject": old,
-        "dryRun": attempt.dry_run,
-        "options": attempt.options or None,
+        "dryRun": request.dry_run,
+        "options": request.options or None,
     }
-    return {"kind": "AdmissionReview", "apiVersion": f"{_GROUP}/{version}", "request": request}
+    return {"kind": "AdmissionReview", "apiVersion": f"{_GROUP}/{version}", "request": fields}
 
 
-def decode_admission_review(reply: WebhookResponse, review: dict[str, Any]) -> dict[str, Any]:
-    """Return the review that a webhook sent back. Raises InvalidWebhookResponse for what cannot be read as one."""
+def decode_admission_review(http_response: WebhookResponse, review: dict[str, Any]) -> dict[str, Any]:
+    """Return the review in a webhook's response; raises InvalidWebhookResponse."""
     version = review["apiVersion"].rpartition("/")[2]
-    answer = decode_review(reply, "AdmissionReview", _GROUP, version, REVIEW_VERSIONS)
-    check_field_types(answer, {"response": (dict, f"{version}.AdmissionResponse")}, "AdmissionReview")
-    response = answer.get("response") or {}
+    returned = decode_review(http_response, "AdmissionReview", _GROUP, version, REVIEW_VERSIONS)
+    check_field_types(returned, {"response": (dict, f"{version}.AdmissionResponse")}, "AdmissionReview")
+    response = returned.get("response") or {}
     check_field_types(
         response, {name: (kind, go.format(version)) for name, (kind, go) in _RESPONSE_FIELDS.items()}, _GO_RESPONSE_PATH
     )
     _check_base64(response.get("patch") or "")
-    return answer
+    return returned
 
 
-def parse_response(answer: dict[str, Any], review: dict[str, Any], *, mutates: bool) -> AdmissionResponse:
-    """Return what a webhook answered to a review. Raises ValueError for what is no proper answer."""
-    response = answer.get("response")
+def parse_response(returned: dict[str, Any], review: dict[str, Any], *, mutates: bool) -> AdmissionResponse:
+    """Return the decision in the review that a webhook returned; raises ValueError if it is invalid."""
+    response = returned.get("response")
     if response is None:
         raise ValueError("webhook response was absent")
     patch, patch_type = base64.b64decode(response.get("patch") or ""), response.get("patchType")
-    # Of v1beta1 neither the uid nor the kind were ever checked.
+    # kube-apiserver checks neither uid nor kind in v1beta1 (Kubernetes: VerifyAdmissionResponse).
     if review["apiVersion"] == f"{_GROUP}/v1":
-        _check_identity(answer, response, review)
+        _check_identity(returned, response, review)
         _check_patch(patch, patch_type, mutates)
     elif patch:
         patch_type = "JSONPatch"
@@ -123,15 +123,15 @@ def parse_response(answer: dict[str, Any], review: dict[str, Any], *, mutates: b
     )
 
 
-def _check_identity(answer: dict[str, Any], response: dict[str, Any], review: dict[str, Any]) -> None:
-    wanted, uid = review["request"]["uid"], response.get("uid", "")
-    if uid != wanted:
-        raise ValueError(f'expected response.uid="{wanted}", got "{uid}"')
-    api_version, kind = answer.get("apiVersion", ""), answer.get("kind", "")
+def _check_identity(returned: dict[str, Any], response: dict[str, Any], review: dict[str, Any]) -> None:
+    expected_uid, uid = review["request"]["uid"], response.get("uid", "")
+    if uid != expected_uid:
+        raise ValueError(f'expected response.uid="{expected_uid}", got "{uid}"')
+    api_version, kind = returned.get("apiVersion", ""), returned.get("kind", "")
     if (api_version, kind) != (review["apiVersion"], review["kind"]):
-        known = f"{_GROUP}/v1, Kind=AdmissionReview"
-        told = f"{api_version if '/' in api_version else f'/{api_version}'}, Kind={kind}"
-        raise ValueError(f"expected webhook response of {known}, got {told}")
+        expected = f"{_GROUP}/v1, Kind=AdmissionReview"
+        actual = f"{api_version if '/' in api_version else f'/{api_version}'}, Kind={kind}"
+        raise ValueError(f"expected webhook response of {expected}, got {actual}")
 
 
 def _check_patch(patch: bytes, patch_type: str | None, mutates: bool) -> None:
@@ -149,9 +149,9 @@ def _check_patch(patch: bytes, patch_type: str | None, mutates: bool) -> None:
 
 
 def _check_base64(text: str) -> None:
-    """Refuse what is no base64, as Go does: at the first byte that does not belong there."""
+    """Raise Go's error for invalid base64, which names the first invalid byte."""
     try:
         base64.b64decode(text, validate=True)
     except binascii.Error as problem:
-        wrong = next((place for place, letter in enumerate(text) if letter not in _BASE64), len(text))
-        raise InvalidWebhookResponse(f"illegal base64 data at input byte {wrong}") from problem
+        position = next((index for index, letter in enumerate(text) if letter not in _BASE64), len(text))
+        raise InvalidWebhookResponse(f"illegal base64 data at input byte {position}") from problem

@@ -1,7 +1,8 @@
-"""Which policies are about an attempt, through which binding, and with which parameter.
+"""Find the policies that apply to a request, with their bindings and parameters.
 
-Validating and mutating policies are bound in the same way. Kubernetes: apiserver/pkg/admission/plugin/policy/generic,
-policy_dispatcher.go. Policies are taken in the order of their names, which the real server leaves to chance.
+Validating and mutating policies are bound in the same way (Kubernetes:
+apiserver/pkg/admission/plugin/policy/generic/policy_dispatcher.go). Policies run in the order of their names, which is
+arbitrary in kube-apiserver.
 """
 
 from __future__ import annotations
@@ -19,47 +20,47 @@ _GROUP = "admissionregistration.k8s.io"
 
 
 class PolicyInvocation(NamedTuple):
-    """A policy that is about an attempt."""
+    """A policy that applies to a request, with one of its bindings and one parameter object."""
 
     policy: KubeObject
     binding: KubeObject
     params: KubeObject | None
-    #: The kind in the version in which the policy wishes to see objects.
+    #: The resource in the version in which the policy sees the objects.
     target: Resource
 
     @property
     def identity(self) -> tuple[str, str, str]:
-        """Tells it apart from the others of an attempt."""
+        """The names of policy, binding and parameter, unique within a request."""
         meta = {} if self.params is None else self.params["metadata"]
         params = f"{meta.get('namespace', '')}/{meta.get('name', '')}"
         return self.policy["metadata"]["name"], self.binding["metadata"]["name"], params
 
 
 class PolicyProblem(NamedTuple):
-    """What keeps a policy from being applied; `binding` is None where it is the policy itself."""
+    """A policy that cannot be applied or denies a request; `binding` is None if the policy itself is misconfigured."""
 
     policy: KubeObject
     binding: KubeObject | None
     message: str
-    #: For the client; "" for the one that a refusal has anyway.
+    #: The reason of the Status; "" for the default.
     reason: str = ""
 
     @property
     def text(self) -> str:
-        """As clients are told, after the kind of the policy."""
+        """The message to the client, without the kind of the policy."""
         bound = "" if self.binding is None else f" with binding '{self.binding['metadata']['name']}'"
         return f"'{self.policy['metadata']['name']}'{bound} denied request: {self.message}"
 
 
 class _Misconfigured(Exception):
-    """A policy or a binding that cannot be applied."""
+    """A policy or binding cannot be applied."""
 
 
 class BoundPolicies:
-    """The policies of one sort, with their bindings."""
+    """The validating or the mutating policies of a server, with their bindings."""
 
     def __init__(self, store: Store, versions: VersionConverter, storage: str, bindings: str) -> None:
-        """`storage` and `bindings` are what policies and bindings are stored as."""
+        """`storage` and `bindings` are the storage names of the policies and bindings."""
         self._store = store
         self._version_converter = versions
         self._storage, self._bindings = storage, bindings
@@ -69,12 +70,12 @@ class BoundPolicies:
         """Whether any policy is bound."""
         return bool(self._store.entries(self._bindings))
 
-    def invocations_for(self, attempt: AdmissionRequest) -> Iterator[PolicyInvocation | PolicyProblem]:
-        """Yield the policies that are about an attempt, and what keeps some from being applied.
+    def invocations_for(self, request: AdmissionRequest) -> Iterator[PolicyInvocation | PolicyProblem]:
+        """Yield the policies that apply to a request, or the problems that keep them from being applied.
 
-        Policies and webhooks themselves are exempt: a bad one could not be removed.
+        Policies and webhook configurations themselves are exempt; otherwise a faulty one could not be removed.
         """
-        if attempt.resource.group == _GROUP:
+        if request.resource.group == _GROUP:
             return
         by_policy: dict[str, list[KubeObject]] = {}
         for _, (binding, _) in sorted(self._store.entries(self._bindings).items()):
@@ -82,13 +83,13 @@ class BoundPolicies:
         for name in sorted(by_policy):
             policy = self._store.get(self._storage, Key(name))
             scope = None if policy is None else policy["spec"].get("matchConstraints") or {}
-            if policy is None or scope is None or not scope_matches(scope, attempt):
+            if policy is None or scope is None or not scope_matches(scope, request):
                 continue
-            target = matched_resource(scope, "resourceRules", attempt, self._version_converter) or attempt.resource
-            yield from self._invocations_of(policy, by_policy[name], target, attempt)
+            target = matched_resource(scope, "resourceRules", request, self._version_converter) or request.resource
+            yield from self._invocations_of(policy, by_policy[name], target, request)
 
     def _invocations_of(
-        self, policy: KubeObject, bindings: list[KubeObject], target: Resource, attempt: AdmissionRequest
+        self, policy: KubeObject, bindings: list[KubeObject], target: Resource, request: AdmissionRequest
     ) -> Iterator[PolicyInvocation | PolicyProblem]:
         try:
             kind = self._resolve_param_kind(policy)
@@ -97,10 +98,10 @@ class BoundPolicies:
             return
         for binding in bindings:
             scope = binding["spec"].get("matchResources")
-            if scope is not None and not scope_matches(scope, attempt):
+            if scope is not None and not scope_matches(scope, request):
                 continue
             try:
-                for params in self._resolve_params(kind, binding["spec"].get("paramRef"), attempt):
+                for params in self._resolve_params(kind, binding["spec"].get("paramRef"), request):
                     yield PolicyInvocation(policy, binding, params, target)
             except _Misconfigured as problem:
                 yield PolicyProblem(policy, binding, f"failed to configure binding: {problem}")
@@ -118,35 +119,35 @@ class BoundPolicies:
         return resource
 
     def _resolve_params(
-        self, kind: Resource | None, reference: KubeObject | None, attempt: AdmissionRequest
+        self, kind: Resource | None, reference: KubeObject | None, request: AdmissionRequest
     ) -> list[KubeObject | None]:
-        """Return the objects that a policy is applied with, one after the other; None for none."""
+        """Return the parameter objects to evaluate a policy with; a single None if it has no parameters."""
         if kind is None or reference is None:
             return [None]
-        if kind.namespaced and not reference.get("namespace") and not attempt.namespace:
+        if kind.namespaced and not reference.get("namespace") and not request.namespace:
             raise _Misconfigured(
                 "cannot use namespaced paramRef in policy binding that matches cluster-scoped resources"
             )
         if not kind.namespaced and reference.get("namespace"):
             raise _Misconfigured("paramRef.namespace must not be provided for a cluster-scoped `paramKind`")
-        found = [
-            self._version_converter.to_version(one, kind, kind)
-            for one in self._referenced_params(kind, reference, attempt)
+        params = [
+            self._version_converter.to_version(each, kind, kind)
+            for each in self._referenced_params(kind, reference, request)
         ]
-        if not found and reference.get("parameterNotFoundAction") == "Deny":
+        if not params and reference.get("parameterNotFoundAction") == "Deny":
             raise _Misconfigured("no params found for policy binding with `Deny` parameterNotFoundAction")
-        return [*found]
+        return [*params]
 
     def _referenced_params(
-        self, kind: Resource, reference: KubeObject, attempt: AdmissionRequest
+        self, kind: Resource, reference: KubeObject, request: AdmissionRequest
     ) -> Iterator[KubeObject]:
-        prefix = f"{reference.get('namespace') or attempt.namespace}/" if kind.namespaced else ""
+        prefix = f"{reference.get('namespace') or request.namespace}/" if kind.namespaced else ""
         if reference.get("name"):
-            found = self._store.get(kind.storage, Key(f"{prefix}{reference['name']}"))
-            if found is not None:
-                yield found
+            param = self._store.get(kind.storage, Key(f"{prefix}{reference['name']}"))
+            if param is not None:
+                yield param
             return
         selector = selector_of(reference.get("selector"))
-        for key, (one, _) in sorted(self._store.entries(kind.storage).items()):
-            if key.startswith(prefix) and selector.matches(one["metadata"].get("labels")):
-                yield one
+        for key, (param, _) in sorted(self._store.entries(kind.storage).items()):
+            if key.startswith(prefix) and selector.matches(param["metadata"].get("labels")):
+                yield param

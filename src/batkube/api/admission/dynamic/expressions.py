@@ -1,4 +1,4 @@
-"""Expressions of policies and of webhooks' conditions: what they see, what they may cost, and what comes of them.
+"""Evaluate the CEL expressions of policies and match conditions, with their inputs and cost budgets.
 
 Kubernetes: apiserver/pkg/admission/plugin/cel and plugin/webhook/matchconditions.
 """
@@ -20,32 +20,33 @@ from batkube.cluster.store import Key, KubeObject
 from batkube.kernel.fidelity import FidelityNote, FidelityNotes
 from batkube.kernel.memo import memoized
 
-#: What all conditions of one webhook or policy may cost (apis/cel/config.go: RuntimeCELCostBudgetMatchConditions).
+#: The cost budget of all match conditions of a webhook or policy (Kubernetes: apiserver/pkg/apis/cel/config.go,
+#: RuntimeCELCostBudgetMatchConditions).
 _CONDITIONS_BUDGET = OBJECT_BUDGET // 4
-#: So many expressions are remembered, unless they are very long: policies come and go.
+#: How many compiled expressions are cached, and up to which length.
 _CACHE_SIZE, _MAX_CACHED_LENGTH = 512, 16_384
 _INPUT_NAMES = ("object", "oldObject", "request", "params", "namespaceObject", "variables")
-_UNSUPPORTED_NOTE = FidelityNote("api", "an expression of an admission policy cannot be evaluated, and is left out")
+_UNSUPPORTED_NOTE = FidelityNote("api", "an expression of an admission policy is not supported and was skipped")
 _OUT_OF_BUDGET_MESSAGE = "validation failed due to running out of cost budget, no further validation rules will be run"
 
 
 class EvaluationFailed(Exception):
-    """An expression has none: it failed, or cost too much. The message is that of the real server."""
+    """An expression failed or exceeded its budget; the message is kube-apiserver's."""
 
 
 class UnsupportedExpression(Exception):
-    """An expression is beyond this server, which has been noted."""
+    """An expression uses a feature that we do not support; a fidelity note has been added."""
 
 
 class ExpressionCache:
-    """The expressions of all policies and webhooks; those in use are read once."""
+    """Caches the compiled expressions of policies and webhooks."""
 
     def __init__(self, notes: FidelityNotes) -> None:
         self._notes = notes
         self._compile = memoized(_CACHE_SIZE, longest=_MAX_CACHED_LENGTH)(_compile)
 
     def program(self, text: str) -> CelProgram:
-        """Return an expression, ready to run. Raises Unknown."""
+        """Return the compiled expression; raises UnsupportedExpression."""
         program = self._compile(text)
         if program is None:
             self._notes.add(_UNSUPPORTED_NOTE, example=text)
@@ -54,7 +55,7 @@ class ExpressionCache:
 
 
 def _compile(text: str) -> CelProgram | None:
-    """Return an expression, ready to run; None if it cannot be evaluated."""
+    """Return the compiled expression; None if it is not supported."""
     try:
         return CelProgram(text, {**dict.fromkeys(_INPUT_NAMES, DYN), **PATCH_MESSAGE_TYPES})
     except (SourceError, Unsupported):
@@ -62,22 +63,22 @@ def _compile(text: str) -> CelProgram | None:
 
 
 class Evaluation:
-    """Expressions that are evaluated together: they share variables, and what they may cost."""
+    """Evaluates expressions that share variables and a cost budget."""
 
     def __init__(
         self,
         expressions: ExpressionCache,
-        seen: dict[str, Any],
+        inputs: dict[str, Any],
         variables: Sequence[KubeObject] = (),
         budget: int = OBJECT_BUDGET,
     ) -> None:
         self._expressions = expressions
-        self._variables = _Variables(variables, seen, expressions)
-        self._inputs = {**seen, "variables": self._variables}
+        self._variables = _Variables(variables, inputs, expressions)
+        self._inputs = {**inputs, "variables": self._variables}
         self._remaining_budget = budget
 
     def value(self, text: str) -> Any:  # noqa: ANN401 - any value of CEL
-        """Return the value of an expression. Raises EvaluationFailed, or Unknown."""
+        """Return the value of an expression; raises EvaluationFailed or UnsupportedExpression."""
         program = self._expressions.program(text)
         failure: Exception | None = None
         value = None
@@ -94,17 +95,17 @@ class Evaluation:
 
 
 class _Variables(dict[str, Any]):
-    """The variables of a policy, each evaluated when it is first asked for; they may use those before them."""
+    """The variables of a policy, evaluated lazily; a variable may use earlier ones."""
 
-    def __init__(self, variables: Sequence[KubeObject], seen: dict[str, Any], expressions: ExpressionCache) -> None:
-        super().__init__({one["name"]: None for one in variables})
-        self._unevaluated: dict[str, str] = {one["name"]: one["expression"] for one in variables}
-        self._inputs = seen
+    def __init__(self, variables: Sequence[KubeObject], inputs: dict[str, Any], expressions: ExpressionCache) -> None:
+        super().__init__({each["name"]: None for each in variables})
+        self._unevaluated: dict[str, str] = {each["name"]: each["expression"] for each in variables}
+        self._inputs = inputs
         self._expressions = expressions
         self._cost = 0
 
     def __getitem__(self, name: str) -> Any:  # noqa: ANN401 - any value of CEL
-        """Return a variable's value."""
+        """Return the value of a variable, evaluating it on first use."""
         text = self._unevaluated.get(name)
         if text is not None:
             program = self._expressions.program(text)
@@ -118,22 +119,23 @@ class _Variables(dict[str, Any]):
         return super().__getitem__(name)
 
     def take_cost(self) -> int:
-        """Return what variables have cost since this was last asked."""
+        """Return the cost of variables since the last call."""
         spent, self._cost = self._cost, 0
         return spent
 
 
-def match_conditions_hold(spec: KubeObject, expressions: ExpressionCache, seen: dict[str, Any]) -> bool:
-    """Return whether all conditions of a webhook or policy hold: one that fails does not, where failures are ignored.
+def match_conditions_hold(spec: KubeObject, expressions: ExpressionCache, inputs: dict[str, Any]) -> bool:
+    """Return whether all match conditions of a webhook or policy hold.
 
-    Raises EvaluationFailed where they are not. Conditions see no namespace (matchconditions/matcher.go hands them
-    none).
+    If a condition fails to evaluate, the failure policy decides: `Ignore` returns False, `Fail` raises
+    EvaluationFailed. Conditions do not see `namespaceObject` (Kubernetes:
+    apiserver/pkg/admission/plugin/webhook/matchconditions/matcher.go, Match).
     """
     conditions = spec.get("matchConditions") or ()
     if not conditions:
         return True
     evaluation = Evaluation(
-        expressions, {**seen, "namespaceObject": None}, spec.get("variables") or (), _CONDITIONS_BUDGET
+        expressions, {**inputs, "namespaceObject": None}, spec.get("variables") or (), _CONDITIONS_BUDGET
     )
     problems: dict[str, None] = {}
     for condition in conditions:
@@ -150,35 +152,34 @@ def match_conditions_hold(spec: KubeObject, expressions: ExpressionCache, seen: 
 
 
 def expression_inputs(
-    attempt: AdmissionRequest,
+    request: AdmissionRequest,
     target: Resource,
     value: KubeObject | None,
     old: KubeObject | None,
     params: KubeObject | None,
 ) -> dict[str, Any]:
-    """Return what expressions see, with the objects in the version of `target`."""
-    is_namespace = attempt.resource.storage == "namespaces"
-    place = "" if is_namespace else attempt.namespace
-    name = attempt.name or ((value or {}).get("metadata") or {}).get("name", "")
-    user = attempt.user
-    request = {
+    """Return the inputs of expressions, with the objects in the version of `target`."""
+    namespace = "" if request.resource.storage == "namespaces" else request.namespace
+    name = request.name or ((value or {}).get("metadata") or {}).get("name", "")
+    user = request.user
+    fields = {
         "kind": group_version_kind(target),
         "resource": group_version_resource(target),
-        "requestKind": group_version_kind(attempt.resource),
-        "requestResource": group_version_resource(attempt.resource),
-        **({"subResource": attempt.subresource} if attempt.subresource else {}),
-        **({"requestSubResource": attempt.subresource} if attempt.subresource else {}),
+        "requestKind": group_version_kind(request.resource),
+        "requestResource": group_version_resource(request.resource),
+        **({"subResource": request.subresource} if request.subresource else {}),
+        **({"requestSubResource": request.subresource} if request.subresource else {}),
         **({"name": name} if name else {}),
-        **({"namespace": attempt.namespace} if attempt.namespace else {}),
-        "operation": attempt.operation,
-        "dryRun": attempt.dry_run,
+        **({"namespace": request.namespace} if request.namespace else {}),
+        "operation": request.operation,
+        "dryRun": request.dry_run,
         "userInfo": {} if user is None else user_info(user),
-        **({"options": attempt.options} if attempt.options else {}),
+        **({"options": request.options} if request.options else {}),
     }
     return {
         "object": value,
         "oldObject": old,
-        "request": request,
+        "request": fields,
         "params": params,
-        "namespaceObject": attempt.store.get("namespaces", Key(place)) if place else None,
+        "namespaceObject": request.store.get("namespaces", Key(namespace)) if namespace else None,
     }

@@ -1,4 +1,4 @@
-"""Which writes a policy is about: by kind, operation, name, and labels of the object and of its namespace.
+"""Match requests against the rules of policies and webhooks: kind, operation, name, and object and namespace labels.
 
 Kubernetes: apiserver/pkg/admission/plugin/policy/matching and plugin/webhook/predicates.
 """
@@ -17,60 +17,60 @@ from batkube.cluster.store import Key, KubeObject
 _WILDCARD = "*"
 
 
-def scope_matches(scope: KubeObject, attempt: AdmissionRequest) -> bool:
-    """Return whether a write is one that `scope` (matchConstraints, matchResources) means."""
-    if not selectors_match(scope, attempt):
+def scope_matches(scope: KubeObject, request: AdmissionRequest) -> bool:
+    """Return whether a request matches `scope` (matchConstraints or matchResources)."""
+    if not selectors_match(scope, request):
         return False
     any_version = scope.get("matchPolicy", "Equivalent") == "Equivalent"
-    if any(rule_matches(rule, attempt, any_version) for rule in scope.get("excludeResourceRules") or ()):
+    if any(rule_matches(rule, request, any_version) for rule in scope.get("excludeResourceRules") or ()):
         return False
     rules = scope.get("resourceRules")
-    return not rules or any(rule_matches(rule, attempt, any_version) for rule in rules)
+    return not rules or any(rule_matches(rule, request, any_version) for rule in rules)
 
 
 class VersionConverter(Protocol):
-    """The versions of kinds, as far as admission needs them."""
+    """Converts objects between the versions of their kind."""
 
     def of_kind(self, group: str, version: str, kind: str) -> Resource | None:
-        """Return a kind in a version, or None."""
+        """Return the resource of a kind in a version, or None."""
 
     def to_version(self, value: KubeObject, written_in: Resource, target: Resource) -> KubeObject:
-        """Return an object in the version of `target`: one in the version of a request, or a stored one."""
+        """Convert an object from the version of a request, or from the storage version, to that of `target`."""
 
     def decode_and_default(self, resource: Resource, value: KubeObject, *, strict: bool = False) -> KubeObject:
-        """Return an object that somebody changed in canonical form, with defaults; `strict` refuses unknown fields."""
+        """Return a modified object in canonical form, with defaults; `strict` rejects unknown fields."""
 
 
 def versioned_objects(
-    attempt: AdmissionRequest, target: Resource, versions: VersionConverter
+    request: AdmissionRequest, target: Resource, versions: VersionConverter
 ) -> tuple[KubeObject | None, KubeObject | None]:
-    """Return the object of an attempt, and the one before it, as others see them: in a version, and with their own."""
+    """Return the new and the old object in the version of `target`, with their resourceVersion."""
     old, value = (
-        attempt.old,
-        None if attempt.is_deletion else versions.to_version(attempt.value, attempt.resource, target),
+        request.old,
+        None if request.is_deletion else versions.to_version(request.value, request.resource, target),
     )
     if old is None:
         return value, None
-    version = str(attempt.store.version_of(attempt.resource.storage, attempt.key) or "")
-    old = with_metadata(versions.to_version(old, attempt.resource, target), resourceVersion=version)
+    version = str(request.store.version_of(request.resource.storage, request.key) or "")
+    old = with_metadata(versions.to_version(old, request.resource, target), resourceVersion=version)
     if value is not None and "resourceVersion" not in (value.get("metadata") or {}):
         value = with_metadata(value, resourceVersion=version)
     return value, old
 
 
 def matched_resource(
-    scope: KubeObject, field: str, attempt: AdmissionRequest, versions: VersionConverter
+    scope: KubeObject, field: str, request: AdmissionRequest, versions: VersionConverter
 ) -> Resource | None:
-    """Return the kind in the version that a rule in `field` names: that of the request if any does, or an equivalent.
+    """Return the resource in a version that a rule in `field` names: the request's own, or else an equivalent one.
 
-    None if no rule means the write at all.
+    None if no rule matches the request.
     """
-    rules, resource = scope.get(field) or (), attempt.resource
-    if any(rule_matches(rule, attempt, any_version=False) for rule in rules):
+    rules, resource = scope.get(field) or (), request.resource
+    if any(rule_matches(rule, request, any_version=False) for rule in rules):
         return resource
     if scope.get("matchPolicy", "Equivalent") == "Equivalent":
         for rule in rules:
-            if rule_matches(rule, attempt, any_version=True):
+            if rule_matches(rule, request, any_version=True):
                 for version in rule["apiVersions"]:
                     other = versions.of_kind(resource.group, version, resource.kind)
                     if other is not None:
@@ -78,22 +78,23 @@ def matched_resource(
     return None
 
 
-def selectors_match(scope: KubeObject, attempt: AdmissionRequest) -> bool:
-    """Return whether the object of a write and its namespace have the labels that `scope` asks for."""
-    return _namespace_matches(scope, attempt) and _object_matches(scope, attempt)
+def selectors_match(scope: KubeObject, request: AdmissionRequest) -> bool:
+    """Return whether the labels of the object and its namespace match the selectors of `scope`."""
+    return _namespace_matches(scope, request) and _object_matches(scope, request)
 
 
-def rule_matches(rule: KubeObject, attempt: AdmissionRequest, any_version: bool) -> bool:
-    """Return whether a write is of a kind and an operation that a rule means, in its version or in any."""
-    resource = attempt.resource
+def rule_matches(rule: KubeObject, request: AdmissionRequest, any_version: bool) -> bool:
+    """Return whether a rule matches the request's operation and resource, in its version or (`any_version`) in any."""
+    # Kubernetes: apiserver/pkg/admission/plugin/webhook/predicates/rules/rules.go, Matches.
+    resource = request.resource
     names, scope = rule.get("resourceNames") or (), rule.get("scope", _WILDCARD)
     return (
-        _contains(rule.get("operations") or (), attempt.operation)
+        _contains(rule.get("operations") or (), request.operation)
         and _contains(rule.get("apiGroups") or (), resource.group)
         and (any_version or _contains(rule.get("apiVersions") or (), resource.version))
-        and _resource_matches(rule.get("resources") or (), resource.plural, attempt.subresource)
-        and (not names or (attempt.name or attempt.value.get("metadata", {}).get("name")) in names)
-        # A Namespace is of the cluster, though it is also in itself.
+        and _resource_matches(rule.get("resources") or (), resource.plural, request.subresource)
+        and (not names or (request.name or request.value.get("metadata", {}).get("name")) in names)
+        # A Namespace is cluster-scoped, although its request has a namespace.
         and (scope == _WILDCARD or (scope == "Namespaced") == resource.namespaced)
     )
 
@@ -103,7 +104,7 @@ def _contains(patterns: Collection[str], text: str) -> bool:
 
 
 def _resource_matches(patterns: Collection[str], plural: str, subresource: str) -> bool:
-    """Return whether a resource is meant: `pods`, `pods/*`, `*`, `*/scale`, `*/*`."""
+    """Return whether a pattern (`pods`, `pods/*`, `*`, `*/scale`, `*/*`) matches the resource."""
     for pattern in patterns:
         name, slash, below = pattern.partition("/")
         if name in (_WILDCARD, plural) and (below in (_WILDCARD, subresource) if slash else not subresource):
@@ -111,28 +112,28 @@ def _resource_matches(patterns: Collection[str], plural: str, subresource: str) 
     return False
 
 
-def _namespace_matches(scope: KubeObject, attempt: AdmissionRequest) -> bool:
+def _namespace_matches(scope: KubeObject, request: AdmissionRequest) -> bool:
     selector = scope.get("namespaceSelector")
     if not selector:
         return True
-    if attempt.resource.storage == "namespaces":
-        of = attempt.old if attempt.is_deletion and attempt.old else attempt.value
-        labels = of.get("metadata", {}).get("labels")
-    elif attempt.namespace:
-        namespace = attempt.store.get("namespaces", Key(attempt.namespace))
+    if request.resource.storage == "namespaces":
+        obj = request.old if request.is_deletion and request.old else request.value
+        labels = obj.get("metadata", {}).get("labels")
+    elif request.namespace:
+        namespace = request.store.get("namespaces", Key(request.namespace))
         labels = None if namespace is None else namespace["metadata"].get("labels")
     else:
-        return True  # objects of the cluster are in no namespace that could be left out
+        return True  # the selector does not apply to cluster-scoped objects
     return selector_of(selector).matches(labels)
 
 
-def _object_matches(scope: KubeObject, attempt: AdmissionRequest) -> bool:
-    """Return whether the object as it is to be, or as it was, has the labels wanted."""
-    wanted = scope.get("objectSelector")
-    if not wanted:
+def _object_matches(scope: KubeObject, request: AdmissionRequest) -> bool:
+    """Return whether the new or the old object matches the object selector."""
+    object_selector = scope.get("objectSelector")
+    if not object_selector:
         return True
-    selector = selector_of(wanted)
+    selector = selector_of(object_selector)
     return any(
-        one is not None and selector.matches((one.get("metadata") or {}).get("labels"))
-        for one in (attempt.value, attempt.old)
+        obj is not None and selector.matches((obj.get("metadata") or {}).get("labels"))
+        for obj in (request.value, request.old)
     )

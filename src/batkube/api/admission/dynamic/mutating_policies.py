@@ -1,7 +1,7 @@
-"""MutatingAdmissionPolicies: expressions that change what is written, where a binding says that they do.
+"""MutatingAdmissionPolicies: CEL expressions that change objects on create and update.
 
-Kubernetes: apiserver/pkg/admission/plugin/policy/mutating/dispatcher.go. They act before the webhooks that change
-objects, and in the order of their names, which the real server leaves to chance. Deletions have nothing to change.
+They run before mutating webhooks, in the order of their names, which is arbitrary in kube-apiserver (Kubernetes:
+apiserver/pkg/admission/plugin/policy/mutating/dispatcher.go).
 """
 
 from __future__ import annotations
@@ -41,81 +41,91 @@ class MutatingPolicies:
         """Whether any policy is bound."""
         return self._bound_policies.any_bound
 
-    def mutate(self, attempt: AdmissionRequest, turns: ReinvocationContext) -> None:
-        """Let policies change an object, those whose turn it is; refuse it if one of them cannot."""
+    def mutate(self, request: AdmissionRequest, context: ReinvocationContext) -> None:
+        """Run the policies that are due in this round; raises Failure if one of them fails."""
         if not self.any_bound:
             return
-        # All are chosen before any acts, by the object as it is at the beginning of the round.
-        chosen = list(self._bound_policies.invocations_for(attempt))
-        problems = [one for one in chosen if isinstance(one, PolicyProblem)]
-        turns.begin_round(attempt.value)
-        has_acted = False
-        for one in chosen:
-            if isinstance(one, PolicyProblem) or not self._conditions_hold(one, attempt, problems):
+        # Policies are matched against the object as it is at the start of the round.
+        invocations = list(self._bound_policies.invocations_for(request))
+        problems = [each for each in invocations if isinstance(each, PolicyProblem)]
+        context.begin_round(request.value)
+        has_run = False
+        for invocation in invocations:
+            if isinstance(invocation, PolicyProblem) or not self._conditions_hold(invocation, request, problems):
                 continue
-            if not turns.should_run(one.identity):
+            if not context.should_run(invocation.identity):
                 continue
-            before = dict(attempt.value)
-            has_acted |= self._apply_mutations(one, attempt, problems)
-            again = one.policy["spec"].get("reinvocationPolicy") == "IfNeeded"
-            turns.record_run(one.identity, changed=attempt.value != before, again=again)
-        if has_acted:
-            # The real server takes an object for changed that a mutation was made on, whatever came of it.
-            turns.record_change()
-        turns.end_round(attempt.value)
-        refused = [one for one in problems if one.policy["spec"].get("failurePolicy") != "Ignore"]
-        if refused:
-            raise _denial(refused, attempt)
+            before = dict(request.value)
+            has_run |= self._apply_mutations(invocation, request, problems)
+            reinvoke = invocation.policy["spec"].get("reinvocationPolicy") == "IfNeeded"
+            context.record_run(invocation.identity, changed=request.value != before, again=reinvoke)
+        if has_run:
+            # kube-apiserver treats the object as changed if a mutation was applied, even if it had no effect.
+            context.record_change()
+        context.end_round(request.value)
+        fatal = [each for each in problems if each.policy["spec"].get("failurePolicy") != "Ignore"]
+        if fatal:
+            raise _denial(fatal, request)
 
-    def _expression_inputs(self, one: PolicyInvocation, attempt: AdmissionRequest) -> dict[str, Any]:
-        value, old = versioned_objects(attempt, one.target, self._version_converter)
-        return expression_inputs(attempt, one.target, value, old, one.params)
+    def _expression_inputs(self, invocation: PolicyInvocation, request: AdmissionRequest) -> dict[str, Any]:
+        value, old = versioned_objects(request, invocation.target, self._version_converter)
+        return expression_inputs(request, invocation.target, value, old, invocation.params)
 
-    def _conditions_hold(self, one: PolicyInvocation, attempt: AdmissionRequest, problems: list[PolicyProblem]) -> bool:
-        """Return whether the conditions of a policy hold; what keeps them from being evaluated is a problem."""
+    def _conditions_hold(
+        self, invocation: PolicyInvocation, request: AdmissionRequest, problems: list[PolicyProblem]
+    ) -> bool:
+        """Return whether the match conditions of a policy hold; record a problem if they cannot be evaluated."""
         try:
-            return match_conditions_hold(one.policy["spec"], self._expressions, self._expression_inputs(one, attempt))
+            return match_conditions_hold(
+                invocation.policy["spec"], self._expressions, self._expression_inputs(invocation, request)
+            )
         except EvaluationFailed as problem:
-            problems.append(PolicyProblem(one.policy, one.binding, str(problem), "Invalid"))
+            problems.append(PolicyProblem(invocation.policy, invocation.binding, str(problem), "Invalid"))
             return False
 
-    def _apply_mutations(self, one: PolicyInvocation, attempt: AdmissionRequest, problems: list[PolicyProblem]) -> bool:
-        """Make the mutations of a policy, one after the other; return whether any was made."""
-        has_acted = False
-        for mutation in one.policy["spec"].get("mutations") or ():
+    def _apply_mutations(
+        self, invocation: PolicyInvocation, request: AdmissionRequest, problems: list[PolicyProblem]
+    ) -> bool:
+        """Apply the mutations of a policy in order; return whether any was applied."""
+        has_run = False
+        for mutation in invocation.policy["spec"].get("mutations") or ():
             try:
-                has_acted |= self._apply_mutation(one, mutation, attempt)
+                has_run |= self._apply_mutation(invocation, mutation, request)
             except (EvaluationFailed, MutationFailed) as problem:
-                problems.append(PolicyProblem(one.policy, one.binding, str(problem), "Invalid"))
-        return has_acted
+                problems.append(PolicyProblem(invocation.policy, invocation.binding, str(problem), "Invalid"))
+        return has_run
 
-    def _apply_mutation(self, one: PolicyInvocation, mutation: KubeObject, attempt: AdmissionRequest) -> bool:
-        # Each mutation has its own budget, and sees variables of the object as it is by then.
+    def _apply_mutation(self, invocation: PolicyInvocation, mutation: KubeObject, request: AdmissionRequest) -> bool:
+        # Each mutation has its own budget, and its variables see the object as the previous mutations left it.
         evaluation = Evaluation(
-            self._expressions, self._expression_inputs(one, attempt), one.policy["spec"].get("variables") or ()
+            self._expressions,
+            self._expression_inputs(invocation, request),
+            invocation.policy["spec"].get("variables") or (),
         )
         is_patch = mutation["patchType"] == "JSONPatch"
         try:
-            made = evaluation.value(mutation["jsonPatch" if is_patch else "applyConfiguration"]["expression"])
+            mutated = evaluation.value(mutation["jsonPatch" if is_patch else "applyConfiguration"]["expression"])
         except UnsupportedExpression:
             return False
-        before = self._version_converter.to_version(attempt.value, attempt.resource, one.target)
-        value = apply_json_patch(made, before) if is_patch else apply_configuration(made, before, one.target)
-        if one.target is not attempt.resource and not one.target.custom:
-            # The real server does not find the way back from the version that the policy wants (dispatchOne).
-            kinds = f"({one.target.schema.go}) to ({attempt.resource.schema.go})"
+        before = self._version_converter.to_version(request.value, request.resource, invocation.target)
+        value = (
+            apply_json_patch(mutated, before) if is_patch else apply_configuration(mutated, before, invocation.target)
+        )
+        if invocation.target is not request.resource and not invocation.target.custom:
+            # kube-apiserver fails to convert the object back from the policy's version (dispatcher.go, dispatchOne).
+            kinds = f"({invocation.target.schema.go}) to ({request.resource.schema.go})"
             raise MutationFailed(f"converting {kinds}: unknown conversion")
-        value = self._version_converter.decode_and_default(one.target, value, strict=is_patch)
-        value = self._version_converter.to_version(value, one.target, attempt.resource)
-        attempt.value.clear()
-        attempt.value.update(value)
+        value = self._version_converter.decode_and_default(invocation.target, value, strict=is_patch)
+        value = self._version_converter.to_version(value, invocation.target, request.resource)
+        request.value.clear()
+        request.value.update(value)
         return True
 
 
-def _denial(problems: list[PolicyProblem], attempt: AdmissionRequest) -> Failure:
-    """Return the refusal of an attempt: the first problem is the message, and all of them are causes."""
-    refusal = attempt.forbidden("")
-    texts = [_denial_text(one) for one in problems]
+def _denial(problems: list[PolicyProblem], request: AdmissionRequest) -> Failure:
+    """Return the failure of a denied request: the first problem is the message, and all of them are causes."""
+    refusal = request.forbidden("")
+    texts = [_denial_text(problem) for problem in problems]
     details = {**(refusal.details or {}), "causes": [{"message": text} for text in texts]}
     return Failure(refusal.code, problems[0].reason or refusal.reason, texts[0], details)
 

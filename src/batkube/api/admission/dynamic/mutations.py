@@ -1,4 +1,4 @@
-"""What the expressions of mutating policies make of an object: a configuration that is applied, or a JSON patch.
+"""Apply the results of mutating policies' expressions to an object: apply configurations and JSON patches.
 
 Kubernetes: apiserver/pkg/admission/plugin/policy/mutating/patch (smd.go, apply_json_patch.go) and pkg/cel/mutation.
 """
@@ -21,41 +21,44 @@ from batkube.cluster.kinds import Resource
 from batkube.cluster.schemas import Schema, Shape
 from batkube.cluster.store import KubeObject
 
-#: Larger integers are texts in protobuf's JSON, which patches go through (cel-go: common/types/int.go, isJSONSafe).
+#: Protobuf's JSON, through which patches are converted, writes larger integers as strings (cel-go: common/types/int.go,
+#: isJSONSafe).
 _INTEGER_MAX = 2**53 - 1
 
 
 class MutationFailed(Exception):
-    """A mutation cannot be made; the message is that of the real server."""
+    """A mutation cannot be applied; the message is kube-apiserver's."""
 
 
 def apply_configuration(config: CelMessage, value: KubeObject, resource: Resource) -> KubeObject:
-    """Return `value` with what an `Object{…}` says, merged as server-side apply does. Raises MutationFailed."""
+    """Return `value` merged with an `Object{…}` as server-side apply does; raises MutationFailed."""
     _check_type_names(config)
-    wanted = {**_to_json(config), "apiVersion": resource.api_version, "kind": resource.kind}
+    applied = {**_to_json(config), "apiVersion": resource.api_version, "kind": resource.kind}
     try:
-        validate(wanted, resource.schema)
+        validate(applied, resource.schema)
     except SchemaMismatch as problem:
         text = f"failed to convert patch object to typed object: {problem}"
         raise MutationFailed(f"error applying patch: {text}") from problem
-    atomic = list(_atomic_paths(wanted, resource.schema, ""))
+    atomic = list(_atomic_paths(applied, resource.schema, ""))
     if atomic:
         text = f"may not mutate atomic arrays, maps or structs: {', '.join(atomic)}"
         raise MutationFailed(f"error applying patch: invalid ApplyConfiguration: {text}")
-    result: KubeObject = merge(value, wanted, resource.schema)
+    result: KubeObject = merge(value, applied, resource.schema)
     return result
 
 
 def apply_json_patch(operations: list[CelMessage], value: KubeObject) -> KubeObject:
-    """Return `value` after the operations of a JSON patch, or as it is if a test fails. Raises MutationFailed."""
+    """Return `value` after a JSON patch, or unchanged if a `test` operation fails; raises MutationFailed."""
     try:
-        result = json_patches.apply_json_patch(value, [_json_patch_operation(one) for one in operations], checks=False)
+        result = json_patches.apply_json_patch(
+            value, [_json_patch_operation(each) for each in operations], checks=False
+        )
     except TestFailed:
         return value
     except PatchError as problem:
         raise MutationFailed(f"JSON Patch: {problem}") from problem
     if not isinstance(result, dict):
-        raise MutationFailed("JSON Patch: the patch left no object")
+        raise MutationFailed("JSON Patch: the patched document is not an object")
     return result
 
 
@@ -71,13 +74,13 @@ def _json_patch_operation(message: CelMessage) -> dict[str, Any]:
 
 
 def _check_type_names(message: CelMessage) -> None:
-    """Refuse a message whose parts are not called like the fields that they stand in: `Object.spec` in `spec`."""
-    wrong = [
-        f'unexpected type name "{name}", expected "{wanted}", which matches field name path from root Object type'
-        for name, wanted in _mismatched_type_names(message, message.name)
+    """Raise MutationFailed if a part's type is not named after its field: `spec` must contain an `Object.spec`."""
+    mismatches = [
+        f'unexpected type name "{name}", expected "{expected}", which matches field name path from root Object type'
+        for name, expected in _mismatched_type_names(message, message.name)
     ]
-    if wrong:
-        raise MutationFailed("type mismatch: " + "\n".join(wrong))
+    if mismatches:
+        raise MutationFailed("type mismatch: " + "\n".join(mismatches))
 
 
 def _mismatched_type_names(value: Value, path: str) -> Iterator[tuple[str, str]]:
@@ -92,7 +95,7 @@ def _mismatched_type_names(value: Value, path: str) -> Iterator[tuple[str, str]]
 
 
 def _to_json(value: Value) -> Any:  # noqa: ANN401 - any JSON
-    """Return a value of CEL as JSON has it."""
+    """Return a CEL value as JSON."""
     if isinstance(value, dict):
         return {_map_key(key): _to_json(part) for key, part in value.items()}
     if isinstance(value, list):
@@ -117,7 +120,7 @@ def _map_key(key: Value) -> str:
 
 
 def _atomic_paths(value: object, schema: Schema, path: str) -> Iterator[str]:
-    """Yield where a configuration sets a list, a map or a struct that is replaced as a whole."""
+    """Yield the paths of atomic lists, maps and structs that a configuration sets."""
     if isinstance(value, dict) and schema.shape in (Shape.STRUCT, Shape.MAP):
         if schema.atomic:
             yield path

@@ -1,7 +1,7 @@
-"""Two rounds of changes: those who changed an object early may act again when somebody changed it after them.
+"""Reinvocation: mutating webhooks and policies run again if a later one has changed the object.
 
-Kubernetes: apiserver/pkg/admission/reinvocation.go, and the reinvocation contexts of the plugins that change objects
-as their configuration says (plugin/webhook/mutating and plugin/policy/mutating, reinvocationcontext.go).
+Kubernetes: apiserver/pkg/admission/reinvocation.go, and reinvocationcontext.go in
+apiserver/pkg/admission/plugin/webhook/mutating and apiserver/pkg/admission/plugin/policy/mutating.
 """
 
 from __future__ import annotations
@@ -13,42 +13,42 @@ import msgspec
 
 
 class ReinvocationContext:
-    """Whose turn it is in the rounds of one attempt, of those that one plugin asks."""
+    """Tracks which webhooks (or policies) of one request have to run in the current round."""
 
     def __init__(self) -> None:
-        #: Those of the first round who wish to act again if the object changes, and has not changed since.
+        #: Those that have run, have `reinvocationPolicy: IfNeeded`, and after which the object has not changed yet.
         self._reinvocable: set[Hashable] = set()
         self._to_reinvoke: set[Hashable] = set()
-        #: The object as the plugin left it.
+        #: The object, encoded, at the end of the last round.
         self._object_after_round: bytes = b""
-        #: 0, and 1 in the second round.
+        #: 0 or 1.
         self.round = 0
-        #: Whether there is to be a second round.
+        #: Whether a second round is needed.
         self.object_changed = False
 
     def begin_round(self, value: dict[str, Any]) -> None:
-        """Look at the object at the beginning of a round: others may have changed it since the last one."""
+        """Start a round; schedule reinvocations if another plugin has changed the object since the last round."""
         if self.round and msgspec.json.encode(value) != self._object_after_round:
             self._schedule_reinvocations()
 
     def should_run(self, identity: Hashable) -> bool:
-        """Return whether somebody is to act in this round."""
+        """Return whether a webhook or policy has to run in this round."""
         return not self.round or identity in self._to_reinvoke
 
     def record_run(self, identity: Hashable, *, changed: bool, again: bool) -> None:
-        """Note that somebody has acted; `again` if it wishes to when the object changes."""
+        """Record that a webhook or policy has run; `again` if it is to be reinvoked when the object changes."""
         if changed:
             self.record_change()
         if again:
             self._reinvocable.add(identity)
 
     def record_change(self) -> None:
-        """Note that the object is another one now."""
+        """Record that the object has changed."""
         self.object_changed = True
         self._schedule_reinvocations()
 
     def end_round(self, value: dict[str, Any]) -> None:
-        """Remember the object as it is at the end of a round."""
+        """End a round and remember the object."""
         self._object_after_round = msgspec.json.encode(value)
 
     def _schedule_reinvocations(self) -> None:

@@ -1,8 +1,9 @@
-"""ValidatingAdmissionPolicies: expressions that judge what is written, where a binding says that they do.
+"""ValidatingAdmissionPolicies: CEL expressions that reject objects on create, update and delete.
 
-Kubernetes: apiserver/pkg/admission/plugin/policy/validating (validator.go, dispatcher.go). Expressions see plain
-objects, without the types of their kinds. Policies judge creations, updates and deletions; connections (exec and the
-like) are refused anyway. Audit annotations are evaluated by nobody: there is no audit log.
+Kubernetes: apiserver/pkg/admission/plugin/policy/validating (validator.go, dispatcher.go).
+
+Expressions see untyped objects. CONNECT requests such as exec never reach the policies, since the server rejects them.
+Audit annotations are not evaluated, since there is no audit log.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ from batkube.cluster.store import KubeObject, Store
 POLICY = "validatingadmissionpolicies.admissionregistration.k8s.io"
 BINDING = "validatingadmissionpolicybindings.admissionregistration.k8s.io"
 _CODES = {"Unauthorized": 401, "Forbidden": 403, "Invalid": 422, "RequestEntityTooLarge": 413}
-#: Of a message that an expression makes (apis/cel/config.go: MaxEvaluatedMessageExpressionSizeBytes).
+#: Maximal size of the result of a messageExpression (Kubernetes: apiserver/pkg/apis/cel/config.go,
+#: MaxEvaluatedMessageExpressionSizeBytes).
 _MESSAGE_BYTES_MAX = 5 * 1024
 
 
@@ -44,36 +46,36 @@ class ValidatingPolicies:
         """Whether any policy is bound."""
         return self._bound_policies.any_bound
 
-    def validate(self, attempt: AdmissionRequest) -> None:
-        """Refuse or warn of what a bound policy has objections to; of several the first one is told."""
+    def validate(self, request: AdmissionRequest) -> None:
+        """Run the bound policies; add warnings, and raise the first denial."""
         denied: list[PolicyProblem] = []
-        for one in self._bound_policies.invocations_for(attempt) if self.any_bound else ():
-            if isinstance(one, PolicyProblem):
-                # A binding that cannot be used denies, whatever its actions are.
-                denied += [one] * (not _ignores_failures(one.policy))
+        for invocation in self._bound_policies.invocations_for(request) if self.any_bound else ():
+            if isinstance(invocation, PolicyProblem):
+                # A misconfigured policy or binding denies the request whatever its validationActions are.
+                denied += [invocation] * (not _ignores_failures(invocation.policy))
                 continue
-            actions = one.binding["spec"].get("validationActions") or ()
-            for problem in self._violations(one, attempt):
+            actions = invocation.binding["spec"].get("validationActions") or ()
+            for problem in self._violations(invocation, request):
                 if "Warn" in actions:
-                    name, binding = one.policy["metadata"]["name"], one.binding["metadata"]["name"]
-                    by = f"ValidatingAdmissionPolicy '{name}' with binding '{binding}'"
-                    attempt.warnings.append(f"Validation failed for {by}: {problem.message}")
+                    name, binding = invocation.policy["metadata"]["name"], invocation.binding["metadata"]["name"]
+                    source = f"ValidatingAdmissionPolicy '{name}' with binding '{binding}'"
+                    request.warnings.append(f"Validation failed for {source}: {problem.message}")
                 if "Deny" in actions:
                     denied.append(problem)
         if denied:
-            raise _denial(denied[0], attempt)
+            raise _denial(denied[0], request)
 
-    def _violations(self, one: PolicyInvocation, attempt: AdmissionRequest) -> Iterator[PolicyProblem]:
-        spec = one.policy["spec"]
-        value, old = versioned_objects(attempt, one.target, self._version_converter)
-        seen = expression_inputs(attempt, one.target, value, old, one.params)
+    def _violations(self, invocation: PolicyInvocation, request: AdmissionRequest) -> Iterator[PolicyProblem]:
+        spec = invocation.policy["spec"]
+        value, old = versioned_objects(request, invocation.target, self._version_converter)
+        inputs = expression_inputs(request, invocation.target, value, old, invocation.params)
         try:
-            if not match_conditions_hold(spec, self._expressions, seen):
+            if not match_conditions_hold(spec, self._expressions, inputs):
                 return
         except EvaluationFailed as problem:
-            yield PolicyProblem(one.policy, one.binding, str(problem))
+            yield PolicyProblem(invocation.policy, invocation.binding, str(problem))
             return
-        evaluation = Evaluation(self._expressions, seen, spec.get("variables") or ())
+        evaluation = Evaluation(self._expressions, inputs, spec.get("variables") or ())
         for validation in spec.get("validations") or ():
             try:
                 if evaluation.value(validation["expression"]) is True:
@@ -81,11 +83,11 @@ class ValidatingPolicies:
             except UnsupportedExpression:
                 continue
             except EvaluationFailed as problem:
-                if not _ignores_failures(one.policy):
-                    yield PolicyProblem(one.policy, one.binding, str(problem))
+                if not _ignores_failures(invocation.policy):
+                    yield PolicyProblem(invocation.policy, invocation.binding, str(problem))
                 continue
             message, reason = _failure_message(validation, evaluation), validation.get("reason") or "Invalid"
-            yield PolicyProblem(one.policy, one.binding, message, reason)
+            yield PolicyProblem(invocation.policy, invocation.binding, message, reason)
 
 
 def _ignores_failures(policy: KubeObject) -> bool:
@@ -93,22 +95,23 @@ def _ignores_failures(policy: KubeObject) -> bool:
 
 
 def _failure_message(validation: KubeObject, evaluation: Evaluation) -> str:
-    """Return what a validation that does not hold says."""
-    told: Any = None
+    """Return the message of a failed validation."""
+    # Kubernetes: apiserver/pkg/admission/plugin/policy/validating/validator.go, Validate.
+    message: Any = None
     if validation.get("messageExpression"):
         try:
-            told = evaluation.value(validation["messageExpression"])
+            message = evaluation.value(validation["messageExpression"])
         except (EvaluationFailed, UnsupportedExpression):
-            told = None
-    # What is no text, empty, too long or of several lines is not used.
-    told = told.strip() if isinstance(told, str) else ""
-    if told and "\n" not in told and len(told.encode()) <= _MESSAGE_BYTES_MAX:
-        return str(told)
+            message = None
+    # A messageExpression whose result is not a string, is empty, too long or has several lines is ignored.
+    message = message.strip() if isinstance(message, str) else ""
+    if message and "\n" not in message and len(message.encode()) <= _MESSAGE_BYTES_MAX:
+        return str(message)
     return validation.get("message", "").strip() or f"failed expression: {validation['expression'].strip()}"
 
 
-def _denial(problem: PolicyProblem, attempt: AdmissionRequest) -> Failure:
+def _denial(problem: PolicyProblem, request: AdmissionRequest) -> Failure:
     message, reason = f"ValidatingAdmissionPolicy {problem.text}", problem.reason or "Invalid"
-    refusal = attempt.forbidden(message)
+    refusal = request.forbidden(message)
     details = {**(refusal.details or {}), "causes": [{"message": message}]}
     return Failure(_CODES.get(reason, 422), reason, refusal.message, details)

@@ -1,9 +1,9 @@
-"""Admission webhooks: programs of others that change or judge what is written.
+"""Admission webhooks: HTTP servers outside the simulation that change or reject requests.
 
-Kubernetes: apiserver/pkg/admission/plugin/webhook, mutating/dispatcher.go and validating/dispatcher.go. Mutating ones
-are asked one after the other, in the order of the names of their configurations, and once more if they wish it and
-somebody changed the object after them; validating ones all at once. They are asked about creations, updates and
-deletions, sub-resources such as `status` included; bindings and evictions are not shown to them.
+Mutating webhooks are called one after the other, in the order of their configurations' names, and again if a later
+plugin has changed the object (`reinvocation`). Validating webhooks are called concurrently. Webhooks see creates,
+updates and deletions, including subresources such as `status`, but no bindings and evictions.
+Kubernetes: apiserver/pkg/admission/plugin/webhook/{mutating,validating}/dispatcher.go.
 """
 
 from __future__ import annotations
@@ -52,22 +52,22 @@ _EXEMPT_SUBRESOURCES = ("binding", "eviction")
 
 
 class MatchedWebhook(NamedTuple):
-    """One webhook, and about what it is asked."""
+    """A webhook whose rules match a request."""
 
-    #: Tells it apart from all others.
+    #: The uid of the configuration and the name of the webhook.
     identity: tuple[str, str]
     spec: dict[str, Any]
-    #: The kind in the version in which it wishes to see objects.
+    #: The resource in the version in which the webhook sees the objects.
     target: Resource
 
     @property
     def name(self) -> str:
-        """As its configuration calls it."""
+        """The name in the configuration."""
         return str(self.spec["name"])
 
 
 class WebhookCallFailed(Exception):
-    """A webhook could not be asked, or gave no proper answer."""
+    """A webhook could not be called, or sent an invalid response."""
 
 
 class AdmissionWebhooks:
@@ -76,68 +76,70 @@ class AdmissionWebhooks:
     def __init__(
         self,
         store: Store,
-        inquiries: WebhookCalls,
+        calls: WebhookCalls,
         expressions: ExpressionCache,
-        clients: WebhookRequestBuilder,
+        request_builder: WebhookRequestBuilder,
         versions: VersionConverter,
     ) -> None:
         self._store = store
-        self._webhook_calls = inquiries
+        self._webhook_calls = calls
         self._expressions = expressions
-        self._request_builder = clients
+        self._request_builder = request_builder
         self._version_converter = versions
-        #: How many were sent.
+        #: Number of reviews built so far.
         self._reviews_sent = 0
 
     def _new_uid(self) -> str:
-        """Return an identity for a review: no secret, but another for each."""
+        """Return a new uid for a review, unique and reproducible."""
         self._reviews_sent += 1
         digest = hashlib.sha256(f"review {self._reviews_sent} at {self._store.version}".encode()).digest()
         return str(uuid.UUID(bytes=digest[:16], version=4))
 
     @property
     def any_configured(self) -> bool:
-        """Whether anybody has configured any."""
+        """Whether any webhook configuration exists."""
         return bool(self._store.entries(MUTATING) or self._store.entries(VALIDATING))
 
-    # Changing
+    # Mutating webhooks
 
-    def mutate(self, attempt: AdmissionRequest, turns: ReinvocationContext) -> None:
-        """Let webhooks change an object, those whose turn it is."""
-        if not self._any_applicable(attempt, MUTATING):
+    def mutate(self, request: AdmissionRequest, context: ReinvocationContext) -> None:
+        """Call the mutating webhooks that are due in this round; raises Failure."""
+        if not self._any_applicable(request, MUTATING):
             return
-        turns.begin_round(attempt.value)
-        for hook in self._matched_webhooks(MUTATING, attempt):
-            if turns.should_run(hook.identity):
-                changed = self._call_mutating(hook, attempt, turns.round)
-                turns.record_run(
+        context.begin_round(request.value)
+        for hook in self._matched_webhooks(MUTATING, request):
+            if context.should_run(hook.identity):
+                changed = self._call_mutating(hook, request, context.round)
+                context.record_run(
                     hook.identity, changed=changed, again=hook.spec.get("reinvocationPolicy") == "IfNeeded"
                 )
-        turns.end_round(attempt.value)
+        context.end_round(request.value)
 
-    def _call_mutating(self, hook: MatchedWebhook, attempt: AdmissionRequest, round_: int) -> bool:
-        """Ask a webhook; return whether it has changed the object."""
-        _check_dry_run(hook, attempt)
+    def _call_mutating(self, hook: MatchedWebhook, request: AdmissionRequest, round_: int) -> bool:
+        """Call a mutating webhook; return whether it has changed the object."""
+        _check_dry_run(hook, request)
         try:
-            reviewed, question = self._review_request(hook, attempt, round_)
-            (reply,) = self._webhook_calls.responses([((hook.identity, round_, *_object_identity(attempt)), question)])
-            verdict = _admission_response(reply, reviewed, mutates=True)
-            operations = _patch_operations(verdict)
+            reviewed, call = self._review_request(hook, request, round_)
+            (http_response,) = self._webhook_calls.responses(
+                [((hook.identity, round_, *_object_identity(request)), call)]
+            )
+            response = _admission_response(http_response, reviewed, mutates=True)
+            operations = _patch_operations(response)
         except WebhookCallFailed as problem:
             self._handle_failed_call(hook, problem)
             return False
-        attempt.warnings += verdict.warnings
-        if not verdict.is_allowed:
-            raise verdict.denial(hook.name)
+        request.warnings += response.warnings
+        if not response.is_allowed:
+            raise response.denial(hook.name)
         if not operations:
             return False
-        if attempt.is_deletion:
+        if request.is_deletion:
             text = f'admission webhook "{hook.name}" attempted to modify the object, which is not supported'
             raise statuses.internal(f"{text} for this operation")
-        return self._apply_patch(hook, attempt, reviewed["request"]["object"], operations)
+        return self._apply_patch(hook, request, reviewed["request"]["object"], operations)
 
     def _apply_patch(
-        self, hook: MatchedWebhook, attempt: AdmissionRequest, reviewed: KubeObject, operations: list[Any]
+        self, hook: MatchedWebhook, request: AdmissionRequest, reviewed: KubeObject, operations: list[Any]
     ) -> bool:
         try:
             changed = apply_json_patch(reviewed, operations, checks=False)
@@ -146,82 +148,80 @@ class AdmissionWebhooks:
         if not isinstance(changed, dict):
             raise statuses.internal(not_an_object_message(changed))
         if (changed.get("apiVersion"), changed.get("kind")) != (hook.target.api_version, hook.target.kind):
-            told = f"{changed.get('apiVersion', '')}, Kind={changed.get('kind', '')}"
-            raise statuses.internal(f"converting ({told}) to ({hook.target.schema.go}): unknown conversion")
+            actual = f"{changed.get('apiVersion', '')}, Kind={changed.get('kind', '')}"
+            raise statuses.internal(f"converting ({actual}) to ({hook.target.schema.go}): unknown conversion")
         value = self._version_converter.decode_and_default(hook.target, changed)
-        if "resourceVersion" not in attempt.value.get("metadata", {}):
-            # It was only shown.
+        if "resourceVersion" not in request.value.get("metadata", {}):
+            # It was added for the review only (`versioned_objects`).
             value["metadata"].pop("resourceVersion", None)
-        if hook.target is not attempt.resource:
-            value = self._version_converter.to_version(value, hook.target, attempt.resource)
-        if value == attempt.value:
+        if hook.target is not request.resource:
+            value = self._version_converter.to_version(value, hook.target, request.resource)
+        if value == request.value:
             return False
-        attempt.value.clear()
-        attempt.value.update(value)
+        request.value.clear()
+        request.value.update(value)
         return True
 
-    # Judging
+    # Validating webhooks
 
-    def validate(self, attempt: AdmissionRequest) -> None:
-        """Refuse what a webhook refuses."""
-        if not self._any_applicable(attempt, VALIDATING):
+    def validate(self, request: AdmissionRequest) -> None:
+        """Call the validating webhooks; raises Failure if one denies the request."""
+        if not self._any_applicable(request, VALIDATING):
             return
-        hooks = list(self._matched_webhooks(VALIDATING, attempt))
+        hooks = list(self._matched_webhooks(VALIDATING, request))
         for hook in hooks:
-            _check_dry_run(hook, attempt)
-        prepared = [self._review_request(hook, attempt, 0) for hook in hooks]
-        place = _object_identity(attempt)
-        questions = [
-            ((hook.identity, 0, *place), question) for hook, (_, question) in zip(hooks, prepared, strict=True)
-        ]
-        replies = self._webhook_calls.responses(questions)
-        for hook, (reviewed, _), reply in zip(hooks, prepared, replies, strict=True):
+            _check_dry_run(hook, request)
+        prepared = [self._review_request(hook, request, 0) for hook in hooks]
+        identity = _object_identity(request)
+        calls = [((hook.identity, 0, *identity), call) for hook, (_, call) in zip(hooks, prepared, strict=True)]
+        responses = self._webhook_calls.responses(calls)
+        for hook, (reviewed, _), http_response in zip(hooks, prepared, responses, strict=True):
             try:
-                verdict = _admission_response(reply, reviewed, mutates=False)
+                response = _admission_response(http_response, reviewed, mutates=False)
             except WebhookCallFailed as problem:
                 self._handle_failed_call(hook, problem)
                 continue
-            attempt.warnings += verdict.warnings
-            if not verdict.is_allowed:
-                raise verdict.denial(hook.name)
+            request.warnings += response.warnings
+            if not response.is_allowed:
+                raise response.denial(hook.name)
 
-    # Both
+    # Common parts
 
-    def _any_applicable(self, attempt: AdmissionRequest, storage: str) -> bool:
-        """Return whether there is anybody to ask; of webhooks and policies themselves nobody is asked."""
-        if attempt.resource.group == _GROUP or attempt.subresource in _EXEMPT_SUBRESOURCES:
+    def _any_applicable(self, request: AdmissionRequest, storage: str) -> bool:
+        """Return whether there are webhooks that can apply; webhook configurations and policies are exempt."""
+        if request.resource.group == _GROUP or request.subresource in _EXEMPT_SUBRESOURCES:
             return False
         return bool(self._store.entries(storage))
 
-    def _matched_webhooks(self, storage: str, attempt: AdmissionRequest) -> Iterator[MatchedWebhook]:
-        """Yield the webhooks that are to be asked about an attempt, as it is now."""
+    def _matched_webhooks(self, storage: str, request: AdmissionRequest) -> Iterator[MatchedWebhook]:
+        """Yield the webhooks that match a request in its current state, in the order of their configurations' names."""
         for _, (configuration, _) in sorted(self._store.entries(storage).items()):
             for spec in configuration.get("webhooks") or ():
-                if not selectors_match(spec, attempt):
+                if not selectors_match(spec, request):
                     continue
-                target = matched_resource(spec, "rules", attempt, self._version_converter)
-                if target is not None and self._conditions_hold(spec, attempt, target):
+                target = matched_resource(spec, "rules", request, self._version_converter)
+                if target is not None and self._conditions_hold(spec, request, target):
                     yield MatchedWebhook((configuration["metadata"]["uid"], spec["name"]), spec, target)
 
-    def _conditions_hold(self, spec: dict[str, Any], attempt: AdmissionRequest, target: Resource) -> bool:
-        """Return whether all conditions hold; one that cannot be evaluated refuses, unless failures are ignored."""
+    def _conditions_hold(self, spec: dict[str, Any], request: AdmissionRequest, target: Resource) -> bool:
+        """Return whether the match conditions hold; raises a 403 if they cannot be evaluated and failures are fatal."""
         if not spec.get("matchConditions"):
             return True
-        value, old = versioned_objects(attempt, target, self._version_converter)
+        value, old = versioned_objects(request, target, self._version_converter)
         try:
-            return match_conditions_hold(spec, self._expressions, expression_inputs(attempt, target, value, old, None))
+            return match_conditions_hold(spec, self._expressions, expression_inputs(request, target, value, old, None))
         except EvaluationFailed as problem:
-            raise statuses.forbidden(attempt.resource, attempt.name, str(problem)) from problem
+            raise statuses.forbidden(request.resource, request.name, str(problem)) from problem
 
     def _review_request(
-        self, hook: MatchedWebhook, attempt: AdmissionRequest, round_: int
+        self, hook: MatchedWebhook, request: AdmissionRequest, round_: int
     ) -> tuple[dict[str, Any], WebhookRequest]:
-        """Return the review that a webhook is sent, and the whole question."""
+        """Return the AdmissionReview for a webhook, and the HTTP request that carries it."""
         version = next((each for each in hook.spec["admissionReviewVersions"] if each in REVIEW_VERSIONS), "v1")
-        value, old = versioned_objects(attempt, hook.target, self._version_converter)
-        identity = (hook.identity, round_, "uid", *_object_identity(attempt))
+        value, old = versioned_objects(request, hook.target, self._version_converter)
+        identity = (hook.identity, round_, "uid", *_object_identity(request))
         uid = self._webhook_calls.once(identity, self._new_uid)
-        review = new_review(version, uid, attempt, hook.target, value, old)
+        review = new_review(version, uid, request, hook.target, value, old)
         body = msgspec.json.encode(review)
         return review, self._request_builder.build(hook.spec["clientConfig"], body, hook.spec.get("timeoutSeconds", 10))
 
@@ -231,34 +231,34 @@ class AdmissionWebhooks:
             raise statuses.internal(f'failed calling webhook "{hook.name}": {problem}') from problem
 
 
-def _object_identity(attempt: AdmissionRequest) -> tuple[str, str, str, str]:
-    """Return what tells attempts of one request apart, and an attempt from the same one after somebody else's write."""
-    version = "" if attempt.old is None else str(attempt.store.version_of(attempt.resource.storage, attempt.key) or "")
-    return attempt.operation, attempt.namespace, attempt.name, version
+def _object_identity(request: AdmissionRequest) -> tuple[str, str, str, str]:
+    """Return a key of the write within the client's request; it changes if another client's write intervenes."""
+    version = "" if request.old is None else str(request.store.version_of(request.resource.storage, request.key) or "")
+    return request.operation, request.namespace, request.name, version
 
 
-def _check_dry_run(hook: MatchedWebhook, attempt: AdmissionRequest) -> None:
-    if attempt.dry_run and hook.spec.get("sideEffects") not in _DRY_RUN_SIDE_EFFECTS:
+def _check_dry_run(hook: MatchedWebhook, request: AdmissionRequest) -> None:
+    if request.dry_run and hook.spec.get("sideEffects") not in _DRY_RUN_SIDE_EFFECTS:
         raise statuses.bad_request(f'admission webhook "{hook.name}" does not support dry run')
 
 
-def _admission_response(reply: WebhookResponse, review: dict[str, Any], *, mutates: bool) -> AdmissionResponse:
+def _admission_response(http_response: WebhookResponse, review: dict[str, Any], *, mutates: bool) -> AdmissionResponse:
     try:
-        return parse_response(decode_admission_review(reply, review), review, mutates=mutates)
+        return parse_response(decode_admission_review(http_response, review), review, mutates=mutates)
     except InvalidWebhookResponse as problem:
         raise WebhookCallFailed(f"failed to call webhook: {problem}") from problem
     except ValueError as problem:
         raise WebhookCallFailed(f"received invalid webhook response: {problem}") from problem
 
 
-def _patch_operations(verdict: AdmissionResponse) -> list[Any]:
-    """Return the operations of a JSON patch."""
-    if not verdict.patch or not verdict.is_allowed:
+def _patch_operations(response: AdmissionResponse) -> list[Any]:
+    """Return the operations of the response's JSON patch."""
+    if not response.patch or not response.is_allowed:
         return []
     try:
-        operations = parse_operations(parse_json(verdict.patch)[0])
+        operations = parse_operations(parse_json(response.patch)[0])
     except (ParseError, PatchError) as problem:
         raise WebhookCallFailed(f"received undecodable patch in webhook response: {problem}") from problem
-    if operations and verdict.patch_type != "JSONPatch":
-        raise WebhookCallFailed(f'unsupported patch type "{verdict.patch_type}"')
+    if operations and response.patch_type != "JSONPatch":
+        raise WebhookCallFailed(f'unsupported patch type "{response.patch_type}"')
     return operations

@@ -1,1 +1,1 @@
-"""Connections of `serve`: asyncio sockets, timeouts, and fair sharing of the server's thread."""
+"""Connections of `serve`: asyncio sockets, timeouts, and fair queuing of requests."""

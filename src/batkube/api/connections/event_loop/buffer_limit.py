@@ -1,7 +1,7 @@
-"""What is kept for clients that keep us waiting: half a request, or an answer that is not read.
+"""Limit the memory held for slow clients: incomplete requests and unread responses.
 
-Each of them is allowed as much as one request or answer takes, which is little to one client and far too much to ten
-thousand. So there is a bound for all of them together, and beyond it the one goes that has moved least lately.
+Each connection may buffer one request or response. That is little for one client but too much for ten thousand, so
+there is also a limit on the total. Beyond it, the connection that has made no progress for longest is aborted.
 """
 
 from __future__ import annotations
@@ -15,38 +15,38 @@ MAX_BUFFERED_BYTES = 256 * 1024 * 1024
 
 
 class BufferOwner(Protocol):
-    """A connection for which something is kept."""
+    """A connection with buffers."""
 
     @property
     def buffered_bytes(self) -> int:
-        """How many bytes are kept for the client until it takes them."""
+        """How many bytes are buffered for the client."""
 
     def abort(self) -> None:
-        """End at once, and keep nothing any more."""
+        """Close the connection at once and discard its buffers."""
 
 
 class BufferLimit:
-    """How much is kept for whom."""
+    """Tracks the buffered bytes of all connections, and aborts the slowest ones beyond the limit."""
 
     def __init__(self, limit: int = MAX_BUFFERED_BYTES) -> None:
         self._limit = limit
-        #: In the order in which they have last moved.
+        #: Buffered bytes by connection, in the order of their last progress.
         self._buffered: dict[BufferOwner, int] = {}
         self.total_bytes = 0
 
     def update(self, owner: BufferOwner) -> None:
-        """Take note of what is kept for `owner` now that it has moved."""
-        held = owner.buffered_bytes
-        self.total_bytes += held - self._buffered.pop(owner, 0)
-        if held:
-            self._buffered[owner] = held
-        # The last one is left alone: a single answer may be larger than the bound.
+        """Record the buffered bytes of `owner`, which has just made progress."""
+        buffered_bytes = owner.buffered_bytes
+        self.total_bytes += buffered_bytes - self._buffered.pop(owner, 0)
+        if buffered_bytes:
+            self._buffered[owner] = buffered_bytes
+        # Never abort the last one: a single response may exceed the limit.
         while self.total_bytes > self._limit and len(self._buffered) > 1:
             slowest = next(iter(self._buffered))
             self.forget(slowest)
-            log.warning("a client that did not read, or did not end its request, was cut off: too much is kept")
+            log.warning("aborted a slow client: the buffers of all connections exceed %d bytes", self._limit)
             slowest.abort()
 
     def forget(self, owner: BufferOwner) -> None:
-        """Take note that `owner` is gone."""
+        """Remove a closed connection."""
         self.total_bytes -= self._buffered.pop(owner, 0)

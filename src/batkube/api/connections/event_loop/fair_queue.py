@@ -1,12 +1,12 @@
-"""Whose request is next: one thread answers all clients, and none may take it for itself.
+"""Fair queuing of requests: one thread serves all clients, and no client can monopolize it.
 
-While there is time, a request is answered as soon as it has come, and nobody counts. Once the clients together have
-used up a slice of time, the others have to wait until the event loop has looked at all sockets again, and then whoever
-has had least goes first: start-time fair queueing (Goyal, Vin, Cheng 1996; Kubernetes shares out its seats likewise,
-API priority and fairness). It is shared out twice: between clients, who are told apart by the token that they show, and
-what a client gets between its connections. So a person is not kept waiting by somebody else's thousand connections, and
-hardly by a thousand of their own. Whoever has been quiet begins where the one being served is and before those who are
-there already.
+A request is handled as soon as it arrives until the current time slice is used up. Further requests then wait until the
+event loop has polled all sockets, and are handled in the order of start-time fair queuing (Goyal, Vin, Cheng 1996;
+Kubernetes' API priority and fairness works likewise: apiserver/pkg/util/flowcontrol/fairqueuing/queueset).
+
+Time is shared on two levels: between clients, identified by their token, and between the connections of a client. A
+client is therefore not delayed by another client's thousand connections, and hardly by a thousand of its own. A client
+that was idle starts at the current virtual time, ahead of those that are already queued there.
 """
 
 from __future__ import annotations
@@ -16,133 +16,133 @@ from asyncio import AbstractEventLoop
 from collections.abc import Callable
 from typing import Generic, Protocol, TypeVar
 
-#: How long requests are answered before the event loop looks at the sockets again, which takes a while itself. A new
-#: client is looked at some ten times before its first request is there (accepted, heard, greeted in TLS), and would
-#: wait ten times as long; so slices are shorter while somebody is on the way.
+#: How long requests are handled before the event loop polls the sockets again, which takes some time itself. A new
+#: client needs some ten polls until its first request has arrived (accept, first bytes, TLS handshake), so slices are
+#: shorter while there are new clients.
 _SLICE_S = 0.004
 _SHORT_SLICE_S = 0.001
-#: So many clients are remembered, unless more of them wait.
+#: How many clients are remembered, not counting those with queued requests.
 _MAX_CLIENTS = 1000
 
 
 def assume_newcomers() -> bool:
-    """Return True: where nobody knows of newcomers, there may be some."""
+    """Return True: without better knowledge, assume that there are new clients."""
     return True
 
 
-class Flow(Protocol):
-    """Who gets a share of the time."""
+class QueuedFlow(Protocol):
+    """A client or connection that competes for time."""
 
-    #: How much it has had; see `FlowQueue`.
+    #: The virtual finish time of its last request; see `FlowQueue`.
     virtual_finish_s: float
 
 
-class RequestSource(Flow, Protocol):
-    """A connection with requests to be answered."""
+class RequestSource(QueuedFlow, Protocol):
+    """A connection with requests."""
 
     @property
     def client_key(self) -> str:
-        """Who asks."""
+        """Identifies the client; connections of one client share its time."""
 
     @property
     def has_work(self) -> bool:
-        """Whether a request can be answered now."""
+        """Whether a request can be handled now."""
 
     def process_next(self) -> None:
-        """Answer one request."""
+        """Handle one request."""
 
 
-_Flow = TypeVar("_Flow", bound=Flow)
+_Flow = TypeVar("_Flow", bound=QueuedFlow)
 
 
 class FlowQueue(Generic[_Flow]):
-    """Those that wait for their share of the time, whoever has had least first."""
+    """A queue of flows, ordered by virtual start time: the one that has been served least comes first."""
 
     def __init__(self) -> None:
-        #: By what they have had; then those who were quiet first, and then by when they came.
+        #: A heap by virtual start time; ties put flows that were idle first, then go by arrival.
         self._waiting: list[tuple[float, bool, int, _Flow]] = []
         self._sequence = 0
-        #: How far whoever was served last had come: who asks now begins there, and not in the past.
+        #: The virtual start time of the flow served last. Idle flows restart here, so they accumulate no credit.
         self.virtual_time_s = 0.0
 
     def __bool__(self) -> bool:
         return bool(self._waiting)
 
-    def push(self, sharer: _Flow) -> None:
-        """Let `sharer` wait."""
+    def push(self, flow: _Flow) -> None:
+        """Enqueue a flow."""
         self._sequence += 1
-        was_quiet = sharer.virtual_finish_s < self.virtual_time_s
-        level = self.virtual_time_s if was_quiet else sharer.virtual_finish_s
-        heapq.heappush(self._waiting, (level, not was_quiet, self._sequence, sharer))
+        was_idle = flow.virtual_finish_s < self.virtual_time_s
+        start_s = self.virtual_time_s if was_idle else flow.virtual_finish_s
+        heapq.heappush(self._waiting, (start_s, not was_idle, self._sequence, flow))
 
     def pop(self) -> _Flow:
-        """Return whose turn it is."""
+        """Remove and return the next flow."""
         return heapq.heappop(self._waiting)[3]
 
-    def charge(self, sharer: _Flow, took_s: float) -> None:
-        """Take note that `sharer` was served for so long."""
-        self.virtual_time_s = max(sharer.virtual_finish_s, self.virtual_time_s)
-        sharer.virtual_finish_s = self.virtual_time_s + took_s
+    def charge(self, flow: _Flow, took_s: float) -> None:
+        """Record that a flow was served for `took_s`."""
+        self.virtual_time_s = max(flow.virtual_finish_s, self.virtual_time_s)
+        flow.virtual_finish_s = self.virtual_time_s + took_s
 
 
 class _ClientFlow(FlowQueue[RequestSource]):
-    """The connections of one client, and what they have had together."""
+    """The queued connections of one client, which is itself a flow among the clients."""
 
     def __init__(self) -> None:
         super().__init__()
         self.virtual_finish_s = 0.0
-        #: Whether it waits for its turn among the clients.
+        #: Whether it is in the queue of clients.
         self.is_queued = False
 
 
 class FairQueue:
-    """Lets everybody with requests go on, one request at a time."""
+    """Handles the requests of all connections, one at a time, in fair order."""
 
     def __init__(self, loop: AbstractEventLoop, has_newcomers: Callable[[], bool] = assume_newcomers) -> None:
-        """`has_newcomers` tells whether clients are on the way to their first request."""
+        """`has_newcomers` returns whether there are connections that have not sent their first request yet."""
         self._loop = loop
         self._has_newcomers = has_newcomers
         self._time = loop.time
         self._waiting: FlowQueue[_ClientFlow] = FlowQueue()
         self._clients: dict[str, _ClientFlow] = {}
-        #: How many requests were answered, ever.
+        #: Number of requests handled so far.
         self.answered_requests = 0
-        #: How much of the slice is used up; once all of it is, it begins anew when the event loop has come round.
+        #: How much of the current slice is used up. A new slice starts in the next iteration of the event loop.
         self._used_s = 0.0
-        #: When the last request was answered.
+        #: When the last request was completed.
         self._last_ended_s = 0.0
-        #: Whether that is waited for: the slice is used up, or somebody waits.
+        #: Whether `_run_round` is scheduled, because the slice is used up or flows are queued.
         self._is_round_scheduled = False
 
-    def submit(self, asking: RequestSource) -> None:
-        """Let `asking` go on: now, or when it is its turn."""
+    def submit(self, source: RequestSource) -> None:
+        """Handle a request of `source` now if the slice allows it, else enqueue the source."""
         if not self._is_round_scheduled:
-            self._process_request(asking)
-            # Asked twice: most requests take less than any slice.
+            self._process_request(source)
+            # The first condition repeats part of the second; it is a fast path, since most requests are short.
             if self._used_s > _SHORT_SLICE_S and self._is_slice_used_up:
                 self._schedule_round()
-            if not asking.has_work:
+            if not source.has_work:
                 return
-        client = self._clients.get(asking.client_key) or self._new_client(asking.client_key)
-        client.push(asking)
+        client = self._clients.get(source.client_key) or self._new_client(source.client_key)
+        client.push(source)
         self._queue_client(client)
 
     def _new_client(self, name: str) -> _ClientFlow:
         if len(self._clients) >= _MAX_CLIENTS:
-            # Anybody can make up tokens. A client that does not wait begins anew, which does no harm.
-            self._clients = {known: client for known, client in self._clients.items() if client.is_queued}
+            # Clients can make up tokens, so forget idle ones; they restart at the current virtual time anyway.
+            self._clients = {key: client for key, client in self._clients.items() if client.is_queued}
         return self._clients.setdefault(name, _ClientFlow())
 
     @property
     def _is_slice_used_up(self) -> bool:
         return self._used_s > _SHORT_SLICE_S and (self._used_s > _SLICE_S or self._has_newcomers())
 
-    def _process_request(self, asking: RequestSource) -> float:
-        """Answer a request of `asking`, and return how long it took."""
+    def _process_request(self, source: RequestSource) -> float:
+        """Handle a request of `source`, and return how long it took."""
         began = self._time()
-        asking.process_next()
+        source.process_next()
         ended = self._time()
-        # While nobody was served the event loop had time for the others.
+        # The time since the last request counts as time that the event loop had for polling.
         used_s = self._used_s - (began - self._last_ended_s)
         self._used_s = (used_s if used_s > 0 else 0.0) + (ended - began)
         self._last_ended_s = ended
@@ -150,7 +150,7 @@ class FairQueue:
         return ended - began
 
     def _queue_client(self, client: _ClientFlow) -> None:
-        """Let `client` wait for its next turn if any of its connections does."""
+        """Enqueue a client that has queued connections."""
         if client and not client.is_queued:
             client.is_queued = True
             self._waiting.push(client)
@@ -167,13 +167,13 @@ class FairQueue:
         while self._waiting and not self._is_slice_used_up:
             client = self._waiting.pop()
             client.is_queued = False
-            asking = client.pop()
-            if asking.has_work:
-                took_s = self._process_request(asking)
-                client.charge(asking, took_s)
+            source = client.pop()
+            if source.has_work:
+                took_s = self._process_request(source)
+                client.charge(source, took_s)
                 self._waiting.charge(client, took_s)
-                if asking.has_work:
-                    client.push(asking)
+                if source.has_work:
+                    client.push(source)
             self._queue_client(client)
         if self._waiting:
             self._schedule_round()

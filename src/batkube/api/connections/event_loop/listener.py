@@ -1,10 +1,10 @@
-"""One port for HTTP and HTTPS alike, for as many clients as there is room for.
+"""Listen for HTTP and HTTPS on one port, with a limit on connections.
 
-kubectl wants TLS before it shows its token, and a script on the same machine is happier without; which of the two a
-client speaks is seen from its first byte, before anything is read. Beyond the loopback only TLS is accepted.
+kubectl sends its token over TLS only, while scripts on the same machine are simpler without TLS. The first byte of a
+connection tells which of the two it is. On other interfaces than the loopback, only TLS is accepted.
 
-Anybody can connect and say nothing, so room is made when it runs out: first those go that have never said anything,
-then those that are not greeted yet, then those between two requests, the longest quiet first.
+When the limit on connections is reached, some are closed: first those that have sent nothing, then those whose TLS
+handshake is pending, then idle keep-alive connections, each in the order of the longest idle time.
 """
 
 from __future__ import annotations
@@ -29,38 +29,38 @@ log = logging.getLogger(__name__)
 
 #: The first byte of a TLS connection: a handshake record (RFC 8446, section 5.1).
 _TLS_HANDSHAKE_RECORD = 0x16
-#: What comes before each record of TLS, the last two bytes of which tell how long it is; and the longest (section 5.2).
+#: The size of the TLS record header, whose last two bytes are the length, and of the largest record (section 5.2).
 _RECORD_HEADER_BYTES = 5
 _MAX_RECORD_BYTES = (1 << 14) + 256
-#: As many as the system lets wait, as Go's net.Listen has it: what those beyond it say is lost, and said again only
-#: after a fifth of a second, two fifths, … half a minute.
+#: The accept queue, usually as large as the system allows (as in Go's net.Listen). The kernel drops packets of
+#: connections beyond it; their retransmission takes from 0.2 s to half a minute.
 _BACKLOG = 4096
-#: What Go's net/http answers to a request that should have come over TLS.
+#: The response of Go's net/http to a plain HTTP request on a TLS port.
 _TLS_REQUIRED_RESPONSE = b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n"
 
-#: As many as that at most, and that many file descriptors fewer than there may be.
+#: The maximal number of connections, and how many file descriptors are reserved for other purposes.
 _MAX_CONNECTIONS = 8192
 _RESERVED_FILES = 64
-#: How many connections go at once to make room, and which part of all at most; and how long none is accepted when that
-#: has not helped.
+#: How many connections are closed at once to make room, at most which fraction of all, and how long no connection is
+#: accepted if that does not help.
 _MAX_SHED = 64
 _SHED_DIVISOR = 8
 _ACCEPT_PAUSE_S = 0.2
-#: How many are accepted, and greeted, before the event loop looks at the other sockets again: some milliseconds each.
+#: How many connections are accepted, and handshakes started, per iteration of the event loop: some milliseconds each.
 _MAX_ACCEPTS_PER_ROUND = 128
 _MAX_HANDSHAKES_PER_ROUND = 4
-#: How long a client may take to say good-bye (TLS).
+#: The timeout of the TLS closing handshake.
 _TLS_SHUTDOWN_S = 5.0
-#: What is read at a time. Asyncio sets it aside for every connection from its first byte on, and would take 256 KiB.
+#: The read buffer that asyncio allocates per TLS connection; the default is 256 KiB.
 sslproto.SSLProtocol.max_size = 16 * 1024
-#: What the system keeps of answers that are not read, beside what we do; by itself it would take megabytes.
+#: The kernel's send buffer per connection; the default grows to megabytes.
 _SEND_BUFFER_BYTES = 256 * 1024
-#: Clients that have vanished are noticed (Kubernetes: apiserver/pkg/server/secure_serving.go, defaultKeepAlivePeriod).
+#: TCP keep-alive, to detect dead clients (Kubernetes: apiserver/pkg/server/secure_serving.go, defaultKeepAlivePeriod).
 _KEEP_ALIVE_S = 180
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether only this machine can reach `host`."""
+    """Return whether `host` is reachable from this machine only."""
     try:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -68,10 +68,10 @@ def is_loopback(host: str) -> bool:
 
 
 def max_connections() -> int:
-    """Return how many connections there may be, having raised the bound on open files as far as we are allowed to."""
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    """Raise the limit on open files as far as permitted, and return the resulting limit on connections."""
+    _, hard_limit = resource.getrlimit(resource.RLIMIT_NOFILE)
     with contextlib.suppress(ValueError, OSError):
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard_limit, hard_limit))
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if files == resource.RLIM_INFINITY:
         return _MAX_CONNECTIONS
@@ -79,7 +79,7 @@ def max_connections() -> int:
 
 
 class DualListener:
-    """Accepts connections of both kinds until it is closed."""
+    """Accepts HTTP and HTTPS connections until it is closed."""
 
     def __init__(self, handler: Handler, listening: socket.socket, tls: ssl.SSLContext, *, allows_plain: bool) -> None:
         self._handler = handler
@@ -89,12 +89,12 @@ class DualListener:
         self._loop = asyncio.get_running_loop()
         self._max_connections = max_connections()
         self._connections = ServerConnections(self._loop, has_newcomers=self._has_unserved_connections)
-        #: Connections of which nothing has been heard yet, oldest first, and what ends each that stays silent.
+        #: Connections that have sent nothing yet, oldest first, with their timeouts.
         self._silent: dict[socket.socket, asyncio.TimerHandle] = {}
-        #: Those that have spoken and are not greeted yet, oldest first. The newest is greeted first: when they are more
-        #: than can be greeted, those who have waited long are about to give up.
+        #: Connections that wait for their handshake, oldest first. The newest is served first: under overload, clients
+        #: that have waited long are about to give up.
         self._pending: list[socket.socket] = []
-        #: Handshakes under way, oldest first; kept also so that they are not collected in the middle.
+        #: Handshakes in progress, oldest first. The references also keep the tasks from being garbage-collected.
         self._handshakes: dict[asyncio.Task[None], None] = {}
         self._resume_timer: asyncio.TimerHandle | None = None
         self._accepted = 0
@@ -102,12 +102,12 @@ class DualListener:
 
     @property
     def port(self) -> int:
-        """The port that is listened on."""
+        """The port number."""
         return int(self._socket.getsockname()[1])
 
     @property
     def activity(self) -> int:
-        """How many connections have come, how many have gone, and how many requests were answered, together."""
+        """A number that grows with every connection opened or closed and every request handled."""
         return 2 * self._accepted - self._connection_count() + self._connections.queue.answered_requests
 
     # Accepting
@@ -127,17 +127,17 @@ class DualListener:
         except (BlockingIOError, ConnectionError):
             pass
         except OSError as error:
-            # There are no file descriptors left, or no memory (accept(2)).
-            log.warning("a connection cannot be accepted: %s", error.strerror)
+            # Out of file descriptors or memory (accept(2)).
+            log.warning("cannot accept a connection: %s", error.strerror)
             self._shed_connections()
             self._pause_accepting()
 
     def _pause_accepting(self) -> None:
-        """Accept nobody for a moment: those who wait are not lost, and trying again at once would help nobody."""
+        """Stop accepting for a moment; pending connections stay in the accept queue."""
         self._loop.remove_reader(self._socket.fileno())
         self._resume_timer = self._loop.call_later(_ACCEPT_PAUSE_S, self._start_accepting)
 
-    # Room
+    # Limit on connections
 
     def _has_unserved_connections(self) -> bool:
         return bool(self._silent or self._pending or self._handshakes)
@@ -146,29 +146,29 @@ class DualListener:
         return len(self._silent) + len(self._pending) + len(self._handshakes) + len(self._connections.connections)
 
     def _shed_connections(self) -> None:
-        """End some of the connections that are missed least; they are gone when the event loop comes round."""
+        """Close some idle connections; they are gone in the next iteration of the event loop."""
         count = max(1, min(_MAX_SHED, self._max_connections // _SHED_DIVISOR))
-        dispensable = list(itertools.islice(self._shed_candidates(), count))
+        candidates = list(itertools.islice(self._shed_candidates(), count))
         log.warning(
-            "there are %d connections; %d quiet ones are ended to make room", self._connection_count(), len(dispensable)
+            "there are too many connections (%d); closing %d idle ones", self._connection_count(), len(candidates)
         )
-        for end in dispensable:
-            end()
-        if not dispensable:
+        for close in candidates:
+            close()
+        if not candidates:
             self._pause_accepting()
 
     def _shed_candidates(self) -> Iterator[Callable[[], object]]:
-        """Yield how to end each connection that nothing is lost with, the one that is missed least first."""
+        """Yield functions that close idle connections, the most dispensable first."""
         for connection in self._silent:
             yield functools.partial(self._close_silent, connection)
         for connection in self._pending:
             yield functools.partial(self._close_pending, connection)
-        for greeting in self._handshakes:
-            yield greeting.cancel
-        for waiting in self._connections.idle_connections():
-            yield waiting.abort
+        for handshake in self._handshakes:
+            yield handshake.cancel
+        for idle in self._connections.idle_connections():
+            yield idle.abort
 
-    # Greeting
+    # First bytes and handshakes
 
     def _await_first_bytes(self, connection: socket.socket) -> None:
         connection.setblocking(False)
@@ -188,11 +188,11 @@ class DualListener:
         connection.close()
 
     def _on_first_bytes(self, connection: socket.socket) -> None:
-        word = _peek(connection, _RECORD_HEADER_BYTES)
-        if not word:
+        prefix = _peek(connection, _RECORD_HEADER_BYTES)
+        if not prefix:
             self._close_silent(connection)
             return
-        if _is_record_incomplete(word, connection):
+        if _is_record_incomplete(prefix, connection):
             return
         self._remove_silent(connection)
         if not self._pending:
@@ -206,30 +206,30 @@ class DualListener:
             self._loop.call_soon(self._start_pending_handshakes)
 
     def _start_handshake(self, connection: socket.socket) -> None:
-        """Look at the first byte, without taking it."""
+        """Decide by the first byte whether the connection speaks TLS, and start to serve it."""
         first = _peek(connection, 1)
         is_tls = first.startswith(bytes([_TLS_HANDSHAKE_RECORD]))
         if not first or not (is_tls or self._allows_plain):
-            _reject(connection, with_answer=bool(first))
+            _reject(connection, with_response=bool(first))
             return
         task = self._loop.create_task(self._serve_connection(connection, self._tls if is_tls else None))
         self._handshakes[task] = None
         task.add_done_callback(self._handshakes.pop)
 
     async def _serve_connection(self, connection: socket.socket, tls: ssl.SSLContext | None) -> None:
-        bounds = (
+        timeouts = (
             {} if tls is None else {"ssl_handshake_timeout": FIRST_BYTES_S, "ssl_shutdown_timeout": _TLS_SHUTDOWN_S}
         )
         try:
             await self._loop.connect_accepted_socket(
-                lambda: EventLoopConnection(self._handler, self._connections), connection, ssl=tls, **bounds
+                lambda: EventLoopConnection(self._handler, self._connections), connection, ssl=tls, **timeouts
             )
         except (OSError, asyncio.CancelledError) as error:
-            # Where it happened leads back to the connection, which would stay until all garbage is collected.
+            # The traceback refers to the connection, and would keep it alive until the next full garbage collection.
             error.__traceback__ = error.__context__ = None
 
     async def close(self) -> None:
-        """Stop listening and drop every connection."""
+        """Stop listening and close every connection."""
         self._loop.remove_reader(self._socket.fileno())
         if self._resume_timer is not None:
             self._resume_timer.cancel()
@@ -243,56 +243,56 @@ class DualListener:
 
 
 def _peek(connection: socket.socket, count: int) -> bytes:
-    """Return up to `count` bytes without taking them; none if the other side has gone."""
+    """Return up to `count` bytes without consuming them; none if the peer has disconnected."""
     try:
         return connection.recv(count, socket.MSG_PEEK)
     except OSError:
         return b""
 
 
-def _is_record_incomplete(word: bytes, connection: socket.socket) -> bool:
-    """Return whether more of the greeting that begins with `word` is to come, and wake us only when it is there.
+def _is_record_incomplete(prefix: bytes, connection: socket.socket) -> bool:
+    """Return whether the first TLS record, which begins with `word`, is incomplete.
 
-    A thousand clients that stop in the middle of it would be a thousand handshakes under way, each of which takes
-    memory, and time to end; so one begins when its first record is complete.
+    If so, set SO_RCVLOWAT so that the event loop wakes up when it is complete. A handshake starts only then, because a
+    thousand clients that stop in the middle of it would occupy memory and time.
     """
-    length = _first_record_length(word)
-    if len(word) == _RECORD_HEADER_BYTES < length:
-        word = _peek(connection, length)
-    if len(word) >= length or length == connection.getsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT):
-        # It is whole, or we were woken although it is not: nothing more will come.
+    length = _first_record_length(prefix)
+    if len(prefix) == _RECORD_HEADER_BYTES < length:
+        prefix = _peek(connection, length)
+    if len(prefix) >= length or length == connection.getsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT):
+        # The record is complete, or we were woken up although it is not, so no more data will arrive.
         length = 1
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, length)
     return length > 1
 
 
-def _first_record_length(word: bytes) -> int:
-    """Return how many bytes to wait for, of a connection that begins with `word`: 1 for what is no TLS."""
-    if word[0] != _TLS_HANDSHAKE_RECORD:
+def _first_record_length(prefix: bytes) -> int:
+    """Return the number of bytes to wait for on a connection that begins with `word`: 1 if it is not TLS."""
+    if prefix[0] != _TLS_HANDSHAKE_RECORD:
         return 1
-    if len(word) < _RECORD_HEADER_BYTES:
+    if len(prefix) < _RECORD_HEADER_BYTES:
         return _RECORD_HEADER_BYTES
-    return min(_MAX_RECORD_BYTES, _RECORD_HEADER_BYTES + int.from_bytes(word[3:5], "big"))
+    return min(_MAX_RECORD_BYTES, _RECORD_HEADER_BYTES + int.from_bytes(prefix[3:5], "big"))
 
 
-def _reject(connection: socket.socket, *, with_answer: bool) -> None:
+def _reject(connection: socket.socket, *, with_response: bool) -> None:
     with connection, contextlib.suppress(OSError):
-        if with_answer:
-            # What was sent is taken first: a connection closed with bytes unread is reset, and nobody reads the answer.
+        if with_response:
+            # Read first: closing a socket with unread data resets the connection, and the response would be lost.
             connection.recv(65536)
             connection.sendall(_TLS_REQUIRED_RESPONSE)
 
 
 def listen_dual(handler: Handler, host: str, port: int, tls: ssl.SSLContext) -> DualListener:
-    """Serve `handler` on `host`:`port` (0 for any free one) within the running event loop. Raises OSError."""
+    """Serve `handler` on `host`:`port` (0 for any free port) in the running event loop. Raises OSError."""
     family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     listening = socket.create_server(address, family=family, backlog=_BACKLOG)
     listening.setblocking(False)
-    # Every connection that is accepted has the options of the socket that it came to.
+    # Accepted sockets inherit these options.
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER_BYTES)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    # Asyncio does it for sockets that it has accepted itself. Without it an answer waits until the client has confirmed
-    # what was sent before, the last of TLS's greetings, which it takes 40 ms to do if it has nothing to say.
+    # Asyncio sets it only on sockets that it accepts itself. Without it, the first response waits for the client's
+    # delayed acknowledgement of the TLS handshake, which takes 40 ms.
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     if hasattr(socket, "TCP_KEEPIDLE"):
         listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, _KEEP_ALIVE_S)

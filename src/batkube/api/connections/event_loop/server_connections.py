@@ -1,4 +1,4 @@
-"""The API server on sockets of the real world, within an asyncio event loop."""
+"""Connections of the API server in an asyncio event loop."""
 
 from __future__ import annotations
 
@@ -15,36 +15,36 @@ from batkube.api.connections.protocol.connection import Connection, Handler, Pha
 from batkube.api.requests.messages import NeedsWorkerThread
 from batkube.api.requests.webhooks.calls import PendingWebhookCalls
 
-#: A body that may take long to read.
+#: Bodies above this size may be parsed in the worker thread.
 _LONG_BODY_BYTES = 16 * 1024
 
 
 class EventLoopConnection(Connection, asyncio.Protocol):
-    """A connection whose bytes an event loop moves; it reads on when what it has read is dealt with."""
+    """A connection in an event loop; it stops reading while it has unhandled requests."""
 
     _transport: asyncio.Transport | None
 
-    def __init__(self, handler: Handler, crowd: ServerConnections) -> None:
-        super().__init__(handler, crowd.connections)
-        self._server_connections = crowd
+    def __init__(self, handler: Handler, server: ServerConnections) -> None:
+        super().__init__(handler, server.connections)
+        self._server_connections = server
         self._is_reading = True
-        #: Whether anything is kept for the client, as far as the crowd knows.
+        #: Whether `BufferLimit` knows of buffered bytes of this connection.
         self._is_tracked = False
-        #: See `fair_queueing` and `timeouts`.
+        #: See `fair_queue` and `timeouts`.
         self.virtual_finish_s = 0.0
-        self.last_progress = (-1, crowd.loop.time())
+        self.last_progress = (-1, server.loop.time())
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Take the connection over."""
+        """Start using the transport."""
         self.attach(cast(asyncio.Transport, transport))
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget everything about it."""
+        """Discard the state of the connection."""
         super().connection_lost(exc)
         self._server_connections.buffers.forget(self)
 
     def data_received(self, data: bytes) -> None:
-        """Answer what came when it is this connection's turn."""
+        """Buffer the data, and submit complete requests to the queue."""
         self.buffer(data)
         if self.has_work:
             self._server_connections.queue.submit(self)
@@ -52,19 +52,19 @@ class EventLoopConnection(Connection, asyncio.Protocol):
             self._update_flow_control()
 
     def process_all(self) -> None:
-        """Do what can be done when it is this connection's turn."""
+        """Submit complete requests to the queue."""
         if self.has_work:
             self._server_connections.queue.submit(self)
 
     def eof_received(self) -> bool:
-        """Answer what has come before the client ended its side; return whether there is anything left to answer."""
-        self._goes_on, self._is_ended = False, True
+        """Handle the end of the client's data; return whether requests remain to be handled."""
+        self._keeps_alive, self._is_half_closed = False, True
         has_more = self.is_full or bool(self._requests)
         self._is_closing |= not has_more
         return has_more
 
     def process_next(self) -> None:
-        """Answer a request; none of a client that is known to be gone."""
+        """Handle a request, unless the client has disconnected."""
         transport = self._transport
         if transport is None or transport.is_closing():
             self._is_closing = True
@@ -73,15 +73,15 @@ class EventLoopConnection(Connection, asyncio.Protocol):
         if request is not None and len(request.body) > _LONG_BODY_BYTES:
             request.may_defer = request.parsed_body is None
         try:
-            # Without `super`, which is looked up anew for every request.
+            # Faster than super(), which is looked up for every request.
             Connection.process_next(self)
-        except NeedsWorkerThread as laborious:
-            # Answers are held back meanwhile, as for a reader who does not keep up.
+        except NeedsWorkerThread as deferred:
+            # Pause the connection meanwhile, as for a slow reader.
             self.pause_writing()
-            self._server_connections.worker_thread.run(laborious.work, self._retry)
-        except PendingWebhookCalls as outside:
+            self._server_connections.worker_thread.run(deferred.work, self._retry)
+        except PendingWebhookCalls as pending:
             self.pause_writing()
-            run_in_threads(self._server_connections.loop, outside.calls, self._retry)
+            run_in_threads(self._server_connections.loop, pending.calls, self._retry)
         if self._is_tracked or not self._is_reading:
             self._update_flow_control()
 
@@ -90,23 +90,23 @@ class EventLoopConnection(Connection, asyncio.Protocol):
             self.resume_writing()
 
     def pause_writing(self) -> None:
-        """Hold answers back: the reader does not keep up."""
+        """Pause responses, because the client does not keep up."""
         super().pause_writing()
         self._update_flow_control()
 
     def resume_writing(self) -> None:
-        """Go on with the answer, the stream, or the next request."""
+        """Continue with the response, the stream, or the next request."""
         super().resume_writing()
         self._update_flow_control()
 
     def abort(self) -> None:
-        """End the connection at once; what was not sent is lost."""
+        """Close the connection at once, discarding unsent data."""
         self._is_closing = True
         if self._transport is not None:
             self._transport.abort()
 
     def _update_flow_control(self) -> None:
-        """Read only while nothing waits to be answered, and have it known what is kept for the client."""
+        """Pause or resume reading, and report the buffered bytes."""
         reads = not self.is_full
         if reads is not self._is_reading and self._transport is not None:
             self._is_reading = reads
@@ -119,7 +119,7 @@ class EventLoopConnection(Connection, asyncio.Protocol):
 
 
 class ServerConnections:
-    """All connections of a server, and what they share: the time of its thread, and memory for those who are slow."""
+    """All connections of a server, with their shared request queue, worker thread, buffer limit and timeouts."""
 
     def __init__(
         self,
@@ -140,23 +140,23 @@ class ServerConnections:
         return cast(list[EventLoopConnection], list(self.connections))
 
     def idle_connections(self) -> list[EventLoopConnection]:
-        """Return the connections that wait for a request, the one that has waited longest first."""
-        waiting = [one for one in self._event_loop_connections() if one.phase in (Phase.IDLE, Phase.HEAD)]
-        return sorted(waiting, key=lambda one: one.last_progress[1])
+        """Return the connections that wait for a request, the longest idle first."""
+        idle = [each for each in self._event_loop_connections() if each.phase in (Phase.IDLE, Phase.HEAD)]
+        return sorted(idle, key=lambda each: each.last_progress[1])
 
     def drop_all(self) -> None:
-        """Drop every connection."""
+        """Close every connection once its pending data is sent."""
         for connection in sorted(self.connections, key=id):
             connection.drop()
 
     def close(self) -> None:
-        """Drop every connection, and be impatient with nobody any more."""
+        """Close every connection and stop the timeouts."""
         self._timeouts.stop()
         self.drop_all()
 
 
 class EventLoopTimers:
-    """Timers on the real clock of the event loop: how long a watch lasts is agreed with a client, who lives there."""
+    """Timers in real time. Watches of `serve` time out in real time, since that is the client's clock."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop

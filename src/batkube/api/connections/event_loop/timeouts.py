@@ -1,9 +1,9 @@
-"""How long a client may keep a connection of `serve` waiting. In virtual time nobody is ever late.
+"""Timeouts of the connections of `serve`. Runs in virtual time have none.
 
-The bounds are the real server's: 32 s for a head and 90 s between requests (Kubernetes: apiserver/pkg/server/
-secure_serving.go), 60 s for all of a request (--request-timeout). A watch may be as quiet as its objects are; but a
-reader that takes nothing for a minute while there is something to tell is cut off. (The real server drops a watch
-that does not keep up much earlier: apiserver/pkg/storage/cacher/cache_watcher.go.)
+The limits are those of kube-apiserver: 32 s for the request line and headers and 90 s between requests (Kubernetes:
+apiserver/pkg/server/secure_serving.go), 60 s for a whole request (--request-timeout). A watch may be idle for any time,
+but a client that reads nothing for a minute while events are pending is disconnected. (kube-apiserver closes a slow
+watch much earlier: apiserver/pkg/storage/cacher/cache_watcher.go.)
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Protocol
 from batkube.api.connections.protocol.connection import Phase
 
 FIRST_BYTES_S = 32.0
-"""For the first byte, and for the greetings of TLS."""
+"""Timeout of the first byte, and of the TLS handshake."""
 
 LIMITS_S: Mapping[Phase, float] = MappingProxyType(
     {Phase.HEAD: FIRST_BYTES_S, Phase.BODY: 60.0, Phase.IDLE: 90.0, Phase.READER: 60.0}
@@ -28,23 +28,23 @@ _TICK_S = 1.0
 class TimedConnection(Protocol):
     """A connection that waits for its client."""
 
-    #: How far it had come when it was last found to have come any further, and when that was.
+    #: The `phase_changes` at the last observed progress, and the time of that observation.
     last_progress: tuple[int, float]
 
     @property
     def phase_changes(self) -> int:
-        """Grows whenever it begins to wait for something else."""
+        """A counter that grows whenever the connection starts to wait for something else."""
 
     @property
     def phase(self) -> Phase:
-        """What it waits for."""
+        """What the connection waits for."""
 
     def abort(self) -> None:
-        """End at once."""
+        """Close the connection at once."""
 
 
 class TimeoutMonitor:
-    """Looks at all connections from time to time, and ends those whose clients have kept them waiting too long."""
+    """Checks all connections periodically, and aborts those that have exceeded their timeout."""
 
     def __init__(
         self,
@@ -72,6 +72,6 @@ class TimeoutMonitor:
         self._schedule_check()
 
     def stop(self) -> None:
-        """Watch the connection no longer."""
+        """Stop the checks."""
         if self._timer is not None:
             self._timer.cancel()

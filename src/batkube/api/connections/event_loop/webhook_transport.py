@@ -1,6 +1,6 @@
-"""Questions to webhooks, put over TLS, in threads of their own.
+"""Call webhooks over TLS in worker threads.
 
-What goes wrong is told in the words of Go's net/http and of client-go, since clients of the real server see those.
+Errors are worded as by Go's net/http and client-go, since kube-apiserver passes those messages on to its clients.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import msgspec
 from batkube.api.requests.webhooks.calls import WebhookRequest, WebhookResponse
 from batkube.kernel.text.go_format import go_quote
 
-#: Longer replies are not read; the largest object is half of it.
+#: How much of a response is read; the largest object is half as long.
 _MAX_RESPONSE_BYTES = 6 * 1024 * 1024
 _STATUS_MESSAGES = {
     400: "the server rejected our request for an unknown reason",
@@ -33,48 +33,48 @@ _STATUS_MESSAGES = {
     503: "the server is currently unable to handle the request",
     504: "the server was unable to return a response in the time allotted, but may still be processing the request",
 }
-#: Refusals that are told in the words of whoever refuses.
+#: Status codes for which the message is the server's text.
 _STATUSES_WITH_SERVER_TEXT = (403, 415)
 
 
-def call_webhook(question: WebhookRequest) -> WebhookResponse:
-    """Put a question, and wait for the reply as long as its time goes."""
-    if question.unreachable_reason:
-        return _failed_response(question, question.unreachable_reason)
+def call_webhook(request: WebhookRequest) -> WebhookResponse:
+    """Send a webhook request and wait for the response, until the timeout."""
+    if request.unreachable_reason:
+        return _failed_response(request, request.unreachable_reason)
     try:
-        return _post(question)
+        return _post(request)
     except ConnectionRefusedError:
-        problem = f"dial tcp {question.host}:{question.port}: connect: connection refused"
+        problem = f"dial tcp {request.host}:{request.port}: connect: connection refused"
     except socket.gaierror:
-        problem = f"dial tcp: lookup {question.host}: no such host"
+        problem = f"dial tcp: lookup {request.host}: no such host"
     except TimeoutError:
         problem = "context deadline exceeded"
     except ssl.SSLCertVerificationError as error:
-        is_other = error.verify_code in (62, 64)  # X509_V_ERR_HOSTNAME_MISMATCH, X509_V_ERR_IP_ADDRESS_MISMATCH
-        what = error.verify_message if is_other else "certificate signed by unknown authority"
-        problem = f"tls: failed to verify certificate: x509: {what}"
+        is_name_mismatch = error.verify_code in (62, 64)  # X509_V_ERR_HOSTNAME_MISMATCH, X509_V_ERR_IP_ADDRESS_MISMATCH
+        reason = error.verify_message if is_name_mismatch else "certificate signed by unknown authority"
+        problem = f"tls: failed to verify certificate: x509: {reason}"
     except (OSError, ValueError, http.client.HTTPException) as error:
         problem = str(error) or "EOF"
-    return _failed_response(question, problem)
+    return _failed_response(request, problem)
 
 
-def _failed_response(question: WebhookRequest, problem: str) -> WebhookResponse:
-    return WebhookResponse(0, b"", f'Post "{question.url}": {problem}')
+def _failed_response(request: WebhookRequest, problem: str) -> WebhookResponse:
+    return WebhookResponse(0, b"", f'Post "{request.url}": {problem}')
 
 
-def _post(question: WebhookRequest) -> WebhookResponse:
-    parts = urlsplit(question.url)
-    with socket.create_connection((question.host, question.port), timeout=question.timeout_s) as plain:
-        # A timeout of a socket is one of each operation; what drips in, byte by byte, is ended all the same.
-        watchdog = _Watchdog(plain, question.timeout_s)
+def _post(request: WebhookRequest) -> WebhookResponse:
+    parts = urlsplit(request.url)
+    with socket.create_connection((request.host, request.port), timeout=request.timeout_s) as plain:
+        # The socket's timeout applies to each operation; the watchdog limits the whole call.
+        watchdog = _Watchdog(plain, request.timeout_s)
         try:
-            with _tls_context(question.ca_bundle).wrap_socket(plain, server_hostname=question.server_name) as secured:
+            with _tls_context(request.ca_bundle).wrap_socket(plain, server_hostname=request.server_name) as secured:
                 watchdog.socket = secured
                 connection = http.client.HTTPConnection(parts.netloc)
                 connection.sock = secured
                 target = f"{parts.path or '/'}?{parts.query}" if parts.query else parts.path or "/"
                 headers = {"Content-Type": "application/json", "Accept": "application/json, */*"}
-                connection.request("POST", target, question.body, headers)
+                connection.request("POST", target, request.body, headers)
                 response = connection.getresponse()
                 body = response.read(_MAX_RESPONSE_BYTES)
         except (OSError, ValueError, http.client.HTTPException):
@@ -93,7 +93,7 @@ def _post(question: WebhookRequest) -> WebhookResponse:
 
 
 class _Watchdog(threading.Timer):
-    """Ends a connection whose time is over."""
+    """Shuts a connection down when the call times out."""
 
     daemon = True
 
@@ -106,22 +106,23 @@ class _Watchdog(threading.Timer):
     def _expire(self) -> None:
         self.has_expired = True
         with contextlib.suppress(OSError):
-            # Not the way of TLS, which would wait for the other end.
+            # Bypass the TLS shutdown, which would wait for the peer.
             socket.socket.shutdown(self.socket, socket.SHUT_RDWR)
 
 
 def _tls_context(authorities: str) -> ssl.SSLContext:
-    """Return how a server's certificate is judged: as Go does, which takes any certificate of the bundle as a root."""
+    """Return a context that verifies servers as Go does, which trusts any certificate of the bundle as a root."""
     context = ssl.create_default_context(cadata=authorities or None)
     context.verify_flags = (context.verify_flags | ssl.VERIFY_X509_PARTIAL_CHAIN) & ~ssl.VERIFY_X509_STRICT
     return context
 
 
 def _error_message(status: int, body: bytes, content_type: str) -> str:
-    """Return what client-go makes of an answer that is none (errors.NewGenericServerResponse)."""
-    told = _status_message(body)
-    if told:
-        return told
+    """Return client-go's message for an error response."""
+    # Kubernetes: apimachinery/pkg/api/errors/errors.go, NewGenericServerResponse.
+    message = _status_message(body)
+    if message:
+        return message
     is_text = not content_type or content_type.startswith("text/")
     text = body[:2048].decode(errors="replace").strip() if is_text else "unknown"
     if status in _STATUSES_WITH_SERVER_TEXT:
@@ -134,7 +135,7 @@ def _error_message(status: int, body: bytes, content_type: str) -> str:
 
 
 def _status_message(body: bytes) -> str:
-    """Return the message of a Status in a body, which says more than the status of HTTP; "" if there is none."""
+    """Return the message of a Status in the body, "" if the body is not a failure Status."""
     try:
         status = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -145,23 +146,23 @@ def _status_message(body: bytes) -> str:
     return ""
 
 
-def run_in_threads(loop: AbstractEventLoop, works: Sequence[Callable[[], None]], then: Callable[[], None]) -> None:
-    """Do all of `works` at the same time, each in a thread, and call `then` within the event loop when all are done."""
-    left = len(works)
+def run_in_threads(loop: AbstractEventLoop, calls: Sequence[Callable[[], None]], then: Callable[[], None]) -> None:
+    """Run all `calls` concurrently, each in a thread, and call `then` in the event loop when all have finished."""
+    remaining = len(calls)
 
-    def done() -> None:
-        nonlocal left
-        left -= 1
-        if not left:
+    def on_finished() -> None:
+        nonlocal remaining
+        remaining -= 1
+        if not remaining:
             then()
 
-    def do(work: Callable[[], None]) -> None:
+    def run(call: Callable[[], None]) -> None:
         try:
-            work()
+            call()
         finally:
             if not loop.is_closed():
-                loop.call_soon_threadsafe(done)
+                loop.call_soon_threadsafe(on_finished)
 
-    for work in works:
-        # It does not outlive the process: nobody waits for it at the end.
-        threading.Thread(target=do, args=(work,), daemon=True).start()
+    for call in calls:
+        # A daemon thread does not delay the exit of the process.
+        threading.Thread(target=run, args=(call,), daemon=True).start()

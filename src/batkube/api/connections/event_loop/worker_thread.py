@@ -1,7 +1,7 @@
-"""What takes long and concerns nobody else is done apart, in a thread of its own, while the others are answered.
+"""Run long computations in a worker thread while the event loop serves other requests.
 
-Threads of Python take turns, and whoever wants its turn asks for it only after a while; the event loop gives its own up
-at every call to the system, so that while is made short as long as both have something to do.
+A Python thread that waits for the GIL requests it only after the switch interval. The event loop releases the GIL at
+every system call and would have to wait that long each time, so the interval is shortened while the worker runs.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ _SWITCH_INTERVAL_S = 0.0005
 
 
 class WorkerThread:
-    """Does one thing after the other."""
+    """Runs functions one after the other in a thread."""
 
     def __init__(self, loop: AbstractEventLoop) -> None:
         self._loop = loop
-        #: What is to be done, the first of it now, and what to call then.
+        #: The running function, then those that wait, each with its callback.
         self._pending: deque[tuple[Callable[[], None], Callable[[], None]]] = deque()
         self._default_switch_interval_s = sys.getswitchinterval()
 
     def run(self, work: Callable[[], None], then: Callable[[], None]) -> None:
-        """Do `work` apart, and call `then` within the event loop when it is done."""
+        """Run `work` in the thread, and call `then` in the event loop when it has finished."""
         self._pending.append((work, then))
         if len(self._pending) == 1:
             sys.setswitchinterval(_SWITCH_INTERVAL_S)
             self._start_next()
 
     def _start_next(self) -> None:
-        # It does not outlive the process: nobody waits for it at the end.
+        # A daemon thread does not delay the exit of the process.
         threading.Thread(target=self._run, args=(self._pending[0][0],), daemon=True).start()
 
     def _run(self, work: Callable[[], None]) -> None:

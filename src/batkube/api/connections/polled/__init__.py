@@ -1,1 +1,1 @@
-"""Connections of a run on virtual time: read and written only when the coordinator says so."""
+"""Connections of a run in virtual time: read and written only when the coordinator says so."""

@@ -1,18 +1,18 @@
-"""HTTP under the control of the coordinator: nothing is answered or sent except when it says so.
+"""HTTP under the control of the coordinator, which decides when requests are handled and responses are sent.
 
-In a run on virtual time the order of things must not depend on which socket happened to be ready first. So:
+In a run in virtual time, the order of events must not depend on which socket became ready first. So:
 
-- What the program writes is read as it comes, and kept. It is answered when the program is idle and everything it has
-  written has arrived, in the order in which the *program* began its connections. The kernel may accept them in another
-  order, so the program records its own on the page that it shares with us.
-- What is due goes out in pieces, one piece on one connection at a time, each when the program is idle. A piece is
-  announced on that page before it is sent, and the program looks at its connections only when the whole piece has
-  arrived. The kernel may therefore cut and delay it as it likes.
-- A connection whose reader does not read gets no more than fits into its receive window. What does not fit would stay
-  in our kernel buffer, and arrive at some real moment in the middle of the program's work.
+- Requests are read and buffered as they arrive. They are handled when the program is idle and all its data has arrived,
+  in the order in which the *program* opened its connections. The kernel may accept connections in a different order, so
+  the program records its order on a page of shared memory.
+- Responses are sent in pieces, one piece on one connection at a time, each when the program is idle. A piece is
+  announced on that page before it is sent, and the program polls its connections only when the whole piece has arrived.
+  It does not matter how the kernel splits and delays the piece.
+- A connection that the program does not read gets no more data than fits into its receive window. Further data would
+  stay in our kernel buffer and arrive at an arbitrary real time in the middle of the program's work.
 
-Everything is counted, so that the coordinator can tell whether anything is in flight. Other processes that connect to
-the port are not counted, since they are not let in (see `program_listener`).
+All bytes are counted, so that the coordinator knows whether data is in flight. Connections of other processes are not
+counted, since they are rejected (`program_listener`).
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ from batkube.api.connections.protocol.tls_session import TlsSession, open_tls_se
 from batkube.kernel.stopwatch import Stopwatch
 
 _READ_BYTES = 1 << 18
-#: The largest piece. Told of thousands of pods at once, a program would open a connection for each of them before it
-#: gets any answer. The size is the same on every machine, since results depend on it.
+#: The size of the largest piece. A program that learns of thousands of pods at once would open a connection for each
+#: before it gets any response. The size is the same on all machines, since results depend on it.
 MAX_PIECE_BYTES = 176 * 1024
-#: No piece is sent to a connection on which more than this waits to be read. Both fit into the receive window of a
-#: program, which asks for a buffer of 208 KiB: Linux doubles that (socket(7)), offers half of it (tcp(7),
-#: tcp_adv_win_scale), and begins with whole segments, three on the loopback (tcp_select_initial_window in
-#: net/ipv4/tcp_output.c), which are 191 KiB. So a piece arrives whole before the program reads any of it.
+#: No piece is sent on a connection with more unread bytes than this. Both together fit into the receive window of the
+#: program, which requests a buffer of 208 KiB: Linux doubles it (socket(7)), offers half of it (tcp(7),
+#: tcp_adv_win_scale), and starts with whole segments, three on the loopback (tcp_select_initial_window in
+#: net/ipv4/tcp_output.c), which are 191 KiB. A piece therefore arrives whole before the program reads any of it.
 _MAX_UNREAD_BYTES = 12 * 1024
-#: For longer than this the kernel delays no acknowledgement (tcp(7): at most 0.2 s).
+#: An upper bound of the delay of an acknowledgement by the kernel (0.2 s).
 _MAX_ACK_DELAY_S = 0.5
-#: linux/sockios.h: how many bytes are queued on a connection that the kernel has not sent.
+#: linux/sockios.h: returns the number of queued bytes that the kernel has not sent.
 _SIOCOUTQNSD = 0x894B
-#: The first line of a write that is about one pod: a binding, a status, an eviction.
+#: The request line of a write to a single pod: a binding, a status, an eviction.
 _POD_WRITE = re.compile(rb"^(?:POST|PUT|PATCH|DELETE) \S+/pods/\S+ HTTP/1\.1\r", re.MULTILINE)
 
 
@@ -58,14 +58,14 @@ class ProgramPage(Protocol):
         """How many bytes the program has read from its connections to the server."""
 
     def announce(self, port: int, total: int) -> None:
-        """Announce that on the connection from `port` altogether `total` bytes will have been sent."""
+        """Announce that `total` bytes in all will have been sent on the connection from `port`."""
 
     def connection_number(self, port: int) -> int:
-        """Return which of the program's connections began at `port`, counted from 1; 0 if unknown."""
+        """Return the number, from 1, of the program's connection from `port` in the program's order; 0 if unknown."""
 
 
 class _PolledConnection:
-    """One connection and what has to go out on it (the Wire of its `Connection`)."""
+    """One connection with its pending output; the `Transport` of its `Connection`."""
 
     def __init__(
         self,
@@ -76,21 +76,21 @@ class _PolledConnection:
         is_due: Callable[[_PolledConnection], None],
         max_body: int,
     ) -> None:
-        """`accepted` is its place in the order in which connections were accepted."""
-        #: Its place among all connections: in the program's own order, once that is known.
+        """`accepted` is the connection's number in the order of acceptance."""
+        #: The sort key among all connections: by the program's order, once that is known.
         self.order = (0, accepted)
         self.sock = sock
         self.port = _remote_port(sock)
         self._mark_due = is_due
-        #: Whether nothing has been read from it yet; its first bytes tell whether it speaks TLS.
+        #: Whether nothing was read yet; the first bytes tell whether it speaks TLS.
         self.is_new = True
         self.tls: TlsSession | None = None
-        #: Bytes received, then those of them that are decrypted and not answered yet.
+        #: Received bytes, and decrypted bytes that are not handled yet.
         self.received = bytearray()
         self.decrypted = bytearray()
-        #: Whether the other side will send no more.
+        #: Whether the program has closed its sending side.
         self.is_half_closed = False
-        #: What has to go out, how much has gone out, and whether the connection ends then.
+        #: Pending output, the number of bytes sent, and whether to close the connection after that.
         self.pending = bytearray()
         self.sent = 0
         self.closing = False
@@ -98,26 +98,26 @@ class _PolledConnection:
         self.http.attach(self)
 
     def write(self, data: bytes) -> None:
-        """Keep `data` until the coordinator lets it out."""
+        """Buffer `data` until the coordinator sends it."""
         self.send_raw(data if self.tls is None else self.tls.encrypt(data))
 
     def send_raw(self, data: bytes) -> None:
-        """Keep bytes that go out as they are."""
+        """Buffer bytes that are sent without encryption."""
         if not self.pending:
             self._mark_due(self)
         self.pending += data
 
     def close(self) -> None:
-        """End the connection once everything is sent."""
+        """Close the connection once everything is sent."""
         self.closing = True
         self._mark_due(self)
 
     def set_write_buffer_limits(self, high: int | None = None) -> None:
-        """Do nothing: what is pending is sent whole before time goes on."""
+        """Do nothing: pending output is sent completely before virtual time advances."""
 
 
 class PolledServer:
-    """A listening server on the loopback for one program."""
+    """A server on the loopback interface for one program."""
 
     def __init__(
         self,
@@ -130,9 +130,9 @@ class PolledServer:
         self.listener = listener
         self._max_body = max_body
         self._transmission = transmission or WholePieces()
-        #: What is shown to clients that speak TLS; without it they are not understood.
+        #: The TLS context; without it, TLS is not supported.
         self.tls: ssl.SSLContext | None = None
-        #: The page of the program, once it has one.
+        #: The page shared with the program, once there is one.
         self.page: ProgramPage | None = None
         self._poll = select.epoll()
         self._poll.register(listener.sock, select.EPOLLIN)
@@ -140,21 +140,22 @@ class PolledServer:
         self._connections: dict[int, _PolledConnection] = {}
         self._accepted = 0
         self._open_http_connections: set[Connection] = set()
-        #: Those from which something has come, by file descriptor; those on which something has to go out or that
-        #: have to end, by number.
+        #: Connections with unhandled input, by file descriptor.
         self._unanswered: dict[int, _PolledConnection] = {}
+        #: Connections with pending output, or that are to be closed: a heap in the order of the connections.
         self._due: list[tuple[tuple[int, int], _PolledConnection]] = []
-        #: How many pieces did not fit into the receive window, and the connection that was sent to most recently.
+        #: How many pieces did not fit into the receive window.
         self.overflows = 0
+        #: The connection of the last piece, and when it was sent.
         self._last_sent_to: _PolledConnection | None = None
         self._sent_at = Stopwatch()
-        #: Of the program: connections dropped, bytes received and bytes sent, ever.
+        #: Totals of the program: connections closed, bytes received and bytes sent.
         self.dropped_connections = 0
         self.received = 0
         self.sent = 0
 
     def read_ready(self, wait_s: float = 0.0) -> bool:
-        """Read what has come, waiting at most `wait_s` for anything; return whether anything of the program's had."""
+        """Read available data, waiting for at most `wait_s`; return whether the program has sent or connected."""
         ready = [number for number, _ in self._poll.poll(wait_s)]
         before = self.listener.accepted
         if self.listener.sock.fileno() in ready:
@@ -188,31 +189,31 @@ class PolledServer:
 
     @property
     def has_bytes_in_flight(self) -> bool:
-        """Whether anything is in flight between the program and us, as the kernel sees it."""
+        """Whether data is in flight between the program and us, according to the kernel."""
         return self.listener.has_bytes_in_flight(peer.sock for peer in self._connections.values())
 
     @property
     def unread_bytes(self) -> int:
-        """How many bytes have arrived at the program that it has not read, as the kernel sees it."""
+        """How many bytes have arrived at the program but are unread, according to the kernel."""
         return self.listener.unread_bytes(peer.sock for peer in self._connections.values())
 
     @property
     def has_pending_requests(self) -> bool:
-        """Whether anything was read that is not answered."""
+        """Whether any input is unhandled."""
         return bool(self._unanswered)
 
     @property
     def pending_pod_writes(self) -> int:
-        """How many of the requests that wait for an answer would change a single pod."""
+        """How many of the unhandled requests write a single pod."""
         return sum(len(_POD_WRITE.findall(peer.decrypted)) for peer in self._unanswered_in_order())
 
     def answer_requests(self) -> None:
-        """Answer what was read, in the order in which the program began its connections."""
+        """Handle all input, in the order in which the program opened its connections."""
         asking = self._unanswered_in_order()
         self._unanswered = {}
         for peer in asking:
             if peer.sock.fileno() < 0:
-                continue  # the program cut it, and what was to go out on it failed before we came to this
+                continue  # closed meanwhile: the program had reset it, and sending a response failed
             if peer.decrypted:
                 data, peer.decrypted = bytes(peer.decrypted), bytearray()
                 peer.http.data_received(data)
@@ -220,7 +221,10 @@ class PolledServer:
                 self._drop(peer)
 
     def _unanswered_in_order(self) -> list[_PolledConnection]:
-        """Return those from which something has come. The program is idle, so it has recorded all its connections."""
+        """Return the connections with unhandled input in the program's order.
+
+        The program is idle, so it has recorded all its connections.
+        """
         for peer in self._unanswered.values():
             if peer.is_new and self.page is not None:
                 peer.order = (self.page.connection_number(peer.port), peer.order[1])
@@ -230,7 +234,7 @@ class PolledServer:
         return asking
 
     def _decrypt(self, peer: _PolledConnection) -> None:
-        """Move what was received to the inbox, without the encryption if there is one."""
+        """Move received bytes to `decrypted`, decrypting them if the connection uses TLS."""
         data, peer.received = bytes(peer.received), bytearray()
         if not data:
             return
@@ -251,15 +255,15 @@ class PolledServer:
         heapq.heappush(self._due, (peer.order, peer))
 
     def send_next(self) -> bool:
-        """Send a piece of what is due on the first connection that takes it; return whether one did."""
-        held: list[tuple[tuple[int, int], _PolledConnection]] = []
+        """Send a piece on the first connection that can receive one, or close one; return whether that was possible."""
+        blocked: list[tuple[tuple[int, int], _PolledConnection]] = []
         try:
             while self._due:
                 number, peer = self._due[0]
                 if peer.sock.fileno() >= 0 and peer.pending:
                     if self._can_receive(peer) and self._send_piece(peer):
                         return True
-                    held.append((number, peer))
+                    blocked.append((number, peer))
                     heapq.heappop(self._due)
                     continue
                 heapq.heappop(self._due)
@@ -268,17 +272,17 @@ class PolledServer:
                     return True
             return False
         finally:
-            for entry in held:
+            for entry in blocked:
                 heapq.heappush(self._due, entry)
 
     def _can_receive(self, peer: _PolledConnection) -> bool:
-        """Return whether the program reads the connection, or a piece still fits into its receive window."""
+        """Return whether the program has read everything, or another piece fits into the receive window."""
         if self.page is None or self.page.bytes_read >= self.sent:
             return True
         return self.listener.unread_bytes([peer.sock]) <= _MAX_UNREAD_BYTES and not _unsent_bytes(peer.sock)
 
     def _send_piece(self, peer: _PolledConnection) -> bool:
-        """Send a piece; return whether that changed anything."""
+        """Send a piece; return whether any progress was made."""
         piece = bytes(peer.pending[:MAX_PIECE_BYTES])
         self._announce(peer, peer.sent + len(piece))
         try:
@@ -296,10 +300,10 @@ class PolledServer:
         return count > 0
 
     def retract_unsent(self) -> None:
-        """Announce no more than the kernel has sent: the latest piece did not fit into the receive window after all.
+        """Reduce the announcement of the last piece to what the kernel has sent, if it did not fit into the window.
 
-        What is left arrives whenever the program has read enough, at a real moment. A piece may also wait for the
-        acknowledgement of earlier ones, which the kernel delays by less than this.
+        The rest arrives when the program has read enough, at an arbitrary real time. A piece may also wait for the
+        acknowledgement of earlier ones, so this does nothing before the longest delay of one has passed.
         """
         peer = self._last_sent_to
         if peer is None or peer.sock.fileno() < 0 or self._sent_at.real_s < _MAX_ACK_DELAY_S:
@@ -310,7 +314,7 @@ class PolledServer:
             self._last_sent_to = None
 
     def _announce(self, peer: _PolledConnection, total: int) -> None:
-        # A port may have been taken again by a later connection, when the program has closed this one.
+        # After the program has closed this connection, a later one may reuse its port.
         if self.page is not None and self.page.connection_number(peer.port) in (0, peer.order[0]):
             self.page.announce(peer.port, total)
 
@@ -319,8 +323,8 @@ class PolledServer:
             self._poll.unregister(peer.sock)
         del self._connections[peer.sock.fileno()]
         self.listener.forget(peer.sock)
-        # The end of a stream is counted as one byte more (RFC 9293, 3.4: a FIN has a sequence number). It comes after
-        # what is still unsent, which a program that does not read may never let through.
+        # The end of the stream counts as one byte (RFC 9293, 3.4: a FIN has a sequence number). It follows the unsent
+        # bytes, which may never arrive if the program does not read.
         unsent = _unsent_bytes(peer.sock)
         self._announce(peer, peer.sent - unsent if unsent else peer.sent + 1)
         self.overflows += bool(unsent)
@@ -329,7 +333,7 @@ class PolledServer:
         self.dropped_connections += 1
 
     def close(self) -> None:
-        """Drop every connection and stop listening."""
+        """Close every connection and stop listening."""
         self.page = None
         for peer in list(self._connections.values()):
             self._drop(peer)
@@ -338,12 +342,12 @@ class PolledServer:
 
 
 def _unsent_bytes(sock: socket.socket) -> int:
-    """Return how many bytes of a connection the kernel has taken and not sent."""
+    """Return how many bytes of a connection the kernel has buffered but not sent."""
     return int.from_bytes(fcntl.ioctl(sock, _SIOCOUTQNSD, bytes(4)), sys.byteorder)
 
 
 def _remote_port(sock: socket.socket) -> int:
-    """Return the port at which the program's end of a connection is; 0 if it was reset."""
+    """Return the program's port of a connection, 0 if it was reset."""
     try:
         return int(sock.getpeername()[1])
     except OSError:

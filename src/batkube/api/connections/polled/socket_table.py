@@ -1,8 +1,7 @@
-"""Who is at the other end of a connection over the loopback, as the kernel knows it.
+"""Identify the process at the other end of a loopback connection.
 
-TCP does not tell. But both ends belong to one kernel, which names the other end's socket by its inode (sock_diag(7), in
-some ten microseconds), and /proc/PID/fd lists the sockets that a process holds. A socket that was closed has no
-inode any more, and nobody can tell then whose it was.
+Both ends belong to the same kernel. sock_diag(7) returns the inode of the peer's socket, in some ten microseconds, and
+/proc/PID/fd lists the sockets of a process. A closed socket has no inode any more, so its process cannot be identified.
 """
 
 from __future__ import annotations
@@ -23,15 +22,15 @@ _ANY_STATE = 0xFFFFFFFF
 _LISTEN = 10
 #: linux/netlink.h: nlmsghdr.
 _HEADER = struct.Struct("=IHHII")
-#: linux/inet_diag.h: the start of inet_diag_req_v2, and inet_diag_sockid, whose ports and addresses go as on the wire.
+#: linux/inet_diag.h: the head of inet_diag_req_v2, and inet_diag_sockid, whose ports and addresses are big-endian.
 _REQUEST_HEAD = struct.Struct("=BBxxI")
 _ENDPOINTS = struct.Struct("!HH4s12x4s12x")
 _ANY_INTERFACE_AND_COOKIE = bytes(4) + b"\xff" * 8
-#: inet_diag_msg: after the family the state, then the places, of which we read the first port, then the rest of
+#: inet_diag_msg: the family (skipped), the state, the source port out of inet_diag_sockid, then the fields of
 #: `SocketInfo`.
 _RESPONSE_BODY = struct.Struct("=xBxx2s50xIIII")
 _MAX_RESPONSE_BYTES = 1 << 16
-#: So many descriptors that were thought to be taken again may be free still before all are looked at.
+#: How many free descriptors are probed before all descriptors are scanned.
 _MAX_STILL_FREE = 64
 
 
@@ -39,11 +38,11 @@ class SocketInfo(NamedTuple):
     """One end of a connection."""
 
     port: int
-    #: Bytes that have come and are not read, and bytes that the other end has not acknowledged.
+    #: Bytes that were received but not read, and bytes that were sent but not acknowledged.
     unread: int
     unsent: int
     uid: int
-    #: 0 when it was closed.
+    #: 0 if the socket was closed.
     inode: int
 
 
@@ -52,71 +51,71 @@ _ANY_ADDRESS: Address = ("0.0.0.0", 0)
 
 
 class SocketTable:
-    """The kernel's table of TCP sockets. Raises OSError if the kernel does not let us ask."""
+    """The kernel's table of TCP sockets. Raises OSError if it is not accessible."""
 
     def __init__(self) -> None:
         self._netlink = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _NETLINK_SOCK_DIAG)
         self._netlink.connect((0, 0))
 
     def find(self, of: Address, to: Address) -> SocketInfo | None:
-        """Return the end at `of` of the connection between `of` and `to`; None when it was closed long ago."""
-        # When there is no such connection, the kernel falls back to whoever listens at `of`.
+        """Return the end at `of` of the connection between `of` and `to`; None if it was closed long ago."""
+        # If there is no such connection, the kernel returns a socket that listens at `of`.
         return next((end for state, end in self._query(_REQUEST, of, to) if state != _LISTEN), None)
 
     def connected_to(self, port: int) -> list[SocketInfo]:
-        """Return all that are connected to a port, or wait to be: their ends."""
+        """Return the client ends of all connections to a port, including those that are not accepted yet."""
         return [end for _, end in self._query(_REQUEST | _DUMP, _ANY_ADDRESS, ("0.0.0.0", port))]
 
     def _query(self, flags: int, of: Address, to: Address) -> Iterator[tuple[int, SocketInfo]]:
-        places = _ENDPOINTS.pack(of[1], to[1], socket.inet_aton(of[0]), socket.inet_aton(to[0]))
-        question = (
-            _REQUEST_HEAD.pack(socket.AF_INET, socket.IPPROTO_TCP, _ANY_STATE) + places + _ANY_INTERFACE_AND_COOKIE
+        endpoints = _ENDPOINTS.pack(of[1], to[1], socket.inet_aton(of[0]), socket.inet_aton(to[0]))
+        request = (
+            _REQUEST_HEAD.pack(socket.AF_INET, socket.IPPROTO_TCP, _ANY_STATE) + endpoints + _ANY_INTERFACE_AND_COOKIE
         )
-        self._netlink.send(_HEADER.pack(_HEADER.size + len(question), _BY_FAMILY, flags, 0, 0) + question)
+        self._netlink.send(_HEADER.pack(_HEADER.size + len(request), _BY_FAMILY, flags, 0, 0) + request)
         while True:
-            answer = memoryview(self._netlink.recv(_MAX_RESPONSE_BYTES))
-            while answer:
-                length, kind, _, _, _ = _HEADER.unpack_from(answer)
+            response = memoryview(self._netlink.recv(_MAX_RESPONSE_BYTES))
+            while response:
+                length, kind, _, _, _ = _HEADER.unpack_from(response)
                 if kind == _DONE:
                     return
                 if kind == _ERROR:
-                    _raise_unless_missing(answer)
+                    _raise_unless_missing(response)
                     return
-                state, place, *rest = _RESPONSE_BODY.unpack_from(answer, _HEADER.size)
+                state, place, *rest = _RESPONSE_BODY.unpack_from(response, _HEADER.size)
                 yield state, SocketInfo(int.from_bytes(place), *rest)
-                answer = answer[-(-length // 4) * 4 :]
+                response = response[-(-length // 4) * 4 :]
             if flags == _REQUEST:
                 return
 
     def close(self) -> None:
-        """End the conversation with the kernel."""
+        """Close the netlink socket."""
         self._netlink.close()
 
 
-def _raise_unless_missing(answer: memoryview) -> None:
-    code = -struct.unpack_from("=i", answer, _HEADER.size)[0]
+def _raise_unless_missing(response: memoryview) -> None:
+    code = -struct.unpack_from("=i", response, _HEADER.size)[0]
     if code != errno.ENOENT:
         raise OSError(code, os.strerror(code))
 
 
 class ProcessSockets:
-    """The sockets that a process holds. One that has ended, or is not ours to look at, holds none.
+    """The sockets of a process; none if it has ended or is not accessible.
 
-    To go through thousands of descriptors takes milliseconds, and a scheduler that binds as many pods at once opens a
-    connection for each. But a new socket gets the lowest descriptor that is free (socket(2)). So it is looked for at
-    those that were closed since, then behind all others, and only then everywhere.
+    A scan of thousands of descriptors takes milliseconds, and a scheduler that binds thousands of pods at once opens a
+    connection for each. Since a new socket gets the lowest free descriptor (socket(2)), descriptors that were closed
+    meanwhile are tried first, then those above all known ones, and only then all.
     """
 
     def __init__(self, pid: int) -> None:
         self._descriptor_folder = f"/proc/{pid}/fd"
-        #: The descriptor of each socket that we have seen, by its inode.
+        #: The descriptors of known sockets, by inode.
         self._descriptors: dict[int, int] = {}
-        #: Descriptors that are free as far as we know, the lowest first, and the first behind all that we have seen.
+        #: A heap of descriptors that are free as far as known, and the lowest one above all known descriptors.
         self._free: list[int] = []
         self._next_descriptor = 0
 
     def held(self, wanted: set[int]) -> set[int]:
-        """Return those of the `wanted` inodes that the process holds."""
+        """Return those of the `wanted` inodes that belong to the process."""
         if not wanted <= self._descriptors.keys():
             self._scan_new_descriptors(wanted)
         if not wanted <= self._descriptors.keys():
@@ -124,7 +123,7 @@ class ProcessSockets:
         return wanted & self._descriptors.keys()
 
     def forget(self, inode: int) -> None:
-        """Take a socket for closed."""
+        """Record that a socket was closed."""
         descriptor = self._descriptors.pop(inode, None)
         if descriptor is not None:
             heapq.heappush(self._free, descriptor)
@@ -154,7 +153,7 @@ class ProcessSockets:
             self._next_descriptor = max(descriptors, default=-1) + 1
 
     def _read_inode(self, descriptor: int) -> int | None:
-        """Return the inode behind a descriptor, and remember it; 0 for what is no socket, None if it is not in use."""
+        """Return the inode of a descriptor, and record it; 0 if it is not a socket, None if it is free."""
         try:
             kind, _, inode = os.readlink(f"{self._descriptor_folder}/{descriptor}").partition(":[")
         except OSError:
@@ -166,9 +165,9 @@ class ProcessSockets:
 
 
 def session_members(leader: int) -> list[int]:
-    """Return the processes of the session that one began: what it started, unless that began a session of its own.
+    """Return the processes of the session with this leader: those that it started, unless they opened a new session.
 
-    A process cannot join another's session, so a stranger is never among them.
+    Unrelated processes are never among them, since a process cannot join an existing session.
     """
     members = []
     for name in os.listdir("/proc"):

@@ -1,6 +1,6 @@
-"""How a piece is handed to the kernel: whole, or disturbed in order to show that this changes nothing.
+"""Send pieces to the kernel: whole, or with disturbances that must not change the results of a run.
 
-`batkube run --disturb` chooses the disturbances. What they draw at random is not the run's: it must not matter.
+`batkube run --disturb` selects the disturbances. Their random numbers do not come from the run's streams.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ class Transmission(Protocol):
     """A way to send a piece on a non-blocking connection."""
 
     def send(self, sock: socket.socket, piece: bytes) -> int:
-        """Return how many bytes the kernel has taken. Raises OSError if the connection is broken."""
+        """Send a piece and return how many bytes the kernel accepted. Raises OSError if the connection is broken."""
 
 
 class WholePieces:
     """Sends each piece with one call."""
 
     def send(self, sock: socket.socket, piece: bytes) -> int:
-        """Return how many bytes the kernel has taken. Raises OSError if the connection is broken."""
+        """Send a piece and return how many bytes the kernel accepted. Raises OSError if the connection is broken."""
         try:
             return sock.send(piece)
         except BlockingIOError:
@@ -35,7 +35,7 @@ class WholePieces:
 
 @dataclass(frozen=True, slots=True)
 class DisturbedPieces:
-    """Sends pieces late, or in two segments that are cut at a random place, or the second one late."""
+    """Sends pieces late, or in two segments split at a random position, optionally with a pause between them."""
 
     rng: random.Random
     late: bool = False
@@ -43,16 +43,16 @@ class DisturbedPieces:
     pause: bool = False
 
     def send(self, sock: socket.socket, piece: bytes) -> int:
-        """Return how many bytes the kernel has taken. Raises OSError if the connection is broken."""
+        """Send a piece and return how many bytes the kernel accepted. Raises OSError if the connection is broken."""
         if self.late:
             self._delay()
         if not (self.cut or self.pause) or len(piece) < 2:
             return WholePieces().send(sock, piece)
-        place = self.rng.randrange(1, len(piece))
-        count = WholePieces().send(sock, piece[:place])
+        position = self.rng.randrange(1, len(piece))
+        count = WholePieces().send(sock, piece[:position])
         if self.pause:
             self._delay()
-        return count if count < place else count + WholePieces().send(sock, piece[place:])
+        return count if count < position else count + WholePieces().send(sock, piece[position:])
 
     def _delay(self) -> None:
         select.select((), (), (), self.rng.uniform(0, _MAX_DELAY_S))

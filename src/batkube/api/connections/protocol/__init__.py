@@ -1,1 +1,1 @@
-"""HTTP/1.1 and TLS on one connection, independent of who moves the bytes."""
+"""HTTP/1.1 and TLS on one connection, independent of how bytes are transported."""

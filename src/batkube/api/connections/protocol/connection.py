@@ -1,8 +1,8 @@
-"""HTTP/1.1 on one connection, around the server's pure `handle`; who moves the bytes is another matter (`Transport`).
+"""HTTP/1.1 on one connection: parses requests, calls the handler, and writes responses to a `Transport`.
 
-What has come waits in an inbox and is taken out request by request, the next one only when the answer
-to the last is on its way: a client that asks and does not read costs what one answer costs, however much it asks. An
-answer goes out in pieces as fast as the client reads; a stream pauses with its reader (see `watches`).
+Received data is buffered and parsed request by request. The next request is parsed only when the last one is answered,
+so a client that sends requests without reading costs no more memory than one response. Responses are sent in pieces as
+fast as the client reads. A stream pauses while its client does not read (see `watches`).
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ from batkube.api.connections.protocol.request_parser import ParsedRequest, Reque
 from batkube.api.requests.messages import Request, Response, Stream
 
 MAX_BODY_BYTES = 3 * 1024 * 1024
-"""Kubernetes refuses larger bodies (apiserver: MaxRequestBodyBytes)."""
+"""The largest accepted body (Kubernetes: apiserver/pkg/server/config.go, MaxRequestBodyBytes)."""
 
-#: What may wait for a slow reader before its answers are held back, and what is written at a time.
+#: How much output may be buffered for a slow client before responses are paused.
 _HIGH_WATER_BYTES = 32 * 1024
-#: A request of no account while it waits for its turn.
+#: Queued requests up to this size do not count as buffered.
 _SMALL_REQUEST_BYTES = 16 * 1024
+#: How much of a response is written at a time.
 _PIECE_BYTES = 256 * 1024
 _HEAD_END = b"\r\n\r\n"
 _EMPTY = memoryview(b"")
@@ -40,62 +41,62 @@ class Phase(enum.Enum):
 
 
 class Handler(Protocol):
-    """What answers requests."""
+    """Handles requests."""
 
     def handle(self, request: Request) -> Response | Stream:
-        """Return the answer to `request`, whole or as a stream."""
+        """Return the response to `request`, complete or as a stream."""
 
     def too_large(self) -> Response:
-        """Answer a request whose body is larger than is taken."""
+        """Return the response to a request whose body exceeds the size limit."""
 
 
 class Transport(Protocol):
-    """What a connection writes to: an asyncio transport, or the buffer of a polled socket."""
+    """The output of a connection: an asyncio transport, or the buffer of a polled socket."""
 
     def write(self, data: bytes) -> None:
-        """Put `data` on its way to the client."""
+        """Send `data` to the client."""
 
     def close(self) -> None:
-        """End the connection once everything is sent."""
+        """Close the connection once everything is sent."""
 
     def set_write_buffer_limits(self, high: int | None = None) -> None:
-        """Say from when on the reader counts as too slow."""
+        """Set how much may be buffered before `pause_writing` is called."""
 
 
 class Connection:
-    """One client connection: parses requests, writes answers, and is the sink of a stream."""
+    """One client connection: parses requests, writes responses, and is the sink of a stream."""
 
     def __init__(self, handler: Handler, open_connections: set[Connection], max_body: int = MAX_BODY_BYTES) -> None:
         self._handler = handler
         self._open_connections = open_connections
         self._parser = RequestParser(max_body)
-        #: Requests that have come as a whole and are not answered yet: at most two, see `_parse_piece`.
+        #: Complete requests that are not handled yet: at most two, see `_parse_piece`.
         self._requests = self._parser.requests
         self._transport: Transport | None = None
         self._stream: Stream | None = None
-        #: Whether the client may send its next request here once the answer has gone out.
+        #: Whether the connection stays open for another request after the response.
         self._keeps_alive = True
         self._writable = True
         self._is_closing = False
-        #: Whether the client has ended its side: it is answered still, but is there for no stream.
+        #: Whether the client has closed its sending side. Requests are still answered, but no stream is started.
         self._is_half_closed = False
-        #: What has come and is not parsed yet, and from where on.
+        #: Received data, and the offset of its unparsed part.
         self._inbox = b""
         self._inbox_offset = 0
-        #: What is left of the answer that is going out.
+        #: The unsent rest of the current response.
         self._unsent = _EMPTY
         self._phase_changes = 0
-        #: See `client`.
+        #: The `client_key` while a stream is open.
         self._stream_client_key = ""
 
-    def attach(self, wire: Transport) -> None:
-        """Write answers to `wire`."""
-        self._transport = wire
-        wire.set_write_buffer_limits(high=_HIGH_WATER_BYTES)
+    def attach(self, transport: Transport) -> None:
+        """Write responses to `transport`."""
+        self._transport = transport
+        transport.set_write_buffer_limits(high=_HIGH_WATER_BYTES)
         self._open_connections.add(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget the connection and end its stream."""
+        """Discard the state of the connection and stop its stream."""
         self._transport = None
         self._open_connections.discard(self)
         self._parser.close()
@@ -106,12 +107,12 @@ class Connection:
 
     @property
     def phase_changes(self) -> int:
-        """Grows whenever it begins to wait for something else."""
+        """A counter that grows whenever the connection starts to wait for something else."""
         return self._phase_changes + self._parser.phase_changes
 
     @property
     def phase(self) -> Phase:
-        """What it waits for; the first request is waited for as impatiently as the rest of one that has begun."""
+        """What the connection waits for; a new one is in phase HEAD, so its first request has a short timeout."""
         if self._is_closing or not self._writable or self._unsent:
             return Phase.READER
         if self._stream is not None:
@@ -122,20 +123,20 @@ class Connection:
 
     @property
     def buffered_bytes(self) -> int:
-        """Return about how much memory is kept for this client while it keeps us waiting."""
-        held = len(self._inbox) + self._parser.buffered_bytes + len(self._unsent) + self._queued_body_bytes
-        held += 0 if self._writable else _HIGH_WATER_BYTES
-        return held + (0 if self._stream is None else self._stream.buffered_bytes)
+        """The approximate memory that is held for this client while it is slow."""
+        total = len(self._inbox) + self._parser.buffered_bytes + len(self._unsent) + self._queued_body_bytes
+        total += 0 if self._writable else _HIGH_WATER_BYTES
+        return total + (0 if self._stream is None else self._stream.buffered_bytes)
 
     # Requests
 
     def data_received(self, data: bytes) -> None:
-        """Answer what came; a client that does not speak HTTP is told so and dropped."""
+        """Handle the requests in the received data; reject and close a connection that does not speak HTTP."""
         self.buffer(data)
         self.process_all()
 
     def buffer(self, data: bytes) -> None:
-        """Keep what came until it is its turn; nothing is heard that a client says while it is told a stream."""
+        """Buffer received data and parse the next request. Data received during a stream is ignored."""
         if self._stream is not None or self._is_closing:
             self._keeps_alive = False
             return
@@ -145,13 +146,13 @@ class Connection:
         self._parse()
 
     def process_all(self) -> None:
-        """Do what can be done now."""
+        """Handle everything that can be handled now."""
         while self.has_work:
             self.process_next()
 
     @property
     def is_drained(self) -> bool:
-        """Whether nothing is kept, or nothing but a small request that waits for its turn."""
+        """Whether nothing is buffered except small queued requests."""
         incoming = self._parser
         if self._inbox or self._unsent or not self._writable or self._stream is not None:
             return False
@@ -165,40 +166,40 @@ class Connection:
 
     @property
     def is_full(self) -> bool:
-        """Whether enough has come: there is more to answer than one request, or the client does not read."""
+        """Whether to stop reading: there is unparsed data, or the client does not read its responses."""
         return bool(self._inbox) or not self._writable or bool(self._unsent)
 
     @property
     def client_key(self) -> str:
-        """Who asks, as far as can be told before it is made sure of: the credentials that are shown."""
+        """The unverified credentials of the next request, which identify the client for fair queuing."""
         return _credentials(self._requests[0]) if self._requests else self._stream_client_key
 
     @property
     def has_work(self) -> bool:
-        """Whether a request, or the next piece of a stream, can be dealt with now."""
+        """Whether a request can be handled, or the stream continued, now."""
         if not self._writable or self._is_closing or self._unsent or self._transport is None:
             return False
         return bool(self._requests) if self._stream is None else self._stream.has_pending_data
 
     def process_next(self) -> None:
-        """Answer the next request that has come as a whole, or go on with a stream."""
+        """Handle the next complete request, or continue the stream."""
         if self._stream is not None:
             self._stream.resume()
             return
         incoming = self._requests[0]
-        answer = self._handler.too_large() if incoming.request is None else self._handler.handle(incoming.request)
+        response = self._handler.too_large() if incoming.request is None else self._handler.handle(incoming.request)
         self._requests.popleft()
         self._phase_changes += 1
-        if isinstance(answer, Response):
-            self._send_response(answer, incoming.keep_alive, incoming.is_head)
+        if isinstance(response, Response):
+            self._send_response(response, incoming.keep_alive, incoming.is_head)
             if self._inbox:
                 self._parse()
         else:
             self._stream_client_key = _credentials(incoming)
-            self._start_stream(answer, incoming.keep_alive)
+            self._start_stream(response, incoming.keep_alive)
 
     def _parse(self) -> None:
-        """Parse up to the end of the next request that has come as a whole, once the last one is answered."""
+        """Parse up to the end of the next complete request, once the last one is answered."""
         while self._inbox and not (self._requests or self._unsent or self._is_closing):
             self._parse_piece()
         if self._parser.expects_continue and not self._requests and self._transport is not None:
@@ -206,7 +207,10 @@ class Connection:
             self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
     def _parse_piece(self) -> None:
-        """Parse up to the end of a head, or all if there is but one: at most the request before it and its own end."""
+        """Feed the parser up to the end of the next head, or everything if there is only one head.
+
+        This completes at most two requests: one whose body precedes the head, and one that ends with the head.
+        """
         inbox, begin = self._inbox, self._inbox_offset
         end = inbox.find(_HEAD_END, begin) + len(_HEAD_END)
         if end == len(inbox) or end < len(_HEAD_END) or inbox.find(_HEAD_END, end) < 0:
@@ -232,7 +236,7 @@ class Connection:
             self._requests.append(ParsedRequest(None, keep_alive=False, is_head=False))
 
     def _reject(self, status: int) -> None:
-        """Answer what is no request, as Go's net/http does, and end the connection."""
+        """Answer an invalid request as Go's net/http does, and close the connection."""
         reason = f"{status} {_REASONS[status]}"
         self._requests.clear()
         self._inbox = b""
@@ -244,16 +248,16 @@ class Connection:
         self._parser.reset()
         self.drop()
 
-    # Answers
+    # Responses
 
-    def _send_response(self, answer: Response, keep_alive: bool, is_head: bool) -> None:
+    def _send_response(self, response: Response, keep_alive: bool, is_head: bool) -> None:
         assert self._transport is not None
-        body = answer.body
+        body = response.body
         head = (
-            f"HTTP/1.1 {answer.status} {_REASONS.get(answer.status, 'Unknown')}\r\n"
-            f"Content-Type: {answer.content_type}\r\nContent-Length: {len(body)}\r\n"
+            f"HTTP/1.1 {response.status} {_REASONS.get(response.status, 'Unknown')}\r\n"
+            f"Content-Type: {response.content_type}\r\nContent-Length: {len(body)}\r\n"
         )
-        for name, value in answer.headers:
+        for name, value in response.headers:
             head += f"{name}: {value}\r\n"
         if not keep_alive:
             self._keeps_alive = False
@@ -269,7 +273,7 @@ class Connection:
             self._send_unsent()
 
     def _send_unsent(self) -> None:
-        """Write as much of the answer as the client takes; when all is written, the connection may be over."""
+        """Write as much of the response as the client accepts; after its end, close or parse the next request."""
         while self._unsent and self._writable and self._transport is not None:
             piece, self._unsent = self._unsent[:_PIECE_BYTES], self._unsent[_PIECE_BYTES:]
             self._transport.write(bytes(piece))
@@ -286,7 +290,7 @@ class Connection:
             stream.stop()
             self.drop()
             return
-        # A client that has spoken on already is not heard.
+        # Pipelined requests after the one that starts a stream are ignored.
         self._keeps_alive = self._keeps_alive and keep_alive and not (self._requests or self._inbox)
         self._requests.clear()
         self._inbox = b""
@@ -298,12 +302,12 @@ class Connection:
         stream.start(self)
 
     def pause_writing(self) -> None:
-        """Hold answers back: the reader does not keep up."""
+        """Pause responses, because the client does not keep up."""
         self._writable = False
         self._phase_changes += 1
 
     def resume_writing(self) -> None:
-        """Go on with the answer, the stream, or the next request."""
+        """Continue with the response, the stream, or the next request."""
         self._writable = True
         self._phase_changes += 1
         if self._unsent:
@@ -314,7 +318,7 @@ class Connection:
 
     @property
     def writable(self) -> bool:
-        """Whether the reader keeps up."""
+        """Whether the client keeps up."""
         return self._writable and self._transport is not None
 
     def write(self, data: bytes) -> None:
@@ -323,7 +327,7 @@ class Connection:
             self._transport.write(b"%x\r\n%b\r\n" % (len(data), data))
 
     def close(self) -> None:
-        """End the stream; the connection serves on, unless the client spoke in the middle of it and was not heard."""
+        """End the stream. The connection stays open unless data was received, and ignored, during the stream."""
         self._stream = None
         self._phase_changes += 1
         if self._transport is not None:
@@ -332,7 +336,7 @@ class Connection:
             self.drop()
 
     def drop(self) -> None:
-        """End the connection once what was written is sent."""
+        """Close the connection once everything is sent."""
         self._is_closing = True
         self._phase_changes += 1
         if self._transport is not None:

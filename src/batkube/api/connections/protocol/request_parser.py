@@ -1,7 +1,7 @@
-"""Requests out of bytes: httptools parses, and what it tells of is collected here, within bounds.
+"""Parse HTTP requests with httptools, within limits on the sizes of head and body.
 
-A line, a header or a chunk may come in any number of pieces, and the parser keeps what is not complete yet; so what is
-counted is what it was fed, from the first byte of a head to its last, and between two pieces of a body.
+httptools buffers incomplete lines, headers and chunk headers itself. The limits therefore count the bytes that are fed
+to it: from the first to the last byte of a head, and between two pieces of a body.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from batkube.api.requests.messages import Request
 
 #: The request line and all headers (Kubernetes: apiserver/pkg/server/secure_serving.go, MaxHeaderBytes).
 _MAX_HEAD_BYTES = 1024 * 1024
-#: Parameters in a query; no client of Kubernetes has a use for more than a dozen.
+#: Maximal number of query parameters; Kubernetes clients use no more than a dozen.
 _MAX_PARAMETERS = 1000
-#: The headers of nearly all requests, as Go writes their names, so that these are not put together every time.
+#: Lower-case names of common headers by their spelling in Go, a cache.
 _COMMON_HEADER_NAMES = {
     name.encode("ascii"): name.lower()
     for name in ("Host", "User-Agent", "Accept", "Accept-Encoding", "Authorization", "Content-Type", "Content-Length")
@@ -26,35 +26,35 @@ _COMMON_HEADER_NAMES = {
 
 
 class ParsedRequest(msgspec.Struct, gc=False):
-    """A request that has come as a whole, and how its answer has to be sent."""
+    """A complete request, and how to send its response."""
 
-    #: None if it was larger than is taken.
+    #: None if the body exceeds the size limit.
     request: Request | None
     keep_alive: bool
     is_head: bool
 
 
 class RequestParser:
-    """What comes on one connection; whatever the callbacks of httptools raise is taken for a fault of the client's."""
+    """Parses the requests of one connection. An exception in a callback counts as a malformed request."""
 
     def __init__(self, max_body: int) -> None:
         self._max_body = max_body
-        #: It knows us as we know it, so it is there only between the first byte and the end: else a connection that is
-        #: gone would stay until all garbage is collected.
+        #: None before the first byte and after the end, since the parser and this object refer to each other: a closed
+        #: connection would otherwise stay in memory until the next full garbage collection.
         self._http_parser: httptools.HttpRequestParser | None = None
-        #: Requests that have come as a whole and are not answered yet.
+        #: Complete requests that are not handled yet.
         self.requests: deque[ParsedRequest] = deque()
-        #: Grows with every part of a request that begins.
+        #: Grows with every head and every body that begins.
         self.phase_changes = 0
         self.in_head, self.in_body = True, False
         self.reset()
 
     def reset(self) -> None:
-        """Forget what has come of a request."""
+        """Discard the current request."""
         self._url: list[bytes] = []
         self._headers: dict[str, str] = {}
         self._repeated_headers: dict[str, list[str]] | None = None
-        #: The size of what has come of the line and the headers; or since the last piece of the body.
+        #: Bytes fed since the start of the head, or since the last piece of the body.
         self._head_bytes = 0
         self._body: list[bytes] = []
         self._body_bytes = 0
@@ -68,35 +68,35 @@ class RequestParser:
         self._http_parser.feed_data(piece)
 
     def close(self) -> None:
-        """Take note that no more will come."""
+        """Release the parser; no more data will arrive."""
         self._http_parser = None
 
     @property
     def buffered_bytes(self) -> int:
-        """About how much is kept of a request that has not come as a whole."""
+        """The approximate size of the incomplete request."""
         return self._head_bytes + min(self._body_bytes, self._max_body)
 
     @property
     def is_head_too_large(self) -> bool:
-        """Whether the line and headers are too long; those before a body, within or behind one that comes in chunks."""
+        """Whether the request line and headers are too long; also chunk headers and trailers of a chunked body."""
         return self._head_bytes > _MAX_HEAD_BYTES
 
     @property
     def should_abort_body(self) -> bool:
-        """Whether the end of the body is not worth waiting for: it will not be taken."""
+        """Whether the body is so much too long that it is not worth reading to its end."""
         return self._body_bytes > 2 * self._max_body
 
     def on_message_begin(self) -> None:
-        """Note that a request has begun."""
+        """Start a request."""
         self.phase_changes += 1
         self.in_head = True
 
     def on_url(self, url: bytes) -> None:
-        """Collect the target, which may come in pieces."""
+        """Collect a piece of the request target."""
         self._url.append(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Collect a header; repeated ones are joined by a comma, as HTTP allows."""
+        """Collect a header; repeated ones are joined with commas later, as HTTP allows."""
         key, text = _COMMON_HEADER_NAMES.get(name) or name.decode("latin-1").lower(), value.decode("latin-1")
         if key in self._headers:
             self._repeated_headers = self._repeated_headers or {}
@@ -105,7 +105,7 @@ class RequestParser:
             self._headers[key] = text
 
     def on_headers_complete(self) -> None:
-        """Invite the body, should the client wait for it."""
+        """Check the size of the head, and note whether the client expects `100 Continue`."""
         self.in_head, self.in_body = False, True
         self.phase_changes += 1
         if self._head_bytes > _MAX_HEAD_BYTES and self._head_size() > _MAX_HEAD_BYTES:
@@ -115,7 +115,7 @@ class RequestParser:
             self.expects_continue = self._headers["expect"].lower() == "100-continue"
 
     def _head_size(self) -> int:
-        """Return how long the head was: the piece with its end may have had the beginning of a body, too."""
+        """Return the size of the head, without the part of the body that may have arrived together with its end."""
         headers = [
             *self._headers.items(),
             *((name, "".join(texts)) for name, texts in (self._repeated_headers or {}).items()),
@@ -123,7 +123,7 @@ class RequestParser:
         return sum(map(len, self._url)) + sum(len(name) + len(text) for name, text in headers)
 
     def on_body(self, body: bytes) -> None:
-        """Collect the body as far as it is allowed to go."""
+        """Collect a piece of the body, up to the size limit."""
         self.expects_continue = False
         self._head_bytes = 0
         self._body_bytes += len(body)
@@ -131,7 +131,7 @@ class RequestParser:
             self._body.append(body)
 
     def on_message_complete(self) -> None:
-        """Keep the request to be answered."""
+        """Queue the complete request."""
         assert self._http_parser is not None
         self.in_body = self.expects_continue = False
         method = self._http_parser.get_method()

@@ -1,8 +1,7 @@
-"""How many streams (watches, logs that are followed) each user may have open.
+"""Limit the number of open streams (watches, followed logs) per user.
 
-A stream is cheap and lasts, so nobody notices a client that opens ever more of them until all connections are taken.
-Beyond the bound a client is told to come back later, as API priority and fairness does (Kubernetes: apiserver/pkg/
-server/filters/priority-and-fairness.go, tooManyRequests).
+A client that leaks watches goes unnoticed until it has used up all connections. Beyond the limit it gets a 429, as from
+API priority and fairness (Kubernetes: apiserver/pkg/server/filters/priority-and-fairness.go, tooManyRequests).
 """
 
 from __future__ import annotations
@@ -17,14 +16,14 @@ MAX_STREAMS = 2048
 
 
 class StreamLimits:
-    """Who is told how many streams."""
+    """Counts the open streams of each user."""
 
     def __init__(self, limit: int = MAX_STREAMS) -> None:
         self._limit = limit
         self._open_streams: Counter[str] = Counter()
 
     def admit(self, stream: Stream, user: str) -> Stream:
-        """Return `stream`, counted for `user` until it stops; raises Failure (429) when they are too many."""
+        """Return `stream`, counted for `user` until it stops; raises Failure (429) if the user has too many."""
         if self._open_streams[user] >= self._limit:
             raise Failure(
                 429, "TooManyRequests", "Too many requests, please try again later.", {"retryAfterSeconds": 1}

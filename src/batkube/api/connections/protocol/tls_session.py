@@ -1,42 +1,42 @@
-"""TLS where bytes are moved by hand: for programs that find the API as one does in a pod, which is by https alone."""
+"""TLS over in-memory buffers, for polled connections: programs with an in-cluster configuration require https."""
 
 from __future__ import annotations
 
 import ssl
 
 _READ_BYTES = 1 << 16
-#: The first byte of whoever speaks TLS (RFC 8446, ContentType: handshake); no request of HTTP begins with it.
+#: The first byte of a TLS connection (RFC 8446, ContentType: handshake); no HTTP request begins with it.
 _TLS_HANDSHAKE_RECORD = 0x16
 
 
 class TlsSession:
-    """One connection over TLS. It reads and writes nothing itself: bytes go in, and bytes come out."""
+    """The server side of one TLS connection, without I/O: it maps bytes to bytes."""
 
     def __init__(self, context: ssl.SSLContext) -> None:
         self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
         self._session = context.wrap_bio(self._incoming, self._outgoing, server_side=True)
-        self._is_handshake_done = False
+        self.is_greeted = False
 
     def decrypt(self, data: bytes) -> tuple[bytes, bytes]:
-        """Return what was said in `data`, and what has to be answered by the protocol itself. Raises OSError."""
+        """Return the plaintext of `data`, and protocol messages to send back. Raises OSError."""
         self._incoming.write(data)
-        words = b""
+        plaintext = b""
         try:
-            if not self._is_handshake_done:
+            if not self.is_greeted:
                 self._session.do_handshake()
-                self._is_handshake_done = True
+                self.is_greeted = True
             while piece := self._session.read(_READ_BYTES):
-                words += piece
+                plaintext += piece
         except ssl.SSLWantReadError:
             pass
-        return words, self._outgoing.read()
+        return plaintext, self._outgoing.read()
 
     def encrypt(self, data: bytes) -> bytes:
-        """Return what has to be sent for `data` to be heard."""
+        """Return the ciphertext of `data`."""
         self._session.write(data)
         return self._outgoing.read()
 
 
 def open_tls_session(data: bytes, context: ssl.SSLContext | None) -> TlsSession | None:
-    """Return the session of a client whose first bytes are `data`, if it speaks TLS and is understood."""
+    """Return a new session if the first bytes `data` of a connection are TLS and there is a context, else None."""
     return TlsSession(context) if context is not None and data[0] == _TLS_HANDSHAKE_RECORD else None

@@ -1,1 +1,1 @@
-"""Webhook calls in the middle of a request: building, deferring and decoding them."""
+"""Webhook calls during a request: building, deferring and decoding them."""

@@ -1,13 +1,12 @@
-"""Questions to somebody outside in the middle of a request, such as those to webhooks.
+"""Call webhooks in the middle of a request without blocking other requests.
 
-Requests are handled one after the other, and an answer from outside may take half a minute. So a request that needs one
-is broken off (`PendingWebhookCalls`), which is safe as long as it has written nothing; the question is put while
-others are served;
-and then the request is handled again from its beginning, with the answer at hand. What it draws by chance must be the
-same the second time, since somebody outside has seen it: `WebhookCalls.once`.
+Requests are handled one at a time, and a webhook may take half a minute to respond. A request that needs a webhook is
+therefore aborted with `PendingWebhookCalls`, which is safe as long as it has written nothing. The webhooks are called
+while other requests are served; then the request is handled again from the start and finds their responses. Random
+values such as uids must be the same in both attempts, since the webhook has seen them: `WebhookCalls.once`.
 
-Components within the process are broken off where they can begin anew (`requests.broken_off`). Others cannot be, nor
-can a request that has written: they wait for the answer, and everybody with them.
+Writes of in-process components are suspended in the same way if the component can retry (`interrupted_writes`). Other
+components, and requests that have already written something, block the whole server until the webhook responds.
 """
 
 from __future__ import annotations
@@ -17,77 +16,78 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 CallResults = dict[Hashable, Any]
-"""What a request has got so far, by what it was about."""
+"""Webhook responses and random values of one request, by key; kept between its attempts."""
 
 _Value = TypeVar("_Value")
 
 
 class WebhookRequest(NamedTuple):
-    """A JSON body that is posted to somebody over TLS."""
+    """A JSON body to POST to a webhook over TLS."""
 
     url: str
-    #: Where to connect to: the host and port of the URL, or where a service leads; "" if that leads nowhere.
+    #: The address to connect to: that of the URL, or of a service's endpoint; "" if it cannot be resolved.
     host: str
     port: int
-    #: The name that the certificate must have, and whose word for it is taken: PEM, "" for the machine's authorities.
+    #: The name that the certificate must be valid for.
     server_name: str
+    #: PEM; "" for the machine's certificate authorities.
     ca_bundle: str
     body: bytes
     timeout_s: float
-    #: Why nobody can be asked, if that is known beforehand.
+    #: Why the webhook cannot be called, if that is known beforehand; else "".
     unreachable_reason: str = ""
 
 
 class WebhookResponse(NamedTuple):
-    """What came back."""
+    """The HTTP response of a webhook, or the error."""
 
-    #: Of HTTP; 0 if there was no answer at all.
+    #: The HTTP status; 0 if there was no response.
     status: int
     body: bytes
-    #: Why there was none, in the words of Go's net/http.
+    #: Why there was no response, in the words of Go's net/http.
     error: str = ""
     content_type: str = "application/json"
 
 
 CallWebhook = Callable[[WebhookRequest], WebhookResponse]
-"""Puts a question and waits for the reply. It is called in threads of their own."""
+"""Sends a request and waits for the response. Called in worker threads."""
 
 
 class PendingWebhookCalls(Exception):
-    """The request needs answers from outside: let `works` be done apart, all at once, and then ask again."""
+    """The request needs webhooks: run `calls` in other threads, concurrently, then handle the request again."""
 
-    def __init__(self, works: Sequence[Callable[[], None]]) -> None:
-        super().__init__("waits for somebody outside")
-        self.calls = works
+    def __init__(self, calls: Sequence[Callable[[], None]]) -> None:
+        super().__init__("waiting for a webhook")
+        self.calls = calls
 
 
 class WebhookCalls:
-    """What the request at hand has asked, and what it was answered."""
+    """The webhook calls of the current request and their responses."""
 
-    def __init__(self, ask: CallWebhook, version: Callable[[], int]) -> None:
-        """`version` grows with every write."""
-        self._call_webhook = ask
+    def __init__(self, call_webhook: CallWebhook, version: Callable[[], int]) -> None:
+        """`version` returns a number that every write increases."""
+        self._call_webhook = call_webhook
         self._store_version = version
-        #: Of the request at hand; None while a component within the process acts that cannot be broken off.
+        #: The results of the current request; None while a component acts whose writes cannot be suspended.
         self.results: CallResults | None = None
-        #: The version when the request first came to where it may be broken off; None if it has not.
+        #: The version when the request first reached a point where it may be aborted; None before that.
         self._restartable_since: int | None = None
 
-    def begin_request(self, answers: CallResults) -> None:
-        """From now on a request is handled that has got these answers so far."""
-        self.results, self._restartable_since = answers, None
+    def begin_request(self, results: CallResults) -> None:
+        """Start an attempt to handle a request that has these results so far."""
+        self.results, self._restartable_since = results, None
 
     def end_request(self) -> None:
-        """It is no more."""
+        """End the attempt."""
         self.results = None
 
     @contextlib.contextmanager
-    def outside_request(self, answers: CallResults | None = None) -> Iterator[None]:
-        """Let a component within the process act, perhaps because time went on: nothing it does is the request's.
+    def component_request(self, results: CallResults | None = None) -> Iterator[None]:
+        """Handle a write of an in-process component, separately from the current request if there is one.
 
-        With `answers` it may be broken off.
+        If `results` is given, the write may be suspended.
         """
-        before, self.results, self._restartable_since = (self.results, self._restartable_since), answers, None
+        before, self.results, self._restartable_since = (self.results, self._restartable_since), results, None
         try:
             yield
         finally:
@@ -95,39 +95,42 @@ class WebhookCalls:
 
     @property
     def _must_block(self) -> bool:
-        """Whether nothing can be broken off: who asks is no request, or it has written already."""
+        """Whether the current request cannot be aborted: it is a component's, or it has already written something."""
         return self.results is None or self._store_version() != self._restartable_since
 
     def mark_restartable(self) -> None:
-        """Note that the request at hand may be broken off from here on, as long as it writes nothing."""
+        """Record that the current request may be aborted from here on, until its next write."""
         if self._restartable_since is None:
             self._restartable_since = self._store_version()
 
-    def once(self, what: Hashable, make: Callable[[], _Value]) -> _Value:
-        """Return what `make` returned when this request first came here."""
+    def once(self, key: Hashable, make: Callable[[], _Value]) -> _Value:
+        """Return the value that `make` returned in the request's first attempt."""
         if self.results is None:
             return make()
         self.mark_restartable()
-        if what not in self.results:
-            self.results[what] = make()
-        thing: _Value = self.results[what]
-        return thing
+        if key not in self.results:
+            self.results[key] = make()
+        value: _Value = self.results[key]
+        return value
 
-    def responses(self, questions: Sequence[tuple[Hashable, WebhookRequest]]) -> list[WebhookResponse]:
-        """Return the replies to questions that may be put at the same time; each is told apart by its key."""
-        answers = {} if self.results is None else self.results
+    def responses(self, requests: Sequence[tuple[Hashable, WebhookRequest]]) -> list[WebhookResponse]:
+        """Return the responses to requests, which may be sent concurrently; each has a unique key.
+
+        Raises PendingWebhookCalls if some are missing and the current request can be aborted.
+        """
+        results = {} if self.results is None else self.results
         self.mark_restartable()
-        missing = [(key, question) for key, question in questions if key not in answers]
+        missing = [(key, request) for key, request in requests if key not in results]
         if missing and self._must_block:
-            answers = {**answers, **{key: self._call_webhook(question) for key, question in missing}}
+            results = {**results, **{key: self._call_webhook(request) for key, request in missing}}
         elif missing:
-            raise PendingWebhookCalls([self._deferred_call(answers, key, question) for key, question in missing])
-        return [answers[key] for key, _ in questions]
+            raise PendingWebhookCalls([self._deferred_call(results, key, request) for key, request in missing])
+        return [results[key] for key, _ in requests]
 
-    def _deferred_call(self, answers: CallResults, key: Hashable, question: WebhookRequest) -> Callable[[], None]:
-        def work() -> None:
-            # Whatever goes wrong, there must be an answer: the request would ask for ever.
-            answers[key] = WebhookResponse(0, b"", "the question could not be put")
-            answers[key] = self._call_webhook(question)
+    def _deferred_call(self, results: CallResults, key: Hashable, request: WebhookRequest) -> Callable[[], None]:
+        def call() -> None:
+            # Store a response even if the call raises; otherwise the request would retry for ever.
+            results[key] = WebhookResponse(0, b"", "the webhook could not be called")
+            results[key] = self._call_webhook(request)
 
-        return work
+        return call

@@ -1,8 +1,9 @@
-"""Writes of components within the process that were broken off because they need an answer from outside.
+"""Writes of in-process components that were suspended because they need a webhook.
 
-A component that is told of the answer makes its write again (`cluster.waiting`). It is the same one if it is of the
-same place and says the same: then the answers are at hand, and what was drawn by chance is what was shown outside. One
-that says something else each time, such as what time it is, would ask for ever; the third waits for its answer.
+When the webhook has responded, the component is resumed and repeats its write (`cluster.suspension`). A repeated write
+is recognized by its place (component, verb and object) and its content; it then finds the webhook's response and the
+random values that the webhook has seen. A write with different content every time, such as a timestamp, would never
+finish; its third attempt therefore blocks until the webhook responds.
 """
 
 from __future__ import annotations
@@ -15,35 +16,38 @@ from batkube.kernel.instants import Instant
 
 Work = Callable[[], None]
 RunInBackground = Callable[[Sequence[Work], Work], None]
-"""Does works elsewhere, all at once, and calls somebody when they are done."""
+"""Runs functions concurrently in other threads, and calls a callback when all are done."""
 
-#: Of writes that are never made again, because what they were about is gone, so many are kept.
+#: How many suspended writes are kept. Some are never repeated, since their object was deleted meanwhile.
 _MAX_INTERRUPTED = 256
 _MOST_ATTEMPTS = 2
 
 
 class _InterruptedWrite:
-    """One write."""
+    """One suspended write."""
 
     def __init__(self, content: Hashable, attempts: int) -> None:
         self.content = content
-        #: How many writes of this place were broken off in a row, each with a content of its own.
+        #: How many writes of this place were suspended in a row, each with different content.
         self.attempts = attempts
         self.responses: CallResults = {}
-        #: Who is to be told; None when the answers are there.
+        #: Callbacks that resume the component; None once the responses have arrived.
         self.waiters: list[Resume] | None = None
 
 
 class InterruptedWrites:
-    """All such writes of one server."""
+    """The suspended writes of one server."""
 
-    def __init__(self, apart: RunInBackground, now: Callable[[], Instant]) -> None:
-        self._run_in_background = apart
+    def __init__(self, run_in_background: RunInBackground, now: Callable[[], Instant]) -> None:
+        self._run_in_background = run_in_background
         self._now = now
         self._writes: dict[Hashable, _InterruptedWrite] = {}
 
     def responses_for(self, place: Hashable, content: Hashable) -> CallResults | None:
-        """Return what a write has been answered so far; None if it has to wait. Raises Waits while it is asked."""
+        """Return the responses for a write so far; None if the write must block.
+
+        Raises Suspended while its webhooks are being called.
+        """
         write = self._writes.get(place)
         if write is None or write.content != content:
             attempts = 0 if write is None else write.attempts
@@ -57,20 +61,20 @@ class InterruptedWrites:
             raise Suspended(write.waiters.append)
         return write.responses
 
-    def start_calls(self, place: Hashable, works: Sequence[Work]) -> Suspended:
-        """Have the questions of a write put; return what breaks it off."""
+    def start_calls(self, place: Hashable, calls: Sequence[Work]) -> Suspended:
+        """Call the webhooks of a write in the background; return the exception that suspends it."""
         write = self._writes[place]
         waiting: list[Resume] = []
         write.waiters = waiting
 
-        def told() -> None:
+        def resume_waiters() -> None:
             write.waiters = None
-            for begin in waiting:
-                begin(self._now())
+            for resume in waiting:
+                resume(self._now())
 
-        self._run_in_background(works, told)
+        self._run_in_background(calls, resume_waiters)
         return Suspended(waiting.append)
 
     def forget(self, place: Hashable) -> None:
-        """Forget a write, which has been made or refused."""
+        """Forget a write that has succeeded or failed."""
         self._writes.pop(place, None)

@@ -1,1 +1,1 @@
-"""Request handlers: from an HTTP request about objects to its response."""
+"""Handlers of requests about objects."""

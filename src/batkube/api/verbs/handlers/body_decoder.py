@@ -1,7 +1,8 @@
-"""What is in the body of a request: the object that a client sends, decoded, checked for its kind, with defaults."""
+"""Decode request bodies: parse JSON, YAML or protobuf, check the kind, and set defaults."""
 
 from __future__ import annotations
 
+from batkube.api.decoding.json_type_names import GO_TYPE_META, go_json_type
 from batkube.api.decoding.objects import DecodeError, ParseError, decode, parse_json, strict_warnings
 from batkube.api.patches.json_patches import Json
 from batkube.api.requests import statuses
@@ -22,7 +23,7 @@ GroupVersionKind = tuple[str, str, str]
 """Group, version and kind."""
 
 _SUMMARY_BYTES = 30
-#: Versions that the real server still knows the kinds of although it does not serve them.
+#: Versions that kube-apiserver does not serve by default, but whose kinds are registered in its scheme.
 _PAST_VERSIONS = {
     "admissionregistration.k8s.io": ("v1alpha1", "v1beta1"),
     "apiextensions.k8s.io": ("v1beta1",),
@@ -43,22 +44,23 @@ _PAST_VERSIONS = {
     "scheduling.k8s.io": ("v1alpha1", "v1beta1"),
     "storage.k8s.io": ("v1alpha1", "v1beta1"),
 }
-#: Kinds that the real server knows beside all versions, as v1.
+#: Kinds that are registered as unversioned, as v1.
 _UNVERSIONED_KINDS = ("Status", "APIVersions", "APIGroupList", "APIGroup", "APIResourceList", "List")
-#: The only kind that is still taken in a version that is served no more.
+#: The only kind that is accepted in a version that is no longer served.
 _OLD_EVICTION = ("policy", "v1beta1", "Eviction")
-#: Where the real server's registry of kinds was made; it tells so when it does not know one.
+#: The source line where kube-apiserver creates its scheme, which appears in its errors about unknown kinds.
 _SCHEME = "pkg/runtime/scheme.go:110"
 
 
 def media_type(request: Request) -> str:
-    """Return the bare media type of the body; JSON when none is given."""
+    """Return the media type of the body without parameters; JSON if there is none."""
     header = request.headers.get("content-type", "")
     return header.partition(";")[0].strip().lower() or JSON
 
 
 def _summary(data: bytes) -> str:
-    """Show the beginning of a body as error messages do."""
+    """Return the beginning of a body, as kube-apiserver quotes it in error messages."""
+    # Kubernetes: apiserver/pkg/endpoints/handlers/rest.go, summarizeData.
     if not data:
         return "<empty>"
     head, more = data[:_SUMMARY_BYTES], " ..." if len(data) > _SUMMARY_BYTES else ""
@@ -66,13 +68,13 @@ def _summary(data: bytes) -> str:
 
 
 def unsupported_media_type(accepted: tuple[str, ...]) -> Failure:
-    """Refuse a body in another media type than those accepted (415)."""
+    """Return the 415 for a body whose media type is not accepted."""
     text = "the body of the request was in an unknown format - accepted media types include: " + ", ".join(accepted)
     return Failure(415, "UnsupportedMediaType", text)
 
 
 class BodyDecoder:
-    """Reads the bodies of requests: which type they must have, and which object is in them."""
+    """Decodes the bodies of requests."""
 
     def __init__(self, served: ServedKinds) -> None:
         self._served_kinds = served
@@ -86,13 +88,13 @@ class BodyDecoder:
         return value
 
     def decode_kind(self, call: ObjectRequest, write: Write, group: str, version: str, kind: str) -> KubeObject:
-        """Return a body of another kind than the resource, such as a Binding or a Scale."""
+        """Return a body whose kind differs from the resource's, such as a Binding or a Scale."""
         return self._decode(
             call, write, (group, version, kind), self._served_kinds.resource_of_kind(group, version, kind)
         )
 
     def decode_value(self, resource: Resource, value: Json) -> tuple[KubeObject, list[str]]:
-        """Return the canonical object and what was not understood; raises DecodeError."""
+        """Return the object in canonical form, and strict errors such as unknown fields; raises DecodeError."""
         if not isinstance(value, dict):
             raise DecodeError("json: cannot unmarshal into an object")
         _check_type_meta(value, DecodeError)
@@ -105,28 +107,28 @@ class BodyDecoder:
         _restore_empty_managed_fields(value, decoded.object)
         return decoded.object, decoded.strict_errors
 
-    # Reading
+    # Parsing and checks
 
     def _decode(self, call: ObjectRequest, write: Write, expected: GroupVersionKind, resource: Resource) -> KubeObject:
         value, problems = self._parse_body(call, expected, resource)
-        wanted = f"{expected[0]}/{expected[1]}" if expected[0] else expected[1]
-        kind, api_version = value.get("kind") or expected[2], value.get("apiVersion") or wanted
+        expected_version = f"{expected[0]}/{expected[1]}" if expected[0] else expected[1]
+        kind, api_version = value.get("kind") or expected[2], value.get("apiVersion") or expected_version
         try:
             if resource.custom:
                 _check_custom_kind(resource, value, api_version, kind)
-            elif api_version != wanted or kind != expected[2]:
+            elif api_version != expected_version or kind != expected[2]:
                 self._check_version(expected, value)
                 problem = self._kind_problem(expected, value)
                 if problem:
                     raise DecodeError(problem)
-            value["kind"], value["apiVersion"] = expected[2], wanted
+            value["kind"], value["apiVersion"] = expected[2], expected_version
             decoded = self._served_kinds.behaviour(resource).decode(resource, value)
-        except DecodeError as refused:
+        except DecodeError as error:
             version = api_version.rpartition("/")[2]
-            text = f'{kind} in version "{version}" cannot be handled as a {expected[2]}: {refused}'
-            raise statuses.bad_request(text) from refused
+            text = f'{kind} in version "{version}" cannot be handled as a {expected[2]}: {error}'
+            raise statuses.bad_request(text) from error
         if problems or decoded.strict_errors:
-            # YAML becomes JSON first, which is when it is seen that something is there twice.
+            # Duplicate keys in YAML are reported first, because YAML is converted to JSON before it is decoded.
             is_yaml = media_type(call.request) == YAML
             first, then = (problems, decoded.strict_errors) if is_yaml else (decoded.strict_errors, problems)
             self._report_strict_errors(write, expected, [*first, *then])
@@ -136,7 +138,7 @@ class BodyDecoder:
     def _parse_body(
         self, call: ObjectRequest, expected: GroupVersionKind, resource: Resource
     ) -> tuple[KubeObject, list[str]]:
-        """Return the body as an object with an apiVersion and kind that are texts, and what is there twice."""
+        """Return the body as an object whose apiVersion and kind are strings, and its duplicate fields."""
         body, accepted = call.request.body, CUSTOM_MEDIA_TYPES if resource.custom else BUILT_IN_MEDIA_TYPES
         media = media_type(call.request)
         if media not in accepted:
@@ -159,24 +161,25 @@ class BodyDecoder:
         )
 
     def _check_version(self, expected: GroupVersionKind, value: KubeObject) -> None:
-        """Refuse another version of the right kind, if there is or ever was one."""
+        """Raise a 400 if the object has the right kind in a different, known version."""
         api_version, kind = value.get("apiVersion") or "", value.get("kind") or expected[2]
-        wanted = f"{expected[0]}/{expected[1]}" if expected[0] else expected[1]
+        expected_version = f"{expected[0]}/{expected[1]}" if expected[0] else expected[1]
         group, _, version = api_version.rpartition("/")
-        if not api_version or api_version == wanted or kind != expected[2]:
+        if not api_version or api_version == expected_version or kind != expected[2]:
             return
         if (group, version, kind) == _OLD_EVICTION:
-            value["apiVersion"] = wanted
+            value["apiVersion"] = expected_version
             return
         if self._served_kinds.is_known_kind(group, version, kind) or (
             group == expected[0] and version in _PAST_VERSIONS.get(group, ())
         ):
             raise statuses.bad_request(
-                f"the API version in the data ({api_version}) does not match the expected API version ({wanted})"
+                f"the API version in the data ({api_version}) does not match the expected API version "
+                f"({expected_version})"
             )
 
     def _kind_problem(self, expected: GroupVersionKind, value: KubeObject) -> str:
-        """Return why an object of this apiVersion and kind is not the one expected; "" if it is."""
+        """Return the error about an object of another apiVersion or kind than expected; "" if there is none."""
         api_version, kind = value.get("apiVersion") or "", value.get("kind") or ""
         group, _, version = api_version.rpartition("/")
         if not api_version:
@@ -191,13 +194,13 @@ class BodyDecoder:
         if not self._served_kinds.is_known_kind(group, version, kind):
             return f'no kind "{kind}" is registered for version "{api_version or version}" in scheme "{_SCHEME}"'
         if kind != expected[2]:
-            # The real server reads the body as what it says it is before it notices that this is of no use.
+            # kube-apiserver decodes the body as its own kind first, so errors of that take precedence.
             decode(value, self._served_kinds.resource_of_kind(group, version, kind).schema)
         return _unconvertible_message(version, kind, expected)
 
     @staticmethod
     def _report_strict_errors(write: Write, expected: GroupVersionKind, problems: list[str]) -> None:
-        """Refuse or warn of what was not understood, as fieldValidation says."""
+        """Raise a 400, add warnings, or ignore the errors, according to fieldValidation."""
         if write.options.field_validation == "Ignore":
             return
         if write.options.field_validation == "Strict":
@@ -226,7 +229,7 @@ class BodyDecoder:
 
 
 def _check_custom_kind(resource: Resource, value: KubeObject, api_version: str, kind: str) -> None:
-    """Refuse an object of another version or kind: custom resources are read whatever they are, and judged then."""
+    """Raise a 400 or 422 if a custom object, which is decoded whatever it is, has a different version or kind."""
     if api_version != resource.api_version:
         raise statuses.bad_request(
             f"the API version in the data ({api_version}) does not match the expected API version "
@@ -245,14 +248,14 @@ def _unconvertible_message(version: str, kind: str, expected: GroupVersionKind) 
 
 
 def _restore_empty_managed_fields(sent: KubeObject, value: KubeObject) -> None:
-    """Put an empty managedFields back, which decoding leaves out: it means that nobody shall own anything."""
+    """Restore an empty managedFields, which decoding drops: it means that the client resets the ownership."""
     metadata = sent.get("metadata")
     if isinstance(metadata, dict) and metadata.get("managedFields") == []:
         value.setdefault("metadata", {})["managedFields"] = []
 
 
 def _parse(request: Request, media: str, schema: Schema) -> tuple[KubeObject, list[str]]:
-    """Return the object in a body of type `media`, and what is in it twice; raises ParseError or DecodeError."""
+    """Return the object in a body of type `media`, and its duplicate fields; raises ParseError or DecodeError."""
     if media == PROTOBUF:
         return protobuf.decode_envelope(request.body, schema), []
     if media == YAML:
@@ -265,7 +268,7 @@ def _parse(request: Request, media: str, schema: Schema) -> tuple[KubeObject, li
     if value is None:
         return {}, []
     if not isinstance(value, dict):
-        raise ParseError(_NO_KIND_PREFIX + unmarshal_error(value, _GO_TYPE_META))
+        raise ParseError(_NO_KIND_PREFIX + unmarshal_error(value, GO_TYPE_META))
     _check_type_meta(value, ParseError)
     if (value.get("apiVersion") or "").count("/") > 1:
         raise ParseError(f"unexpected GroupVersion string: {value['apiVersion']}")
@@ -273,24 +276,17 @@ def _parse(request: Request, media: str, schema: Schema) -> tuple[KubeObject, li
 
 
 def _check_type_meta(value: KubeObject, error: type[Exception]) -> None:
-    """Make sure that an object says what it is in texts, if it says it at all."""
+    """Raise `error` if apiVersion or kind are set but not strings."""
     for field in ("apiVersion", "kind"):
         text = value.get(field)
         if text is not None and not isinstance(text, str):
             place = f"Go struct field .{field} of type string"
-            raise error(f"{_NO_KIND_PREFIX}json: cannot unmarshal {_go_json_type(value[field])} into {place}")
+            raise error(f"{_NO_KIND_PREFIX}json: cannot unmarshal {go_json_type(value[field])} into {place}")
 
 
 _NO_KIND_PREFIX = "couldn't get version/kind; json parse error: "
-_GO_TYPE_META = (
-    'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
-)
-
-
-def _go_json_type(value: object) -> str:
-    return {dict: "object", list: "array", str: "string", bool: "bool"}.get(type(value), "number")
 
 
 def unmarshal_error(value: object, into: str) -> str:
-    """Say as Go does that a JSON value is not of the type expected."""
-    return f"json: cannot unmarshal {_go_json_type(value)} into Go value of type {into}"
+    """Return Go's error for a JSON value of the wrong type."""
+    return f"json: cannot unmarshal {go_json_type(value)} into Go value of type {into}"

@@ -1,6 +1,6 @@
-"""The log of a simulated container: a line when it started and one when it ended, which is all that happened.
+"""Logs of simulated containers: one line when the container starts, and one when it ends.
 
-Options and refusals as of the real server and kubelet (Kubernetes: pkg/registry/core/pod/strategy.go, LogLocation;
+Options and errors are those of kube-apiserver and kubelet (Kubernetes: pkg/registry/core/pod/strategy.go, LogLocation;
 pkg/kubelet/kubelet_pods.go, validateContainerLogStatus).
 """
 
@@ -21,7 +21,7 @@ from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Instant, human_durat
 from batkube.kernel.text.numbers import parse_int
 
 _NOT_POSITIVE = "must be greater than 0"
-#: The log of a pod that runs nowhere.
+#: The log of a pod that is not assigned to a node.
 EMPTY_LOG = Response(204, b"", "")
 
 
@@ -33,16 +33,16 @@ class LogLine(NamedTuple):
 
 
 class ContainerLogs:
-    """Answers requests for `pods/log`."""
+    """Handles requests for `pods/log`."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        #: Who follows the log of a container of each pod.
+        #: The streams that follow a log, by pod.
         self._followers: dict[Key, dict[LogStream, None]] = {}
         store.subscribe("pods", self._on_pods_changed)
 
     def handle(self, call: ObjectRequest) -> Response | Stream:
-        """Return the log that a request asks for."""
+        """Return the requested log."""
         if call.route.verb != "get":
             raise method_not_allowed()
         pod = self._store.get("pods", Key(f"{call.route.namespace}/{call.route.name}"))
@@ -54,15 +54,15 @@ class ContainerLogs:
         lines = _log_lines(pod, name, previous=call.request.query_flag("previous"))
         text = _selected_text(call, lines)
         if call.request.query_flag("follow") and len(lines) == 1:
-            return LogStream(self, pod, name, text, stamped=call.request.query_flag("timestamps"))
+            return LogStream(self, pod, name, text, with_timestamps=call.request.query_flag("timestamps"))
         return Response(200, text.encode(), TEXT)
 
     def attach(self, key: Key, follower: LogStream) -> None:
-        """Tell `follower` of every change of the pod."""
+        """Notify `follower` of changes of the pod."""
         self._followers.setdefault(key, {})[follower] = None
 
     def detach(self, key: Key, follower: LogStream) -> None:
-        """Tell `follower` no more."""
+        """Stop notifying `follower`."""
         self._followers.get(key, {}).pop(follower, None)
         if not self._followers.get(key, True):
             del self._followers[key]
@@ -75,36 +75,36 @@ class ContainerLogs:
 
 
 class LogStream:
-    """A log that is read as it is written (a Stream of `messages`), to the end of the container's present run."""
+    """A log that is followed to the end of the container's current run."""
 
     content_type = TEXT
     headers: tuple[tuple[str, str], ...] = ()
     buffered_bytes = 0
     has_pending_data = False
 
-    def __init__(self, logs: ContainerLogs, pod: KubeObject, name: str, text: str, *, stamped: bool) -> None:
+    def __init__(self, logs: ContainerLogs, pod: KubeObject, name: str, text: str, *, with_timestamps: bool) -> None:
         self._logs = logs
         self._key = Key(f"{pod['metadata']['namespace']}/{pod['metadata']['name']}")
         self._name = name
-        #: What was logged before it began.
+        #: The log so far.
         self._text = text
-        self._with_timestamps = stamped
+        self._with_timestamps = with_timestamps
         self._started = _container_status(pod, name)["state"]["running"]["startedAt"]
         self._sink: Sink | None = None
         self.on_stopped: Callable[[], None] | None = None
 
     def start(self, sink: Sink) -> None:
-        """Write what there is, and wait for more."""
+        """Write the log so far, and follow it."""
         self._sink = sink
         self._logs.attach(self._key, self)
         if self._text:
             sink.write(self._text.encode())
 
     def resume(self) -> None:
-        """There is never more to write than one line."""
+        """Do nothing: single lines are never held back."""
 
     def stop(self) -> None:
-        """The reader is gone."""
+        """Stop following the log."""
         self._sink = None
         self._logs.detach(self._key, self)
         if self.on_stopped is not None:
@@ -112,7 +112,7 @@ class LogStream:
             self.on_stopped = None
 
     def on_pod_changed(self, pod: KubeObject, *, gone: bool) -> None:
-        """Write the last line if the run has ended."""
+        """Write the last line and end the stream if the run has ended."""
         status, sink = _container_status(pod, self._name), self._sink
         state = status.get("state", {})
         if sink is None or (state.get("running", {}).get("startedAt") == self._started and not gone):
@@ -120,25 +120,26 @@ class LogStream:
         ended = state.get("terminated") or status.get("lastState", {}).get("terminated")
         if ended is not None and ended["startedAt"] == self._started:
             last = _run_lines(pod, status, self._started, ended)[-1]
-            sink.write(_format_lines([last], stamped=self._with_timestamps).encode())
+            sink.write(_format_lines([last], with_timestamps=self._with_timestamps).encode())
         self.stop()
         sink.close()
 
 
 def selected_container(call: ObjectRequest, pod: KubeObject) -> str:
-    """Return the container whose log is asked for; raises Failure, also for options that make no sense."""
+    """Return the container whose log is requested; raises Failure if it or an option is invalid."""
+    # Kubernetes: pkg/apis/core/validation/validation.go, ValidatePodLogOptions.
     limits = {
         name: _parse_number(call.request.query_value(name)) for name in ("tailLines", "limitBytes", "sinceSeconds")
     }
     is_both = limits["sinceSeconds"] is not None and bool(call.request.query_value("sinceTime"))
-    least = {"tailLines": (0, NOT_NEGATIVE), "limitBytes": (1, _NOT_POSITIVE), "sinceSeconds": (1, _NOT_POSITIVE)}
+    minima = {"tailLines": (0, NOT_NEGATIVE), "limitBytes": (1, _NOT_POSITIVE), "sinceSeconds": (1, _NOT_POSITIVE)}
     problems = [
-        field_errors.invalid(name, number, least[name][1])
+        field_errors.invalid(name, number, minima[name][1])
         for name, number in limits.items()
-        if number is not None and number < least[name][0] and not (name == "sinceSeconds" and is_both)
+        if number is not None and number < minima[name][0] and not (name == "sinceSeconds" and is_both)
     ]
     if is_both:
-        # What Go writes of field.NewPath("").
+        # Go's text of field.NewPath("").
         detail = "at most one of `sinceTime` or `sinceSeconds` may be specified"
         problems.append(field_errors.forbidden("[]", detail))
     if problems:
@@ -151,7 +152,7 @@ _MAX_INT64 = 2**63 - 1
 
 
 def _parse_number(text: str) -> int | None:
-    """Return the number that a text is, None if it is none; one beyond all lines and bytes is as good as any."""
+    """Return the integer in a text, None if it is not one; integers beyond int64 are truncated."""
     if not _is_number(text):
         return None
     number = parse_int(text)
@@ -159,31 +160,31 @@ def _parse_number(text: str) -> int | None:
 
 
 def _container_name(pod: KubeObject, container: str) -> str:
-    """Return the container meant; refuse one that is not there, and silence where there are several."""
+    """Return the named or only container; raises a 400 if it does not exist, or if several do and none is named."""
     name, spec = pod["metadata"]["name"], pod["spec"]
-    containers = [one["name"] for one in spec["containers"]]
-    first = [one["name"] for one in spec.get("initContainers") or ()]
-    known = [*containers, *first, *(one["name"] for one in spec.get("ephemeralContainers") or ())]
+    containers = [each["name"] for each in spec["containers"]]
+    init = [each["name"] for each in spec.get("initContainers") or ()]
+    existing = [*containers, *init, *(each["name"] for each in spec.get("ephemeralContainers") or ())]
     if container:
-        if container not in known:
+        if container not in existing:
             raise statuses.bad_request(f"container {container} is not valid for pod {name}")
         return container
-    if len(containers) == 1 and not first:
+    if len(containers) == 1 and not init:
         return str(containers[0])
-    choices = " ".join([*first, *containers])
+    choices = " ".join([*init, *containers])
     raise statuses.bad_request(f"a container name must be specified for pod {name}, choose one of: [{choices}]")
 
 
 def _log_lines(pod: KubeObject, name: str, *, previous: bool) -> list[LogLine]:
-    """Return everything a container has logged in its present, or its previous, run."""
+    """Return the log of the current or previous run of a container."""
     status = _container_status(pod, name)
-    who = f'container "{name}" in pod "{pod["metadata"]["name"]}"'
+    subject = f'container "{name}" in pod "{pod["metadata"]["name"]}"'
     if not status:
-        raise statuses.bad_request(f"{who} is not available")
+        raise statuses.bad_request(f"{subject} is not available")
     state, last = status["state"], status.get("lastState", {}).get("terminated")
     if previous:
         if last is None:
-            raise statuses.bad_request(f"previous terminated {who} not found")
+            raise statuses.bad_request(f"previous terminated {subject} not found")
         return _run_lines(pod, status, last["startedAt"], last)
     if "running" in state:
         return _run_lines(pod, status, state["running"]["startedAt"], None)
@@ -191,14 +192,14 @@ def _log_lines(pod: KubeObject, name: str, *, previous: bool) -> list[LogLine]:
     if ended is not None:
         return _run_lines(pod, status, ended["startedAt"], ended)
     reason = state.get("waiting", {}).get("reason", "ContainerCreating")
-    raise statuses.bad_request(f"{who} is waiting to start: {reason}")
+    raise statuses.bad_request(f"{subject} is waiting to start: {reason}")
 
 
 def _container_status(pod: KubeObject, name: str) -> KubeObject:
-    """Return what the kubelet tells of a container; nothing before it knows of it."""
+    """Return the status of a container; an empty one if the kubelet has not reported any."""
     status = pod.get("status", {})
-    known = [*(status.get("containerStatuses") or ()), *(status.get("initContainerStatuses") or ())]
-    return next((one for one in known if one["name"] == name), {})
+    statuses_ = [*(status.get("containerStatuses") or ()), *(status.get("initContainerStatuses") or ())]
+    return next((each for each in statuses_ if each["name"] == name), {})
 
 
 def _run_lines(pod: KubeObject, container: KubeObject, started: str, ended: KubeObject | None) -> list[LogLine]:
@@ -213,18 +214,18 @@ def _run_lines(pod: KubeObject, container: KubeObject, started: str, ended: Kube
 
 
 def _selected_text(call: ObjectRequest, lines: list[LogLine]) -> str:
-    """Return the part of a log that the options of a request ask for, as text."""
-    first = call.request.query_value
-    if (seconds := _parse_number(first("sinceSeconds"))) is not None:
+    """Return the part of a log that the request's options select, as text."""
+    option = call.request.query_value
+    if (seconds := _parse_number(option("sinceSeconds"))) is not None:
         since = Instant(call.now - seconds * NANOSECONDS_PER_SECOND)
         lines = [line for line in lines if line.at >= since]
-    elif first("sinceTime"):
-        since = _parse_since(first("sinceTime"))
+    elif option("sinceTime"):
+        since = _parse_since(option("sinceTime"))
         lines = [line for line in lines if line.at >= since]
-    if (count := _parse_number(first("tailLines"))) is not None:
+    if (count := _parse_number(option("tailLines"))) is not None:
         lines = lines[max(0, len(lines) - count) :]
-    text = _format_lines(lines, stamped=call.request.query_flag("timestamps"))
-    limit = _parse_number(first("limitBytes"))
+    text = _format_lines(lines, with_timestamps=call.request.query_flag("timestamps"))
+    limit = _parse_number(option("limitBytes"))
     return text if limit is None else text[:limit]
 
 
@@ -238,5 +239,5 @@ def _parse_since(text: str) -> Instant:
         ) from None
 
 
-def _format_lines(lines: list[LogLine], *, stamped: bool) -> str:
-    return "".join(f"{rfc3339(line.at) + ' ' if stamped else ''}{line.text}\n" for line in lines)
+def _format_lines(lines: list[LogLine], *, with_timestamps: bool) -> str:
+    return "".join(f"{rfc3339(line.at) + ' ' if with_timestamps else ''}{line.text}\n" for line in lines)

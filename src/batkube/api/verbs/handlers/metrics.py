@@ -1,6 +1,6 @@
-"""metrics.k8s.io: what nodes and pods use, for `kubectl top` and autoscalers. A node uses what its pods do.
+"""metrics.k8s.io: resource usage of pods and nodes, for `kubectl top` and autoscalers.
 
-Kubernetes: k8s.io/metrics, metrics-server.
+The usage of a node is the sum of its pods. Kubernetes: k8s.io/metrics, metrics-server.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ _ZERO = Quantity(0)
 
 
 class MetricsApi:
-    """Answers requests for the use of pods and nodes."""
+    """Handles requests for the usage of pods and nodes."""
 
-    def __init__(self, store: Store, use: PodUsage) -> None:
+    def __init__(self, store: Store, usage: PodUsage) -> None:
         self._store = store
-        self._pod_usage = use
+        self._pod_usage = usage
 
     def handlers(self) -> dict[str, SpecialHandler]:
         """Return the handlers by resource."""
@@ -83,7 +83,7 @@ class MetricsApi:
 
 
 def _format_usage(usage: Usage) -> dict[str, str]:
-    """Return use as metrics-server writes it: cpu in billionths of a core, memory in Ki."""
+    """Format usage as metrics-server does: cpu in nanocores, memory in Ki."""
     cpu, memory = usage.get(CPU, _ZERO), usage.get(MEMORY, _ZERO)
     whole_ki = memory.value // 1024 * 1024
     return {
@@ -94,11 +94,11 @@ def _format_usage(usage: Usage) -> dict[str, str]:
 
 def _metrics_object(call: ObjectRequest, of: KubeObject, kind: str, **measures: object) -> KubeObject:
     metadata = of["metadata"]
-    kept = {name: metadata[name] for name in ("name", "namespace", "labels") if metadata.get(name)}
+    copied = {name: metadata[name] for name in ("name", "namespace", "labels") if metadata.get(name)}
     return {
         "kind": kind,
         "apiVersion": _VERSION,
-        "metadata": {**kept, "creationTimestamp": rfc3339(call.now)},
+        "metadata": {**copied, "creationTimestamp": rfc3339(call.now)},
         "timestamp": rfc3339(call.now),
         "window": f"{WINDOW // NANOSECONDS_PER_SECOND}s",
         **measures,
@@ -106,7 +106,7 @@ def _metrics_object(call: ObjectRequest, of: KubeObject, kind: str, **measures: 
 
 
 def _selection(call: ObjectRequest) -> Selection:
-    """Return what a list asks for. Fields count, too: a client may have been let in for the one name they choose."""
+    """Return the selection of a list, with its field selector: the client may be authorized for one name only."""
     if call.route.verb != "list":
         raise method_not_allowed()
     return Selection(call.route.namespace, "", list_options(call.request, call.resource, watch=False))
@@ -118,6 +118,6 @@ def _metrics_list(call: ObjectRequest, items: Iterable[KubeObject]) -> KubeObjec
 
 
 def _respond(call: ObjectRequest, value: KubeObject) -> Response:
-    """Answer in JSON or YAML; a client that prefers protobuf takes JSON too, and these are read rarely."""
+    """Return a response in JSON or YAML. Clients that prefer protobuf accept JSON too."""
     media_type = YAML if call.form.media_type == YAML else JSON
     return Response(200, encode(value, media_type), media_type, call.warning_headers())

@@ -1,4 +1,4 @@
-"""Calls: requests about objects, as far as they are understood, and who answers those that are special."""
+"""Requests about objects, after routing and content negotiation."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from batkube.kernel.instants import Instant
 
 
 class ObjectRequest:
-    """One request about objects, as far as it is understood."""
+    """One request about objects, with its route, resource, user and response form."""
 
     __slots__ = ("form", "now", "request", "resource", "route", "user", "warnings")
 
@@ -30,9 +30,9 @@ class ObjectRequest:
         self.warnings: list[str] = []
 
     def warning_headers(self) -> tuple[tuple[str, str], ...]:
-        """Return the warnings as headers."""
+        """Return the Warning headers of the response."""
         return warning_headers(self.warnings) if self.warnings else ()
 
 
 SpecialHandler = Callable[[ObjectRequest], Response | Stream]
-"""Answers requests about something that is not kept in the store."""
+"""Handles requests about a resource that is not stored."""

@@ -1,4 +1,4 @@
-"""Requests about objects: from the path and the query to the registry, and back in the form asked for."""
+"""Handle requests about objects: get, list, watch, create, update, patch, delete and deletecollection."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable
 
 from batkube.api.admission.built_in.namespace_lifecycle import check_deletable
+from batkube.api.decoding.nesting import is_nested_deeply
 from batkube.api.groups.scheme.validation import validate_scale
 from batkube.api.requests import statuses
 from batkube.api.requests.field_selectors import NAME
@@ -49,14 +50,14 @@ from batkube.kernel.instants import Instant
 PATH_NOT_FOUND = Response(404, b"404 page not found\n", TEXT)
 _IMMEDIATE_TIMEOUT_S = 0.001
 _NO_LIMIT = 2**63 - 1
-#: What Go takes for true (strconv.ParseBool).
+#: Go: strconv.ParseBool.
 _TRUE = ("1", "t", "T", "TRUE", "true", "True")
 _STREAMABLE = ("list", "watch")
 _OPTIONS = {"create": "CreateOptions", "update": "UpdateOptions", "patch": "PatchOptions"}
 
 
 class ObjectRequestHandler:
-    """Answers every request below /api/v1 and /apis/GROUP/VERSION."""
+    """Handles all requests below /api/v1 and /apis/GROUP/VERSION."""
 
     def __init__(
         self,
@@ -74,7 +75,7 @@ class ObjectRequestHandler:
         self._body_decoder = bodies
         self._patcher = patching
         self._watches = watches
-        #: Resources and sub-resources (`pods/log`) that are not objects of the store.
+        #: Handlers of resources and subresources (`pods/log`) that are not stored.
         self._special_handlers = special
         self._verbs: dict[str, Callable[[ObjectRequest], Response | Stream]] = {
             "get": self._get,
@@ -88,11 +89,11 @@ class ObjectRequestHandler:
         }
 
     def serves_group(self, group: str) -> bool:
-        """Return whether any resource of the group is served; if not, the path is unknown rather than the resource."""
+        """Return whether any resource of the group is served; otherwise its paths do not exist at all."""
         return self._served_kinds.has_group(group)
 
     def handle(self, request: Request, route: Route, user: User, now: Instant) -> Response | Stream:
-        """Answer one request."""
+        """Handle one request; raises Failure."""
         resource = self._served_kinds.resource(route)
         if resource is None:
             return self._resource_not_found(route)
@@ -113,6 +114,11 @@ class ObjectRequestHandler:
             failure.headers = call.warning_headers()
             raise
 
+    def is_nested_deeply(self, request: Request, route: Route) -> bool:
+        """Return whether the body of a request is nested deeply, or the object that it names."""
+        storage = "" if (resource := self._served_kinds.resource(route)) is None else resource.storage
+        return is_nested_deeply(request.body, self._registry.store.get(storage, key_of(route.namespace, route.name)))
+
     def _dispatch(self, call: ObjectRequest) -> Response | Stream:
         resource, route = call.resource, call.route
         if route.verb != "watch":
@@ -130,7 +136,7 @@ class ObjectRequestHandler:
         return verb(call)
 
     def _resource_not_found(self, route: Route) -> Response:
-        """Tell that nothing is there; custom resources are served by another handler, which says it its own way."""
+        """Return or raise the 404. Groups of custom resources have another handler in kube-apiserver, which differs."""
         custom = self._served_kinds.custom_group(route)
         if custom is None:
             raise resource_not_found()
@@ -138,39 +144,39 @@ class ObjectRequestHandler:
             raise statuses.not_found(custom, route.name)
         return PATH_NOT_FOUND
 
-    # Reading
+    # Reads
 
     def _encoder(self, call: ObjectRequest) -> ObjectEncoder:
         return self._served_kinds.encoder(call.resource, call.form, call.request.query_value("includeObject"))
 
     def _respond(
-        self, call: ObjectRequest, status: int, value: KubeObject, view: ObjectEncoder | None = None
+        self, call: ObjectRequest, status: int, value: KubeObject, encoder: ObjectEncoder | None = None
     ) -> Response:
-        body = (view or self._encoder(call)).encode_object(value, call.now)
+        body = (encoder or self._encoder(call)).encode_object(value, call.now)
         return Response(status, body, call.form.media_type, call.warning_headers())
 
     def _respond_plain(self, call: ObjectRequest, status: int, value: KubeObject) -> Response:
-        """Answer with an object that is not of the resource itself, such as a Status or a Scale."""
+        """Return a response with an object of another kind than the resource's, such as a Status."""
         schema = self._served_kinds.schema_of(value)
         return Response(
             status, encode(value, call.form.media_type, schema), call.form.media_type, call.warning_headers()
         )
 
     def _respond_with_scale(self, call: ObjectRequest, value: KubeObject) -> Response:
-        """Answer with the Scale of an object."""
-        view = self._served_kinds.scale_encoder(call.resource, call.form, call.request.query_value("includeObject"))
-        return self._respond(call, 200, self._served_kinds.scale(call.resource).to_scale(value), view)
+        """Return a response with the Scale of an object."""
+        encoder = self._served_kinds.scale_encoder(call.resource, call.form, call.request.query_value("includeObject"))
+        return self._respond(call, 200, self._served_kinds.scale(call.resource).to_scale(value), encoder)
 
     def _get(self, call: ObjectRequest) -> Response:
         route = call.route
         version = call.request.query_value("resourceVersion")
         if version:
             try:
-                known = parse_resource_version(version)
+                minimum = parse_resource_version(version)
             except ValueError as problem:
                 raise statuses.internal_error(str(problem)) from problem
-            if known > self._registry.store.version:
-                raise listing.resource_version_too_large(known, self._registry.store.version)
+            if minimum > self._registry.store.version:
+                raise listing.resource_version_too_large(minimum, self._registry.store.version)
         value = self._registry.get(call.resource, route.namespace, route.name)
         if route.subresource == "scale":
             return self._respond_with_scale(call, value)
@@ -185,12 +191,12 @@ class ObjectRequestHandler:
         return Response(200, body, call.form.media_type, call.warning_headers())
 
     def _selection(self, call: ObjectRequest, options: ListOptions, name: str = "") -> Selection:
-        """Return what a request chooses; by the fields of custom objects as they are in the version asked for."""
+        """Return the selection of a request. Fields of custom objects are compared in the requested version."""
         resource = call.resource
         if not resource.custom:
             return Selection(call.route.namespace, name, options)
         if options.fields:
-            # One question for all, where a webhook converts them.
+            # Convert all objects in one call, in case a webhook does it.
             self._served_kinds.prepare_conversion(resource, list(self._registry.store.all(resource.storage).values()))
         in_version = functools.partial(self._served_kinds.in_version, resource)
         return Selection(call.route.namespace, name, options, in_version)
@@ -206,18 +212,18 @@ class ObjectRequestHandler:
         except ValueError as problem:
             raise statuses.internal_error(str(problem)) from problem
         store, events = self._registry.store, self._encoder(call).event_encoder(self._watches.now)
-        initial, ends, timeout_s = None, False, float(options.timeout_s or 0)
+        initial, send_initial_events_end, timeout_s = None, False, float(options.timeout_s or 0)
         if options.send_initial_events or (version == 0 and options.send_initial_events is None):
             if version > store.version:
                 raise listing.resource_version_too_large(version, store.version)
             initial = [entry for _, entry in selection.select(store.entries(call.resource.storage))]
             self._served_kinds.prepare_conversion(call.resource, [value for value, _ in initial])
-            ends = options.bookmarks
+            send_initial_events_end = options.bookmarks
         if initial is not None or version == 0:
             version = store.version
         if timeout_s < 0:
-            # It is over before it begins.
-            initial, ends, timeout_s = [], False, _IMMEDIATE_TIMEOUT_S
+            # A negative timeout ends the watch at once.
+            initial, send_initial_events_end, timeout_s = [], False, _IMMEDIATE_TIMEOUT_S
         watch = Watch(
             self._watches,
             call.resource.storage,
@@ -226,13 +232,13 @@ class ObjectRequestHandler:
             version,
             initial=initial,
             bookmarks=options.bookmarks,
-            marks_end=ends,
+            send_initial_events_end=send_initial_events_end,
             timeout=timeout_s,
         )
         watch.headers = call.warning_headers()
         return watch
 
-    # Writing
+    # Writes
 
     def _new_write(self, call: ObjectRequest) -> Write:
         route = call.route
@@ -315,7 +321,7 @@ class ObjectRequestHandler:
             return self._respond_with_scale(call, result)
         return self._respond(call, 201 if created else 200, result)
 
-    # Deleting
+    # Deletion
 
     def _delete(self, call: ObjectRequest) -> Response:
         options = delete_options(call.request, self._body_decoder.decode_delete_options(call))
@@ -324,28 +330,30 @@ class ObjectRequestHandler:
         by = DeletionContext(call.now, call.user, call.warnings)
         live = self._registry.store.get(call.resource.storage, key_of(call.route.namespace, call.route.name))
         self._served_kinds.prepare_conversion(call.resource, [] if live is None else [live])
-        done = self._deleter.delete(call.resource, call.route.namespace, call.route.name, options, by)
-        if done.is_gone and not done.returns_object:
-            return self._respond_plain(call, 200, deletion.status_of(call.resource, done))
-        # Only whoever asks for dependents to go as well, in the older way, is told that it has merely begun.
-        return self._respond(call, 202 if options.orphan is False and not done.is_gone else 200, done.value)
+        result = self._deleter.delete(call.resource, call.route.namespace, call.route.name, options, by)
+        if result.is_gone and not result.returns_object:
+            return self._respond_plain(call, 200, deletion.status_of(call.resource, result))
+        # 202 only if the deprecated orphanDependents=false was set and the object still exists.
+        # Kubernetes: apiserver/pkg/endpoints/handlers/delete.go, DeleteResource.
+        return self._respond(call, 202 if options.orphan is False and not result.is_gone else 200, result.value)
 
     def _delete_collection(self, call: ObjectRequest) -> Response:
-        chosen: ListOptions = list_options(call.request, call.resource, watch=False)
+        list_opts: ListOptions = list_options(call.request, call.resource, watch=False)
         options = delete_options(call.request, self._body_decoder.decode_delete_options(call))
         call.warnings += self._served_kinds.deletion_warnings(call.resource, options)
-        # It is listed page by page, and so at exactly the version asked for.
-        chosen.limit = chosen.limit or _NO_LIMIT
+        # kube-apiserver lists page by page, and therefore at exactly the requested version.
+        list_opts.limit = list_opts.limit or _NO_LIMIT
         namespace = call.route.namespace
         page = listing.list_page(
-            self._registry.store, call.resource.storage, namespace, self._selection(call, chosen), chosen
+            self._registry.store, call.resource.storage, namespace, self._selection(call, list_opts), list_opts
         )
         self._served_kinds.prepare_conversion(call.resource, [value for value, _ in page.entries])
         by = DeletionContext(call.now, call.user, call.warnings)
-        # All are judged before any is deleted: a request that waits for a webhook must not have written anything.
-        for act in (self._deleter.validate, self._deleter.delete):
+        # Admission of all objects comes before the first deletion, because a request that needs webhooks is repeated
+        # and must not have written anything.
+        for step in (self._deleter.validate, self._deleter.delete):
             for value, _ in page.entries:
                 meta = value["metadata"]
-                act(call.resource, meta.get("namespace", ""), meta["name"], options, by)
+                step(call.resource, meta.get("namespace", ""), meta["name"], options, by)
         body = self._encoder(call).encode_list(page.entries, page.metadata, call.now)
         return Response(200, body, call.form.media_type, call.warning_headers())

@@ -1,6 +1,6 @@
-"""Patches: JSON Patch, merge patch, strategic merge patch and server-side apply, each made into an update.
+"""Handle patches: JSON patch, merge patch, strategic merge patch and server-side apply.
 
-Follows apiserver/pkg/endpoints/handlers/patch.go, with its answers to patches that cannot be used.
+Follows apiserver/pkg/endpoints/handlers/patch.go, including its errors.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ APPLY_PATCH = "application/apply-patch+yaml"
 
 
 def patch_type(call: ObjectRequest) -> str:
-    """Return the kind of patch by its media type, or refuse (415)."""
+    """Return the media type of the patch; raises a 415 if it is not supported."""
     media = media_type(call.request)
     if media in (JSON_PATCH, MERGE_PATCH, APPLY_PATCH) or (media == STRATEGIC_PATCH and not call.resource.custom):
         return media
@@ -41,7 +41,7 @@ def patch_type(call: ObjectRequest) -> str:
 
 
 class Patcher:
-    """Turns patches into updates."""
+    """Applies patches as updates."""
 
     def __init__(self, served: ServedKinds, registry: Registry, bodies: BodyDecoder) -> None:
         self._served_kinds = served
@@ -49,7 +49,7 @@ class Patcher:
         self._body_decoder = bodies
 
     def patch(self, call: ObjectRequest, write: Write) -> tuple[KubeObject, bool]:
-        """Patch the object of the call; return it with its version, and whether an apply created it."""
+        """Patch the object of the request; return it with its resourceVersion, and whether an apply created it."""
         kind = patch_type(call)
         if kind == APPLY_PATCH:
             return self._apply(call, write)
@@ -61,7 +61,7 @@ class Patcher:
         return self._registry.update(write, produce, applied=write.subresource == "scale")
 
     def _patch_target(self, write: Write, live: KubeObject) -> KubeObject:
-        """Return what the client patches: the object in its version, or its Scale."""
+        """Return the document that is patched: the object in the request's version, or its Scale."""
         if write.subresource == "scale":
             return self._served_kinds.scale(write.resource).to_scale_for_update(live)
         return self._served_kinds.in_version(write.resource, live)
@@ -70,7 +70,7 @@ class Patcher:
         return self._served_kinds.scale_resource if write.subresource == "scale" else write.resource
 
     def _apply_document(self, write: Write, live: KubeObject, kind: str, body: bytes) -> KubeObject:
-        """Return what a patch makes of the live object, decoded and checked, with defaults."""
+        """Return the patched live object, decoded, checked and defaulted."""
         resource, validation = self._schema_resource(write), write.options.field_validation
         document = apply_patch(kind, self._patch_target(write, live), body, resource, validation != "Ignore")
         value, problems = document.decode(resource, lambda patched: self._body_decoder.decode_value(resource, patched))
@@ -86,7 +86,7 @@ class Patcher:
         return value
 
     def _with_scale(self, write: Write, live: KubeObject, scale: KubeObject) -> KubeObject:
-        """Return the object with a patched Scale."""
+        """Return the object updated from a patched Scale."""
         self._check_scale(write, scale)
         handler, owners = (
             self._served_kinds.scale(write.resource),
@@ -100,20 +100,20 @@ class Patcher:
         return value
 
     def _check_scale(self, write: Write, scale: KubeObject) -> None:
-        """Refuse a bad Scale of a built-in kind; that of a custom one is judged with its object."""
+        """Raise a 422 for an invalid Scale of a built-in kind. That of a custom kind is validated with its object."""
         problems = () if write.resource.custom else validate_scale(scale)
         if problems:
             raise statuses.invalid(self._served_kinds.scale_resource, write.name, problems)
 
     def _apply(self, call: ObjectRequest, write: Write) -> tuple[KubeObject, bool]:
         try:
-            config, repeated = parse_yaml_body(call.request)
+            config, duplicates = parse_yaml_body(call.request)
         except ParseError as problem:
             raise statuses.bad_request(f"error decoding YAML: error converting YAML to JSON: {problem}") from problem
-        if repeated and write.options.field_validation == "Strict":
-            raise statuses.bad_request(f"error strict decoding YAML: error converting YAML to JSON: {repeated[0]}")
+        if duplicates and write.options.field_validation == "Strict":
+            raise statuses.bad_request(f"error strict decoding YAML: error converting YAML to JSON: {duplicates[0]}")
         if write.options.field_validation == "Warn":
-            write.warnings += strict_warnings(repeated)
+            write.warnings += strict_warnings(duplicates)
         config = config if config is not None else {}
         if not isinstance(config, dict):
             into = unmarshal_error(config, "map[string]interface {}")
@@ -152,9 +152,9 @@ class Patcher:
                 )
         except DecodeError as problem:
             kind = f"{resource.group}/{resource.version}, Kind={resource.kind}"
-            place = f"{(config.get('metadata') or {}).get('namespace', '')}/{write.name}; {kind}"
-            words = f"to proper version: unable to convert unstructured object to {kind}: {problem}"
-            raise statuses.internal_error(f"failed to convert new object ({place}) {words}") from problem
+            subject = f"{(config.get('metadata') or {}).get('namespace', '')}/{write.name}; {kind}"
+            reason = f"to proper version: unable to convert unstructured object to {kind}: {problem}"
+            raise statuses.internal_error(f"failed to convert new object ({subject}) {reason}") from problem
         if write.options.field_validation == "Warn":
             write.warnings += unknown
         Registry.set_or_check_namespace(write, value)

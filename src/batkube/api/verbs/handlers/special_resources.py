@@ -1,4 +1,4 @@
-"""Resources that are answered rather than kept: reviews, tokens, logs, and what a simulated cluster cannot do."""
+"""Handlers of resources that are not stored: reviews, token requests, logs, and unsupported actions such as exec."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _UNSUPPORTED_ACTIONS = {
 
 
 class SpecialHandlers:
-    """Answers requests about what is not in the store."""
+    """Handles requests about resources that are not stored."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class SpecialHandlers:
         self._registry = registry
 
     def handlers(self) -> dict[str, SpecialHandler]:
-        """Return the handlers by resource, or resource and sub-resource."""
+        """Return the handlers by resource, or by resource and subresource."""
         handlers: dict[str, SpecialHandler] = {
             "serviceaccounts/token": self._handle_token_request,
             "pods/log": self._handle_log,
@@ -88,20 +88,20 @@ class SpecialHandlers:
 
     def _handle_token_request(self, call: ObjectRequest) -> Response:
         write = self._new_write(call)
-        wanted = ("authentication.k8s.io", "v1", "TokenRequest")
-        value = self._body_decoder.decode_kind(call, write, *wanted)
-        answer = self._token_requests.issue(value, call.route.namespace, call.route.name, call.now)
-        return self._respond(call, 201, answer, self._served_kinds.resource_of_kind(*wanted))
+        kind = ("authentication.k8s.io", "v1", "TokenRequest")
+        value = self._body_decoder.decode_kind(call, write, *kind)
+        issued = self._token_requests.issue(value, call.route.namespace, call.route.name, call.now)
+        return self._respond(call, 201, issued, self._served_kinds.resource_of_kind(*kind))
 
     def _handle_component_statuses(self, call: ObjectRequest) -> Response:
-        """There are no components to ask for their health (the resource is deprecated)."""
+        """Return an empty list: there are no components to probe (the resource is deprecated)."""
         if call.route.name:
             raise statuses.not_found(call.resource, call.route.name)
         body = self._served_kinds.encoder(call.resource, call.form, "").encode_list([], {}, call.now)
         return Response(200, body, call.form.media_type, call.warning_headers())
 
     def _handle_log(self, call: ObjectRequest) -> Response:
-        """Without kubelets there is nobody who has the log."""
+        """Return a failure: without kubelets there are no logs."""
         pod = self._registry.get(call.resource, call.route.namespace, call.route.name)
         selected_container(call, pod)
         node = pod["spec"].get("nodeName")
@@ -111,7 +111,7 @@ class SpecialHandlers:
 
     @staticmethod
     def _check_pod_reachable(pod: KubeObject, subresource: str) -> None:
-        """A pod that runs nowhere is refused as the real server would do it."""
+        """Raise kube-apiserver's error for a pod that is not running on a node."""
         name = pod["metadata"]["name"]
         if subresource == "proxy":
             if not (pod.get("status") or {}).get("podIP"):
@@ -123,6 +123,6 @@ class SpecialHandlers:
         value = self._registry.get(call.resource, call.route.namespace, call.route.name)
         if call.resource.storage == "pods":
             self._check_pod_reachable(value, call.route.subresource)
-        what = _UNSUPPORTED_ACTIONS[call.route.subresource]
-        message = f"a simulated cluster cannot {what}: its containers do not really run"
+        action = _UNSUPPORTED_ACTIONS[call.route.subresource]
+        message = f"a simulated cluster cannot {action}: its containers do not really run"
         raise Failure(501, "NotImplemented", message, {"name": call.route.name, "kind": call.resource.plural})

@@ -1,6 +1,6 @@
-"""Sub-resources that are actions on a pod: binding and eviction.
+"""The subresources of pods that are actions: binding and eviction.
 
-`status`, `resize`, `finalize` and the like are ordinary updates of which the strategies keep only a part.
+`status`, `resize`, `finalize` and the like are ordinary updates, of which the strategies keep only the relevant fields.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ _BUDGET_EXCEEDED = "Cannot evict pod as it would violate the pod's disruption bu
 
 
 def bind(registry: Registry, write: Write, binding: KubeObject) -> KubeObject:
-    """Assign a pod to a node (pkg/registry/core/pod/storage: BindingREST.assignPod)."""
+    """Assign a pod to a node."""
+    # Kubernetes: pkg/registry/core/pod/storage/storage.go, BindingREST.assignPod.
     _check_binding(binding)
     meta, name = binding.get("metadata", {}), write.name
     if not name:
@@ -50,7 +51,7 @@ def bind(registry: Registry, write: Write, binding: KubeObject) -> KubeObject:
 
 
 def _check_binding(binding: KubeObject) -> None:
-    """Refuse a binding without a node; the real server answers 500 here."""
+    """Raise a 500, as kube-apiserver does, for a binding that does not name a node."""
     target = binding.get("target", {})
     kind = target.get("kind", "")
     if kind not in ("", "Node"):
@@ -60,12 +61,12 @@ def _check_binding(binding: KubeObject) -> None:
 
 
 def _check_preconditions(write: Write, meta: KubeObject, pod: KubeObject, version: int) -> None:
-    uid, wanted = meta.get("uid"), meta.get("resourceVersion")
+    uid, expected_version = meta.get("uid"), meta.get("resourceVersion")
     if uid and uid != pod["metadata"]["uid"]:
         problem = f"UID in precondition: {uid}, UID in object meta: {pod['metadata']['uid']}"
         raise precondition_failed(write.stored, write.key, write.name, problem, is_dry=write.options.dry_run)
-    if wanted and wanted != str(version):
-        problem = f"ResourceVersion in precondition: {wanted}, ResourceVersion in object meta: {version}"
+    if expected_version and expected_version != str(version):
+        problem = f"ResourceVersion in precondition: {expected_version}, ResourceVersion in object meta: {version}"
         raise precondition_failed(write.stored, write.key, write.name, problem, is_dry=write.options.dry_run)
 
 
@@ -78,7 +79,8 @@ def _binding_conflict(name: str, problem: str) -> Failure:
 
 
 def evict(registry: Registry, deleter: Deleter, write: Write, eviction: KubeObject) -> KubeObject:
-    """Delete a pod unless a disruption budget forbids it (pkg/registry/core/pod/storage/eviction.go)."""
+    """Delete a pod unless a PodDisruptionBudget forbids it."""
+    # Kubernetes: pkg/registry/core/pod/storage/eviction.go, EvictionREST.Create.
     registry.set_or_check_namespace(write, eviction)
     if eviction["metadata"].get("name", "") != write.name:
         raise statuses.bad_request("name in URL does not match name in Eviction object")
@@ -131,7 +133,7 @@ def _is_ready(pod: KubeObject) -> bool:
 
 
 def _consume_disruption(registry: Registry, write: Write, budget: KubeObject, pod: KubeObject, dry_run: bool) -> None:
-    """Take one disruption from the budget, or refuse with 429; an unhealthy pod may be free."""
+    """Consume one disruption of the budget; raises a 429 if none is left. Unhealthy pods may not need one."""
     status, spec, name = budget.get("status", {}), budget["spec"], budget["metadata"]["name"]
     if not _is_ready(pod):
         healthy = (
@@ -152,13 +154,14 @@ def _consume_disruption(registry: Registry, write: Write, budget: KubeObject, po
         raise _too_many_requests(cause)
     if not dry_run:
         disrupted = {**status.get("disruptedPods", {}), write.name: rfc3339(write.now)}
-        spent = {**status, "disruptionsAllowed": status["disruptionsAllowed"] - 1, "disruptedPods": disrupted}
-        spent["conditions"] = _disruption_allowed_conditions(spent, write.now)
-        registry.store.set_status(_PDBS, [key_of(write.namespace, name)], spent, write.now)
+        updated = {**status, "disruptionsAllowed": status["disruptionsAllowed"] - 1, "disruptedPods": disrupted}
+        updated["conditions"] = _disruption_allowed_conditions(updated, write.now)
+        registry.store.set_status(_PDBS, [key_of(write.namespace, name)], updated, write.now)
 
 
 def _disruption_allowed_conditions(status: KubeObject, now: Instant) -> list[KubeObject]:
-    """Return the conditions of a budget after a disruption was taken from it (pkg/apis/policy: DisruptionAllowed)."""
+    """Return the conditions of a budget after a disruption."""
+    # Kubernetes: pkg/apis/policy, component-helpers/apps/poddisruptionbudget, UpdateDisruptionAllowedCondition.
     allowed = status["disruptionsAllowed"] > 0
     condition = {
         "type": "DisruptionAllowed",
@@ -180,7 +183,7 @@ def _too_many_requests(cause: str, retry: int = 0) -> Failure:
 
 
 def _set_disruption_condition(registry: Registry, write: Write) -> None:
-    """Say on the pod why it goes (condition DisruptionTarget)."""
+    """Set the pod's condition DisruptionTarget."""
     pod = registry.store.get("pods", write.key)
     assert pod is not None
     status = pod.get("status", {})

@@ -1,4 +1,4 @@
-"""Bodies in YAML, which takes longer to read than anything else that may be sent: seconds for the largest."""
+"""Parse YAML bodies, in a worker thread if possible: the largest take seconds."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from batkube.api.requests.messages import NeedsWorkerThread, Request
 
 
 def parse_yaml_body(request: Request) -> tuple[Any, list[str]]:
-    """Return what `parse_yaml` makes of the body, or raise what it raises; while others wait, have it read apart."""
+    """Return or raise the result of `parse_yaml` on the body.
+
+    Raises NeedsWorkerThread first if the request `may_defer`.
+    """
     if request.parsed_body is None:
         if request.may_defer:
             raise NeedsWorkerThread(functools.partial(_parse_into, request))

@@ -1,1 +1,1 @@
-"""Served kinds: their behaviour, versions and encoding."""
+"""The served kinds: their behaviour, versions and encoding."""

@@ -1,4 +1,4 @@
-"""The behaviour of built-in kinds: what the packages for defaults, admission, strategies and validation say of them."""
+"""The behaviour of built-in kinds: combines defaults, admission, strategies and validation."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from batkube.cluster.store import KubeObject, Store
 
 
 class WriteAdmission:
-    """What a write needs of admission: one function to call."""
+    """Admission and the additional authorization checks of a write."""
 
     def __init__(self, store: Store, admission: AdmissionChain, authorizer: Authorizer) -> None:
         self._store = store
@@ -35,13 +35,13 @@ class WriteAdmission:
         self._authorizer = authorizer
 
     def admit(self, write: Write, value: KubeObject, old: KubeObject | None) -> None:
-        """Let the plugins change or refuse an object, before strategies and validation."""
+        """Run mutating admission, before strategy and validation; may edit or reject the object."""
         self._admission.admit(self._admission_request(write, value, old))
         if write.resource.group == RBAC:
             check_escalation(self._authorizer, write, value, old)
 
     def validate(self, write: Write, value: KubeObject, old: KubeObject | None) -> Callable[[], None]:
-        """Let the plugins judge the whole object; return what charges it to the quotas."""
+        """Run validating admission; return a function that writes the quota updates."""
         if old is None and write.name_in_path:
             self._authorize_create(write)
         if write.stored.storage == CERTIFICATE_REQUESTS:
@@ -55,15 +55,15 @@ class WriteAdmission:
         return charge
 
     def _authorize_create(self, write: Write) -> None:
-        """Refuse a PUT or apply that would create, and was let in as an update or patch, to whom may not create.
+        """Raise a 403 if a PUT or apply, authorized as update or patch, creates an object without permission to create.
 
         Kubernetes: apiserver/pkg/endpoints/handlers/update.go, withAuthorization.
         """
         resource, name = write.resource, write.name_in_path
-        # A namespace is within itself, for this as for every other verb.
+        # A namespace object counts as being in itself, as for every other verb.
         namespace = name if resource.storage == "namespaces" else write.namespace
-        wish = Attributes("create", resource.group, resource.version, resource.plural, "", namespace, name)
-        self._authorizer.require(write.user, wish)
+        attributes = Attributes("create", resource.group, resource.version, resource.plural, "", namespace, name)
+        self._authorizer.require(write.user, attributes)
 
     def _admission_request(self, write: Write, value: KubeObject, old: KubeObject | None) -> AdmissionRequest:
         return self._admission.new_request(
@@ -83,11 +83,11 @@ class WriteAdmission:
     def validate_deletion(
         self, resource: Resource, old: KubeObject, options: DeleteOptions, by: DeletionContext
     ) -> None:
-        """Let webhooks and policies refuse to have the object `old` deleted."""
+        """Run webhooks and policies on the deletion of `old`; raises Failure."""
         if not self._admission.validates_deletions:
             return
         meta = old["metadata"]
-        attempt = self._admission.new_request(
+        request = self._admission.new_request(
             resource,
             {},
             old,
@@ -100,11 +100,11 @@ class WriteAdmission:
             options=options.as_object(),
             deletes=True,
         )
-        self._admission.validate_deletion(attempt)
+        self._admission.validate_deletion(request)
 
 
 def _write_options_object(write: Write, old: KubeObject | None) -> KubeObject:
-    """Return the options of a write, which only webhooks are told."""
+    """Return the options of a write as an API object, which only webhooks see."""
     return write.options.as_object("CreateOptions" if old is None else "UpdateOptions")
 
 
@@ -117,19 +117,19 @@ class BuiltInBehaviour:
         self._policy_parameters = parameters
 
     def decode(self, resource: Resource, value: KubeObject) -> Decoded:
-        """Return the canonical object, without defaults."""
+        """Return the object in canonical form, without defaults."""
         return decode(value, resource.schema)
 
     def default(self, resource: Resource, value: KubeObject) -> None:
-        """Fill in what was left out."""
+        """Set the defaults of unset fields."""
         apply_defaults(resource, value)
 
     def to_storage_version(self, write: Write, value: KubeObject) -> KubeObject:
-        """Convert from the version of the request to the stored one."""
+        """Convert from the version of the request to the storage version."""
         return value if write.stored is write.resource else convert_version(value, write.resource, write.stored)
 
     def admit(self, write: Write, value: KubeObject, old: KubeObject | None) -> None:
-        """Let admission change or refuse the object."""
+        """Run mutating admission."""
         self._admission.admit(write, value, old)
 
     def _context(self, write: Write) -> StrategyContext:
@@ -137,11 +137,11 @@ class BuiltInBehaviour:
         return StrategyContext(self._store, write.now, user.name, user.groups, user.uid, write.warnings)
 
     def prepare_create(self, write: Write, value: KubeObject) -> None:
-        """Reset what clients may not set on creation."""
+        """Reset the fields that clients may not set on creation."""
         strategies.prepare_create(write.stored, value, self._context(write))
 
     def prepare_update(self, write: Write, value: KubeObject, old: KubeObject) -> None:
-        """Reset what clients may not change, and count the generation."""
+        """Reset the fields that clients may not change, and update the generation."""
         strategies.prepare_update(write.stored, value, old, self._context(write), write.subresource)
 
     def _authorize(self, write: Write, value: KubeObject, old: KubeObject | None) -> list[FieldError]:
@@ -152,7 +152,7 @@ class BuiltInBehaviour:
         return problems
 
     def validate_create(self, write: Write, value: KubeObject) -> list[FieldError]:
-        """Judge a new object, and warn of a good one."""
+        """Return the problems with a new object; add warnings if it is valid."""
         problems = self._authorize(write, value, None) + validation.validate_create(write.resource, value)
         problems = problems or self._policy_parameters.validate(write, value, None)
         if not problems:
@@ -160,7 +160,7 @@ class BuiltInBehaviour:
         return problems
 
     def validate_update(self, write: Write, value: KubeObject, old: KubeObject) -> list[FieldError]:
-        """Judge a changed object, and warn of a good one."""
+        """Return the problems with an updated object; add warnings if it is valid."""
         problems = self._authorize(write, value, old)
         problems += validation.validate_update(write.resource, value, old, write.subresource)
         problems = problems or self._policy_parameters.validate(write, value, old)
@@ -173,26 +173,26 @@ class DefinitionBehaviour(BuiltInBehaviour):
     """The Behaviour of CustomResourceDefinitions."""
 
     def default(self, resource: Resource, value: KubeObject) -> None:
-        """Fill in what was left out."""
+        """Set the defaults of unset fields."""
         strategy.set_definition_defaults(value)
 
     def prepare_create(self, write: Write, value: KubeObject) -> None:
-        """Reset what clients may not set on creation."""
+        """Reset the fields that clients may not set on creation."""
         strategy.prepare_definition_create(value)
 
     def prepare_update(self, write: Write, value: KubeObject, old: KubeObject) -> None:
-        """Reset what clients may not change, and count the generation."""
+        """Reset the fields that clients may not change, and update the generation."""
         if write.subresource == "status":
             strategy.prepare_definition_status_update(value, old)
         else:
             strategy.prepare_definition_update(value, old)
 
     def validate_create(self, write: Write, value: KubeObject) -> list[FieldError]:
-        """Judge a new definition, and warn of a good one."""
+        """Return the problems with a new definition; add warnings if it is valid."""
         return self._validate(write, value, None)
 
     def validate_update(self, write: Write, value: KubeObject, old: KubeObject) -> list[FieldError]:
-        """Judge a changed definition, and warn of a good one; of a status there is nothing to warn."""
+        """Return the problems with an updated definition; add warnings if it is valid, except for its status."""
         if write.subresource == "status":
             return strategy.validate_definition_status_update(value, old)
         return self._validate(write, value, old)

@@ -1,8 +1,9 @@
-"""Creates objects that differ in their names alone, such as the pods of a job, at little more than the cost of one.
+"""Create objects that differ only in their names, such as the pods of a job, at little more than the cost of one.
 
-Defaults, admission, strategies and validation make of an object what its spec, its namespace and a few other objects
-say. So the first of its like goes the whole way in a dry run, and its copies are stored, until one of those objects
-changes. Where admission judges objects one by one (quotas, policies, webhooks), each goes the whole way.
+The result of defaults, admission, strategy and validation depends only on the object's spec, its namespace and a few
+other objects. The first object of a kind is therefore processed in a dry run, and the result is cached and copied until
+one of those other objects changes. Where the result may depend on the name (quotas, policies, webhooks), each object is
+processed individually.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ from batkube.cluster.object_meta import is_being_deleted, name_of
 from batkube.cluster.store import Batch, Key, KubeObject
 from batkube.kernel.instants import Instant, rfc3339
 
-#: What admission looks up when it judges a pod.
+#: The kinds that admission of a pod depends on.
 _ADMISSION_INPUTS = ("limitranges", "namespaces", "priorityclasses.scheduling.k8s.io", "runtimeclasses.node.k8s.io")
-#: How many admitted objects are kept.
+#: How many admitted objects are cached.
 _MAX_CACHED = 1024
 
 _encode = msgspec.json.encode
@@ -30,13 +31,13 @@ _encode = msgspec.json.encode
 class BulkCreator:
     """Creates copies of templates."""
 
-    def __init__(self, served: ServedKinds, registry: Registry, judges_each: Callable[[str], bool]) -> None:
-        """`judges_each` says whether admission judges the objects of a namespace one by one."""
+    def __init__(self, served: ServedKinds, registry: Registry, is_name_dependent: Callable[[str], bool]) -> None:
+        """`is_name_dependent` returns whether admission in a namespace may depend on an object's name."""
         self._store = registry.store
         self._served_kinds = served
         self._registry = registry
-        self._is_name_dependent = judges_each
-        #: What became of objects, by their namespace, manager and spec, and the names of their labels and annotations.
+        self._is_name_dependent = is_name_dependent
+        #: Admitted objects by storage, namespace, field manager, spec, and the keys of labels and annotations.
         self._admitted: dict[tuple[object, ...], KubeObject] = {}
         for storage in _ADMISSION_INPUTS:
             self._store.subscribe(storage, self._clear_cache)
@@ -45,8 +46,8 @@ class BulkCreator:
         """Create an object like `template` for each of `keys`, with these uids; raises Failure."""
         if self._is_name_dependent(write.namespace):
             for key, uid in zip(keys, uids, strict=True):
-                one = msgspec.structs.replace(write, name=name_of(key), uid=uid)
-                self._registry.create(one, self._with_defaults(one, template))
+                single = msgspec.structs.replace(write, name=name_of(key), uid=uid)
+                self._registry.create(single, self._with_defaults(single, template))
             return
         storage = write.stored.storage
         if taken := self._store.existing(storage, keys):
@@ -61,22 +62,22 @@ class BulkCreator:
         self._store.create(storage, keys, copies, write.now)
 
     def _admitted_object(self, write: Write, template: KubeObject) -> KubeObject:
-        """Return what the server makes of an object like `template`."""
+        """Return `template` after defaults, admission, strategy and validation."""
         metadata = template["metadata"]
         names = tuple(metadata.get("labels") or ()), tuple(metadata.get("annotations") or ())
         identity = write.stored.storage, write.namespace, write.options.field_manager, _encode(template["spec"]), names
         admitted = self._admitted.get(identity)
         if admitted is None:
             options = msgspec.structs.replace(write.options, dry_run=True)
-            trial = msgspec.structs.replace(write, options=options)
-            admitted = self._registry.create(trial, self._with_defaults(trial, template))
+            dry_run_write = msgspec.structs.replace(write, options=options)
+            admitted = self._registry.create(dry_run_write, self._with_defaults(dry_run_write, template))
             if len(self._admitted) == _MAX_CACHED:
                 self._admitted.clear()
         self._admitted[identity] = admitted = _with_creation_time(admitted, write.now)
         return admitted
 
     def _with_defaults(self, write: Write, template: KubeObject) -> KubeObject:
-        """Return a new object like `template` in canonical form, with its defaults."""
+        """Return a copy of `template` in canonical form, with defaults."""
         behaviour = self._served_kinds.behaviour(write.resource)
         value, _ = behaviour.decode(write.resource, msgspec.json.decode(_encode(template)))
         value["metadata"]["name"] = write.name
@@ -88,7 +89,7 @@ class BulkCreator:
 
 
 def _with_creation_time(admitted: KubeObject, now: Instant) -> KubeObject:
-    """Return an object as created at this instant; the same one if it was, since copies share what it holds."""
+    """Return an object with this creation time; the identical object if it has it, so that copies share memory."""
     metadata, created = admitted["metadata"], rfc3339(now)
     if metadata["creationTimestamp"] == created:
         return admitted

@@ -1,4 +1,4 @@
-"""Objects as bytes: JSON, YAML or protobuf; whole, as a Table, or as metadata only; alone, in lists and in events."""
+"""Encode objects, lists and watch events as JSON, YAML or protobuf; complete, as Tables, or as metadata only."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from batkube.cluster.store import Entry, KubeObject
 from batkube.kernel.instants import Instant
 
 Convert = Callable[[KubeObject], KubeObject]
-"""From the stored version of a kind to the one asked for."""
+"""Converts from the storage version of a kind to the requested one."""
 
 _encode_json = msgspec.json.Encoder().encode
 
 
 def encode(value: object, media_type: str, schema: Schema | None = None, pretty: bool = False) -> bytes:
-    """Return an object in one of the three media types; protobuf needs its schema."""
+    """Encode an object in one of the three media types; protobuf needs its schema."""
     if media_type == PROTOBUF and schema is not None and isinstance(value, dict):
         return protobuf.wrap(value, schema)
     if media_type == YAML:
@@ -46,12 +46,12 @@ def encode(value: object, media_type: str, schema: Schema | None = None, pretty:
 
 
 def content_type(form: ResponseForm) -> str:
-    """Return the media type that the answer is marked with."""
+    """Return the Content-Type of the response."""
     return form.media_type
 
 
 def check_stream_form(form: ResponseForm, include_object: str) -> None:
-    """Refuse a form in which there are no events: YAML, or tables of a kind that there is not."""
+    """Raise Failure for a form that watches do not support: YAML, or an invalid `includeObject` of a Table."""
     if form.media_type == YAML:
         message = "only the following media types are accepted: " + ", ".join(STREAM_MEDIA_TYPES)
         raise Failure(406, "NotAcceptable", message)
@@ -61,7 +61,7 @@ def check_stream_form(form: ResponseForm, include_object: str) -> None:
 
 
 class ObjectEncoder(msgspec.Struct):
-    """How one request wants objects of one kind: everything that stays the same from object to object."""
+    """Encodes objects of one kind in the form that a request has negotiated."""
 
     resource: Resource
     form: ResponseForm
@@ -71,7 +71,7 @@ class ObjectEncoder(msgspec.Struct):
     kind_table: KindTable
 
     def encode_object(self, value: KubeObject, now: Instant) -> bytes:
-        """Return one object, which has its version."""
+        """Encode one object, which contains its resourceVersion."""
         value = self.convert(value)
         transform = self.form.transform
         if transform == PARTIAL_LIST:
@@ -120,7 +120,7 @@ class ObjectEncoder(msgspec.Struct):
         return tables.partial_object_metadata(value, self.form.version)
 
     def encode_list(self, entries: Sequence[Entry], metadata: dict[str, Any], now: Instant) -> bytes:
-        """Return a list of stored objects."""
+        """Encode a list of stored objects."""
         values = [self.convert(with_resource_version(*entry)) for entry in entries]
         transform = self.form.transform
         if transform == PARTIAL:
@@ -137,61 +137,61 @@ class ObjectEncoder(msgspec.Struct):
             kind = self.resource.list_kind or f"{self.resource.kind}List"
             api_version = self.resource.api_version
             if self.resource.custom:
-                # Lists of custom resources are maps to the real server, which leaves nothing out.
+                # kube-apiserver encodes lists of custom resources from maps (unstructured), which omit nothing.
                 metadata = {"continue": "", **metadata}
             else:
-                # Items of built-in kinds do not repeat what the list says.
+                # Items of built-in kinds omit kind and apiVersion.
                 for value in values:
                     value.pop("kind", None)
                     value.pop("apiVersion", None)
         items = values or None if transform == PARTIAL_LIST else values
-        whole = {"kind": kind, "apiVersion": api_version, "metadata": metadata, "items": items}
-        return encode(whole, self.form.media_type, self._protobuf_schema(transform, "List"), self.form.pretty)
+        document = {"kind": kind, "apiVersion": api_version, "metadata": metadata, "items": items}
+        return encode(document, self.form.media_type, self._protobuf_schema(transform, "List"), self.form.pretty)
 
     def event_encoder(self, now: Callable[[], Instant]) -> ObjectEventEncoder:
-        """Return the form of this request's watch events."""
+        """Return the encoder of the request's watch events."""
         return ObjectEventEncoder(self, now)
 
 
 class ObjectEventEncoder:
-    """Watch events in the form of one request (the EventEncoder of `watches`)."""
+    """Encodes watch events in the form of one request (the `EventEncoder` of `watches`)."""
 
-    def __init__(self, view: ObjectEncoder, now: Callable[[], Instant]) -> None:
-        self._encoder = view
+    def __init__(self, encoder: ObjectEncoder, now: Callable[[], Instant]) -> None:
+        self._encoder = encoder
         self._now = now
-        form = view.form
+        form = encoder.form
         self._protobuf = form.media_type == PROTOBUF
         self.content_type = PROTOBUF + ";stream=watch" if self._protobuf else JSON
         is_table = form.transform == TABLE
-        self.identity: object = None if is_table else (form, view.resource.api_version, view.resource.kind)
+        self.identity: object = None if is_table else (form, encoder.resource.api_version, encoder.resource.kind)
         self._needs_table_headers = is_table
 
     def encode_body(self, value: KubeObject, version: int, now: Instant) -> bytes:
-        """Return the object as it stands within an event."""
+        """Encode the object of an event."""
         return self._encode_converted(self._encoder.convert(with_resource_version(value, version)), now)
 
     def _encode_converted(self, value: KubeObject, now: Instant) -> bytes:
-        view = self._encoder
-        transform = view.form.transform
+        encoder = self._encoder
+        transform = encoder.form.transform
         if transform == TABLE:
-            value = view._to_table([value], value["metadata"], now, self._needs_table_headers)
+            value = encoder._to_table([value], value["metadata"], now, self._needs_table_headers)
             self._needs_table_headers = False
         elif transform in (PARTIAL, PARTIAL_LIST):
-            value = view._to_partial_metadata(value)
+            value = encoder._to_partial_metadata(value)
         if self._protobuf:
-            schema = view._protobuf_schema(PARTIAL if transform else "")
+            schema = encoder._protobuf_schema(PARTIAL if transform else "")
             assert schema is not None
             return protobuf.wrap(value, schema)
         return _encode_json(value)
 
     def wrap_event(self, kind: str, body: bytes) -> bytes:
-        """Return the event around an encoded object."""
+        """Return the event that contains an encoded object."""
         if self._protobuf:
             return protobuf.watch_frame(kind, body)
         return b'{"type":"%b","object":%b}\n' % (kind.encode(), body)
 
     def bookmark(self, version: int, annotations: dict[str, str]) -> bytes:
-        """Return a BOOKMARK event: an object of the kind with nothing but a version."""
+        """Return a BOOKMARK event, whose object has only a resourceVersion and annotations."""
         resource = self._encoder.resource
         metadata: dict[str, Any] = {"resourceVersion": str(version)}
         if annotations:
@@ -202,7 +202,7 @@ class ObjectEventEncoder:
         return self.wrap_event("BOOKMARK", self._encode_converted(value, self._now()))
 
     def error(self, message: str) -> bytes:
-        """Return the ERROR event of a watch whose version is gone."""
+        """Return the ERROR event (410) of a watch whose history was compacted."""
         status = Failure(410, "Expired", message).status()
         if self._protobuf:
             return protobuf.watch_frame(

@@ -1,4 +1,4 @@
-"""The kinds that are served now, and what is special about each: its behaviour, columns, scale and warnings."""
+"""The kinds that are currently served, with their behaviour, encoding, scale and warnings."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from batkube.cluster.kinds import KindTable, Resource
 from batkube.cluster.schemas import Schema
 from batkube.cluster.store import KubeObject
 
-#: The version in which a kind of several versions is stored, where it is not the preferred one.
+#: Storage versions that differ from the version of the request, by storage name.
 _STORED_VERSIONS = {
     "events": ("", "v1"),
     "horizontalpodautoscalers.autoscaling": ("autoscaling", "v2"),
 }
 
-#: Versions that clients are warned of (Kubernetes: APILifecycleDeprecated of the types).
+#: Deprecated versions (Kubernetes: APILifecycleDeprecated in zz_generated.prerelease-lifecycle.go).
 _DEPRECATION_WARNINGS = {
     ("", "v1", "Endpoints"): "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
     ("", "v1", "ComponentStatus"): "v1 ComponentStatus is deprecated in v1.19+",
@@ -45,21 +45,21 @@ _JOB_DELETION_WARNING = (
 
 
 class ServedKinds:
-    """What is served, built in and custom."""
+    """All served kinds, built-in and custom."""
 
     def __init__(
         self,
         table: KindTable,
         custom: CustomKinds,
-        builtin: BuiltInBehaviour,
-        of_definitions: BuiltInBehaviour,
-        of_custom: CustomBehaviour,
+        built_in_behaviour: BuiltInBehaviour,
+        definition_behaviour: BuiltInBehaviour,
+        custom_behaviour: CustomBehaviour,
         describe_columns: Callable[[str], ColumnDescriptions],
     ) -> None:
         self.kind_table = table
-        self._built_in_behaviour = builtin
-        self._definition_behaviour = of_definitions
-        self._custom_behaviour = of_custom
+        self._built_in_behaviour = built_in_behaviour
+        self._definition_behaviour = definition_behaviour
+        self._custom_behaviour = custom_behaviour
         self._custom_kinds = custom
         self._describe_columns = functools.cache(describe_columns)
         pods = table.resource("", "v1", "pods")
@@ -69,17 +69,17 @@ class ServedKinds:
         self.delete_options_schema = table.definition_of("meta.k8s.io", "v1", "DeleteOptions")
         self.status_schema = table.definition_of("meta.k8s.io", "v1", "Status")
         self._encoders: dict[tuple[Resource, ResponseForm, str], ObjectEncoder] = {}
-        #: Of the table, when the first of them was made.
+        #: The revision of the table when `_encoders` was last emptied.
         self._encoders_revision = table.revision
 
-    # Finding
+    # Lookup
 
     def has_group(self, group: str) -> bool:
         """Return whether any resource of the group is served."""
         return self.kind_table.has_group(group)
 
     def resource(self, route: Route) -> Resource | None:
-        """Return the resource that a path names, if there is one at exactly that path."""
+        """Return the resource that a path names, or None if the path does not exist."""
         resource = self.kind_table.resource(route.group, route.version, route.resource)
         if resource is None or route.extra_segments or (route.namespaced and not resource.namespaced):
             return None
@@ -90,14 +90,14 @@ class ServedKinds:
         return resource
 
     def custom_group(self, route: Route) -> Resource | None:
-        """Return a custom resource of the group of a path, the one it names if there is one; None if it has none."""
-        named = self.kind_table.resource(route.group, route.version, route.resource)
-        if named is not None:
-            return named if named.custom else None
+        """Return the custom resource that a path names, or else any of its group; None if the group is not custom."""
+        resource = self.kind_table.resource(route.group, route.version, route.resource)
+        if resource is not None:
+            return resource if resource.custom else None
         return next((each for each in self.kind_table.resources() if each.custom and each.group == route.group), None)
 
     def stored_as(self, storage: str) -> Resource | None:
-        """Return the resource whose objects have this name in the store, in the stored version."""
+        """Return the resource with this name in the store, in its storage version."""
         plural, _, group = storage.partition(".")
         versions = next((each.versions for each in self.kind_table.groups() if each.name == group), ())
         resource = next(
@@ -106,7 +106,7 @@ class ServedKinds:
         return None if resource is None else self.storage_version(resource)
 
     def resource_of_kind(self, group: str, version: str, kind: str) -> Resource:
-        """Return something like a resource for a kind that has no path of its own, such as Scale."""
+        """Return the resource of a kind; make one up for a kind without paths, such as Scale."""
         resource = self.kind_table.of_kind(group, version, kind)
         if resource is not None:
             return resource
@@ -114,20 +114,20 @@ class ServedKinds:
         return Resource(group, version, kind, kind.lower() + "s", kind.lower(), True, (), schema)
 
     def is_known_kind(self, group: str, version: str, kind: str) -> bool:
-        """Return whether there is such a kind at all."""
+        """Return whether the kind exists."""
         return self.kind_table.has_kind(group, version, kind)
 
     def schema_of(self, value: KubeObject) -> Schema | None:
-        """Return the schema of any built-in object by its apiVersion and kind."""
+        """Return the schema of a built-in object by its apiVersion and kind."""
         group, _, version = value["apiVersion"].rpartition("/")
         if value["kind"] == "Status":
             group = "meta.k8s.io"
         return self.kind_table.definition_of(group, version, value["kind"])
 
-    # What is special
+    # Behaviour and versions
 
     def behaviour(self, resource: Resource) -> Behaviour:
-        """Return what the kind adds to the verbs."""
+        """Return the behaviour of the kind."""
         if resource.custom:
             return self._custom_behaviour
         return (
@@ -135,36 +135,36 @@ class ServedKinds:
         )
 
     def storage_version(self, resource: Resource) -> Resource:
-        """Return the resource in the version in which it is stored."""
+        """Return the resource in its storage version."""
         if resource.custom:
             return self._custom_kinds.storage_resource(resource)
         if resource.current is not None:
             return self.storage_version(resource.current)
-        elsewhere = _STORED_VERSIONS.get(resource.storage)
-        if elsewhere is None:
+        group_version = _STORED_VERSIONS.get(resource.storage)
+        if group_version is None:
             return resource
-        stored = self.kind_table.resource(*elsewhere, resource.plural)
+        stored = self.kind_table.resource(*group_version, resource.plural)
         assert stored is not None
         return stored
 
     def in_version(self, resource: Resource, value: KubeObject) -> KubeObject:
-        """Return a stored object in the version asked for, a custom one as today's schema of its kind has it."""
+        """Convert a stored object to the version of `resource`; custom objects get their current schema's defaults."""
         if resource.custom:
             return self._custom_kinds.convert(value, resource)
         stored = self.storage_version(resource)
         return value if stored is resource else convert_version(value, stored, resource)
 
     def prepare_conversion(self, resource: Resource, values: Sequence[KubeObject]) -> None:
-        """See that stored objects can be shown in the version of `resource`, whomever that needs to be asked of."""
+        """Convert custom objects to the version of `resource` in advance, with as few webhook calls as possible."""
         if resource.custom:
             self._custom_kinds.prefetch_conversions(values, resource)
 
     def converter(self, resource: Resource) -> Convert | None:
-        """Return how objects of the kind are shown in another apiVersion, for the ownership of fields."""
+        """Return a function that converts objects of the kind to another apiVersion, for managed fields."""
         if not resource.custom and resource.storage not in _STORED_VERSIONS and resource.current is None:
             return None
 
-        def elsewhere(value: KubeObject, api_version: str) -> tuple[KubeObject, Schema] | None:
+        def convert(value: KubeObject, api_version: str) -> tuple[KubeObject, Schema] | None:
             group, _, version = api_version.rpartition("/")
             target = self.kind_table.of_kind(group, version, resource.kind)
             if target is None or target.group != resource.group:
@@ -175,18 +175,18 @@ class ServedKinds:
             source = self.kind_table.of_kind(group, version, resource.kind) or resource
             return (value if source is target else convert_version(value, source, target)), target.schema
 
-        return elsewhere
+        return convert
 
     def scale_ownership(self, resource: Resource, live: KubeObject) -> ScaleOwnership:
-        """Return who owns the replicas of an object."""
+        """Return the ownership of the replicas field of an object."""
         paths = self._custom_kinds.replica_field_paths(resource) if resource.custom else None
         return ScaleOwnership(live, resource, self.scale_resource, paths)
 
     def encoder(self, resource: Resource, form: ResponseForm, include_object: str) -> ObjectEncoder:
-        """Return how objects of the kind are shown in one form."""
+        """Return the encoder of objects of the kind in a negotiated form."""
         key = (resource, form, include_object)
-        view = self._encoders.get(key)
-        if view is None:
+        encoder = self._encoders.get(key)
+        if encoder is None:
             self._evict_encoders()
             printer = self._custom_kinds.printer(resource) if resource.custom else printer_of(resource)
             if self.storage_version(resource) is resource and not resource.custom:
@@ -194,30 +194,30 @@ class ServedKinds:
             else:
                 convert = lambda value: self.in_version(resource, value)  # noqa: E731 - one line says it
             printer = self._with_column_descriptions(printer, resource.storage, form)
-            view = self._encoders[key] = ObjectEncoder(
+            encoder = self._encoders[key] = ObjectEncoder(
                 resource, form, include_object, convert, printer, self.kind_table
             )
-        return view
+        return encoder
 
     def _with_column_descriptions(self, printer: Printer, storage: str, form: ResponseForm) -> Printer:
-        """Return a printer with words for its columns; they are looked for when somebody first asks for a Table."""
+        """Return a printer with column descriptions, which are loaded when a Table is first requested."""
         if form.transform != TABLE:
             return printer
         return with_descriptions(printer, storage, self._describe_columns(self.kind_table.kubernetes_version))
 
     def _evict_encoders(self) -> None:
-        """Forget all when kinds have changed, which would stay otherwise; or when somebody asks for very many forms."""
+        """Empty the cache if kinds have changed, or if clients have requested very many different forms."""
         if len(self._encoders) > 1000 or self._encoders_revision != self.kind_table.revision:
             self._encoders.clear()
             self._encoders_revision = self.kind_table.revision
 
     def scale_encoder(self, resource: Resource, form: ResponseForm, include_object: str) -> ObjectEncoder:
-        """Return how the Scales of a kind are shown in one form."""
+        """Return the encoder of the Scales of a kind in a negotiated form."""
         printer = self._with_column_descriptions(scale_printer(resource), self.scale_resource.storage, form)
         return ObjectEncoder(self.scale_resource, form, include_object, _identity, printer, self.kind_table)
 
     def scale(self, resource: Resource) -> ScaleConverter:
-        """Return how the replicas of a kind are read and written."""
+        """Return the converter between objects of the kind and their Scales."""
         return (
             CustomScaleConverter(self._custom_kinds.scale_paths(resource))
             if resource.custom
@@ -229,16 +229,17 @@ class ServedKinds:
         return not resource.custom and strategy_of(resource.storage).allow_create_on_update
 
     def warnings(self, resource: Resource, route: Route) -> list[str]:
-        """Return what clients are told about the version they use."""
+        """Return the deprecation warnings of the resource."""
         if resource.custom:
             return self._custom_kinds.warnings(resource)
         text = _DEPRECATION_WARNINGS.get((resource.group, resource.version, resource.kind))
         return [text] if text else []
 
     def deletion_warnings(self, resource: Resource, options: DeleteOptions) -> list[str]:
-        """Return what clients are told about a deletion."""
-        silent = options.propagation is not None or options.orphan is not None
-        return [_JOB_DELETION_WARNING] if resource.storage == "jobs.batch" and not silent else []
+        """Return the warnings of a deletion."""
+        # Kubernetes: pkg/registry/batch/job/strategy.go and storage/storage.go, Delete.
+        is_explicit = options.propagation is not None or options.orphan is not None
+        return [_JOB_DELETION_WARNING] if resource.storage == "jobs.batch" and not is_explicit else []
 
 
 def _identity(value: KubeObject) -> KubeObject:

@@ -1,4 +1,4 @@
-"""What clients ask for and the server keeps without acting on it, for the reader of the results to know."""
+"""Fidelity notes for objects that the server stores but that have no effect in the simulation."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from batkube.kernel.fidelity import FidelityNote, FidelityNotes
 from batkube.kernel.instants import Instant
 
 _GROUP = "admissionregistration.k8s.io"
-_WEBHOOK_NOTE = FidelityNote("admission", "a webhook was stored and not called")
-_API_SERVICE_NOTE = FidelityNote("api", "an aggregated API server was registered and not asked")
+_WEBHOOK_NOTE = FidelityNote("admission", "a webhook configuration was stored, but webhooks are not called")
+_API_SERVICE_NOTE = FidelityNote("api", "an APIService was stored, but aggregated API servers are not contacted")
 _TRAFFIC_NOTE = FidelityNote(
-    "api", "what says who may reach pods was stored and has no effect: traffic is not modelled"
+    "api", "an Ingress or NetworkPolicy was stored but has no effect: network traffic is not modelled"
 )
 
 _NOTES = {
@@ -23,12 +23,12 @@ _NOTES = {
 
 
 def note_unmodelled_kinds(store: Store, notes: FidelityNotes, *, webhooks: bool) -> None:
-    """Note every object from now on that would act on a real cluster and does not here.
+    """Add a fidelity note for every new object that would have an effect in a real cluster but has none here.
 
-    `webhooks` tells whether admission webhooks are called.
+    `webhooks`: whether admission webhooks are called.
     """
 
-    def hear(batch: Batch, now: Instant) -> None:
+    def on_change(batch: Batch, now: Instant) -> None:
         if batch.type is not ADDED:
             return
         for value in batch.objects:
@@ -37,4 +37,4 @@ def note_unmodelled_kinds(store: Store, notes: FidelityNotes, *, webhooks: bool)
 
     for kind, note in _NOTES.items():
         if note is not _WEBHOOK_NOTE or not webhooks:
-            store.subscribe(kind, hear)
+            store.subscribe(kind, on_change)

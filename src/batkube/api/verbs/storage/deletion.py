@@ -1,7 +1,7 @@
-"""Deleting: preconditions, grace periods, finalizers and the propagation to dependents.
+"""Deletion: preconditions, grace periods, finalizers and propagation policies.
 
-Follows apiserver/pkg/registry/rest/delete.go and generic/registry/store.go. What deletes the dependents of an object is
-a controller (`controllers.garbage`), which acts on the finalizers set here.
+Follows apiserver/pkg/registry/rest/delete.go and apiserver/pkg/registry/generic/registry/store.go. The garbage
+collector deletes the dependents of an object, according to the finalizers set here.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from batkube.kernel.instants import (
 ORPHAN_FINALIZER, FOREGROUND_FINALIZER = "orphan", "foregroundDeletion"
 _PROPAGATION_FINALIZERS = (ORPHAN_FINALIZER, FOREGROUND_FINALIZER)
 
-#: Kinds whose deletion answers with the object as it last was instead of a Status (ReturnDeletedObject).
+#: Kinds whose deletion returns the deleted object instead of a Status (Kubernetes: ReturnDeletedObject).
 _RETURNS_DELETED_OBJECT = frozenset(
     {
         "pods", "services", "namespaces", "serviceaccounts", "persistentvolumes", "persistentvolumeclaims",
@@ -45,36 +45,36 @@ _RETURNS_DELETED_OBJECT = frozenset(
 
 
 ValidateDeletion = Callable[[Resource, KubeObject, DeleteOptions, DeletionContext], None]
-"""Lets admission refuse to have an object deleted."""
+"""Runs admission on the deletion of an object; raises Failure."""
 
 
 class DeletionResult(msgspec.Struct):
-    """What a deletion came to: the object as it is or last was, and whether it is gone."""
+    """The result of a deletion: the last state of the object, and whether it was removed from the store."""
 
     value: KubeObject
     is_gone: bool
-    #: Whether the answer is the object rather than a Status.
+    #: Whether the response is the object instead of a Status.
     returns_object: bool
 
 
 class Deleter:
-    """Deletes objects from the store as the API promises."""
+    """Deletes objects with the semantics of the API."""
 
     def __init__(
         self,
         store: Store,
-        review: ValidateDeletion,
+        validate_deletion: ValidateDeletion,
         mark_definition: Callable[[Key, Instant], KubeObject] | None = None,
     ) -> None:
         self._store = store
-        self._validate_deletion = review
-        #: Marks a CustomResourceDefinition, which stays until its instances are gone.
+        self._validate_deletion = validate_deletion
+        #: Marks a CustomResourceDefinition for deletion; it is removed when its instances are gone.
         self.mark_definition_for_deletion = mark_definition
 
     def validate(
         self, resource: Resource, namespace: str, name: str, options: DeleteOptions, by: DeletionContext
     ) -> None:
-        """Let admission refuse a deletion, before anything is written on the way to it."""
+        """Run admission on a deletion in advance, before the caller writes anything else; raises Failure."""
         old = self._store.get(resource.storage, key_of(namespace, name))
         if old is not None:
             self._validate_deletion(resource, old, options, by)
@@ -82,7 +82,7 @@ class Deleter:
     def delete(
         self, resource: Resource, namespace: str, name: str, options: DeleteOptions, by: DeletionContext
     ) -> DeletionResult:
-        """Delete one object, at once or by marking it."""
+        """Delete one object: remove it, or mark it for deletion."""
         key, now = key_of(namespace, name), by.now
         entry = self._store.entry(resource.storage, key)
         if entry is None:
@@ -123,7 +123,7 @@ class Deleter:
     def check_preconditions(
         resource: Resource, name: str, old: KubeObject, version: int, options: DeleteOptions
     ) -> None:
-        """Refuse a deletion whose preconditions do not hold."""
+        """Raise a 409 if a precondition does not hold."""
         _check_preconditions(resource, name, old, version, options)
 
     def _replace(
@@ -156,9 +156,9 @@ class Deleter:
     def _delete_namespace(
         self, resource: Resource, key: Key, old: KubeObject, version: int, options: DeleteOptions, now: Instant
     ) -> DeletionResult:
-        """A namespace stays, Terminating, until its finalizers are gone (pkg/registry/core/namespace/storage).
+        """Mark a namespace as Terminating; remove it if it is already marked and has no finalizers left.
 
-        The first deletion only marks it, even if it has none: somebody may be filling it still.
+        Kubernetes: pkg/registry/core/namespace/storage/storage.go, Delete.
         """
         value = _with_propagation(resource, old, options)
         is_first = "deletionTimestamp" not in value["metadata"]
@@ -173,7 +173,7 @@ class Deleter:
 
 
 def _check_preconditions(resource: Resource, name: str, old: KubeObject, version: int, options: DeleteOptions) -> None:
-    """Refuse when a precondition does not hold; in these messages the kind stands for the resource."""
+    """Raise a 409 if a precondition does not hold. These messages name the kind instead of the resource."""
     uid = old["metadata"]["uid"]
     if resource.storage == "namespaces":
         if options.uid is not None and options.uid != uid:
@@ -197,8 +197,8 @@ def _check_preconditions(resource: Resource, name: str, old: KubeObject, version
         raise _conflict_by_kind(
             resource,
             name,
-            f"the ResourceVersion in the precondition ({options.resource_version}) does not match the ResourceVersion in "
-            f"record ({version}). The object might have been modified",
+            f"the ResourceVersion in the precondition ({options.resource_version}) does not match the "
+            f"ResourceVersion in record ({version}). The object might have been modified",
         )
 
 
@@ -214,16 +214,20 @@ _ALREADY_TERMINATING = object()
 def _mark_for_graceful_deletion(
     resource: Resource, old: KubeObject, options: DeleteOptions, now: Instant
 ) -> KubeObject | object | None:
-    """Return the pod with a (shorter) time to end; `_PENDING` if it has one already; None if it goes at once."""
+    """Return the pod marked with a grace period, or with a shorter one than before.
+
+    `_ALREADY_TERMINATING` if it has one that is not longer; None if it is to be removed at once.
+    Kubernetes: apiserver/pkg/registry/rest/delete.go, BeforeDelete.
+    """
     meta = old["metadata"]
     grace = 1 if options.grace_period_s is not None and options.grace_period_s < 0 else options.grace_period_s
     if "deletionTimestamp" in meta:
-        left = meta.get("deletionGracePeriodSeconds", 0)
-        if not left:
+        remaining = meta.get("deletionGracePeriodSeconds", 0)
+        if not remaining:
             return None
-        if grace is None or grace >= left:
+        if grace is None or grace >= remaining:
             return _ALREADY_TERMINATING
-        end = instant_of(meta["deletionTimestamp"]) + bounded_seconds(grace - left)
+        end = instant_of(meta["deletionTimestamp"]) + bounded_seconds(grace - remaining)
         period = grace
         if end < now:
             end, period = now, 1 if grace else 0
@@ -240,7 +244,8 @@ def _with_deletion_time(meta: KubeObject, end: Instant, period: int) -> KubeObje
 
 
 def mark_as_deleting(value: KubeObject, now: Instant, grace: bool = True) -> KubeObject:
-    """Return the object marked as being deleted now, for finalizers to act."""
+    """Return the object with its deletionTimestamp set to now, so that controllers process its finalizers."""
+    # Kubernetes: apiserver/pkg/registry/generic/registry/store.go, markAsDeleting.
     meta = dict(value["metadata"])
     if "deletionTimestamp" not in meta and meta.get("generation", 0) > 0:
         meta["generation"] += 1
@@ -252,7 +257,8 @@ def mark_as_deleting(value: KubeObject, now: Instant, grace: bool = True) -> Kub
 
 
 def _with_propagation(resource: Resource, value: KubeObject, options: DeleteOptions) -> KubeObject:
-    """Return the object with the finalizer that the propagation policy asks for, and without the others."""
+    """Return the object with the finalizer of the propagation policy, and without the other one."""
+    # Kubernetes: apiserver/pkg/registry/generic/registry/store.go, deletionFinalizersForGarbageCollection.
     policy = default_propagation(resource)
     if policy == "Unsupported":
         return value
@@ -274,7 +280,7 @@ def _with_propagation(resource: Resource, value: KubeObject, options: DeleteOpti
 
 
 def status_of(resource: Resource, deletion: DeletionResult) -> KubeObject:
-    """Return the Status that answers a deletion."""
+    """Return the Status of a successful deletion."""
     meta = deletion.value["metadata"]
     group = {"group": resource.group} if resource.group else {}
     details = {"name": meta["name"], **group, "kind": resource.plural, "uid": meta["uid"]}

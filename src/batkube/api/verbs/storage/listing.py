@@ -1,7 +1,7 @@
-"""Lists: at which version, how many, and where the next page begins.
+"""Lists: resource versions, limits and continue tokens.
 
-Follows apiserver/pkg/storage (the etcd3 store and its cacher in front) in what each combination of resourceVersion,
-resourceVersionMatch, limit and continue means.
+Follows apiserver/pkg/storage (etcd3/store.go and cacher/cacher.go) in the semantics of resourceVersion,
+resourceVersionMatch, limit and continue.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from batkube.api.verbs.storage.selection import Selection
 from batkube.cluster.store import Compacted, Entry, Key, Store
 
 _TOKEN_VERSION = "meta.k8s.io/v1"
-#: Finds what is not of base64 (the alphabet for URLs).
+#: Finds a character that is not in the URL-safe base64 alphabet.
 _find_invalid_character = re.compile("[^A-Za-z0-9_-]").search
 _NO_CONSISTENT_PAGE = (
     "The provided continue parameter is too old to display a consistent list result. You can start a new list without "
@@ -31,14 +31,14 @@ _NO_CONSISTENT_PAGE = (
 
 
 class Page(msgspec.Struct):
-    """A part of a list: the entries, and the list's metadata."""
+    """A page of a list: its entries and list metadata."""
 
     entries: list[Entry]
     metadata: dict[str, Any]
 
 
 def resource_version_too_large(version: int, current: int) -> Failure:
-    """A client asks for a version that is not there yet; the real server waits a while for it first."""
+    """Return the 504 for a version that does not exist yet, for which kube-apiserver waits some seconds first."""
     details = {
         "causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}],
         "retryAfterSeconds": 1,
@@ -48,41 +48,45 @@ def resource_version_too_large(version: int, current: int) -> Failure:
 
 
 def expired(message: str, token: str = "") -> Failure:
-    """The version asked for is no longer known (410 Gone)."""
+    """Return the 410 for a version that was compacted."""
     return Failure(410, "Expired", message, metadata={"continue": token} if token else {})
 
 
 def _encode_token(version: int, start: str) -> str:
-    """Return a continue token in the format of the real server."""
+    """Return a continue token in kube-apiserver's format."""
+    # Kubernetes: apiserver/pkg/storage/continue.go, EncodeContinue.
     token = msgspec.json.encode({"v": _TOKEN_VERSION, "rv": version, "start": start})
     return base64.urlsafe_b64encode(token).rstrip(b"=").decode()
 
 
 def _decode_token(token: str, prefix: str) -> tuple[int, Key]:
-    """Return the version and the first key of the page that a token stands for."""
+    """Return the version and the start key in a continue token; raises a 400."""
+    # Kubernetes: apiserver/pkg/storage/continue.go, DecodeContinue.
 
-    def refused(problem: str) -> Failure:
+    def invalid_token(problem: str) -> Failure:
         return bad_request(f"invalid continue token: continue key is not valid: {problem}")
 
-    alien = _find_invalid_character(token)
-    if alien or len(token) % 4 == 1:
-        raise refused(f"illegal base64 data at input byte {alien.start() if alien else len(token) - 1}")
+    invalid_character = _find_invalid_character(token)
+    if invalid_character or len(token) % 4 == 1:
+        raise invalid_token(
+            f"illegal base64 data at input byte {invalid_character.start() if invalid_character else len(token) - 1}"
+        )
     raw = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
     try:
         value = msgspec.json.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError) as problem:
-        raise refused(_json_error(raw)) from problem
+        raise invalid_token(_json_error(raw)) from problem
     if not isinstance(value, dict) or value.get("v") != _TOKEN_VERSION:
         encoding = value.get("v", "") if isinstance(value, dict) else ""
-        raise refused(f"server does not recognize this encoded version {encoding}")
+        raise invalid_token(f"server does not recognize this encoded version {encoding}")
     version, start = value.get("rv"), value.get("start")
     if not isinstance(version, int) or version == 0:
-        raise refused("incorrect encoded start resourceVersion (version meta.k8s.io/v1)")
+        raise invalid_token("incorrect encoded start resourceVersion (version meta.k8s.io/v1)")
     if not isinstance(start, str) or not start:
-        raise refused("encoded start key empty (version meta.k8s.io/v1)")
+        raise invalid_token("encoded start key empty (version meta.k8s.io/v1)")
     key = "/" + start.removeprefix("/")
     if posixpath.normpath(key) != key:
-        raise refused(start)
+        raise invalid_token(start)
     return version, Key(prefix + key[1:])
 
 
@@ -95,7 +99,7 @@ def _json_error(data: bytes) -> str:
 
 
 def list_page(store: Store, storage: str, namespace: str, selection: Selection, options: ListOptions) -> Page:
-    """Return what a list request asks for."""
+    """Return a page of a list."""
     prefix = f"{namespace}/" if namespace else ""
     if options.continue_token:
         return _next_page(store, storage, prefix, selection, options)
@@ -105,7 +109,8 @@ def list_page(store: Store, storage: str, namespace: str, selection: Selection, 
         raise bad_request(f"invalid resource version: {problem}") from problem
     if version > store.version:
         raise resource_version_too_large(version, store.version)
-    # Without a match, a limit makes a version exact; version 0 (any) is served whole, from the cache.
+    # Without resourceVersionMatch, a version with a limit is exact. Version 0 (any) ignores the limit, since
+    # kube-apiserver serves it from the watch cache.
     exact = options.resource_version_match == "Exact" or (
         version and not options.resource_version_match and options.limit
     )
@@ -139,21 +144,21 @@ def _next_page(store: Store, storage: str, prefix: str, selection: Selection, op
 def _page_from(
     entries: dict[Key, Entry], limit: int, version: int, prefix: str, selection: Selection, start: str = ""
 ) -> Page:
-    """Return the first `limit` entries from `start` on and how to go on after them.
+    """Return the first `limit` entries from `start` on, with a continue token for the rest.
 
-    The real server looks for more keys, not for more that is chosen: the next page may turn out empty.
+    kube-apiserver sets the token if there are more keys, whether they match or not, so the next page may be empty.
     """
-    chosen = selection.select(entries)
+    matches = selection.select(entries)
     if start:
-        chosen = [item for item in chosen if item[0] >= start]
+        matches = [item for item in matches if item[0] >= start]
     metadata: dict[str, Any] = {"resourceVersion": str(version)}
-    if limit and len(chosen) >= limit and not selection.is_single:
-        last = chosen[limit - 1][0]
-        left = len(chosen) - limit
+    if limit and len(matches) >= limit and not selection.is_single:
+        last = matches[limit - 1][0]
+        remaining = len(matches) - limit
         scans = selection.is_partial and not selection.is_indexed
-        if left or (scans and any(key > last and key.startswith(prefix) for key in entries)):
+        if remaining or (scans and any(key > last and key.startswith(prefix) for key in entries)):
             metadata["continue"] = _encode_token(version, f"/{last.removeprefix(prefix)}\0")
             if not selection.is_partial:
-                metadata["remainingItemCount"] = left
-        chosen = chosen[:limit]
-    return Page([entry for _, entry in chosen], metadata)
+                metadata["remainingItemCount"] = remaining
+        matches = matches[:limit]
+    return Page([entry for _, entry in matches], metadata)

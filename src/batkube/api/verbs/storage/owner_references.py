@@ -1,4 +1,4 @@
-"""Owner references that are there twice: the server keeps one of each, and says so.
+"""Remove duplicate owner references, with a warning.
 
 Kubernetes: apiserver/pkg/endpoints/handlers/rest.go, dedupOwnerReferencesAndAddWarning.
 """
@@ -14,11 +14,11 @@ _DUPLICATE_OWNERS_WARNING = (
 
 
 def drop_duplicate_owners(value: KubeObject, warnings: list[str], *, admitted: bool = False) -> None:
-    """Keep one of each owner reference of an object; `admitted` says that admission has had its turn already."""
+    """Remove duplicate owner references of an object; `admitted`: whether mutating admission has already run."""
     references = value["metadata"].get("ownerReferences")
     if not references or len(references) < 2:
         return
-    kept: list[KubeObject] = []
+    distinct: list[KubeObject] = []
     repeated = []
     seen: set[tuple[tuple[str, object], ...]] = set()
     for reference in references:
@@ -27,10 +27,11 @@ def drop_duplicate_owners(value: KubeObject, warnings: list[str], *, admitted: b
             repeated.append(reference.get("uid", ""))
         else:
             seen.add(identity)
-            kept.append(reference)
+            distinct.append(reference)
     if repeated:
         when = " after mutating admission happens" if admitted else ""
         warnings.append(
-            f".metadata.ownerReferences contains duplicate entries{when}; {_DUPLICATE_OWNERS_WARNING}{', '.join(repeated)}"
+            f".metadata.ownerReferences contains duplicate entries{when}; "
+            f"{_DUPLICATE_OWNERS_WARNING}{', '.join(repeated)}"
         )
-        value["metadata"]["ownerReferences"] = kept
+        value["metadata"]["ownerReferences"] = distinct

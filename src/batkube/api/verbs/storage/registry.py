@@ -1,7 +1,7 @@
-"""The verbs that write, for every kind alike: create, update and patch against the store.
+"""Create and update objects of every kind in the store.
 
-Follows the order of apiserver/pkg/registry/generic/registry/store.go and rest/{create,update}.go, since the order
-decides which of several faults a client hears of.
+Follows the order of checks in apiserver/pkg/registry/generic/registry/store.go and
+apiserver/pkg/registry/rest/{create,update}.go, since it decides which of several errors is reported.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _NAME_ATTEMPTS = 8
 _SYSTEM_FIELDS = ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
 _STALE_MESSAGE = "the object has been modified; please apply your changes to the latest version and try again"
 
-#: Where the real server keeps a kind in etcd, if not under its plural; clients see it in conflict messages.
+#: The etcd prefix of kinds that kube-apiserver does not store under their plural; it appears in conflict messages.
 _ETCD_PREFIXES = {
     "nodes": "minions",
     "services": "services/specs",
@@ -42,30 +42,30 @@ _ETCD_PREFIXES = {
     "apiservices.apiregistration.k8s.io": "apiregistration.k8s.io/apiservices",
 }
 _JOBS, _VOLUME_CLAIMS = "jobs.batch", "persistentvolumeclaims"
-#: What a job without any labels is labelled with: its pods' labels, of which it learns only when it is read.
+#: The labels that a Job without labels gets by default from its pod template, but only when it is read back.
 _JOB_LABELS = ("job-name", "batch.kubernetes.io/job-name", "controller-uid", "batch.kubernetes.io/controller-uid")
 
 ProduceObject = Callable[[KubeObject | None], KubeObject]
-"""Makes the new object out of the live one."""
+"""Returns the new object, given the live one."""
 
 
 def with_resource_version(value: KubeObject, version: int) -> KubeObject:
-    """Return the object as clients see it: with the version of its latest change."""
+    """Return the object with its resourceVersion, as clients see it."""
     return {**value, "metadata": {**value["metadata"], "resourceVersion": str(version)}}
 
 
 def etcd_key(resource: Resource, key: Key) -> str:
-    """Return the key under which the real server would keep the object."""
+    """Return the etcd key of the object in kube-apiserver."""
     if resource.custom:
         return f"/registry/{resource.group}/{resource.plural}/{key}"
     return f"/registry/{_ETCD_PREFIXES.get(resource.storage, resource.plural)}/{key}"
 
 
 def precondition_failed(resource: Resource, key: Key, name: str, problem: str, *, is_dry: bool) -> Failure:
-    """A uid or version given with a write is not that of the live object; a dry run does not get as far as etcd."""
-    place = etcd_key(resource, key)
+    """Return the 409 of a failed uid precondition. The key in the message of a dry run has no etcd prefix."""
+    full_key = etcd_key(resource, key)
     text = (
-        f"StorageError: invalid object, Code: 4, Key: {place.removeprefix('/registry') if is_dry else place}, "
+        f"StorageError: invalid object, Code: 4, Key: {full_key.removeprefix('/registry') if is_dry else full_key}, "
         "ResourceVersion: 0, "
         f"AdditionalErrorMsg: Precondition failed: {problem}"
     )
@@ -73,45 +73,44 @@ def precondition_failed(resource: Resource, key: Key, name: str, problem: str, *
 
 
 class StorageVersionConverter(Protocol):
-    """How objects are shown in other versions of their kind than the stored one."""
+    """Converts objects between the versions of their kind."""
 
     def in_version(self, resource: Resource, value: KubeObject) -> KubeObject:
         """Return a stored object in the version of `resource`."""
 
     def converter(self, resource: Resource) -> updates.Convert | None:
-        """Return how an object in the version of `resource` is shown in others; None if there is but one."""
+        """Return a function that converts objects from the version of `resource`; None if there is only one version."""
 
 
 class Registry:
-    """Creates and changes objects in the store as the API promises."""
+    """Creates and updates objects with the semantics of the API."""
 
     def __init__(
         self,
         store: Store,
         behaviours: Callable[[Resource], Behaviour],
         versions: StorageVersionConverter,
-        review: Callable[[Write, KubeObject, KubeObject | None], Callable[[], None]],
-        chance: random.Random,
-        inquiries: WebhookCalls | None = None,
+        validate_admission: Callable[[Write, KubeObject, KubeObject | None], Callable[[], None]],
+        rng: random.Random,
+        calls: WebhookCalls | None = None,
     ) -> None:
         self.store = store
         self._behaviours = behaviours
         self._version_converter = versions
-        #: The last word of admission before a write, when the object is whole; what it returns is called when the
-        #: write is done, and charges the quotas.
-        self._validate_admission = review
-        #: Draws uids and the ends of generated names.
-        self._rng = chance
-        #: Webhooks see uids and generated names, so that a request that comes again must come with the same.
-        self._webhook_calls = inquiries
-        #: New objects that the real server stores before their last defaults, which it fills in on every read: the
-        #: first update of one is a change even if it changes nothing that can be seen.
+        #: Runs validating admission; returns a function that charges the quotas, to be called before the write.
+        self._validate_admission = validate_admission
+        #: Generates uids and the suffixes of generated names.
+        self._rng = rng
+        #: Keeps uids and generated names when a request is repeated, since webhooks have seen them.
+        self._webhook_calls = calls
+        #: New objects that kube-apiserver stores without some defaults, which it sets on every read. The first update
+        #: of such an object writes those defaults, so it is a change even if nothing visible changes.
         self._half_stored: dict[tuple[str, Key], bool] = {}
         for storage in (_JOBS, _VOLUME_CLAIMS):
             store.subscribe(storage, self._forget_half_stored)
 
     def get(self, resource: Resource, namespace: str, name: str) -> KubeObject:
-        """Return a live object with its version, or fail with 404."""
+        """Return a live object with its resourceVersion; raises a 404."""
         entry = self.store.entry(resource.storage, key_of(namespace, name))
         if entry is None:
             raise statuses.not_found(resource, name)
@@ -120,7 +119,7 @@ class Registry:
     # Create
 
     def create(self, write: Write, value: KubeObject) -> KubeObject:
-        """Add a decoded and defaulted object."""
+        """Create a decoded and defaulted object; raises Failure."""
         behaviour = self._behaviours(write.resource)
         self.set_or_check_namespace(write, value)
         for field in _SYSTEM_FIELDS:
@@ -165,18 +164,19 @@ class Registry:
             for key in batch.keys:
                 self._half_stored.pop((batch.kind, key), None)
 
-    def _draw_once(self, what: str, draw: Callable[[], str]) -> str:
-        return draw() if self._webhook_calls is None else self._webhook_calls.once((what, "of a new object"), draw)
+    def _draw_once(self, name: str, draw: Callable[[], str]) -> str:
+        return draw() if self._webhook_calls is None else self._webhook_calls.once((name, "of a new object"), draw)
 
     def new_uid(self) -> str:
-        """Draw a version-4 UUID."""
+        """Return a random version-4 UUID."""
         bits = self._rng.getrandbits(128)
         bits = bits & ~(0xF << 76) & ~(0x3 << 62) | 0x4 << 76 | 0x2 << 62
         text = f"{bits:032x}"
         return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
     def _generate_name(self, write: Write, base: str) -> str:
-        """Return a generated name; one that is taken is drawn anew some times (RetryGenerateName, 1.32)."""
+        """Return a generated name; try again a few times if it is taken (feature gate RetryGenerateName)."""
+        # Kubernetes: apiserver/pkg/storage/names/generate.go, GenerateName.
         for _ in range(_NAME_ATTEMPTS):
             suffix = "".join(self._rng.choices(_NAME_LETTERS, k=_SUFFIX_LENGTH))
             name = base[: _MAX_GENERATED_LENGTH - _SUFFIX_LENGTH] + suffix
@@ -186,7 +186,8 @@ class Registry:
 
     @staticmethod
     def set_or_check_namespace(write: Write, value: KubeObject) -> None:
-        """Put the namespace of the path into the object, or refuse another (rest/meta.go)."""
+        """Set the namespace of the path on the object; raises a 400 if the object has a different one."""
+        # Kubernetes: apiserver/pkg/registry/rest/meta.go, EnsureObjectNamespaceMatchesRequestNamespace.
         meta = value.setdefault("metadata", {})
         namespace = meta.get("namespace", "")
         if not write.resource.namespaced:
@@ -203,10 +204,13 @@ class Registry:
     def update(
         self, write: Write, produce: ProduceObject, *, upsert: bool = False, uid: str = "", applied: bool = False
     ) -> tuple[KubeObject, bool]:
-        """Replace the live object by what `produce` makes of it; return it, and whether it was created.
+        """Replace the live object by the result of `produce`; return the new object, and whether it was created.
 
-        `produce` gets the live object with its version (None if there is none) and returns a decoded, defaulted one.
-        `uid` is a precondition; `applied` says that `produce` has settled the ownership of fields already.
+        * `produce` gets the live object with its resourceVersion (None if there is none), and returns a decoded and
+          defaulted object.
+        * `upsert`: whether to create the object if it does not exist.
+        * `uid`: a precondition.
+        * `applied`: whether `produce` has already set managedFields (server-side apply).
         """
         behaviour = self._behaviours(write.resource)
         entry = self.store.entry(write.stored.storage, write.key)
@@ -244,7 +248,7 @@ class Registry:
         return with_resource_version(value, self.store.version), False
 
     def _upsert(self, write: Write, value: KubeObject, uid: str, applied: bool) -> KubeObject:
-        """Create on update, for the kinds that allow it and for server-side apply."""
+        """Create an object on update, for kinds that allow it and for server-side apply."""
         if uid:
             problem = f"UID in precondition: {uid}, UID in object meta: "
             raise precondition_failed(write.stored, write.key, write.name, problem, is_dry=write.options.dry_run)
@@ -260,7 +264,7 @@ class Registry:
         return self._store_new(write, behaviour.to_storage_version(write, value))
 
     def _check_resource_version(self, write: Write, value: KubeObject, version: int) -> None:
-        """Refuse a write that was made from an older version than the live one (optimistic concurrency)."""
+        """Raise a 409 if the write is based on an older version than the live one (optimistic concurrency)."""
         own_version = value["metadata"].pop("resourceVersion", "")
         try:
             expected = parse_resource_version(own_version)
@@ -293,7 +297,7 @@ class Registry:
             raise statuses.invalid(write.stored, write.name, problems)
 
     def set_managed_fields(self, write: Write, value: KubeObject, live: KubeObject | None) -> None:
-        """Settle who owns which field (metadata.managedFields), in the version of the request."""
+        """Update metadata.managedFields, in the version of the request."""
         entries = updates.entries_after_update(
             value,
             None if live is None else self._version_converter.in_version(write.resource, live),
@@ -324,7 +328,8 @@ def _copy_field(meta: KubeObject, before: KubeObject, field: str) -> None:
 
 
 def _is_ready_to_remove(value: KubeObject) -> bool:
-    """Return whether an update took the last finalizer of an object that is being deleted."""
+    """Return whether an update removed the last finalizer of an object that is being deleted."""
+    # Kubernetes: apiserver/pkg/registry/generic/registry/store.go, ShouldDeleteDuringUpdate.
     meta = value["metadata"]
     return (
         "deletionTimestamp" in meta
@@ -335,7 +340,7 @@ def _is_ready_to_remove(value: KubeObject) -> bool:
 
 
 def check_name(value: KubeObject, name: str) -> None:
-    """Refuse an object that is not the one of the path."""
+    """Raise a 400 if the object's name is not that of the path."""
     own_name = value.get("metadata", {}).get("name", "")
     if not own_name:
         raise statuses.bad_request(

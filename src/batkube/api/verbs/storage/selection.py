@@ -1,4 +1,4 @@
-"""Which objects of a kind a list, a watch or a deletion of a collection is about."""
+"""Select the objects of a list, a watch or a deletion of a collection."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _NODE_NAME_FIELD = "spec.nodeName"
 
 
 class Selection:
-    """A namespace or all, perhaps one name, perhaps labels and fields."""
+    """Selects objects by namespace, name, labels and fields."""
 
     def __init__(
         self,
@@ -21,30 +21,30 @@ class Selection:
         options: ListOptions,
         in_version: Callable[[KubeObject], KubeObject] | None = None,
     ) -> None:
-        """`in_version` tells how stored objects are in the version asked for, where fields may be others."""
+        """`in_version` converts stored objects to the requested version before fields are compared."""
         self._to_requested_version = in_version
         self._prefix = f"{namespace}/" if namespace else ""
-        chosen = name or options.fields.exact(NAME) or ""
-        #: What a chosen key is, or how it ends if the name may be in any namespace.
-        self._key = Key(self._prefix + chosen) if chosen else None
-        self._key_suffix = f"/{chosen}" if chosen and not namespace else ""
+        exact_name = name or options.fields.exact(NAME) or ""
+        #: The key to match, or the suffix of matching keys if any namespace matches.
+        self._key = Key(self._prefix + exact_name) if exact_name else None
+        self._key_suffix = f"/{exact_name}" if exact_name and not namespace else ""
         self._labels = options.labels or None
         self._fields = options.fields or None
-        #: Whether only one object can be chosen.
+        #: Whether at most one object can match.
         self.is_single = self._key is not None and not self._key_suffix
-        #: Whether some objects of the namespace may not be chosen.
+        #: Whether some objects of the namespace may not match.
         self.is_partial = bool(name or options.labels or options.fields)
-        #: Whether those chosen are found without looking at others: pods are indexed by their node.
+        #: Whether kube-apiserver finds the matches by an index: it indexes pods by their node.
         self.is_indexed = options.fields.exact(_NODE_NAME_FIELD) is not None
 
     def matches_key(self, key: Key) -> bool:
-        """Return whether the key is within the namespace and of the name."""
+        """Return whether namespace and name match."""
         if self._key is not None:
             return key == self._key or (bool(self._key_suffix) and key.endswith(self._key_suffix))
         return key.startswith(self._prefix)
 
     def matches_object(self, value: KubeObject) -> bool:
-        """Return whether the labels and fields fit."""
+        """Return whether labels and fields match."""
         if self._labels is not None and not self._labels.matches(value["metadata"].get("labels")):
             return False
         if self._fields is None:
@@ -52,7 +52,7 @@ class Selection:
         return self._fields.matches(value if self._to_requested_version is None else self._to_requested_version(value))
 
     def select(self, entries: dict[Key, Entry]) -> list[tuple[Key, Entry]]:
-        """Return the chosen entries in the order of the real server: by key."""
+        """Return the matching entries sorted by key, as kube-apiserver does."""
         if self.is_single and self._key is not None:
             entry = entries.get(self._key)
             return [(self._key, entry)] if entry is not None and self.matches_object(entry[0]) else []

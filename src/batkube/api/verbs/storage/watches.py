@@ -1,10 +1,10 @@
-"""Watches: every change of a kind, told to every client that asked, in order, from the version it asked for.
+"""Watches: send the changes of a kind to clients, in order, starting at a requested version.
 
-A watch is a cursor into the store's history. While its reader keeps up, changes are written to it as they happen, each
-encoded once for all watches of the same form. A reader that lags is not buffered for: its watch stops writing, and goes
-on from the history when the reader is ready again; if the history was compacted meanwhile it is told so (410 Gone), as
-after a lost connection (Kubernetes: apiserver/pkg/storage/cacher). So a slow reader costs what is on its way to it,
-and, until it has read them, a list of the objects that there were when it began, which it shares with the store.
+A watch is a cursor into the store's history. While its client keeps up, each change is written when it happens, encoded
+once for all watches of the same form. Nothing is buffered for a slow client: its watch pauses and resumes from the
+history when the client is ready. If the history was compacted meanwhile, the watch ends with 410 Gone, as when a client
+reconnects too late (Kubernetes: apiserver/pkg/storage/cacher). A slow client therefore costs only the bytes in its
+connection and, until it has read them, the list of the initial objects, which are shared with the store.
 """
 
 from __future__ import annotations
@@ -21,57 +21,57 @@ from batkube.kernel.instants import Instant
 ERROR = "ERROR"
 INITIAL_EVENTS_END = {"k8s.io/initial-events-end": "true"}
 
-#: A pair of an object, which is shared, and its version, in a list.
+#: The approximate size of a list entry with an object (shared) and its version.
 _ENTRY_BYTES = 80
-#: What is written at a time: less than a millisecond's work, then it is others' turn. So much fits into a TLS record.
+#: How much is written at a time: less than a millisecond of work, and as much as fits into a TLS record.
 _PIECE_BYTES = 16 * 1024
-#: How much is kept of what was encoded lately, for readers that are a little behind.
+#: The size of the cache of encoded objects, for clients that are slightly behind.
 _MAX_CACHED_BYTES = 4 * 1024 * 1024
 _BOOKMARK_INTERVAL_S = 60.0
 _BOOKMARK_BEFORE_END_S = 2.0
 _BOOKMARK_SOON_S = 1.0
 _DEFAULT_TIMEOUT_S = 2700.0
-"""The real server draws between 1800 and 3600 s when a client gives none."""
+"""The timeout of a watch without `timeoutSeconds`; kube-apiserver draws 1800 to 3600 s (--min-request-timeout)."""
 
 
 class EventEncoder(Protocol):
-    """How the events of a watch are written; watches of equal form share what was encoded."""
+    """Encodes the events of a watch; watches of equal `identity` share encoded objects."""
 
     content_type: str
-    #: Equal for watches whose events are written alike; None if they never are (a Table's first row is special).
+    #: Equal for watches with equally encoded events; None for a Table, whose first event differs.
     identity: object
 
     def encode_body(self, value: KubeObject, version: int, now: Instant) -> bytes:
-        """Return the object as it stands within an event."""
+        """Encode the object of an event."""
 
     def wrap_event(self, kind: str, body: bytes) -> bytes:
-        """Return the event around an encoded object."""
+        """Return the event that contains an encoded object."""
 
     def bookmark(self, version: int, annotations: dict[str, str]) -> bytes:
         """Return a BOOKMARK event."""
 
     def error(self, message: str) -> bytes:
-        """Return the ERROR event of a watch whose version is gone."""
+        """Return the ERROR event (410) of a watch whose history was compacted."""
 
 
 class EncodedObjectCache:
-    """What was encoded lately: watches of equal form share it, also those that are told a little later than others."""
+    """Caches encoded objects, so that watches of equal form share them, even if some are slightly behind."""
 
     def __init__(self, limit: int = _MAX_CACHED_BYTES) -> None:
         self._limit = limit
-        #: By form, version and object (a change has two), oldest first. An object is there as long as its change can
-        #: be told, so that none has the id of another.
+        #: By form, version and id of the object (a change has two objects), oldest first. The history keeps the objects
+        #: alive as long as their changes can be sent, so ids are unique.
         self._encoded: dict[tuple[object, int, int], bytes] = {}
         self._size = 0
 
-    def encode_body(self, form: EventEncoder, value: KubeObject, version: int, now: Instant) -> bytes:
-        """Return the object of the change to `version` as it stands within an event."""
-        if form.identity is None:
-            return form.encode_body(value, version, now)
-        key = (form.identity, version, id(value))
+    def encode_body(self, encoder: EventEncoder, value: KubeObject, version: int, now: Instant) -> bytes:
+        """Encode the object of the change to `version`, or return it from the cache."""
+        if encoder.identity is None:
+            return encoder.encode_body(value, version, now)
+        key = (encoder.identity, version, id(value))
         text = self._encoded.get(key)
         if text is None:
-            text = self._encoded[key] = form.encode_body(value, version, now)
+            text = self._encoded[key] = encoder.encode_body(value, version, now)
             self._size += len(text)
             while self._size > self._limit:
                 self._size -= len(self._encoded.pop(next(iter(self._encoded))))
@@ -79,9 +79,10 @@ class EncodedObjectCache:
 
 
 def event_for(change: Change, selection: Selection) -> tuple[str, KubeObject] | None:
-    """Return what `change` means to a client that sees only `selection`, or None.
+    """Return the event type and object of `change` for a client that watches `selection`, or None.
 
-    An object that stops to match is gone for this client: DELETED, as it was before.
+    An object that no longer matches is DELETED for this client, with its previous state (Kubernetes:
+    apiserver/pkg/storage/cacher/cache_watcher.go, convertToWatchEvent).
     """
     if not selection.matches_key(change.key):
         return None
@@ -89,67 +90,67 @@ def event_for(change: Change, selection: Selection) -> tuple[str, KubeObject] | 
         return change.type, change.object
     if change.type is DELETED:
         return (DELETED, change.object) if selection.matches_object(change.object) else None
-    is_in = selection.matches_object(change.object)
-    was_in = change.previous is not None and selection.matches_object(change.previous)
-    if is_in:
-        return (MODIFIED if was_in else ADDED), change.object
-    if was_in:
+    matches = selection.matches_object(change.object)
+    matched_before = change.previous is not None and selection.matches_object(change.previous)
+    if matches:
+        return (MODIFIED if matched_before else ADDED), change.object
+    if matched_before:
         assert change.previous is not None
         return DELETED, change.previous
     return None
 
 
 class Watch:
-    """One client's place in the store's history, and the stream that goes on from it."""
+    """One client's position in the store's history, and the stream that continues from it."""
 
     def __init__(
         self,
         hub: WatchHub,
         storage: str,
         selection: Selection,
-        form: EventEncoder,
+        encoder: EventEncoder,
         version: int,
         *,
         initial: list[Entry] | None = None,
         bookmarks: bool = False,
-        marks_end: bool = False,
+        send_initial_events_end: bool = False,
         timeout: float = 0.0,
     ) -> None:
-        self.content_type = form.content_type
+        self.content_type = encoder.content_type
         self.headers: tuple[tuple[str, str], ...] = ()
         self.storage = storage
         self.selection = selection
-        self.encoder = form
+        self.encoder = encoder
         self._watches = hub
-        #: Everything up to this version was told.
+        #: All changes up to this version were sent.
         self._version = version
         self._initial = iter(initial or ())
         self._initial_left = len(initial or ())
         self._bookmarks = bookmarks
-        self._pending_initial_events_end = marks_end
+        self._pending_initial_events_end = send_initial_events_end
         self._timeout = timeout or _DEFAULT_TIMEOUT_S
         self._sink: Sink | None = None
-        #: Whether the reader has everything; only then is a change written when it happens.
+        #: Whether everything was sent; only then is a change written when it happens.
         self._is_caught_up = False
-        #: Whether the history that it has to go on with is gone.
+        #: Whether the watch cannot continue, because its history was compacted or a conversion failed.
         self._is_lost = False
         self._timer_cancels: list[Callable[[], None]] = []
         self.on_stopped: Callable[[], None] | None = None
 
     @property
     def version(self) -> int:
-        """Everything up to this version was told."""
+        """All changes up to this version were sent."""
         return self._version
 
-    # The stream as the connection sees it
+    # Stream
 
     @property
     def buffered_bytes(self) -> int:
-        """What is kept for this reader alone: which objects there were in the beginning, as far as it has not read."""
+        """The memory held for this client alone: the list of unsent initial objects."""
         return _ENTRY_BYTES * self._initial_left
 
     def start(self, sink: Sink) -> None:
-        """Begin: what is there, then what comes."""
+        """Start the watch: initial objects first, then changes."""
         self._sink = sink
         self._watches.attach(self)
         self._timer_cancels.append(self._watches.timers.after(self._timeout, self._end))
@@ -160,11 +161,11 @@ class Watch:
 
     @property
     def has_pending_data(self) -> bool:
-        """Whether there is anything that the reader was not told yet."""
+        """Whether there is anything unsent."""
         return self._sink is not None and not self._is_caught_up
 
     def resume(self) -> None:
-        """Write the next piece of what the reader was not told yet."""
+        """Write the next piece of what is unsent."""
         if self._sink is None or self._is_caught_up:
             return
         events, size = [], 0
@@ -177,14 +178,14 @@ class Watch:
             else:
                 self._is_caught_up = True
         except Failure:
-            self._is_lost = True  # as in `tell`
+            self._is_lost = True  # as in `on_change`
         if events:
             self._sink.write(b"".join(events))
         if self._is_lost:
             self._end()
 
     def stop(self) -> None:
-        """The reader is gone."""
+        """Stop the watch, because the client has disconnected or the stream has ended."""
         self._sink = None
         self._is_caught_up = False
         self._watches.detach(self)
@@ -195,30 +196,30 @@ class Watch:
             self.on_stopped()
             self.on_stopped = None
 
-    # Writing
+    # Events
 
-    def on_change(self, change: Change, texts: EncodedObjectCache, now: Instant) -> None:
-        """Write a change that just happened, unless the reader is behind or it does not concern this watch."""
+    def on_change(self, change: Change, cache: EncodedObjectCache, now: Instant) -> None:
+        """Write a change that just happened, unless the client is behind or the watch does not select the object."""
         if not self._is_caught_up or change.version <= self._version or self._sink is None:
             return
         try:
             event = event_for(change, self.selection)
             if event is not None:
                 if not self._sink.writable:
-                    # Everything before was told, however long ago that was.
+                    # Everything before this change was sent.
                     self._is_caught_up, self._version = False, change.version - 1
                     return
                 kind, value = event
                 self._sink.write(
-                    self.encoder.wrap_event(kind, texts.encode_body(self.encoder, value, change.version, now))
+                    self.encoder.wrap_event(kind, cache.encode_body(self.encoder, value, change.version, now))
                 )
         except Failure:
-            # Whoever should have converted the object did not; the client will hear why when it lists again.
+            # The conversion webhook failed. The client gets the error when it lists again.
             self._end()
         self._version = change.version
 
     def _pending_events(self) -> Iterator[bytes]:
-        """Yield what the reader was not told yet: the initial objects, their end, and the history since."""
+        """Yield unsent events: the initial objects, the bookmark after them, and the history since then."""
         now = self._watches.now()
         for value, version in self._initial:
             self._initial_left -= 1
@@ -252,7 +253,7 @@ class Watch:
         self._timer_cancels.append(self._watches.timers.after(seconds, self._send_bookmark))
 
     def _send_bookmark(self) -> None:
-        """Tell how far the client has come, so that it can resume from there even if nothing concerns it."""
+        """Send a bookmark, so that the client can resume from the current version even without matching changes."""
         if self._is_caught_up and self._sink is not None and self._sink.writable:
             self._version = max(self._version, self._watches.store.version)
             self._sink.write(self.encoder.bookmark(self._version, {}))
@@ -266,30 +267,30 @@ class Watch:
 
 
 class WatchHub:
-    """All watches, and what they are told."""
+    """All watches of a server; distributes the changes of the store to them."""
 
     def __init__(self, store: Store, timers: Timers, now: Callable[[], Instant]) -> None:
         self.store = store
         self.timers = timers
         self.now = now
         self.encoded_objects = EncodedObjectCache()
-        #: Only kinds that are watched now: custom ones come and go.
+        #: Watches by kind, without empty entries, since custom kinds are added and removed.
         self._by_storage: dict[str, dict[Watch, None]] = {}
         store.subscribe_all(self._on_changes)
 
     def attach(self, watch: Watch) -> None:
-        """Tell `watch` of changes from now on."""
+        """Send changes to `watch` from now on."""
         self._by_storage.setdefault(watch.storage, {})[watch] = None
 
     def detach(self, watch: Watch) -> None:
-        """Forget `watch`."""
+        """Remove `watch`."""
         watches = self._by_storage.get(watch.storage, {})
         watches.pop(watch, None)
         if not watches:
             self._by_storage.pop(watch.storage, None)
 
     def count(self) -> int:
-        """Return how many watches there are."""
+        """Return the number of open watches."""
         return sum(map(len, self._by_storage.values()))
 
     def _on_changes(self, batch: Batch, now: Instant) -> None:

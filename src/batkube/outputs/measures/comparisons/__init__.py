@@ -1,1 +1,1 @@
-"""Comparisons: runs side by side, where they diverge, and which may be compared at all."""
+"""Comparisons of runs: metrics side by side, first divergence, comparability."""

@@ -1,9 +1,9 @@
-"""Which runs may be called better or worse than others, and what to put beside those that may not.
+"""Which runs may be called better or worse than others, and the sign that marks the ones that may not.
 
-Three ways to good numbers are none: to give away what is not there, to leave jobs out, and to break down where it is
-hard. A job that never ran has no wait, so whoever turns away all that would have to wait has a mean wait of 0; and of
-a scheduler that fails under load, the runs that completed are those of the easy workloads. Numbers of such runs are
-shown, with a sign, and compared with nobody's. The same signs stand in tables, figures and papers.
+A scheduler can have good numbers for three wrong reasons: it allocates resources that do not exist, leaves jobs out, or
+fails on hard workloads. A job that never ran has no wait, so a scheduler that rejects all jobs that would have to wait
+has a mean wait of 0. If a scheduler fails under load, its completed runs are those of the easy workloads. The numbers
+of such runs are shown with a sign, and are not compared with others. Tables, figures and papers use the same signs.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ from collections.abc import Sequence
 
 
 class Comparability(enum.Enum):
-    """Whether the numbers of a run can be held against those of others."""
+    """Whether the numbers of a run may be compared with those of others."""
 
     COMPARABLE = ""
-    #: It never ran jobs that another one of the same task ran.
+    #: It did not run jobs that another run of the same task ran.
     FEWER_JOBS = "‡"
-    #: Some runs of it failed that others completed, so that its means are of other workloads.
+    #: It failed in runs that others completed, so its means are of other workloads.
     FAILED_RUNS = "¶"
     #: Its scheduler did what no cluster allows.
     VIOLATIONS = "✗"
 
     @property
     def sign(self) -> str:
-        """What stands beside its name or numbers."""
+        """The mark beside the name or the numbers of the run."""
         return self.value
 
     @property
     def meaning(self) -> str:
-        """What the sign says, after it."""
+        """Explanation of the sign, to be shown after it."""
         return _MEANINGS[self]
 
     def marked(self, label: str) -> str:
@@ -48,7 +48,7 @@ _MEANINGS = {
 
 
 def comparability_of(violations: Sequence[float], never_run: Sequence[float]) -> list[Comparability]:
-    """Return how each of several runs of one task stands: by its violations, and the jobs that it never ran."""
+    """Return the comparability of each run of one task, from its violations and the number of jobs it never ran."""
     possible = [left for left, broken in zip(never_run, violations, strict=True) if not broken]
     fewest = min(possible, default=0)
     return [
@@ -57,8 +57,7 @@ def comparability_of(violations: Sequence[float], never_run: Sequence[float]) ->
     ]
 
 
-def not_comparable(those: Sequence[Comparability]) -> list[Comparability]:
-    """Return those of the standings that need a word of explanation, each once."""
-    return [
-        one for one in (Comparability.FEWER_JOBS, Comparability.FAILED_RUNS, Comparability.VIOLATIONS) if one in those
-    ]
+def not_comparable(values: Sequence[Comparability]) -> list[Comparability]:
+    """Return the values that need an explanation, each once."""
+    explained = (Comparability.FEWER_JOBS, Comparability.FAILED_RUNS, Comparability.VIOLATIONS)
+    return [value for value in explained if value in values]

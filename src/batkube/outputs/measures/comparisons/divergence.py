@@ -1,4 +1,7 @@
-"""Where two runs part: the first line at which their journals differ, and what came before it."""
+"""First divergence of two runs: the first line at which their journals differ, and what each side recorded before.
+
+The logs of their programs are compared as well, line by line.
+"""
 
 from __future__ import annotations
 
@@ -12,42 +15,57 @@ from typing import NamedTuple
 import msgspec
 
 from batkube.kernel.errors import InputError
+from batkube.kernel.intervals import members, parse_intervals
 
-_JOURNAL, _LOG = "journal.jsonl", "scheduler/log.txt"
-#: How many lines are shown: the last that both have, the next of each, and those about the same object.
+_JOURNAL, _LOGS = "journal.jsonl", "scheduler/**/log.txt"
+#: Numbers of lines shown: the last common ones, the next ones of each run, and earlier ones about the same objects.
 _BEFORE, _AFTER, _HISTORY = 3, 3, 10
 #: klog: the process id after the time differs between any two runs.
 _PROCESS = re.compile(rb"^([IWEF]\d{4} [\d:.]+) +\d+ ")
+#: klog's structured lines name objects so; a pod with its namespace.
+_NAMED = re.compile(rb'\b(pod|node|job)="?([^\s",]+)')
+
+Thing = tuple[str, str | int]
+"""A kind of object and a name or a number."""
 
 
 class Divergence(NamedTuple):
     """The first difference between two files of lines."""
 
     file: str
-    #: How many lines both have before it.
+    #: Number of common lines before it.
     common: int
-    #: The last of those, and the next lines of each side; none where a side has ended.
+    #: The last common lines, and the next lines of each side; none if a side has ended, None if it has no such file.
     before: list[str]
-    lines: tuple[list[str], list[str]]
-    #: Earlier lines about the pod or job of the first line that differs, which both have.
-    history: list[str]
+    lines: tuple[list[str] | None, list[str] | None]
+    #: For each side, earlier common lines about the objects of its first differing line.
+    histories: tuple[list[str], list[str]]
 
     def describe(self, names: tuple[str, str]) -> Iterator[str]:
         """Yield lines to print; `names` are those of the runs."""
-        yield f"{self.file}: the first {self.common:,} lines agree, line {self.common + 1:,} differs"
+        yield f"{self.file}: line {self.common + 1:,} is the first that differs"
         width = max(map(len, ("both", *names)))
         for line in self.before:
             yield f"  {'both':{width}}  {line}"
         for name, side in zip(names, self.lines, strict=True):
-            for line in side or ["(ends here)"]:
+            for line in ["(no such file)"] if side is None else side or ["(ends here)"]:
                 yield f"  {name:{width}}  {line}"
-        if self.history:
-            yield "  earlier lines about the same object, in both:"
-            yield from (f"    {line}" for line in self.history)
+        one, other = self.histories
+        if one == other:
+            yield from _titled("earlier lines about the same objects", one)
+        else:
+            for name, history in zip(names, self.histories, strict=True):
+                yield from _titled(f"earlier lines about the objects that {name} names", history)
+
+
+def _titled(title: str, lines: list[str]) -> Iterator[str]:
+    if lines:
+        yield f"  {title}, in both runs:"
+        yield from (f"    {line}" for line in lines)
 
 
 def divergences(one: Path, other: Path) -> list[Divergence]:
-    """Return where the journals of two output folders part, and the logs of their schedulers; none if they agree."""
+    """Return where the journals of two output folders diverge, and the logs of their programs; none if they agree."""
     for folder in (one, other):
         if not (folder / _JOURNAL).is_file():
             raise InputError(
@@ -55,14 +73,18 @@ def divergences(one: Path, other: Path) -> list[Divergence]:
                 problem=f"has no {_JOURNAL}, which --journal compares",
                 remedy="give output folders of `batkube run`; `batkube rerun DIR --outputs all` writes a missing one",
             )
-    found = [_first_difference(_JOURNAL, one / _JOURNAL, other / _JOURNAL, bytes.rstrip)]
-    if (one / _LOG).is_file() and (other / _LOG).is_file():
-        found.append(_first_difference(_LOG, one / _LOG, other / _LOG, _without_process))
+    logs = {str(path.relative_to(folder)) for folder in (one, other) for path in folder.glob(_LOGS)}
+    found = [_first_difference(_JOURNAL, one, other, bytes.rstrip)]
+    found += [_first_difference(log, one, other, _without_process) for log in sorted(logs)]
     return [each for each in found if each is not None]
 
 
 def _first_difference(name: str, one: Path, other: Path, normalised: Callable[[bytes], bytes]) -> Divergence | None:
-    with one.open("rb") as first, other.open("rb") as second:
+    paths = one / name, other / name
+    if not all(path.is_file() for path in paths):
+        left_side, right_side = (["(has one)"] if path.is_file() else None for path in paths)
+        return Divergence(name, 0, [], (left_side, right_side), ([], []))
+    with paths[0].open("rb") as first, paths[1].open("rb") as second:
         before: deque[bytes] = deque(maxlen=_BEFORE)
         pairs = itertools.zip_longest(map(normalised, first), map(normalised, second))
         for common, (left, right) in enumerate(pairs):
@@ -71,8 +93,8 @@ def _first_difference(name: str, one: Path, other: Path, normalised: Callable[[b
                     _following_lines(left, map(normalised, first)),
                     _following_lines(right, map(normalised, second)),
                 )
-                history = _history(one, common, _objects_of(left or b"") | _objects_of(right or b""))
-                return Divergence(name, common, _texts(before), sides, history)
+                histories = (_history(paths[0], common, left), _history(paths[0], common, right))
+                return Divergence(name, common, _texts(before), sides, histories)
             before.append(left)
     return None
 
@@ -89,18 +111,23 @@ def _texts(lines: Iterable[bytes]) -> list[str]:
     return [line.decode("utf-8", "replace") for line in lines]
 
 
-def _objects_of(line: bytes) -> set[tuple[str, str]]:
-    """Return the pod and the job that a line of a journal is about; nothing for a line of a log."""
+def _things_of(line: bytes) -> set[Thing]:
+    """Return the pods, jobs, nodes and machines named in a line of a journal or a log."""
     try:
         entry = msgspec.json.decode(line)
     except msgspec.DecodeError:
-        return set()
-    return {(key, entry[key]) for key in ("pod", "job") if isinstance(entry, dict) and key in entry}
+        entry = None
+    if not isinstance(entry, dict):
+        return {(kind.decode(), name.decode("utf-8", "replace")) for kind, name in _NAMED.findall(line)}
+    things: set[Thing] = {(kind, entry[kind]) for kind in ("pod", "job", "node") if kind in entry}
+    return things | {("machine", number) for number in members(parse_intervals(entry.get("machines", "")))}
 
 
-def _history(path: Path, common: int, objects: set[tuple[str, str]]) -> list[str]:
-    if not objects:
+def _history(path: Path, common: int, line: bytes | None) -> list[str]:
+    """Return the last of the first `common` lines of a file that name something that a line names, too."""
+    things = _things_of(line or b"")
+    if not things:
         return []
     with path.open("rb") as lines:
-        about = (line.rstrip() for line in itertools.islice(lines, common) if _objects_of(line) & objects)
+        about = (each.rstrip() for each in itertools.islice(lines, common) if _things_of(each) & things)
         return _texts(deque(about, maxlen=_HISTORY))

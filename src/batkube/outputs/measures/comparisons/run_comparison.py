@@ -1,7 +1,7 @@
-"""Runs side by side: a row per metric, and job by job.
+"""Comparison of runs: a row per metric, and job by job.
 
-A comparison only means something when the runs had the same workload, so what differs in it is told first.
-Jobs are matched by their id; when ids repeat within a run (several workloads), by workload and id.
+A comparison is meaningful only if the runs had the same workload, so differences of the workload are reported first.
+Jobs are matched by id; if ids repeat within a run (several workloads), by workload and id.
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ from batkube.outputs.measures.measured_run import MeasuredRun
 from batkube.outputs.measures.metric_columns import MetricColumn, column_of
 from batkube.outputs.measures.metrics import Metrics
 
-#: jobs.csv has six decimals, and two programs may round the last one differently: less than this is no difference.
+#: jobs.csv has six decimals, and two programs may round the last one differently: smaller differences are ignored.
 _RESOLUTION_S = 1.5e-6
-#: Points in time: how much later one is in percent means nothing.
+#: Points in time, whose relative difference is meaningless.
 _TIME_COLUMNS = ("measured_from", "measured_until")
 
 
 @dataclass(frozen=True, slots=True)
 class MetricRow:
-    """One number of one run, with how to write it."""
+    """One number of one run, and its formatting."""
 
     column: MetricColumn
-    #: As the files have it: a share is 0 to 1.
+    #: As in the files, where shares are 0 to 1.
     raw: float | None
 
     @property
     def name(self) -> str:
-        """What people call it."""
+        """Its label."""
         return self.column.label
 
     @property
     def unit(self) -> str:
-        """The unit of what is shown."""
+        """The unit of `value` and `text`."""
         return self.column.unit
 
     @property
@@ -64,37 +64,37 @@ class MetricRow:
 
 @dataclass(frozen=True, slots=True)
 class JobDifferences:
-    """How one run's jobs differ from the baseline's, over the jobs both have."""
+    """How one run's jobs differ from the baseline's, over the common jobs."""
 
     label: str
     common: int
-    #: Jobs that start at another time; the mean is over these, the largest is signed (later is positive).
+    #: Jobs that start at another time; the mean is over these, the largest difference is signed (later is positive).
     moved: int
     moved_s_mean: float
     moved_s_max: float
     moved_most: str
-    #: Spearman's rank correlation of the starts; None when it is not defined (all start together).
+    #: Spearman's rank correlation of the starts; None if it is undefined (all start together).
     start_order: float | None
-    #: Jobs on other machines, and with another final state.
+    #: Numbers of jobs on other machines, and with another final state.
     elsewhere: int
     ended_otherwise: int
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Comparison:
-    """Several runs, one of them the baseline that the others are measured against."""
+    """Several runs, of which the others are compared with the baseline."""
 
     labels: list[str]
     baseline: int
     #: Whether each run may be called better or worse than others.
     comparability: list[Comparability]
-    #: For each run its rows; position i is the same metric in every run.
+    #: The rows of each run; position i is the same metric in every run.
     rows: list[list[MetricRow]]
     warnings: list[str]
     differences: list[JobDifferences]
 
     def change(self, run: int, row: int) -> float | None:
-        """Return the relative difference to the baseline (0.1 is 10 % more); None when there is none to tell."""
+        """Return the relative difference to the baseline (0.1 is 10 % more); None if undefined or not comparable."""
         value, base = self.rows[run][row].value, self.rows[self.baseline][row].value
         if run == self.baseline or value is None or base is None or self.mark_of(run, row):
             return None
@@ -104,7 +104,7 @@ class Comparison:
         return (value - base) / abs(base) if base and not is_instant else None
 
     def mark_of(self, run: int, row: int) -> str:
-        """Return the sign of why a run is not compared with the baseline; empty where it is."""
+        """Return the sign for the reason why a run is not compared with the baseline; empty if it is compared."""
         if not self.rows[run][row].better:
             return ""
         return self.comparability[run].sign or self.comparability[self.baseline].sign
@@ -116,8 +116,8 @@ class Comparison:
 
     @property
     def legend(self) -> list[str]:
-        """What the signs mean, a line each."""
-        return [f"{one.sign} {one.meaning}" for one in not_comparable(self.comparability)]
+        """Explanations of the signs, a line each."""
+        return [f"{value.sign} {value.meaning}" for value in not_comparable(self.comparability)]
 
     def csv(self) -> str:
         """Return the metrics as CSV: metric, unit, a column per run; numbers unrounded, empty when unknown.
@@ -141,19 +141,19 @@ class Comparison:
         return pd.DataFrame(values, index=pd.Index(names, name="metric"), dtype="float64")
 
     def __repr__(self) -> str:
-        """Return the comparison as a terminal shows it: warnings first, then the table and what its signs mean."""
+        """Return the comparison for a terminal: warnings, table, explanations of signs."""
         warnings = [f"warning: {warning}" for warning in self.warnings]
         return "\n".join([*warnings, self._display_frame.to_string(), *self.legend])
 
     def _repr_html_(self) -> str:
-        """Return the comparison as a notebook shows it, in the same order."""
+        """Return the comparison for a notebook, in the same order."""
         warnings = "".join(f"<p><b>warning:</b> {escape(warning)}</p>" for warning in self.warnings)
         signs = "".join(f"<p>{escape(line)}</p>" for line in self.legend)
         return f"<div>{warnings}{self._display_frame.to_html()}{signs}</div>"
 
     @property
     def _display_frame(self) -> pd.DataFrame:
-        """What any run has, as people read it, with the changes."""
+        """The metrics that at least one run has, formatted, with the changes."""
         columns: dict[str, list[str]] = {"unit": [row.unit for row in self.rows[0]]}
         for run, label in enumerate(self.headings):
             columns[label] = [row.text for row in self.rows[run]]
@@ -167,7 +167,7 @@ class Comparison:
         return self.mark_of(run, row) if change is None else f"{change * 100:+.1f}"
 
 
-#: The order in which numbers are shown; what a run has besides stands before the last of these.
+#: Order of the metrics; utilisations of single resources are inserted before `throughput`.
 _ORDER = (
     "nb_jobs_measured",
     "measured_from",
@@ -194,10 +194,10 @@ _ORDER = (
 def metric_rows(
     metrics: Metrics, states: Sequence[str] | None = None, resources: Sequence[str] | None = None
 ) -> list[MetricRow]:
-    """Return a run's numbers in the order they are shown.
+    """Return a run's numbers in display order.
 
-    `states` are the final states and `resources` the columns of resources to give a row each: those that any of several
-    runs has.
+    `states` and `resources` are the final states and the utilisation columns that get a row each: those that any of
+    the compared runs has.
     """
     counts = metrics.states if states is None else {state: metrics.states.get(state, 0) for state in states}
     shares = utilisation_columns(metrics) if resources is None else resources
@@ -213,16 +213,16 @@ def metric_rows(
 
 
 def utilisation_columns(metrics: Metrics) -> list[str]:
-    """Return the columns of the resources whose utilisation is known, but for those told already."""
+    """Return the columns with the utilisation of single resources, except cpu."""
     names = [name for name in metrics.columns if name.startswith(UTILISATION_PREFIX)]
     return [name for name in names if name != f"{UTILISATION_PREFIX}{CPU}"]
 
 
 def compare_runs(runs: Sequence[MeasuredRun], *, baseline: int = 0) -> Comparison:
-    """Return the runs side by side, measured against `runs[baseline]`."""
+    """Compare the runs with `runs[baseline]`."""
     metrics = [run.metrics for run in runs]
-    states = sorted({state for each in metrics for state in each.states})
-    resources = list(dict.fromkeys(name for each in metrics for name in utilisation_columns(each)))
+    states = sorted({state for of_run in metrics for state in of_run.states})
+    resources = list(dict.fromkeys(name for of_run in metrics for name in utilisation_columns(of_run)))
     labels = labels_of([run.path for run in runs])
     tables = _match_jobs([run.jobs for run in runs])
     others = [number for number in range(len(runs)) if number != baseline]
@@ -245,8 +245,10 @@ def compare_runs(runs: Sequence[MeasuredRun], *, baseline: int = 0) -> Compariso
     return Comparison(
         labels,
         baseline,
-        comparability_of([each.violations for each in metrics], [each.jobs - each.finished for each in metrics]),
-        [metric_rows(each, states, resources) for each in metrics],
+        comparability_of(
+            [run.metrics.violations for run in runs], [run.metrics.jobs - run.metrics.finished for run in runs]
+        ),
+        [metric_rows(of_run, states, resources) for of_run in metrics],
         warnings,
         [_differences(labels[number], tables[baseline], tables[number]) for number in others],
     )
@@ -276,9 +278,9 @@ def _workload_warnings(base_label: str, label: str, base: pd.DataFrame, other: p
 
 
 def rank_correlation(one: pd.Series[float], other: pd.Series[float]) -> float | None:
-    """Return Spearman's rank correlation over the jobs of which both tell; None when one of them tells no order."""
-    known = one.notna() & other.notna()
-    ranks, others = one[known].rank(), other[known].rank()
+    """Return Spearman's rank correlation over the jobs that have both values; None if a side has equal values only."""
+    have_both = one.notna() & other.notna()
+    ranks, others = one[have_both].rank(), other[have_both].rank()
     if ranks.nunique() < 2 or others.nunique() < 2:
         return None
     return float(ranks.corr(others))

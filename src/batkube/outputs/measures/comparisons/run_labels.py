@@ -1,4 +1,4 @@
-"""What to call runs when several stand side by side."""
+"""Labels of runs that are shown side by side."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def labels_of(paths: Sequence[Path]) -> list[str]:
-    """Return the shortest ends of the paths that tell them apart, without what all of them end in."""
+    """Return the shortest distinguishing ends of the paths, without the part that all of them end in."""
     parts = [[*Path(abspath(path)).parts[1:-1], _stem(Path(abspath(path)).name)] for path in paths]
     if len({tuple(each) for each in parts}) > 1:
         while len({each[-1] for each in parts}) == 1 and all(len(each) > 1 for each in parts):

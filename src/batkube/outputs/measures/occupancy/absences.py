@@ -1,6 +1,6 @@
-"""When machines were of no use to anybody: down or cordoned, as the journal tells, or without a node.
+"""Periods in which machines took no work: down or cordoned according to the journal, or without a node.
 
-machine_states.csv only counts them. A journal can be long, so it is read only where that count is not always zero.
+machine_states.csv has only their number. A journal can be long, so it is read only if that number is ever above zero.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from typing import NamedTuple
 from batkube.outputs.measures.occupancy.stays import horizon_s
 from batkube.outputs.measures.run_data.run_files import RunFiles
 
-#: Deeds of a timeline of events, by what they do to a node.
+#: Actions of a timeline of events that end an absence of a node, and that begin one.
 _END_EVENTS, _BEGIN_EVENTS = frozenset({"return", "uncordon", "add"}), frozenset({"fail", "cordon", "drain", "remove"})
 
 
 class Absence(NamedTuple):
-    """A stretch of time, in seconds, in which a machine takes no work."""
+    """A period, in seconds, in which a machine takes no work."""
 
     machine: int
     start: float
@@ -25,14 +25,14 @@ class Absence(NamedTuple):
 
 
 def absences_of(results: RunFiles) -> list[Absence]:
-    """Return the absences of all machines, as far as the run's files tell; those of one machine do not overlap."""
+    """Return the absences of all machines; those of one machine do not overlap."""
     end = float(results.manifest.get("end_s") or horizon_s(results.jobs))
     merged: list[Absence] = []
-    for one in sorted([*_reported_absences(results, end), *_node_gaps(results, end)]):
-        if merged and merged[-1].machine == one.machine and one.start <= merged[-1].end:
-            merged[-1] = merged[-1]._replace(end=max(one.end, merged[-1].end))
+    for absence in sorted([*_reported_absences(results, end), *_node_gaps(results, end)]):
+        if merged and merged[-1].machine == absence.machine and absence.start <= merged[-1].end:
+            merged[-1] = merged[-1]._replace(end=max(absence.end, merged[-1].end))
         else:
-            merged.append(one)
+            merged.append(absence)
     return merged
 
 
@@ -45,30 +45,30 @@ def _node_gaps(results: RunFiles, end_s: float) -> Iterator[Absence]:
 
 
 def _reported_absences(results: RunFiles, end: float) -> list[Absence]:
-    """Return what the journal tells."""
+    """Return the absences according to the journal."""
     if not _has_absences(results):
         return []
     number_of = {name: number for number, name in enumerate(results.machine_names)}
     absences: list[Absence] = []
-    #: Why each machine is away, and since when: a failed one may be cordoned as well.
-    away: dict[int, dict[str, float]] = {}
-    for at, deed, node in _node_events(results):
+    #: Reasons why each machine is absent, and since when: a failed one may also be cordoned.
+    absent: dict[int, dict[str, float]] = {}
+    for at, action, node in _node_events(results):
         machine = number_of.get(node)
         if machine is None:
             continue
-        reasons = away.setdefault(machine, {})
-        if deed == "add" and not reasons and not any(one.machine == machine for one in absences):
-            absences.append(Absence(machine, 0.0, at))  # not there until now
+        reasons = absent.setdefault(machine, {})
+        if action == "add" and not reasons and not any(absence.machine == machine for absence in absences):
+            absences.append(Absence(machine, 0.0, at))  # the node did not exist before
         since = min(reasons.values(), default=at)
-        _update_reasons(reasons, deed, at)
+        _update_reasons(reasons, action, at)
         if not reasons and since < at:
             absences.append(Absence(machine, since, at))
-    left = [Absence(machine, min(reasons.values()), end) for machine, reasons in away.items() if reasons]
-    return [*absences, *left]
+    until_end = [Absence(machine, min(reasons.values()), end) for machine, reasons in absent.items() if reasons]
+    return [*absences, *until_end]
 
 
 def _has_absences(results: RunFiles) -> bool:
-    """Say whether any machine was ever of no use; where the counts were left out, whether any may have been."""
+    """Return whether any machine was ever absent; if machine_states.csv was left out, whether one may have been."""
     if results.left_out("machine_states.csv"):
         scenario = results.manifest.get("scenario") or {}
         return bool(scenario.get("events") or scenario.get("attach"))
@@ -76,20 +76,20 @@ def _has_absences(results: RunFiles) -> bool:
     return "nb_unavailable" in states and bool((states["nb_unavailable"] > 0).any())
 
 
-def _update_reasons(reasons: dict[str, float], deed: str, at: float) -> None:
-    """Note that a machine is away for another reason, or for one less."""
-    if deed in _BEGIN_EVENTS:
-        reasons.setdefault("cordon" if deed == "drain" else deed, at)
-    elif deed == "uncordon":
+def _update_reasons(reasons: dict[str, float], action: str, at: float) -> None:
+    """Add or remove a reason for a machine's absence."""
+    if action in _BEGIN_EVENTS:
+        reasons.setdefault("cordon" if action == "drain" else action, at)
+    elif action == "uncordon":
         reasons.pop("cordon", None)
-    elif deed == "return":
+    elif action == "return":
         reasons.pop("fail", None)
     else:
         reasons.clear()  # a machine that is added is a new node
 
 
 def _node_events(results: RunFiles) -> Iterator[tuple[float, str, str]]:
-    """Yield what happened to nodes: when, what, to which."""
+    """Yield the events of nodes in the journal: time, action, node."""
     path = results.file("journal.jsonl")
     if not path.is_file():
         return

@@ -1,7 +1,6 @@
-"""Pods that are of no job with a row in jobs.csv: those of Deployments and the like, pods of their own, Jobs that have
-not ended.
+"""Pods without a row in jobs.csv: those of Deployments and similar controllers, bare pods, pods of unfinished Jobs.
 
-What belongs to one owner is a *service*. For charts it is a row as a job is one, with the columns of `jobs_frame`.
+The pods of one owner are a *service*. In charts, a service is a row like a job, with the columns of `jobs_frame`.
 """
 
 from __future__ import annotations
@@ -13,14 +12,14 @@ from batkube.outputs.measures.occupancy.stays import Stays, capacity_of, horizon
 from batkube.outputs.measures.run_data.jobs_frame import NUMBER_COLUMNS, TEXT_COLUMNS
 from batkube.outputs.measures.run_data.run_files import RunFiles
 
-#: What stands for a final state in the row of a service.
+#: Final state in the row of a service.
 SERVICE_STATE = "SERVICE"
-#: pods.csv does not tell what such a pod asks for: it is drawn as a tenth of its machine.
+#: pods.csv does not have the requests of such a pod: it is drawn as a tenth of its machine.
 _SHARE = 10
 
 
 def services_of(results: RunFiles) -> tuple[pd.DataFrame, Stays]:
-    """Return a row for each service, and the stays of their pods; these name the row, counted from 0."""
+    """Return a row for each service, and the stays of their pods, which refer to the rows by number."""
     pods = _pods_of_no_job(results)
     names = pods["owner"].where(pods["owner"] != "", pods["pod"])
     owners = list(dict.fromkeys(names))
@@ -35,16 +34,16 @@ def services_of(results: RunFiles) -> tuple[pd.DataFrame, Stays]:
 
 
 def _pods_of_no_job(results: RunFiles) -> pd.DataFrame:
-    """Return the pods that ran on a known machine and are of no job that jobs.csv has."""
+    """Return the pods that ran on a known machine and belong to no job in jobs.csv."""
     if results.left_out("pods.csv") and not results.manifest.get("objects"):
         return pd.DataFrame({name: [] for name in ("pod", "owner", "node", "machine", "started", "finished")})
     jobs, pods = results.jobs, results.pods
     if "owner" not in pods:
         return pods[:0].assign(owner="")
-    known = set(zip(jobs["workload_name"], jobs["job_id"], strict=True))
+    job_keys = set(zip(jobs["workload_name"], jobs["job_id"], strict=True))
     keys = zip(pods["workload_name"], pods["job_id"], strict=True)
-    is_other = np.array([key not in known for key in keys], dtype=np.bool_)
-    # The pods of a workload's job that the end of the run met alive are of no job either.
+    is_other = np.array([key not in job_keys for key in keys], dtype=np.bool_)
+    # Unlike pods of an unfinished Job object, unfinished pods of a workload's job are not a service.
     is_other &= (pods["job_id"] == "").to_numpy() | (pods["owner"] != "").to_numpy()
     machine = machine_ids_of(results, pods)
     placed = (machine >= 0) & (machine < results.machine_count) & pods["started"].notna().to_numpy()

@@ -1,9 +1,9 @@
-"""Who was where, when: the stays of jobs on machines, taken from a run's files.
+"""Stays of jobs on machines, computed from a run's files.
 
-A *stay* is a stretch of time some work spent on some machines with consecutive ids, taking `milli` thousandths of a
-core from each of them (of the machine, when jobs take whole machines). jobs.csv tells of each job's last attempt;
-pods.csv also of the attempts that were lost because pods were evicted or nodes failed, and which pods share a machine.
-Without it a job's pods are spread evenly over its machines.
+A *stay* is a period that some work spent on machines with consecutive ids, using `milli` thousandths of a core of each
+of them (of the machine, if jobs take whole machines). jobs.csv has each job's last attempt. pods.csv also has the
+attempts that were lost to evictions and node failures, and shows which pods share a machine. Without pods.csv, a job's
+pods are spread evenly over its machines.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
-#: What a machine counts when jobs take it whole.
+#: Capacity of a machine if jobs take it whole.
 WHOLE_MILLI = 1000
 
 
@@ -42,14 +42,14 @@ class Stays:
     lost: Bools
     #: Each machine's capacity, in the unit of `milli`.
     capacity: Ints
-    #: Started jobs whose machines the files do not tell (the 2020 emulated runs missed events).
+    #: Number of started jobs whose machines are unknown (the emulated runs of 2020 missed events).
     unplaced: int = 0
 
     def __len__(self) -> int:
         return len(self.job)
 
     def per_machine(self) -> Stays:
-        """Return the same with every stay on one machine only."""
+        """Return the same stays, each on one machine only."""
         width = self.last - self.first + 1
         source = np.repeat(np.arange(len(self)), width)
         within = np.arange(len(source)) - np.repeat(np.cumsum(width) - width, width)
@@ -61,12 +61,12 @@ class Stays:
         return self._select(np.flatnonzero(self.lost))
 
     def merged(self) -> Stays:
-        """Return the same with a job's simultaneous stays on consecutive machines made one."""
+        """Return the same stays, with simultaneous ones of a job on consecutive machines merged."""
         order = np.lexsort((self.first, self.end, self.start, self.job))
         stays = self._select(order)
         alike = (np.diff(stays.job) == 0) & (np.diff(stays.start) == 0) & (np.diff(stays.end) == 0)
-        goes_on = alike & (stays.first[1:] == stays.last[:-1] + 1)
-        heads = np.flatnonzero(np.concatenate(([True], ~goes_on))[: len(stays)])
+        continues = alike & (stays.first[1:] == stays.last[:-1] + 1)
+        heads = np.flatnonzero(np.concatenate(([True], ~continues))[: len(stays)])
         tails = np.concatenate((heads[1:] - 1, [len(stays) - 1]))[: len(heads)]
         return replace(stays._select(heads), last=stays.last[tails])
 
@@ -86,10 +86,10 @@ _COLUMNS = ("job", "first", "last", "start", "end", "milli", "lost")
 
 
 def stays_of(results: RunFiles) -> Stays:
-    """Return every stay of the run, lost attempts too, as far as its files tell."""
+    """Return every stay of the run, including lost attempts, as far as its files have them."""
     jobs = results.jobs
     is_any_lost = bool(((jobs["evictions"] > 0) | (jobs["attempts"] > 1)).any())
-    # A Job that is tried again, or whose pods take turns, is not on all its machines from its start to its end.
+    # A Job that is retried, or whose pods run one after another, is not on all its machines from its start to its end.
     is_object = jobs["profile"] == OBJECT_PROFILE
     in_turns = bool((is_object & (jobs["tries"] > jobs["requested_number_of_resources"])).any())
     if (results.shares_machines or in_turns) and results.pods["started"].notna().any():
@@ -101,7 +101,7 @@ def stays_of(results: RunFiles) -> Stays:
 
 
 def horizon_s(jobs: pd.DataFrame) -> float:
-    """Return the last time the jobs tell of; work that never ended is taken to last until then."""
+    """Return the last time in the jobs; work that never ended is assumed to last until then."""
     times = jobs[["submission_time", "starting_time", "finish_time"]].to_numpy()
     return float(np.nanmax(times)) if np.isfinite(times).any() else 0.0
 
@@ -166,14 +166,14 @@ def machine_ids_of(results: RunFiles, pods: pd.DataFrame) -> Ints:
 
 
 def capacity_of(results: RunFiles) -> Ints:
-    """Return each machine's capacity, in thousandths of a core, or of the machine when jobs take it whole."""
+    """Return each machine's capacity, in thousandths of a core, or of the machine if jobs take it whole."""
     if results.shares_machines:
         return np.array(results.cpu_milli, dtype=np.int64)
     return np.full(results.machine_count, WHOLE_MILLI, dtype=np.int64)
 
 
 def capacity_between(results: RunFiles, begin_s: float, end_s: float) -> float:
-    """Return what machines offered from `begin_s` to `end_s` while their nodes existed, times seconds."""
+    """Return the capacity that machines offered from `begin_s` to `end_s` while their nodes existed, times seconds."""
     capacity, length = capacity_of(results), max(0.0, end_s - begin_s)
     absent = sum(
         capacity[machine] * (length - sum(max(0.0, min(end_s, end) - max(begin_s, begin)) for begin, end in spans))
@@ -184,25 +184,25 @@ def capacity_between(results: RunFiles, begin_s: float, end_s: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class BusyPeriods:
-    """When machines were busy: disjoint stretches of each machine, or every stay with its cpu when they share."""
+    """When machines were busy: disjoint periods of each machine, or every stay with its cpu if jobs share machines."""
 
     start: Floats
     end: Floats
-    #: What is busy during the stretch, in the unit of `total_milli`.
+    #: Busy capacity during the period, in the unit of `total_milli`.
     milli: Ints
     total_milli: int
 
     def amount_between(self, begin_s: float, end_s: float) -> float:
-        """Return what was busy from `begin_s` to `end_s`, times seconds."""
+        """Return the busy capacity from `begin_s` to `end_s`, times seconds."""
         length = np.clip(self.end, begin_s, end_s) - np.clip(self.start, begin_s, end_s)
         return float((length * self.milli).sum())
 
 
 def busy_periods_of(stays: Stays, *, sharing: bool) -> BusyPeriods:
-    """Return when how much was busy.
+    """Return when machines were busy.
 
-    Sharing machines: the cpu of every stay. Whole machines: a machine is busy while at least one job is on it, so
-    that a scheduler that over-allocates does not count twice.
+    If jobs share machines, every stay counts with its cpu. Otherwise a machine is busy while at least one job is on it,
+    so that over-allocation does not count twice.
     """
     total = int(stays.capacity.sum())
     if sharing:
@@ -210,9 +210,9 @@ def busy_periods_of(stays: Stays, *, sharing: bool) -> BusyPeriods:
     single = stays.per_machine()
     order = np.lexsort((single.end, single.start, single.first))
     machine, start, end = single.first[order], single.start[order], single.end[order]
-    # What is new in each stay: from the latest end so far on its machine (or its own start) to its own end.
+    # The new part of each stay: from the latest end so far on its machine (or its own start) to its own end.
     reached = pd.Series(end).groupby(machine).cummax()
     before = reached.groupby(machine).shift().fillna(-np.inf).to_numpy()
     fresh = np.maximum(start, before)
-    kept = end > fresh
-    return BusyPeriods(fresh[kept], end[kept], np.full(int(kept.sum()), WHOLE_MILLI, dtype=np.int64), total)
+    has_new = end > fresh
+    return BusyPeriods(fresh[has_new], end[has_new], np.full(int(has_new.sum()), WHOLE_MILLI, dtype=np.int64), total)

@@ -42,7 +42,7 @@ class StepFunction:
 
 
 def utilisation_steps(results: RunFiles, stays: Stays) -> StepFunction:
-    """Return the share of the machines that exist which work is on."""
+    """Return the busy share of the existing machines over time."""
     busy = busy_periods_of(stays, sharing=results.shares_machines)
     times = np.concatenate((busy.start, busy.end))
     changes = np.concatenate((busy.milli, -busy.milli)).astype(np.float64)
@@ -53,7 +53,7 @@ def utilisation_steps(results: RunFiles, stays: Stays) -> StepFunction:
 
 
 def _absent_capacity_steps(results: RunFiles) -> StepFunction:
-    """Return the capacity of machines whose nodes do not exist."""
+    """Return the capacity of machines whose nodes do not exist, over time."""
     capacity = capacity_of(results)
     changes = [(0.0, float(capacity[machine])) for machine in results.presence_s]
     for machine, spans in results.presence_s.items():
@@ -64,9 +64,9 @@ def _absent_capacity_steps(results: RunFiles) -> StepFunction:
 
 
 def queue_length(results: RunFiles, weights: pd.Series[float] | None = None) -> StepFunction:
-    """Return how many jobs wait, or what they weigh together, a weight for each job.
+    """Return how many jobs wait over time, or the sum of their `weights`.
 
-    From the jobs where each waited once, which is quick; else from the pods, if the run wrote them.
+    Computed from the jobs if each waited once, which is fast; otherwise from the pods, if the run wrote them.
     """
     jobs = results.jobs
     waited_once = bool(jobs["starting_time"].notna().all() and (jobs["evictions"].fillna(0) == 0).all())
@@ -77,36 +77,37 @@ def queue_length(results: RunFiles, weights: pd.Series[float] | None = None) -> 
 
 
 def queue_steps(jobs: pd.DataFrame, weights: pd.Series[float] | None = None) -> StepFunction:
-    """Return how many jobs are submitted and not started, or what they weigh.
+    """Return how many jobs are submitted and not started, or the sum of their `weights`.
 
-    Rejected jobs are left out, since jobs.csv does not tell when they were; jobs that never started stay to the end.
+    Rejected jobs are left out, since jobs.csv has no time of rejection; jobs that never started wait until the end.
     """
-    each = pd.Series(1.0, index=jobs.index) if weights is None else weights
+    weight_of = pd.Series(1.0, index=jobs.index) if weights is None else weights
     waiting = jobs[(jobs["final_state"] != "REJECTED") | jobs["starting_time"].notna()]
-    left = waiting["starting_time"].dropna()
-    times = np.concatenate((waiting["submission_time"].to_numpy(), left.to_numpy()))
-    return cumulative_steps(times, np.concatenate((each[waiting.index].to_numpy(), -each[left.index].to_numpy())))
+    starts = waiting["starting_time"].dropna()
+    times = np.concatenate((waiting["submission_time"].to_numpy(), starts.to_numpy()))
+    changes = np.concatenate((weight_of[waiting.index].to_numpy(), -weight_of[starts.index].to_numpy()))
+    return cumulative_steps(times, changes.astype(np.float64))
 
 
 def pod_queue_steps(pods: pd.DataFrame, weights: pd.Series[float] | None = None) -> StepFunction:
-    """Return how many jobs wait, or what they weigh, from their pods: also right for those evicted or never started.
+    """Return how many jobs wait, or the sum of their `weights`, from their pods: also right after evictions.
 
     The pods of one job that were created together are one attempt. It waits until the last of them runs, or until
-    they are gone. Weights are by workload and job.
+    they are deleted. Weights are by workload and job.
     """
     attempts = pods.groupby(["workload_name", "job_id", "created"], sort=False)
     ran = attempts["started"].count() == attempts["pod"].count()
     ends = attempts["started"].max().where(ran, attempts["finished"].max())
     begins = ends.index.get_level_values("created").to_numpy(dtype=np.float64)
-    # Pods of no job count as one, and weigh nothing.
+    # Pods without a job count as one job, and have weight 0.
     owners = pd.MultiIndex.from_arrays([ends.index.get_level_values(name) for name in ("workload_name", "job_id")])
-    each = np.ones(len(ends)) if weights is None else weights.reindex(owners).fillna(0.0).to_numpy()
+    amounts = np.ones(len(ends)) if weights is None else weights.reindex(owners).fillna(0.0).to_numpy()
     times = np.concatenate((begins, ends.to_numpy(dtype=np.float64)))
-    return cumulative_steps(times, np.concatenate((each, -each)))
+    return cumulative_steps(times, np.concatenate((amounts, -amounts)))
 
 
 def cumulative_steps(times: Floats, changes: Floats) -> StepFunction:
-    """Return the sum of all changes so far, at each of the times at which there are some."""
+    """Return the cumulative sum of the changes, at each distinct time."""
     moments, position = np.unique(times, return_inverse=True)
     # Mostly whole numbers below 2**53, whose sums are exact.
     return StepFunction(moments, np.cumsum(np.bincount(position, weights=changes, minlength=len(moments))))

@@ -1,8 +1,8 @@
-"""jobs.csv as a frame with one fixed set of columns, whoever wrote it.
+"""jobs.csv as a frame with a fixed set of columns, whichever program wrote it.
 
-Read by column name: our own files, Batsim v4's, the 2020 emulated ones (which append columns) and Batsim 1.x's (which
-have `hacky_job_id` and lack `profile`, `final_state` and `metadata`). What a file lacks is derived where it can be and
-left empty where it cannot; columns we do not know are kept.
+Columns are found by name, in our own files, Batsim v4's, those of the 2020 emulation (with additional columns) and
+Batsim 1.x's (with `hacky_job_id`, without `profile`, `final_state` and `metadata`). A missing column is derived if
+possible and otherwise empty; unknown columns are kept.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from batkube.outputs.measures.run_data.text_table import TextTable, read_table
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Columns of text; empty text where the file says nothing.
+#: Text columns; empty text if the file has no value.
 TEXT_COLUMNS = (
     "job_id",
     "workload_name",
@@ -28,7 +28,7 @@ TEXT_COLUMNS = (
     "user",
     "scheduler",
 )
-#: Columns of numbers; NaN where the file says nothing. Times are seconds.
+#: Number columns; NaN if the file has no value. Times are in seconds.
 NUMBER_COLUMNS = (
     "submission_time",
     "requested_number_of_resources",
@@ -49,9 +49,9 @@ NUMBER_COLUMNS = (
     "attempts",
     "work_lost",
 )
-#: The same, of files that have them.
+#: Number columns that only some files have.
 _EXTRA_NUMBER_COLUMNS = ("admitted_time", "member_wait")
-#: Those of them that are counts: whole numbers, and <NA> where the file says nothing.
+#: Number columns that are counts: whole numbers, <NA> if the file has no value.
 COUNT_COLUMNS = ("requested_number_of_resources", "success", "priority", "evictions", "tries", "attempts")
 _KNOWN_COLUMNS = TEXT_COLUMNS + NUMBER_COLUMNS + _EXTRA_NUMBER_COLUMNS
 _REQUIRED_COLUMNS = ("job_id", "submission_time", "starting_time", "finish_time", "allocated_resources")
@@ -97,7 +97,7 @@ def _derive_times(frame: pd.DataFrame) -> None:
 
 
 def _derived_states(frame: pd.DataFrame) -> pd.Series[str]:
-    """Batsim 1.x tells only success or not: a job stopped at its requested time reached its walltime."""
+    """Derive final states from `success`, the only one in Batsim 1.x: a job that used its requested time reached it."""
     import pandas as pd
 
     states = pd.Series("COMPLETED_FAILED", index=frame.index, dtype=object)

@@ -1,8 +1,7 @@
 """A run's output folder, read back.
 
-A bare jobs.csv will do, so that published Batsim results compare with ours; whatever such a file lacks (manifest, pods)
-is then simply not there. Nothing is read before it is asked for, and pandas is imported only then: `batkube run` must
-start without it.
+A bare jobs.csv is enough, so that published Batsim results can be compared with ours; other files (manifest, pods) are
+then empty. Files are read lazily, and pandas is imported lazily: `batkube run` must start without it.
 """
 
 from __future__ import annotations
@@ -22,9 +21,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _POD_TEXT_COLUMNS = ("pod", "job_id", "workload_name", "node", "machine", "phase", "last_reason")
-#: What the names of columns that count something begin with.
+#: Prefix of the columns that are counts.
 COUNT_PREFIX = "nb_"
-#: How jobs come to nothing, by their final state.
+#: Final states of lost jobs, with their labels.
 LOSS_STATES = {"COMPLETED_FAILED": "failed", "COMPLETED_KILLED": "killed", "REJECTED": "rejected"}
 
 _POD_NUMBER_COLUMNS = ("created", "scheduled", "started", "finished", "attempts")
@@ -36,12 +35,12 @@ class RunFiles:
     """The files of one run. Times are in seconds of virtual time; job ids are always text."""
 
     def __init__(self, path: str | Path) -> None:
-        #: What was given: a folder or a jobs.csv.
+        #: The given path: a folder or a jobs.csv.
         self.path = Path(path)
         #: The run's jobs.csv.
         self.jobs_path = _find_jobs(self.path)
         name = self.jobs_path.name
-        #: What the run's files begin with: Batsim writes `out_jobs.csv`, `out_schedule.csv`…; we write no prefix.
+        #: Prefix of the run's files: Batsim writes `out_jobs.csv`, `out_schedule.csv`…; we write no prefix.
         self._prefix = name.removesuffix("jobs.csv") if name.endswith("jobs.csv") else f"{self.jobs_path.stem}_"
 
     @cached_property
@@ -58,11 +57,11 @@ class RunFiles:
 
     @cached_property
     def devices(self) -> pd.DataFrame:
-        """One row per time that a device was given to a claim; no rows where none was."""
+        """One row per allocation of a device to a claim; no rows if there was none."""
         return self._frame("devices.csv", _DEVICE_TEXT_COLUMNS, _DEVICE_NUMBER_COLUMNS)
 
     def _frame(self, name: str, texts: tuple[str, ...], numbers: tuple[str, ...]) -> pd.DataFrame:
-        """Return what a file of the run holds; no rows when it wrote none."""
+        """Return a file of the run as a frame; no rows if it was not written."""
         import pandas as pd
 
         from batkube.outputs.measures.run_data.text_table import read_table
@@ -111,7 +110,7 @@ class RunFiles:
 
     @cached_property
     def manifest(self) -> dict[str, Any]:
-        """What manifest.json says; an empty dict when there is none."""
+        """The content of manifest.json; an empty dict if there is none."""
         path = self.beside("manifest.json")
         if not path.is_file():
             return {}
@@ -120,7 +119,7 @@ class RunFiles:
         except (OSError, ValueError) as error:
             raise InputError(path, problem=f"cannot be read as JSON: {error}") from error
         if not isinstance(content, dict):
-            raise InputError(path, problem="holds no JSON object")
+            raise InputError(path, problem="is not a JSON object")
         return content
 
     @cached_property
@@ -132,24 +131,24 @@ class RunFiles:
         except (OSError, ValueError) as error:
             raise InputError(path, problem=f"cannot be read as JSON: {error}") from error
         if not isinstance(notes, list) or not all(isinstance(note, dict) for note in notes):
-            raise InputError(path, problem="holds no list of notes")
+            raise InputError(path, problem="is not a list of fidelity notes")
         return sorted(notes, key=lambda note: note.get("severity") != Severity.VIOLATION)
 
     @property
     def violations(self) -> int:
-        """How often the scheduler did what no cluster allows. Numbers of such a run are of no possible schedule."""
+        """How often the scheduler did what no cluster allows, which makes the run's schedule impossible."""
         return sum(int(note.get("count") or 0) for note in self.notes if note.get("severity") == Severity.VIOLATION)
 
     @property
     def violation_remark(self) -> str:
-        """What to say of a run whose scheduler did what no cluster allows; empty if it did not."""
+        """Warning if the scheduler did what no cluster allows; empty otherwise."""
         often = "once" if self.violations == 1 else f"{self.violations:,} times"
-        words = f"did {often} what no cluster allows: its numbers are of no possible schedule"
-        return words if self.violations else ""
+        remark = f"did {often} what no cluster allows: its numbers are of an impossible schedule"
+        return remark if self.violations else ""
 
     @property
     def failure_remark(self) -> str:
-        """What to say of a run that failed, as its results are only a part of what was asked; empty if it did not."""
+        """Warning if the run failed, so that its results are incomplete; empty otherwise."""
         if self.manifest.get("result") != "failed":
             return ""
         total = self.manifest.get("jobs")
@@ -159,16 +158,16 @@ class RunFiles:
 
     @property
     def loss_remark(self) -> str:
-        """What to say of a run in which jobs came to nothing, which no mean shows; empty if none did.
+        """Warning if jobs failed or were killed or rejected, which no mean shows; empty otherwise.
 
-        Jobs that reached their walltime are none of these: a trace has them, whatever the scheduler.
+        Jobs that reached their walltime do not count: a trace has them, whatever the scheduler.
         """
         counts = self.jobs["final_state"].value_counts()
-        lost = [(int(counts.get(state, 0)), words) for state, words in LOSS_STATES.items()]
-        words = ", ".join(f"{count:,} {words}" for count, words in lost if count)
+        lost = [(int(counts.get(state, 0)), label) for state, label in LOSS_STATES.items()]
+        losses = ", ".join(f"{count:,} {label}" for count, label in lost if count)
         ran = int((self.jobs["starting_time"].notna() & self.jobs["finish_time"].notna()).sum())
         total = len(self.jobs)
-        return words and f"lost jobs: {words} of {total:,}; means are of the {ran:,} that started and ended"
+        return losses and f"lost jobs: {losses} of {total:,}; means are of the {ran:,} that started and ended"
 
     @cached_property
     def machines(self) -> list[dict[str, Any]]:
@@ -178,7 +177,7 @@ class RunFiles:
 
     @cached_property
     def presence_s(self) -> dict[int, list[tuple[float, float]]]:
-        """When the nodes of machines existed, where not all the time; a span that lasted until the end has no bound."""
+        """Periods in which nodes existed, of machines that did not always have one; infinite if until the end."""
         return {
             number: [(float(begin), math.inf if end is None else float(end)) for begin, end in machine["present_s"]]
             for number, machine in enumerate(self.machines)
@@ -192,7 +191,7 @@ class RunFiles:
 
     @cached_property
     def machine_count(self) -> int:
-        """How many machines there were as far as known: as stated, or by the highest id in use."""
+        """How many machines there were: as stated, or at least up to the highest id in use."""
         allocations = self.jobs["allocated_resources"].unique()
         seen = max((parse_intervals(text).bit_length() for text in allocations), default=0)
         return max(self.machine_count_stated or 0, seen)
@@ -205,44 +204,44 @@ class RunFiles:
 
     @property
     def shares_machines(self) -> bool:
-        """True when jobs pack by cpu requests and the machines' cpu is known, so that shares can be told."""
+        """True if jobs share machines by their cpu requests, and the machines' cpu is known."""
         stated = self.manifest.get("resources")
         by_requests = stated == "requests" if stated else bool(self.jobs["cpu"].notna().any())
         return by_requests and len(self.cpu_milli) == self.machine_count
 
     @property
     def cpu_milli(self) -> list[int]:
-        """Each machine's cpu in millicores; empty when the manifest does not tell all of them."""
-        known = [int(machine["cpu_milli"]) for machine in self.machines if machine.get("cpu_milli")]
-        return known if len(known) == len(self.machines) else []
+        """Each machine's cpu in millicores; empty unless the manifest has all of them."""
+        amounts = [int(machine["cpu_milli"]) for machine in self.machines if machine.get("cpu_milli")]
+        return amounts if len(amounts) == len(self.machines) else []
 
     @property
     def scheduler(self) -> str:
-        """Who decided, as the manifest names it; empty when unknown."""
+        """The scheduler or policy, as the manifest names it; empty if unknown."""
         return str(self.manifest.get("scheduler") or self.manifest.get("policy") or "")
 
     @property
     def name(self) -> str:
-        """What to call the run when nothing else does: its folder's name, or its file's without `_jobs.csv`."""
+        """Default name of the run: its folder's name, or its file's without `_jobs.csv`."""
         name = self.path.resolve().name
         return name.removesuffix(".csv").removesuffix("_jobs") if self.path.is_file() else name
 
     def beside(self, name: str) -> Path:
-        """Return where this run's file called `name` is, if it has one."""
+        """Return the path of this run's file called `name`, whether it exists or not."""
         return self.jobs_path.with_name(self._prefix + name)
 
     def left_out(self, name: str) -> bool:
-        """Say whether the run was told not to write its file called `name`."""
+        """Return whether the scenario's `outputs` left out the file called `name`."""
         return name in (self.manifest.get("left_out") or ())
 
     def file(self, name: str) -> Path:
-        """As `beside`, for somebody who cannot do without what the run knew. Raises InputError if it was left out."""
+        """Return the path as `beside` does. Raises InputError if the file was left out and its data is needed."""
         path = self.beside(name)
         if self.left_out(name) and not path.is_file():
             raise InputError(
                 path.parent,
                 problem=f"{name} was left out of this run by `outputs`",
-                remedy=f"batkube rerun {shlex.quote(str(path.parent))} --outputs all --out NEW, and take NEW instead",
+                remedy=f"batkube rerun {shlex.quote(str(path.parent))} --outputs all --out NEW, and use NEW instead",
             )
         return path
 

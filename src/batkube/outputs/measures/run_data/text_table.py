@@ -1,7 +1,7 @@
-"""Reading CSV files strictly, and as text, before anything is made of them.
+"""Strict reading of CSV files, with every cell as text.
 
-Every cell stays text until its column is known: a job called `NA` or `007` keeps its name. A row that does not match
-the header is an error with its line, never a guess.
+A cell stays text until the type of its column is known: a job called `NA` or `007` keeps its name. A row that does not
+match the header is an error with its line number, never a guess.
 """
 
 from __future__ import annotations

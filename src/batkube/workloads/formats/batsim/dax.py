@@ -1,11 +1,11 @@
-"""Reading workflows: tasks that wait for each other, in Pegasus' DAX format (XML), as Batsim's `--workflow` takes it.
+"""Read workflows in Pegasus' DAX format (XML): tasks with dependencies, as for Batsim's `--workflow`.
 
     <adag>
       <job id="ID1" runtime="35.79"/>   <job id="ID2" runtime="2.82" num_procs="4"/>
       <child ref="ID2"> <parent ref="ID1"/> </child>
     </adag>
 
-Files and their sizes are passed over, as by Batsim: a task is a time on a number of machines.
+Like Batsim, this ignores files and their sizes: a task is a run time on a number of machines.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from batkube.workloads.files import read_bytes
 
 @dataclass(frozen=True, slots=True)
 class WorkflowTask:
-    """A task, those that wait for it, and how many it waits for."""
+    """A task, the tasks that depend on it, and the number of tasks on which it depends."""
 
     id: str
     run_time: Duration
@@ -33,18 +33,18 @@ class WorkflowTask:
 
 @dataclass(frozen=True, slots=True)
 class Workflow:
-    """The tasks of a file."""
+    """The tasks of one DAX file."""
 
     name: str
     source: str
-    #: By id, in the order of ids as texts.
+    #: By id, sorted by id as text.
     tasks: Mapping[str, WorkflowTask]
 
 
 def read_dax(path: Path, name: str) -> Workflow:
-    """Return the workflow in the file `path`, called `name`. Raises InputError."""
+    """Read the DAX file `path` as the workflow `name`. Raises InputError."""
     reader = _DaxReader(str(path))
-    reader.read(read_bytes(path), "a workflow is XML in Pegasus' DAX format")
+    reader.read(read_bytes(path), "write the workflow as XML in Pegasus' DAX format")
     tasks = {
         key: WorkflowTask(key, length, size, reader.children[key], len(reader.parents[key]))
         for key, (length, size) in sorted(reader.jobs.items())
@@ -54,20 +54,20 @@ def read_dax(path: Path, name: str) -> Workflow:
 
 
 class _DaxReader(XmlReader):
-    """Gathers tasks, and who waits for whom."""
+    """Collects tasks and their dependencies."""
 
     def __init__(self, source: str) -> None:
         super().__init__(source)
-        #: How long each task takes, and on how many machines.
+        #: The run time and the number of machines of each task.
         self.jobs: dict[str, tuple[Duration, int]] = {}
         self.parents: dict[str, list[str]] = {}
         self.children: dict[str, list[str]] = {}
         self._child = ""
 
     def on_start(self, tag: str, attributes: dict[str, str]) -> None:
-        """Take up a task, or that one waits for another; tasks stand before all of that."""
+        """Add a task or a dependency. In a DAX file, all tasks precede the dependencies."""
         if self.depth == 0 and tag != "adag":
-            raise self.error(f"begins with <{tag}>", "a workflow is an <adag>, in Pegasus' DAX format")
+            raise self.error(f"begins with <{tag}>", "write an <adag> element, as in Pegasus' DAX format")
         if self.depth == 1 and tag == "job":
             key = attributes.get("id", "")
             self.jobs[key] = self._run_time(attributes.get("runtime", "")), _size(attributes.get("num_procs", "1"))
@@ -83,7 +83,7 @@ class _DaxReader(XmlReader):
     def _referenced_task(self, attributes: dict[str, str]) -> str:
         key = attributes.get("ref", "")
         if key not in self.jobs:
-            raise self.error(f"refers to the job {key!r}, which is not there")
+            raise self.error(f"refers to the job {key!r}, which is not defined before")
         return key
 
     def _run_time(self, text: str) -> Duration:
@@ -92,17 +92,17 @@ class _DaxReader(XmlReader):
         except ValueError:
             length = Duration(-1)
         if length < 0:
-            raise self.error(f"the runtime {text!r} is no time")
+            raise self.error(f"the runtime {text!r} is not a number of seconds")
         return length
 
 
 def _size(text: str) -> int:
-    """Return how many machines a task needs; what is no such number counts as one, as with Batsim."""
+    """Return the number of machines of a task; like Batsim, treat any other text as 1."""
     return max(int(text), 1) if text.isdecimal() else 1
 
 
 def _check_acyclic(path: Path, tasks: Mapping[str, WorkflowTask]) -> None:
-    """Refuse tasks that wait for themselves."""
+    """Raise InputError if the dependencies contain a cycle."""
     waits = {key: task.parent_count for key, task in tasks.items()}
     ready = [key for key, count in waits.items() if not count]
     for key in ready:
@@ -110,6 +110,7 @@ def _check_acyclic(path: Path, tasks: Mapping[str, WorkflowTask]) -> None:
             waits[child] -= 1
             if not waits[child]:
                 ready.append(child)
-    left = [key for key in tasks if waits[key]]
-    if left:
-        raise InputError(path, problem=f"{len(left)} of its tasks wait for each other, {left[0]!r} among them")
+    blocked = [key for key in tasks if waits[key]]
+    if blocked:
+        problem = f"has a dependency cycle that blocks {len(blocked)} tasks, {blocked[0]!r} among them"
+        raise InputError(path, problem=problem, remedy="remove one dependency of the cycle")

@@ -1,6 +1,6 @@
-"""Reading Batsim's workloads: one JSON object with `nb_res`, `jobs` and `profiles`.
+"""Read Batsim's workloads: one JSON object with `nb_res`, `jobs` and `profiles`.
 
-Format: Batsim documentation, "Workload" (version 4). Extra keys are allowed anywhere; those of extensions.py are ours.
+Format: Batsim documentation, "Workload" (version 4). Extra keys are allowed anywhere; extensions.py defines ours.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from batkube.workloads.model import Job, Profile, Requests, Workload
 from batkube.workloads.walltime_notes import WALLTIME_TOO_LONG
 
 _BYTE_POSITION = re.compile(r"\(byte ([0-9]+)\)")
-#: Keys that are no extension; most jobs have no other, and are spared a closer look.
+#: Batsim's own keys. Most jobs have no others, so reading their extensions can be skipped.
 _BATSIM_JOB_KEYS = frozenset({"id", "subtime", "walltime", "res", "profile", "user", "user_id"})
-#: On a workload: we wrote nb_res only because Batsim insists on it, and the machine size is not known.
+#: Marks a workload of unknown machine size. Our writer adds nb_res nevertheless, because Batsim requires it.
 ASSUMED_SIZE_KEY = "nb_res_assumed"
-#: Decimals are kept as written: a float would lose nanoseconds of times that count from 1970.
+#: Decimals stay exact: a float would lose the nanoseconds of times since 1970.
 _DECODER = msgspec.json.Decoder(float_hook=Decimal)
-#: What errors call the source of jobs that are registered during a run.
+#: The source of jobs that a scheduler registers during a run, for errors.
 _SCHEDULER_SOURCE = Path("the scheduler")
 _UTF8_BOM = b"\xef\xbb\xbf"
 
 
 class BatsimDocument(NamedTuple):
-    """A workload as Batsim has it: its jobs, and how its file describes them, which schedulers are told."""
+    """A workload with the JSON descriptions of its jobs and profiles, which Batsim sends to schedulers."""
 
     workload: Workload
     #: In the order of the workload's jobs.
@@ -47,12 +47,12 @@ class BatsimDocument(NamedTuple):
 
 
 def read_batsim(path: Path, name: str) -> Workload:
-    """Return the workload in the JSON file `path`, called `name`."""
+    """Read the JSON file `path` as the workload `name`."""
     return read_batsim_document(path, name).workload
 
 
 def parse_document(workload: Workload, text: str) -> BatsimDocument:
-    """Return a workload that is described by the JSON `text`, which has its jobs in their order."""
+    """Return `workload` with its descriptions from the JSON `text`, which has the same jobs in the same order."""
     place = Place(Path(workload.source))
     document = take.mapping(place, _DECODER.decode(text))
     jobs = [take.mapping(place, raw) for raw in take.array(place, document["jobs"])]
@@ -61,16 +61,16 @@ def parse_document(workload: Workload, text: str) -> BatsimDocument:
 
 
 def read_batsim_document(path: Path, name: str, *, may_be_empty: bool = False) -> BatsimDocument:
-    """Return the workload in the JSON file `path`, called `name`, with what the file says of it.
+    """Read the JSON file `path` as the workload `name`, and keep the descriptions of its jobs and profiles.
 
-    It `may_be_empty` where somebody else brings jobs: a scheduler that registers them.
+    It `may_be_empty` if the scheduler registers jobs during the run (Batsim: dynamic registration).
     """
     place = Place(path)
     document = take.mapping(place, _decode(path))
     profiles = BatsimProfiles(place / "profiles", take.mapping(place / "profiles", document.get("profiles")))
     raw_jobs = take.array(place / "jobs", document.get("jobs"))
     if not raw_jobs and not may_be_empty:
-        (place / "jobs").reject("is empty: there is nothing to run")
+        (place / "jobs").reject("is empty, so there is nothing to run", "add at least one job")
     machines = document.get("nb_res")
     size_machines = None if machines is None else take.positive_integer(place / "nb_res", machines)
     if document.get(ASSUMED_SIZE_KEY) is True:
@@ -93,7 +93,7 @@ def read_batsim_document(path: Path, name: str, *, may_be_empty: bool = False) -
 def read_registered_profile(
     name: str, description: Mapping[str, object], known: Mapping[str, Mapping[str, object]]
 ) -> Profile:
-    """Return a profile that a scheduler describes; `known` are those that it can be made of."""
+    """Parse a profile that a scheduler registers; it may be composed of the `known` ones."""
     raw: dict[str, object] = {}
     wanted = [name]
     while wanted:
@@ -103,12 +103,12 @@ def read_registered_profile(
             continue
         raw[part] = fields
         parts = fields.get("seq")
-        wanted += [one for one in parts if isinstance(one, str)] if isinstance(parts, list) else []
+        wanted += [part for part in parts if isinstance(part, str)] if isinstance(parts, list) else []
     return BatsimProfiles(Place(_SCHEDULER_SOURCE) / "profiles", raw).by_name[name]
 
 
 def read_registered_job(key: str, description: Mapping[str, object], profile: Profile) -> Job:
-    """Return a job `workload!name` that a scheduler describes, and whose profile is known."""
+    """Parse a job `workload!name` that a scheduler registers."""
     workload, _, name = key.partition("!")
     place = Place(_SCHEDULER_SOURCE) / "jobs" / name
     return Job(
@@ -138,7 +138,7 @@ def _decode(path: Path) -> object:
             path, at=f"line {line}", problem=f"is not JSON: {error}", remedy="check the file with a JSON formatter"
         ) from None
     except RecursionError:
-        raise InputError(path, problem=f"is nested too deeply to be a workload: {nesting_limit()}") from None
+        raise InputError(path, problem=f"is nested too deeply: {nesting_limit()}") from None
 
 
 def _undecodable_line(data: bytes) -> int:
@@ -150,7 +150,7 @@ def _undecodable_line(data: bytes) -> int:
 
 
 class _BatsimJobs:
-    """Reads job after job, remembering ids (for duplicates) and requests (to share them)."""
+    """Reads jobs. It keeps their ids to detect duplicates, and their requests to share equal ones."""
 
     def __init__(self, place: Place, workload: str, profiles: BatsimProfiles) -> None:
         self._place = place
@@ -186,14 +186,16 @@ class _BatsimJobs:
     def _name(self, place: Place, index: int, raw: object) -> str:
         if isinstance(raw, bool) or not isinstance(raw, str | int):
             (place / "id").reject_type(raw, "a text or a whole number")
-        # Batsim takes `w0!3` for `3` in the workload w0.
+        # Batsim accepts `w0!3` as the id `3` in the workload w0.
         name = str(raw).removeprefix(f"{self._workload}!")
         if not name or "!" in name:
-            (place / "id").reject(f"is {raw!r}", "an id is not empty and has no '!', which parts workload and id")
+            (place / "id").reject(
+                f"is {raw!r}, which is not an id", "write a text without '!', which separates workload and id"
+            )
         _check_name(place / "id", name)
         first = self._index_of.setdefault(name, index)
         if first != index:
-            (place / "id").reject(f"is {name!r}, the id of {self._place[first].at} already", "give each job its own id")
+            (place / "id").reject(f"is {name!r}, as in {self._place[first].at}", "give each job a unique id")
         return name
 
     def _extension(self, place: Place, fields: Mapping[str, object], of_profile: Extension) -> Extension:
@@ -205,12 +207,12 @@ class _BatsimJobs:
 def _walltime(place: Place, raw: object) -> Duration | None:
     if raw is None or raw == -1:
         return None
-    # Batsim's own test files have such: nobody lives to see the end of them.
+    # Batsim's own test files have such walltimes; no run reaches them.
     if take.finite_number(place, raw) > LATEST_NS // NANOSECONDS_PER_SECOND:
         return None
     walltime = take.duration(place, raw) if take.finite_number(place, raw) > 0 else 0
     if walltime <= 0:
-        place.reject(f"is {raw}, but a job needs some time to run", "leave it out, or write -1, for no limit")
+        place.reject(f"is {raw}, but must be positive", "omit it, or write -1, for no limit")
     return Duration(walltime)
 
 

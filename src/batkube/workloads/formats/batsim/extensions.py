@@ -1,10 +1,12 @@
-"""What Batkube adds to Batsim's workloads: requests of a job's pods, scheduler, priority, queue, partition and gang.
+"""Batkube's extensions of Batsim's workloads: requests of a job's pods, scheduler, priority, queue, partition and gang.
 
-The keys may stand on a profile, as in the first Batkube's files, or on a job, where they override the profile's one by
-one. `cpu` counts cores (a number, or a Kubernetes quantity such as "500m"), `memory` is a quantity of bytes, `gpu`
-counts NVIDIA GPUs, and a key with a slash (`example.com/fpga`) is an extended resource, named as in Kubernetes;
-`ephemeral-storage` and `hugepages-…` are Kubernetes' own. `min_member` and `min_resources` are of the PodGroup that a
-job becomes with schedulers of gangs.
+The keys are allowed on a profile, as in the first Batkube's files, and on a job, where each overrides the profile's.
+
+* `cpu` counts cores: a number, or a Kubernetes quantity such as "500m".
+* `memory` is a quantity of bytes, `gpu` counts NVIDIA GPUs.
+* `ephemeral-storage`, `hugepages-…` and keys with a slash (extended resources such as `example.com/fpga`) have their
+  Kubernetes names.
+* `min_member` and `min_resources` are fields of the job's PodGroup, for gang schedulers.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ _RESOURCE_OF_KEY = {"cpu": CPU, "memory": MEMORY, "gpu": GPU}
 
 
 class Extension(NamedTuple):
-    """The extension keys of one profile or job; None where a key is not given."""
+    """The extension keys of one profile or job; None for absent keys."""
 
     requests: Requests = ()
     scheduler: str | None = None
@@ -30,11 +32,11 @@ class Extension(NamedTuple):
     queue: str | None = None
     partition: str | None = None
     min_member: int | None = None
-    #: True for what the pods of `min_member` request.
+    #: True means the sum of the requests of `min_member` pods.
     min_resources: Requests | bool | None = None
 
     def overridden_by(self, other: Extension) -> Extension:
-        """Return this with everything that `other` gives put in its place."""
+        """Return these keys, overridden by those of `other`."""
         return Extension(
             tuple(sorted({**dict(self.requests), **dict(other.requests)}.items())),
             self.scheduler if other.scheduler is None else other.scheduler,
@@ -46,35 +48,35 @@ class Extension(NamedTuple):
         )
 
     def gang_terms(self, place: Place, size: int) -> GangTerms:
-        """Return the terms of a job of so many pods. Raises InputError if they cannot be met."""
+        """Return the gang terms of a job of `size` pods. Raises InputError if they cannot be met."""
         if self.min_member is None and not self.min_resources:
             return WHOLE_GANG
         if self.min_member is not None and self.min_member > size:
             problem = f"is {self.min_member}, more than the job's {size} pods (res)"
-            (place / "min_member").reject(problem, "leave it out to have all of them started together")
+            (place / "min_member").reject(problem, "write a smaller number, or omit it to start all pods together")
         least = self.min_resources or ()
         if least is True:
             if not self.requests:
-                remedy = 'write the amounts, {"cpu": 4}, or give the pods requests'
-                (place / "min_resources").reject("is true, and the job's pods request nothing", remedy)
+                remedy = 'write the amounts, such as {"cpu": 4}, or add requests to the job'
+                (place / "min_resources").reject("is true, but the job's pods have no requests", remedy)
             least = tuple((resource, amount * (self.min_member or size)) for resource, amount in self.requests)
         return GangTerms(self.min_member or 0, least)
 
 
 def is_extension_key(key: str) -> bool:
-    """Say whether `key` is one of ours."""
+    """Return whether `key` is an extension key."""
     return key in _OTHER_KEYS or _resource(key) is not None
 
 
 def _resource(key: str) -> str | None:
-    """Return the Kubernetes resource that a key asks for; None for any other key."""
+    """Return the Kubernetes name of the resource that a key requests; None for any other key."""
     if key in _RESOURCE_OF_KEY:
         return _RESOURCE_OF_KEY[key]
     return key if "/" in key or key == "ephemeral-storage" or key.startswith("hugepages-") else None
 
 
 def read_extension(place: Place, fields: Mapping[str, object]) -> Extension:
-    """Return what the extension keys of `fields` say; other keys are none of our business."""
+    """Read the extension keys of `fields`, and ignore all other keys."""
     scheduler, priority, queue, partition, min_member, min_resources = map(fields.get, _OTHER_KEYS)
     return Extension(
         _amounts(place, fields),
@@ -88,25 +90,25 @@ def read_extension(place: Place, fields: Mapping[str, object]) -> Extension:
 
 
 def _read_name(place: Place, name: object) -> str | None:
-    """Return the name of a queue or a partition, which may be a number; None where none is given."""
+    """Return the name of a queue or partition, which may be a number in the file; None if it is absent."""
     is_number = isinstance(name, int) and not isinstance(name, bool)
     return None if name is None else take.string(place, str(name) if is_number else name)
 
 
 def _amounts(place: Place, fields: Mapping[str, object]) -> Requests:
-    """Return the amounts of those fields that are resources."""
+    """Return the amounts of the fields that are resources."""
     resources = [(key, _resource(key), value) for key, value in fields.items()]
-    known = [(resource, take.quantity(place / key, resource, value)) for key, resource, value in resources if resource]
-    return tuple(sorted(dict(known).items()))
+    amounts = [(name, take.quantity(place / key, name, value)) for key, name, value in resources if name]
+    return tuple(sorted(dict(amounts).items()))
 
 
 def _min_resources(place: Place, value: object) -> Requests | bool:
-    """Return amounts of resources; true stands for what the pods request."""
+    """Return amounts of resources, or True for the requests of the pods."""
     if isinstance(value, bool):
         return value
     if not isinstance(value, Mapping):
         place.reject_type(value, "true or an object of amounts", 'write true, or {"cpu": 4, "memory": "8Gi"}')
     for key in value:
         if _resource(key) is None:
-            (place / key).refuse("is no resource", "resources: cpu, memory, gpu, or a name such as example.com/fpga")
+            (place / key).reject("is not a resource", "write cpu, memory, gpu, or a name such as example.com/fpga")
     return _amounts(place, value)

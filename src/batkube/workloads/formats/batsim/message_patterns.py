@@ -1,7 +1,7 @@
-"""The patterns of `recv` profiles: which messages a job goes on with in which way.
+"""The patterns of `recv` profiles, which select a job's next profile by the message it receives.
 
-Batsim matches the whole message with a regular expression of C++ (std::regex, ECMAScript's grammar). Python's are the
-same for what such patterns use, but for the classes of characters that have names: `[[:alpha:]_]+`.
+Batsim matches the whole message with a C++ regular expression (std::regex, ECMAScript grammar). For such patterns,
+Python's syntax is the same except for named character classes such as `[[:alpha:]_]+`.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ _NAMED_CLASSES = {
     "w": r"\w",
     "xdigit": "0-9A-Fa-f",
 }
-#: What a profile without a pattern goes on with: anything.
+#: The pattern of a profile without one.
 _MATCH_ALL = ".*"
 
 
 def next_profile(fields: Mapping[str, object], message: str) -> str:
-    """Return the profile that a job goes on with when it hears a message; none of them is an empty text."""
+    """Return the name of the profile that a job executes after it received `message`; empty if there is none."""
     matches = compile_pattern(str(fields.get("regex", _MATCH_ALL))).fullmatch(message)
     return str(fields.get("success" if matches else "failure", ""))
 
 
 def compile_pattern(pattern: str) -> re.Pattern[str]:
-    """Return a pattern to match messages with. Raises ValueError for what is none."""
+    """Translate and compile a C++ pattern. Raises ValueError if it is invalid."""
     try:
         return re.compile(_NAMED_CLASS.sub(_expand_class, pattern), re.ASCII)
     except re.error as error:
-        raise ValueError(f"{pattern!r} is no regular expression: {error}") from None
+        raise ValueError(f"{pattern!r} is not a regular expression: {error}") from None
 
 
 def _expand_class(match: re.Match[str]) -> str:
     if match[1] not in _NAMED_CLASSES:
-        raise ValueError(f"there is no class of characters {match[0]}")
+        raise ValueError(f"{match[0]} is not a character class")
     return _NAMED_CLASSES[match[1]]

@@ -1,7 +1,7 @@
-"""Reading the profiles of a Batsim workload.
+"""Read the profiles of a Batsim workload.
 
-Every type that Batsim 4 documents is read (Batsim documentation, "Workload", profile types), and the names of its
-earlier versions with them. What cannot be run yet is kept as `RawProfile`: whether that matters is for the run to say.
+All types that Batsim 4 documents are read (Batsim documentation, "Workload", profile types), also under the names of
+earlier versions. Types without a class of their own are kept as `RawProfile`; a run rejects those it cannot execute.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from batkube.workloads.model import (
 DELAY, COMPOSED = "delay", "composed"
 PARALLEL, HOMOGENEOUS, TOTAL = "parallel", "parallel_homogeneous", "parallel_homogeneous_total"
 _PFS, _RECV = "parallel_homogeneous_pfs", "recv"
-#: Read and kept, not run.
+#: Types that are read as `RawProfile`.
 RAW_TYPES = (_PFS, "data_staging", "smpi", "usage_trace", "send", _RECV)
-#: In these `cpu` counts flops and `com` bytes; requests of cpu can stand on their jobs only.
+#: In these types, `cpu` counts flops and `com` bytes, so CPU requests are only possible on their jobs.
 TYPES_WITH_FLOPS = (PARALLEL, HOMOGENEOUS, TOTAL, _PFS)
-#: Names that Batsim used before version 2, and what they are called since.
+#: Names that Batsim used before version 2, and their current names.
 _OLD_NAMES = {
     "msg_par": PARALLEL,
     "msg_par_hg": HOMOGENEOUS,
@@ -42,12 +42,12 @@ _OLD_NAMES = {
     "msg_par_hg_pfs_tiers": _PFS,
 }
 _KNOWN_TYPES = (DELAY, PARALLEL, HOMOGENEOUS, TOTAL, COMPOSED, *RAW_TYPES)
-#: Far deeper than any real file; a guard against files that would exhaust the interpreter's stack.
+#: Far deeper than any real file; protects the interpreter's stack.
 _MAX_NESTING = 50
 _MAX_NAMES_IN_MESSAGE = 8
 
 
-#: What Batsim calls the profiles that have a class of their own.
+#: Batsim's type names of the profiles that have a class of their own.
 _TYPES: dict[type[Profile], str] = {
     Delay: DELAY,
     Parallel: PARALLEL,
@@ -58,7 +58,7 @@ _TYPES: dict[type[Profile], str] = {
 
 
 def batsim_type_of(profile: Profile) -> str:
-    """Return what Batsim calls a profile's type."""
+    """Return Batsim's type name of a profile."""
     return profile.kind if isinstance(profile, RawProfile) else _TYPES[type(profile)]
 
 
@@ -77,25 +77,25 @@ class BatsimProfiles:
 
     @property
     def by_name(self) -> Mapping[str, Profile]:
-        """All of them by name."""
+        """All profiles by name."""
         return self._profiles
 
     @property
     def descriptions(self) -> Mapping[str, Mapping[str, object]]:
-        """What the file says of each."""
+        """The JSON object of each profile, by name."""
         return {name: take.mapping(self._place / name, raw) for name, raw in self._raw.items()}
 
     def lookup(self, name: object, used_at: Place) -> tuple[Profile, Extension]:
-        """Return the profile called `name`, which is used at `used_at`, and its extension keys."""
+        """Return the profile `name`, to which `used_at` refers, and its extension keys."""
         if not isinstance(name, str) or name not in self._profiles:
             self._reject_unknown(name, used_at)
         return self._profiles[name], self._extensions[name]
 
     def _reject_unknown(self, name: object, used_at: Place) -> NoReturn:
-        some = ", ".join(list(self._raw)[:_MAX_NAMES_IN_MESSAGE]) or "none"
+        examples = ", ".join(list(self._raw)[:_MAX_NAMES_IN_MESSAGE]) or "none"
         more = ", …" if len(self._raw) > _MAX_NAMES_IN_MESSAGE else ""
         problem = "is missing" if name is None else f"names the profile {name!r}, which is not defined"
-        used_at.reject(problem, f"defined profiles: {some}{more}")
+        used_at.reject(problem, f"define it, or use one of the defined profiles: {examples}{more}")
 
     def _profile(self, name: str, within: tuple[str, ...]) -> Profile:
         if name in self._profiles:
@@ -120,7 +120,9 @@ class BatsimProfiles:
         kind = take.string(place / "type", fields.get("type"))
         kind = _OLD_NAMES.get(kind, kind)
         if kind not in _KNOWN_TYPES:
-            (place / "type").reject(f"is {kind!r}, which Batsim does not know", f"types: {', '.join(_KNOWN_TYPES)}")
+            (place / "type").reject(
+                f"is {kind!r}, which is not a profile type", f"write one of {', '.join(_KNOWN_TYPES)}"
+            )
         return kind
 
     def _composed(
@@ -134,14 +136,14 @@ class BatsimProfiles:
             if not isinstance(part, str) or part not in self._raw:
                 self._reject_unknown(part, (place / "seq")[index])
             parts.append(self._profile(part, within))
-        # `repeat` was called `nb` before Batsim 2.
+        # Before Batsim 2, `repeat` was called `nb`.
         key = "nb" if "nb" in fields and "repeat" not in fields else "repeat"
         repeat = take.positive_integer(place / key, fields.get(key, 1))
         return Composed(name=name, ret=ret, parts=tuple(parts), repeat=repeat)
 
 
 def _leaf_profile(place: Place, name: str, kind: str, ret: int, fields: Mapping[str, object]) -> Profile:
-    """Return a profile that refers to no other."""
+    """Return a profile that is not composed of others."""
     if kind == DELAY:
         return Delay(name=name, ret=ret, duration=take.duration(place / "delay", fields.get("delay")))
     if kind == PARALLEL:
@@ -151,14 +153,14 @@ def _leaf_profile(place: Place, name: str, kind: str, ret: int, fields: Mapping[
         com = take.non_negative_float(place / "com", fields.get("com", 0))
         shape = ParallelHomogeneous if kind == HOMOGENEOUS else ParallelHomogeneousTotal
         return shape(name=name, ret=ret, cpu_flops=cpu, com_bytes=com)
-    kept = {
+    raw_fields = {
         key: _with_floats(value)
         for key, value in fields.items()
         if key not in ("type", "ret") and (not is_extension_key(key) or (key == "cpu" and kind in TYPES_WITH_FLOPS))
     }
     if kind == _RECV:
-        _check_pattern(place / "regex", kept.get("regex", ""))
-    return RawProfile(name=name, ret=ret, kind=kind, fields=kept)
+        _check_pattern(place / "regex", raw_fields.get("regex", ""))
+    return RawProfile(name=name, ret=ret, kind=kind, fields=raw_fields)
 
 
 def _check_pattern(place: Place, pattern: object) -> None:
@@ -169,7 +171,7 @@ def _check_pattern(place: Place, pattern: object) -> None:
 
 
 def _with_floats(value: object) -> object:
-    """Return a decoded value with floats where the decoder left exact decimals."""
+    """Return a decoded value with its exact decimals as floats."""
     if isinstance(value, Decimal):
         return float(value)
     if isinstance(value, list):
@@ -188,7 +190,7 @@ def _parallel(place: Place, name: str, ret: int, fields: Mapping[str, object]) -
         for key in ("cpu", "com")
     )
     if not cpu:
-        (place / "cpu").reject("is missing or empty", "give the flops of each machine")
+        (place / "cpu").reject("is missing or empty", "write the flops of each machine")
     if com and len(com) != len(cpu) ** 2:
-        (place / "com").reject(f"has {len(com)} values; {len(cpu)} machines exchange {len(cpu) ** 2}")
+        (place / "com").reject(f"has {len(com)} values, but {len(cpu)} machines (`cpu`) need {len(cpu) ** 2}")
     return Parallel(name=name, ret=ret, cpu_flops=cpu, com_bytes=com)

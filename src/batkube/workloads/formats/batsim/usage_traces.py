@@ -1,8 +1,9 @@
-"""Reading usage traces: what each process of a job computes, step by step (Batsim: profile type `usage_trace`).
+"""Read usage traces: the computations of each process of a job, step by step (Batsim: profile type `usage_trace`).
 
-A profile names a file that names one file per process, each relative to the one that names it. A line of these is
+A profile refers to a file that lists one file per process. Paths are relative to the file that contains them. A line of
+a process file is
 
-    RANK m_usage SHARE FLOPS        with SHARE of the host's cores busy, until each has computed FLOPS
+    RANK m_usage SHARE FLOPS        SHARE of the host's cores are busy until each has computed FLOPS
 """
 
 from __future__ import annotations
@@ -15,13 +16,13 @@ from batkube.kernel.errors import InputError
 from batkube.workloads.files import read_bytes
 from batkube.workloads.model import Composed, Profile, RawProfile
 
-#: What the type of such profiles is called.
+#: The profile type in Batsim's workloads.
 USAGE_TRACE = "usage_trace"
 _ACTION = "m_usage"
 
 
 class UsageStep(NamedTuple):
-    """A share of a host's cores, and what each of these computes."""
+    """A share of a host's cores, and the flops that each of them computes."""
 
     share: float
     flops: float
@@ -32,15 +33,15 @@ UsageTrace = tuple[tuple[UsageStep, ...], ...]
 
 
 class UsageTraces:
-    """The traces that profiles name, each file read once."""
+    """The usage traces of profiles; each file is read once."""
 
     def __init__(self) -> None:
         self._files: dict[Path, UsageTrace] = {}
-        #: By the identity of the profile: two workloads may name different files alike.
+        #: By id() of the profile, because the same name can mean different files in two workloads.
         self._by_profile: dict[int, UsageTrace] = {}
 
     def load(self, profile: Profile, folder: Path) -> None:
-        """Read what a profile, or a part of it, names relative to `folder`. Raises InputError."""
+        """Read the traces of a profile and its parts; paths are relative to `folder`. Raises InputError."""
         if isinstance(profile, Composed):
             for part in profile.parts:
                 self.load(part, folder)
@@ -51,20 +52,20 @@ class UsageTraces:
             self._by_profile[id(profile)] = self._files[path]
 
     def trace(self, profile: RawProfile) -> UsageTrace:
-        """Return the trace of a profile that was read."""
+        """Return the trace of a profile that was loaded."""
         return self._by_profile[id(profile)]
 
 
 def read_usage_trace(path: Path) -> UsageTrace:
-    """Return the steps of each process that the files named in `path` have. Raises InputError."""
+    """Return the steps of each process, from the files that `path` lists. Raises InputError."""
     return tuple(map(_steps, trace_files(path)))
 
 
 def trace_files(path: Path) -> list[Path]:
-    """Return the files of the processes that `path` names. Raises InputError."""
+    """Return the files of the processes, which `path` lists. Raises InputError."""
     names = [line for line in _text(path).split("\n") if line.strip()]
     if not names:
-        raise InputError(path, problem="names no trace", remedy="write the name of a file for each process, one a line")
+        raise InputError(path, problem="lists no trace", remedy="write one file name per line, one for each process")
     return [path.parent / name.strip() for name in names]
 
 

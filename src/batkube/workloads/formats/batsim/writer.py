@@ -1,7 +1,7 @@
-"""Writing Batsim's workload JSON, so that Batsim, the first Batkube and our own reader all understand it.
+"""Write Batsim's workload JSON so that Batsim, the first Batkube and our own reader accept it.
 
-Requests and scheduler go on the profile where all its jobs agree on them, which is where the first Batkube looks, and
-on the jobs otherwise. Times are written with every digit. One job and one profile per line, for diffs and for eyes.
+If all jobs of a profile have the same requests and scheduler, these go on the profile, where the first Batkube expects
+them; otherwise they go on the jobs. Times are exact. Each job and profile has its own line, which makes diffs readable.
 """
 
 from __future__ import annotations
@@ -41,27 +41,27 @@ def batsim_text(workload: Workload) -> Iterator[str]:
     """Yield the JSON text of `workload`, line by line."""
     profiles = _NamedProfiles()
     names = [profiles.name_of(job.profile) for job in workload.jobs]
-    agreed = _common_requests(workload, names, profiles.by_name)
+    common = _common_requests(workload, names, profiles.by_name)
     if workload.size_machines is not None:
         yield f'{{"nb_res": {workload.size_machines},\n "jobs": [\n'
     else:
-        # Batsim insists on nb_res; the largest job tells the least it can be.
+        # Batsim requires nb_res; the size of the largest job is a lower bound.
         yield f'{{"nb_res": {max(job.size for job in workload.jobs)}, "{ASSUMED_SIZE_KEY}": true,\n "jobs": [\n'
     last = len(workload.jobs) - 1
     for index, (job, name) in enumerate(zip(workload.jobs, names, strict=True)):
-        yield f"  {_encode(_job_fields(job, name, agreed.get(name)))}{',' if index < last else ''}\n"
+        yield f"  {_encode(_job_fields(job, name, common.get(name)))}{',' if index < last else ''}\n"
     yield ' ],\n "profiles": {\n'
     last = len(profiles.by_name) - 1
     for index, (name, profile) in enumerate(profiles.by_name.items()):
         fields = profiles.fields(profile)
-        if name in agreed:
-            fields.update(_request_fields(*agreed[name]))
+        if name in common:
+            fields.update(_request_fields(*common[name]))
         yield f"  {_encode(name)}: {_encode(fields)}{',' if index < last else ''}\n"
     yield " }\n}\n"
 
 
 def to_batsim_document(workload: Workload) -> BatsimDocument:
-    """Return a workload of whatever format as Batsim has it; one of Batsim's own is read again, with all it says."""
+    """Return a workload of any format with Batsim's descriptions; read them again if the source is Batsim JSON."""
     path = Path(workload.source)
     if path.suffix == ".json" and path.is_file():
         return read_batsim_document(path, workload.name)
@@ -73,22 +73,22 @@ def _encode(value: object) -> str:
 
 
 def _seconds(ns: int) -> msgspec.Raw:
-    """Return a JSON number with all its digits, which a float would lose."""
+    """Return an exact JSON number; a float would lose digits."""
     return msgspec.Raw(exact_seconds(ns).encode())
 
 
 class _NamedProfiles:
-    """Gives every profile a name of its own, which it keeps where it can."""
+    """Assigns a unique name to every profile, its own if possible."""
 
     def __init__(self) -> None:
         self.by_name: dict[str, Profile] = {}
         self._name_of: dict[int, str] = {}
 
     def name_of(self, profile: Profile) -> str:
-        """Return the name under which `profile` is written; its parts are named with it."""
-        known = self._name_of.get(id(profile))
-        if known is not None:
-            return known
+        """Return the name under which `profile` is written; assign names to its parts, too."""
+        assigned = self._name_of.get(id(profile))
+        if assigned is not None:
+            return assigned
         if isinstance(profile, Composed):
             for part in profile.parts:
                 self.name_of(part)
@@ -127,17 +127,17 @@ class _NamedProfiles:
 
 
 def _common_requests(workload: Workload, names: list[str], profiles: dict[str, Profile]) -> dict[str, _ProfileRequests]:
-    """Return, by profile, what all of its jobs ask for; without the profiles whose jobs differ or ask for nothing."""
-    asks_of: dict[str, _ProfileRequests | None] = {}
+    """Return the common requests and scheduler of each profile's jobs; omit profiles whose jobs differ or have none."""
+    requests_of: dict[str, _ProfileRequests | None] = {}
     for job, name in zip(workload.jobs, names, strict=True):
-        asks = (job.requests, job.scheduler)
-        if asks_of.setdefault(name, asks) != asks:
-            asks_of[name] = None
+        requests = (job.requests, job.scheduler)
+        if requests_of.setdefault(name, requests) != requests:
+            requests_of[name] = None
     nothing: _ProfileRequests = ((), "")
     return {
-        name: asks
-        for name, asks in asks_of.items()
-        if asks is not None and asks != nothing and not _counts_flops(profiles[name])
+        name: requests
+        for name, requests in requests_of.items()
+        if requests is not None and requests != nothing and not _counts_flops(profiles[name])
     }
 
 
@@ -152,7 +152,7 @@ def _request_fields(requests: Requests, scheduler: str) -> Fields:
 
 
 def _amounts(requests: Requests) -> Fields:
-    # cpu as a number of cores, which the first Batkube reads too.
+    # cpu is a number of cores, so that the first Batkube can read it.
     return {name: _cores(amount) if name == CPU else format_amount(name, amount) for name, amount in requests}
 
 
@@ -160,11 +160,11 @@ def _cores(cpu_milli: int) -> int | float:
     return cpu_milli / 1000 if cpu_milli % 1000 else cpu_milli // 1000
 
 
-def _job_fields(job: Job, profile: str, agreed: _ProfileRequests | None) -> Fields:
+def _job_fields(job: Job, profile: str, common: _ProfileRequests | None) -> Fields:
     fields: Fields = {"id": job.name, "subtime": _seconds(job.submit), "res": job.size, "profile": profile}
     if job.walltime is not None:
         fields["walltime"] = _seconds(job.walltime)
-    if agreed is None:
+    if common is None:
         fields.update(_request_fields(job.requests, job.scheduler))
     if job.user:
         fields["user"] = job.user

@@ -1,10 +1,10 @@
-"""What Batkube's annotations on a Pod or Job say: its times, which a manifest has no field for.
+"""Batkube's annotations on a Pod or Job: times and other properties for which manifests have no field.
 
-batkube.io/duration    how long it runs: `90` (seconds), `1h30m`, `250ms`; required
-batkube.io/submit      when it is submitted, from the start of the run; 0 when absent
-batkube.io/walltime    after how long it is killed; else activeDeadlineSeconds; else never
-batkube.io/exit-code   how it ends; 0 when absent
-batkube.io/user        whose it is; nobody's when absent
+batkube.io/duration    run time: `90` (seconds), `1h30m`, `250ms`; required
+batkube.io/submit      submission time since the start of the run; default 0
+batkube.io/walltime    time limit, after which the job is killed; default activeDeadlineSeconds, else no limit
+batkube.io/exit-code   exit code; default 0
+batkube.io/user        owner; default none
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ USER = "batkube.io/user"
 
 
 def read_annotations(place: Place, fields: Mapping[str, object]) -> dict[str, str]:
-    """Return our annotations; those of the object itself win over those of its pod template."""
+    """Return the annotations; those of the object override those of its pod template."""
     ours: dict[str, str] = {}
     spec = fields.get("spec")
     template = spec.get("template") if isinstance(spec, Mapping) else None
@@ -33,13 +33,15 @@ def read_annotations(place: Place, fields: Mapping[str, object]) -> dict[str, st
         if annotations is not None:
             for key, value in take.mapping(place / "metadata" / "annotations", annotations).items():
                 if isinstance(value, bool) or not isinstance(value, str | int | float):
-                    (place / "metadata" / "annotations" / str(key)).reject(f"is {take.abbreviated(value)}, not a text")
+                    (place / "metadata" / "annotations" / str(key)).reject(
+                        f"is {take.abbreviated(value)}, which is not a text", "write it in quotes"
+                    )
                 ours[key] = str(value)
     return ours
 
 
 def annotated_duration(place: Place, annotations: Mapping[str, str], key: str) -> Duration | None:
-    """Return the time that the annotation `key` gives; None when it is absent."""
+    """Return the annotation `key` as a duration; None if it is absent."""
     text = annotations.get(key)
     if text is None:
         return None
@@ -60,9 +62,9 @@ def walltime_of(
     spec_place: Place,
     spec: Mapping[str, object],
 ) -> Duration | None:
-    """Return the annotation's walltime, or else the shorter active deadline of the Job and of its pods.
+    """Return the annotated walltime, or else the shorter activeDeadlineSeconds of the Job and of its pods.
 
-    Raises TooLong if there is one, and no run reaches it.
+    Raises TooLong if the walltime exceeds the longest possible run.
     """
     walltime = annotated_duration(place, annotations, WALLTIME)
     if walltime is None:
@@ -74,5 +76,7 @@ def walltime_of(
         ]
         return seconds(min(deadlines)) if deadlines else None
     if walltime <= 0:
-        (place / WALLTIME).reject(f"is {annotations[WALLTIME]}, but a job needs some time to run")
+        (place / WALLTIME).reject(
+            f"is {annotations[WALLTIME]}, but must be positive", "remove the annotation for no limit"
+        )
     return walltime

@@ -1,7 +1,8 @@
-"""Writing Kubernetes manifests: one batch/v1 Job per job, which a real cluster runs and our reader reads back.
+"""Write Kubernetes manifests: one batch/v1 Job per job. A real cluster can run them, and our reader can read them.
 
-The container sleeps as long as the job runs. Our annotations hold the exact times. Priorities become PriorityClasses,
-since Kubernetes lets nobody write a pod's priority itself. Text values are written as JSON strings, which YAML reads.
+The container sleeps for the run time of the job; annotations hold the exact times. Priorities become PriorityClasses,
+because the Priority admission plugin rejects any other value of a pod's `priority`
+(Kubernetes: plugin/pkg/admission/priority/admission.go). Text values are JSON strings, which are valid YAML.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from batkube.workloads.model import Job, Workload
 from batkube.workloads.run_times import run_time
 
 _IMAGE = "busybox"
-#: What the name of a Job and of its pods' labels may be (Kubernetes: RFC 1123 label).
+#: The name of a Job becomes a label of its pods, so it must be an RFC 1123 label (Kubernetes documentation, "Jobs").
 _MAX_NAME_LENGTH = 63
 _OBJECT_NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _NUMBER_SUFFIX_LENGTH = 8
@@ -41,7 +42,7 @@ def manifests_text(workload: Workload) -> Iterator[str]:
             raise InputError(
                 workload.source,
                 at=f"job {job.name}",
-                problem=f"its profile {job.profile.name!r} has no run time of its own, which a manifest needs",
+                problem=f"its profile {job.profile.name!r} has no fixed run time, which a manifest needs",
                 remedy="write Batsim JSON (.json)",
             )
         yield _manifest(job, exact_seconds(run), _object_name(job.name, used))
@@ -53,12 +54,12 @@ def priority_class_name(priority: int) -> str:
 
 
 def is_object_name(name: str) -> bool:
-    """Say whether Kubernetes takes `name` as it is."""
+    """Return whether `name` is valid as the name of a Kubernetes Job."""
     return _OBJECT_NAME.fullmatch(name) is not None
 
 
 def _object_name(name: str, used: set[str]) -> str:
-    """Return `name` as Kubernetes allows it, with a number behind it if another job has it already."""
+    """Return `name` converted to a valid object name, with a number appended if it is already used."""
     cleaned = _FORBIDDEN_CHARACTERS.sub("-", name.lower()).strip("-") or "job"
     shortened = cleaned[: _MAX_NAME_LENGTH - _NUMBER_SUFFIX_LENGTH].strip("-")
     allowed, number = cleaned if len(cleaned) <= _MAX_NAME_LENGTH else shortened, 1
@@ -109,7 +110,8 @@ def _pod_lines(job: Job) -> Iterator[str]:
     if job.priority:
         yield f"      priorityClassName: {priority_class_name(job.priority)}"
     if job.walltime is not None:
-        # On the pod and not on the Job: a Job's deadline counts from its creation, waiting included.
+        # On the pod and not on the Job: the deadline of a Job counts from its startTime, including the time in which
+        # its pods are pending (pkg/controller/job/job_controller.go, pastActiveDeadline).
         yield f"      activeDeadlineSeconds: {-(-job.walltime // NANOSECONDS_PER_SECOND)}"
 
 
@@ -122,7 +124,7 @@ def _resource_lines(job: Job) -> Iterator[str]:
         yield f"            {_quoted(resource)}: {_quoted(format_amount(resource, amount))}"
     extended = [(resource, amount) for resource, amount in job.requests if "/" in resource]
     if extended:
-        # Kubernetes wants the limit of an extended resource to equal its request.
+        # Limit and request of an extended resource must be equal (Kubernetes: pkg/apis/core/validation).
         yield "          limits:"
         for resource, amount in extended:
             yield f"            {_quoted(resource)}: {_quoted(format_amount(resource, amount))}"

@@ -1,8 +1,8 @@
-"""Reading Kubernetes manifests: Pods and Jobs, with their run time in the annotation `batkube.io/duration`.
+"""Read Kubernetes manifests: Pods and Jobs, with their run time in the annotation `batkube.io/duration`.
 
-A manifest says what a pod asks for and nothing about how long it runs, so that has to be added; the other annotations
-are optional. Each Pod is a job of one pod, each batch/v1 Job a gang of `completions` pods. PriorityClasses in the same
-file give priorities; any other kind is left out, with a note, unless the reader asks for objects too (`objects`).
+A manifest specifies a pod's requests but not its run time, so the annotation is required; others are optional. Each Pod
+becomes a job of one pod, and each batch/v1 Job a gang of `completions` pods. PriorityClasses in the same file define
+priorities. Objects of any other kind are left out with a note, unless the caller can apply objects (module `objects`).
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ from batkube.workloads.model import Delay, Job, Workload
 from batkube.workloads.walltime_notes import WALLTIME_TOO_LONG
 
 DEFAULT_SCHEDULER = "default-scheduler"
-#: Classes every cluster has (Kubernetes: pkg/apis/scheduling, SystemPriorityClasses).
+#: Classes that every cluster has (Kubernetes: pkg/apis/scheduling/v1/helpers.go, SystemPriorityClasses).
 _SYSTEM_PRIORITIES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
-#: Fields of a pod's spec that decide where it may go, and that only a real scheduler heeds.
+#: Fields of a pod's spec that constrain its placement, and that only real schedulers support.
 PLACEMENT_FIELDS = (
     "affinity",
     "nodeName",
@@ -53,15 +53,15 @@ PLACEMENT_FIELDS = (
 _is_integer = re.compile("-?[0-9]+").fullmatch
 
 LOW_PARALLELISM = FidelityNote(
-    "workload", "a Job runs fewer pods at a time than it completes; here all run as one gang"
+    "workload", "a Job has parallelism below completions; here all its pods run at once, as a gang"
 )
-SUSPENSION_IGNORED = FidelityNote("workload", "a Job is suspended; here it is submitted all the same")
+SUSPENSION_IGNORED = FidelityNote("workload", "a Job is suspended; here it is submitted nevertheless")
 
 
 def read_manifests(path: Path, name: str, *, with_objects: bool = False) -> Workload:
-    """Return the Pods and Jobs of the YAML file `path` as a workload called `name`.
+    """Read the Pods and Jobs of the YAML file `path` as the workload `name`.
 
-    With `with_objects`, a file that says more than jobs can express becomes a workload of objects.
+    With `with_objects`, a file that jobs cannot fully express becomes a workload of objects.
     """
     objects = list(_objects(path))
     if with_objects and not are_all_jobs(objects):
@@ -73,7 +73,7 @@ def read_manifests(path: Path, name: str, *, with_objects: bool = False) -> Work
 
 
 def _objects(path: Path) -> Iterator[tuple[Place, Mapping[str, object]]]:
-    """Yield every object of the file, those inside Lists too, with a place that names it."""
+    """Yield every object of the file and of the Lists in it, with a place that names the object."""
     for index, document in enumerate(yaml_documents(path, read_bytes(path)), 1):
         if document is None:
             continue
@@ -107,7 +107,7 @@ def _priority_classes(objects: list[tuple[Place, Mapping[str, object]]]) -> dict
 
 
 class _ManifestJobs:
-    """Turns objects into jobs."""
+    """Converts objects to jobs."""
 
     def __init__(self, path: Path, name: str, priorities: dict[str, int]) -> None:
         self._path = path
@@ -119,7 +119,7 @@ class _ManifestJobs:
         self._notes: dict[FidelityNote, int] = {}
 
     def add(self, place: Place, fields: Mapping[str, object]) -> None:
-        """Take one object."""
+        """Add one object."""
         kind = take.string(place / "kind", fields.get("kind"))
         if kind == "Pod":
             self._add(place, fields, place / "spec", take.mapping(place / "spec", fields.get("spec")), size=1)
@@ -137,8 +137,8 @@ class _ManifestJobs:
         if not self._jobs:
             raise InputError(
                 self._path,
-                problem="holds no object that is work for anybody",
-                remedy="write at least one Pod, Job or Deployment; see docs/reference/workload-manifests.md",
+                problem="contains no workload object (Job, Deployment, Pod, …)",
+                remedy="add at least one Pod, Job or Deployment; see docs/reference/workload-manifests.md",
             )
         self._jobs.sort(key=attrgetter("submit"))
         return Workload(name=self._name, source=str(self._path), jobs=self._jobs, notes=tuple(self._notes.items()))
@@ -179,12 +179,12 @@ class _ManifestJobs:
         _checked_name(place / "metadata" / "name", name)
         first = self._place_of.setdefault(name, place.at)
         if first != place.at:
-            place.reject(f"has the name {name!r} of {first}", "give each Pod and Job its own name")
+            place.reject(f"has the same name, {name!r}, as {first}", "give each Pod and Job a unique name")
         return name
 
     def _gang_size(self, place: Place, spec: Mapping[str, object]) -> int:
         parallelism = take.integer(place / "parallelism", _value_of(spec, "parallelism", 1))
-        # Without completions a Job is a work queue of `parallelism` pods (Kubernetes documentation, "Jobs").
+        # Without `completions`, a Job is a work queue of `parallelism` pods (Kubernetes documentation, "Jobs").
         size = take.positive_integer(place / "completions", _value_of(spec, "completions", max(parallelism, 1)))
         if 0 < parallelism < size:
             self._note(LOW_PARALLELISM)
@@ -196,7 +196,7 @@ class _ManifestJobs:
         run = annotated_duration(place, annotations, DURATION)
         if run is None:
             place.reject(
-                f"has no annotation {DURATION}, so nobody knows how long it runs",
+                f"has no annotation {DURATION}, so its run time is unknown",
                 f'add metadata.annotations."{DURATION}", for example "90" (seconds) or "1h30m"',
             )
         profile = self._delays.profile_for(run)
@@ -232,7 +232,7 @@ def _checked_name(place: Place, name: str) -> str:
 
 
 def _image(spec: Mapping[str, object]) -> str:
-    """Return the image of the first container: pulls are modelled per pod, not per container."""
+    """Return the image of the first container, because image pulls are modelled per pod and not per container."""
     containers = spec.get("containers")
     first = containers[0] if isinstance(containers, list) and containers else None
     image = first.get("image") if isinstance(first, Mapping) else None
@@ -240,6 +240,6 @@ def _image(spec: Mapping[str, object]) -> str:
 
 
 def _value_of(fields: Mapping[str, object], key: str, otherwise: object) -> object:
-    """Return the value of `key`; an explicit null is the same as nothing, as in Kubernetes."""
+    """Return the value of `key`, or `otherwise`; as in Kubernetes, an explicit null counts as absent."""
     value = fields.get(key)
     return otherwise if value is None else value

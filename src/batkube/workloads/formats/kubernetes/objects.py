@@ -1,8 +1,8 @@
-"""Manifests as objects of a cluster: any kind that the API serves, each applied at its time.
+"""Manifests as API objects: any kind that the API server serves, each applied at its submission time.
 
-A file is one of two things. Where each of its objects is something that a *job* can express, the file is a list of jobs
-(`manifests`). Anything else (a Deployment, a Job that is tried again, a Pod whose command says how long it runs) needs
-a cluster with controllers, and then the whole file goes there, as with `kubectl apply`: one file has one meaning.
+If *jobs* can express all objects of a file, the file is a list of jobs (`manifests`). Otherwise all its objects are
+applied to a cluster with controllers, as `kubectl apply` does. Examples are a Deployment, a Job with retries, and a Pod
+whose command determines its run time. A file is never split between the two.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from batkube.workloads.formats.kubernetes.annotations import DURATION, SUBMIT, a
 from batkube.workloads.model import ObjectManifest, Workload
 
 LocatedObject = tuple[Place, Mapping[str, object]]
-"""An object of a file, and where it stands."""
+"""The place and the fields of an object in a file."""
 
 _PREFIX = "batkube.io/"
-#: Kinds that others need in order to be served or created; at one instant they come first.
+#: Kinds on which other objects depend; among objects of the same instant, they are applied first.
 _KINDS_APPLIED_FIRST = ("CustomResourceDefinition", "Namespace")
-#: Fields of a Job that only a Job controller can do anything with (Kubernetes documentation, "Jobs").
+#: Fields of a Job that only a Job controller can handle (Kubernetes documentation, "Jobs").
 _CONTROLLER_JOB_FIELDS = (
     "backoffLimitPerIndex",
     "managedBy",
@@ -38,9 +38,9 @@ _CONTROLLER_JOB_FIELDS = (
 
 
 def are_all_jobs(objects: Sequence[LocatedObject]) -> bool:
-    """Return whether every object is a Pod or Job that says how long it runs and asks for no controller.
+    """Return whether every object is a PriorityClass, or a Pod or Job with a run time that needs no controller.
 
-    PriorityClasses may be among them. A file without any object is left to the reader of jobs, which refuses it.
+    True for a file without objects: the reader of jobs rejects it.
     """
     return all(_is_job(place, fields) for place, fields in objects)
 
@@ -58,7 +58,7 @@ def _is_job(place: Place, fields: Mapping[str, object]) -> bool:
 
 
 def _is_gang(spec: Mapping[str, object]) -> bool:
-    """Return whether all pods of a Job run at once, and once."""
+    """Return whether all pods of a Job run at the same time and are not retried."""
     parallelism, completions = spec.get("parallelism"), spec.get("completions")
     return (
         not spec.get("backoffLimit")
@@ -70,7 +70,7 @@ def _is_gang(spec: Mapping[str, object]) -> bool:
 
 
 def workload_from_objects(path: Path, name: str, objects: Sequence[LocatedObject]) -> Workload:
-    """Return the objects of a file as the workload `name`, in the order in which they are applied."""
+    """Return the objects of a file as the workload `name`, in the order of their application."""
     manifests = [_manifest(place, fields, str(path), name) for place, fields in objects]
     manifests.sort(key=lambda manifest: (manifest.at, manifest.kind not in _KINDS_APPLIED_FIRST))
     return Workload(name=name, source=str(path), jobs=(), objects=manifests)
@@ -93,11 +93,11 @@ def _manifest(place: Place, fields: Mapping[str, object], source: str, workload:
 
 
 def _annotate_pod_template(fields: dict[str, Any], own: Mapping[str, str]) -> None:
-    """Copy our annotations to the pods that the object will make: what they say is about them, wherever it stands."""
+    """Copy our annotations to the pod template: they describe the pods that a controller will create."""
     ours = {key: text for key, text in own.items() if key != SUBMIT}
     template = pod_template(fields)
     metadata = None if template is None else template.get("metadata") or {}
-    # What is wrong with a template is for the API to say.
+    # An invalid template stays as it is: the API server reports it.
     if ours and template is not None and isinstance(metadata, dict):
         annotations = metadata.get("annotations") or {}
         if isinstance(annotations, dict):
@@ -105,7 +105,7 @@ def _annotate_pod_template(fields: dict[str, Any], own: Mapping[str, str]) -> No
 
 
 def pod_template(fields: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the pod template of an object, that of a CronJob's Jobs too; None when it has none."""
+    """Return the pod template of an object, also the one inside a CronJob's Job template; None if there is none."""
     spec = fields.get("spec")
     while isinstance(spec, dict):
         template = spec.get("template")
@@ -117,11 +117,11 @@ def pod_template(fields: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def _to_json(value: Any) -> Any:  # noqa: ANN401 - any YAML
-    """Return a value of YAML as JSON has it: dates are texts, and nothing is shared between two places."""
+    """Convert a YAML value to JSON: dates become texts, and aliased nodes become separate copies."""
     if isinstance(value, Mapping):
-        return {str(key): _to_json(held) for key, held in value.items()}
+        return {str(key): _to_json(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [_to_json(held) for held in value]
+        return [_to_json(item) for item in value]
     if isinstance(value, datetime.date):
         return value.isoformat()
     return value

@@ -1,7 +1,7 @@
-"""Reading what a running cluster says of its pods: `kubectl get pods,events -A -o json`.
+"""Read a list of the pods of a running cluster: `kubectl get pods,events -A -o json`.
 
-A pod's status tells when its containers began and ended, in whole seconds. Of pods that are deleted already only their
-events are left, for an hour: these say that there were such pods, and nothing of how long they ran.
+A pod's status has the start and end times of its containers, in whole seconds. Of deleted pods only the events remain
+(by default for an hour: kube-apiserver --event-ttl). Events show that a pod existed, but not its run time.
 """
 
 from __future__ import annotations
@@ -22,38 +22,38 @@ from batkube.workloads.formats.kubernetes.pod_histories import history_of, workl
 from batkube.workloads.model import Workload
 
 DELETED_BEFORE_LIST = FidelityNote(
-    "workload", "a pod is known by its events only, as it was deleted before the list: it is left out"
+    "workload", "a pod was deleted before the list was made, so only its events are known: it is left out"
 )
-OTHER_KINDS = FidelityNote("workload", "an object of the list is neither a pod nor an event, and is passed over")
+OTHER_KINDS = FidelityNote("workload", "an object of the list is neither a Pod nor an Event: it is left out")
 _REMEDY = "write it with: kubectl get pods,events -A -o json"
 
 
 def read_pod_list(path: Path, name: str) -> Workload:
-    """Return the pods of a list that began and ended as a workload called `name`. Raises InputError."""
+    """Read the pods of a list that started and ended as the workload `name`. Raises InputError."""
     try:
         content: Any = msgspec.json.decode(read_bytes(path))
     except (msgspec.DecodeError, RecursionError) as error:
         raise InputError(path, problem=f"is not JSON: {error}", remedy=_REMEDY) from None
     if not isinstance(content, Mapping) or not isinstance(content.get("items"), list):
-        raise InputError(path, problem="is no list of Kubernetes objects: it has no `items`", remedy=_REMEDY)
-    # A list of one kind does not repeat it in each item.
+        raise InputError(path, problem="is not a list of Kubernetes objects: it has no `items`", remedy=_REMEDY)
+    # A list of a single kind, such as PodList, does not repeat the kind in its items.
     usual = str(content.get("kind") or "").removesuffix("List")
-    courses, notes, known, told = [], Counter[FidelityNote](), set(), set()
+    histories, notes, listed, mentioned = [], Counter[FidelityNote](), set(), set()
     for number, item in enumerate(content["items"]):
         place = (Place(path) / "items")[number]
         fields = take.mapping(place, item)
         kind = fields.get("kind") or usual
         if kind == "Pod":
-            course = history_of(place, fields)
+            history = history_of(place, fields)
             status = fields.get("status")
-            course.update_from_status(status if isinstance(status, Mapping) else {})
-            courses.append(course)
-            known.add((course.namespace, course.name))
+            history.update_from_status(status if isinstance(status, Mapping) else {})
+            histories.append(history)
+            listed.add((history.namespace, history.name))
         elif kind == "Event":
-            about = fields.get("involvedObject") or fields.get("regarding")
-            if isinstance(about, Mapping) and about.get("kind") == "Pod":
-                told.add((str(about.get("namespace") or "default"), str(about.get("name"))))
+            involved = fields.get("involvedObject") or fields.get("regarding")
+            if isinstance(involved, Mapping) and involved.get("kind") == "Pod":
+                mentioned.add((str(involved.get("namespace") or "default"), str(involved.get("name"))))
         else:
             notes[OTHER_KINDS] += 1
-    notes[DELETED_BEFORE_LIST] += len(told - known)
-    return workload_from_histories(courses, path, name, notes)
+    notes[DELETED_BEFORE_LIST] += len(mentioned - listed)
+    return workload_from_histories(histories, path, name, notes)

@@ -1,6 +1,6 @@
-"""What a pod asks of its node, read from its manifest in whole units; a limit without request is a request.
+"""Read the effective requests of a pod from its manifest, in whole units. A limit without a request is a request.
 
-`total_pod_resources` has the rule by which the containers' requests become the pod's.
+`pod_totals` combines the requests of the containers.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Amounts = dict[str, int]
 
 
 def read_pod_requests(place: Place, spec: Mapping[str, object]) -> Requests:
-    """Return the effective requests of the pod whose spec stands at `place`."""
+    """Return the effective requests of a pod with this `spec`."""
     total = sum_of_containers(
         (own for own, _ in _containers(place, spec, "containers")), _containers(place, spec, "initContainers")
     )
@@ -27,10 +27,13 @@ def read_pod_requests(place: Place, spec: Mapping[str, object]) -> Requests:
 
 
 def _containers(place: Place, spec: Mapping[str, object], key: str) -> list[tuple[Amounts, bool]]:
-    """Return what each container asks for, and whether it is a sidecar."""
-    listed = [] if spec.get(key) is None else take.array(place / key, spec[key])
-    containers = [((place / key)[index], take.mapping((place / key)[index], one)) for index, one in enumerate(listed)]
-    return [(_resources(at / "resources", one.get("resources")), is_sidecar(one)) for at, one in containers]
+    """Return the requests of each container, and whether it is a sidecar."""
+    items = [] if spec.get(key) is None else take.array(place / key, spec[key])
+    containers = [((place / key)[index], take.mapping((place / key)[index], item)) for index, item in enumerate(items)]
+    return [
+        (_resources(at / "resources", container.get("resources")), is_sidecar(container))
+        for at, container in containers
+    ]
 
 
 def _resources(place: Place, resources: object) -> Amounts:

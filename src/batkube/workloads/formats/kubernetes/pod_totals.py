@@ -1,10 +1,12 @@
-"""What a pod needs as a whole, from what its containers need: the one place of the rule.
+"""The effective requests or limits of a pod, from those of its containers.
 
-Containers run together, so their amounts add up; init containers run one after the other before them, so the largest
-counts; sidecars (init containers that restart always) run along with everything that comes after them. What the pod
-as a whole is given replaces that sum, and the runtime's overhead comes on top (documentation "Init Containers"; source
-k8s.io/component-helpers/resource/helpers.go, PodRequests and PodLimits). Whoever counts in whole units (nodes and
-schedulers) and whoever counts in exact quantities (quotas, defaults) follow it alike.
+* Containers run together, so their amounts add up.
+* Init containers run one after the other before them, so their maximum counts.
+* Sidecars (init containers with restartPolicy Always) run together with everything that starts after them.
+* Pod-level resources replace this sum, and the overhead of the RuntimeClass is added.
+
+Kubernetes: documentation, "Init Containers"; k8s.io/component-helpers/resource/helpers.go, PodRequests and PodLimits.
+The rule is generic: nodes and schedulers count whole units, quotas and defaults exact quantities.
 """
 
 from __future__ import annotations
@@ -23,30 +25,30 @@ _Amount = TypeVar("_Amount", int, Quantity)
 def sum_of_containers(
     containers: Iterable[Mapping[str, _Amount]], init_containers: Iterable[tuple[Mapping[str, _Amount], bool]]
 ) -> dict[str, _Amount]:
-    """Return what all containers of a pod need; each init container comes with whether it is a sidecar."""
+    """Return the total of all containers; each init container has a flag for sidecars."""
     total: dict[str, _Amount] = {}
     for container in containers:
         add_resources(total, container)
     sidecars: dict[str, _Amount] = {}
     starting: dict[str, _Amount] = {}
     for container, is_sidecar in init_containers:
-        needed = dict(sidecars)
-        add_resources(needed, container)
+        required = dict(sidecars)
+        add_resources(required, container)
         if is_sidecar:
             add_resources(total, container)
-            sidecars = needed
-        _raise_to_at_least(starting, needed)
+            sidecars = required
+        _raise_to_at_least(starting, required)
     _raise_to_at_least(total, starting)
     return total
 
 
 def is_pod_level(resource: str) -> bool:
-    """Tell whether an amount may be given for the pod as a whole (KEP-2837)."""
+    """Return whether a resource is allowed at pod level (KEP-2837)."""
     return resource in (CPU, MEMORY) or resource.startswith(HUGE_PAGES)
 
 
 def is_sidecar(init_container: Mapping[str, object]) -> bool:
-    """Tell whether an init container goes on running beside the containers."""
+    """Return whether an init container keeps running beside the containers (KEP-753)."""
     return init_container.get("restartPolicy") == "Always"
 
 

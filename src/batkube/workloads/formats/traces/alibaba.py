@@ -1,12 +1,11 @@
-"""Reading the batch work of Alibaba's cluster traces of 2017 and 2018: batch_task.csv and batch_instance.csv.
+"""Read the batch jobs of Alibaba's cluster traces of 2017 and 2018: batch_task.csv and batch_instance.csv.
 
-CSV files without a header. A task has instances, which are processes on one machine each and wait for nobody: each is a
-job of one pod. batch_task.csv says what an instance asks for and when the task began and ended; batch_instance.csv when
-each of its instances did, and what they used, so that it is read with the batch_task.csv beside it.
+These are CSV files without a header. A task has instances: independent processes, each on one machine. Each instance
+becomes a job of one pod. batch_task.csv has the requests of the instances and the times of the task. batch_instance.csv
+has the times and the usage of each instance, but no requests, so it needs the batch_task.csv in the same folder.
 
-Columns: the trace's repository alibaba/clusterdata, cluster-trace-v2017/schema.csv and cluster-trace-v2018/schema.md.
-Cpu is in hundredths of a core in both (2017: its issue 11). Memory is a share of the largest machine, in percent in
-2018.
+Columns: repository alibaba/clusterdata, cluster-trace-v2017/schema.csv and cluster-trace-v2018/schema.md. CPU is in
+hundredths of a core in both (2017: see issue 11 there). Memory is a share of the largest machine, in 2018 in percent.
 """
 
 from __future__ import annotations
@@ -35,18 +34,18 @@ STATUSES = frozenset({"Ready", "Waiting", "Running", "Terminated", "Failed", "Ca
 _WAITING, _RUNNING, _DONE, _BACKUP = ("Ready", "Waiting"), "Running", "Terminated", "Interrupted"
 
 TASK_RUN_TIMES = FidelityNote(
-    "workload", "instances are taken to run as long as their task; batch_instance.csv tells how long each ran"
+    "workload", "each instance runs as long as its task; batch_instance.csv has the run times of instances"
 )
 SUBMITTED_AT_START = FidelityNote(
-    "workload", "the trace does not tell when work was submitted, only when it began: that is when it comes here"
+    "workload", "the trace has no submission time of a task or instance; here it is submitted when it started"
 )
 UNKNOWN_TASK = FidelityNote(
-    "workload", "batch_task.csv does not have the task of an instance, which asks for nothing here"
+    "workload", "the task of an instance is not in batch_task.csv; here the instance requests nothing"
 )
 
 
 class _TableColumns(NamedTuple):
-    """Where a table has what; `task` and `job` make an instance's task, `instances` is of a table of tasks."""
+    """The columns of a table. `job` and `task` identify a task; only a table of tasks has `instances`."""
 
     width: int
     begin: int
@@ -57,11 +56,11 @@ class _TableColumns(NamedTuple):
     instances: int | None = None
     cpu: int | None = None
     memory: int | None = None
-    #: The number of a try, and of how many.
+    #: The number of the attempt, and the number of attempts.
     tries: tuple[int, int] | None = None
-    #: So many GiB are one of the table's units of memory.
+    #: GiB per unit of memory in the table.
     gib: Decimal = Decimal(1)
-    #: Whether `begin` is when a task was created, and not when it began.
+    #: Whether `begin` is the creation of a task, and not its start.
     has_creation_times: bool = False
 
 
@@ -85,33 +84,33 @@ _INSTANCES = (
     _TableColumns(12, begin=0, end=1, job=2, task=3, status=5, tries=(6, 7)),
     _TableColumns(14, begin=5, end=6, job=2, task=1, status=4, tries=(8, 9)),
 )
-#: The unit of cpu.
+#: Cores per unit of CPU in the tables.
 _UNIT_CORES = Decimal("0.01")
-_REMEDY = "give batch_task.csv or batch_instance.csv of cluster-trace-v2017 or -v2018, as published"
+_REMEDY = "use batch_task.csv or batch_instance.csv of cluster-trace-v2017 or -v2018, as published"
 
 
 def is_alibaba(first_line: str) -> bool:
-    """Say whether a file that begins with this line is one of these tables."""
+    """Return whether the first line of a file belongs to one of these tables."""
     cells = first_line.strip().split(",")
     is_row = any(len(cells) == table.width and cells[table.status] in STATUSES for table in _TASKS + _INSTANCES)
     return is_row or _is_header(cells)
 
 
 def _is_header(cells: Sequence[str]) -> bool:
-    """Say whether a line names the columns of one of these tables; they are published without, and handed on with."""
+    """Return whether a line is a header. The published tables have none, but copies of them often do."""
     tables = [table for table in _TASKS + _INSTANCES if len(cells) == table.width]
     return any(cells[table.status].strip().lower() == "status" for table in tables)
 
 
 def companion_task_table(path: Path) -> Path | None:
-    """Return the batch_task.csv that a batch_instance.csv is read with; None if there is none, or it is none."""
+    """Return the batch_task.csv next to a batch_instance.csv, gzipped or not; None if there is none."""
     name = path.name.replace("batch_instance", "batch_task")
-    places = (path.with_name(name), path.with_name(name.removesuffix(".gz")), path.with_name(f"{name}.gz"))
-    return next((place for place in places if name != path.name and place.is_file()), None)
+    candidates = (path.with_name(name), path.with_name(name.removesuffix(".gz")), path.with_name(f"{name}.gz"))
+    return next((file for file in candidates if name != path.name and file.is_file()), None)
 
 
 def read_alibaba(path: Path, name: str) -> Workload:
-    """Return the instances of a table as a workload called `name`. Raises InputError."""
+    """Read the instances of a table as the workload `name`. Raises InputError."""
     tasks = CloudTraceTasks(path, name)
     rows = _rows(path)
     first = next(rows, None)
@@ -142,7 +141,7 @@ def _table(tasks: CloudTraceTasks, row: Sequence[str]) -> _TableColumns:
 
 def _check_row(tasks: CloudTraceTasks, table: _TableColumns, at: str, row: Sequence[str]) -> None:
     if len(row) != table.width:
-        tasks.reject(at, f"has {len(row)} columns, and the first line has {table.width}", _REMEDY)
+        tasks.reject(at, f"has {len(row)} columns, but the first line has {table.width}", _REMEDY)
     if row[table.status] not in STATUSES:
         tasks.reject(at, f"status {row[table.status]!r} is not one of {', '.join(sorted(STATUSES))}", _REMEDY)
 
@@ -150,7 +149,7 @@ def _check_row(tasks: CloudTraceTasks, table: _TableColumns, at: str, row: Seque
 def _times(
     tasks: CloudTraceTasks, table: _TableColumns, at: str, row: Sequence[str]
 ) -> tuple[Instant, Duration] | None:
-    """Return when a row's work began and how long it ran; None, with a note, where the trace does not tell both."""
+    """Return the start and the run time of a row; None, with a note, if the trace lacks one of them."""
     status = row[table.status]
     begin = tasks.parse_integer(at, "the start", row[table.begin] or "0")
     end = tasks.parse_integer(at, "the end", row[table.end] or "0")
@@ -188,12 +187,12 @@ def _read_tasks(
 def _read_instances(
     tasks: CloudTraceTasks, table: _TableColumns, first: tuple[str, list[str]], rows: Iterator[tuple[str, list[str]]]
 ) -> None:
-    beside = companion_task_table(tasks.path)
-    if beside is None:
-        problem = "does not tell what instances ask for, and there is no batch_task.csv beside it"
-        raise InputError(tasks.path, problem=problem, remedy="put both into one folder, by their names")
-    asked = _requests_by_task(CloudTraceTasks(beside, ""))
-    seen: dict[str, int] = {}
+    task_table = companion_task_table(tasks.path)
+    if task_table is None:
+        problem = "has no requests of instances, and there is no batch_task.csv in its folder"
+        raise InputError(tasks.path, problem=problem, remedy="put both files into one folder under their own names")
+    requests_of = _requests_by_task(CloudTraceTasks(task_table, ""))
+    instance_counts: dict[str, int] = {}
     for at, row in _chained(first, rows):
         _check_row(tasks, table, at, row)
         number, last = (row[place] for place in table.tries or ())
@@ -204,24 +203,24 @@ def _read_instances(
         if times is None:
             continue
         key = (row[table.job], row[table.task])
-        if key not in asked:
+        if key not in requests_of:
             tasks.notes[UNKNOWN_TASK] += 1
         name = tasks.checked_name(at, ".".join(key))
-        seen[name] = seen.get(name, 0) + 1
-        tasks.add(f"{name}.{seen[name]}", *times, asked.get(key, ()))
+        instance_counts[name] = instance_counts.get(name, 0) + 1
+        tasks.add(f"{name}.{instance_counts[name]}", *times, requests_of.get(key, ()))
         tasks.notes[SUBMITTED_AT_START] += 1
 
 
 def _requests_by_task(tasks: CloudTraceTasks) -> dict[tuple[str, str], Requests]:
-    asked: dict[tuple[str, str], Requests] = {}
+    requests_of: dict[tuple[str, str], Requests] = {}
     table: _TableColumns | None = None
     for at, row in _rows(tasks.path):
         table = table or _table(tasks, row)
         if table.instances is None:
-            tasks.reject(at, "is a table of instances, where that of tasks is looked for", _REMEDY)
+            tasks.reject(at, "is a table of instances, but a table of tasks is needed here", _REMEDY)
         _check_row(tasks, table, at, row)
-        asked[row[table.job], row[table.task]] = _requests(tasks, table, at, row)
-    return asked
+        requests_of[row[table.job], row[table.task]] = _requests(tasks, table, at, row)
+    return requests_of
 
 
 def _requests(tasks: CloudTraceTasks, table: _TableColumns, at: str, row: Sequence[str]) -> Requests:

@@ -1,8 +1,8 @@
-"""What the traces of cloud clusters have in common: tasks of one pod, with sizes as shares of the largest machine.
+"""Common parts of the readers of cloud traces: tasks of one pod, with requests as shares of the largest machine.
 
-Their owners do not tell how large that machine is. Here a hundredth of it is one core, or one GiB: a platform whose
-machines have 100 cores and 100Gi has machines as large as the trace's largest, and `50,25Gi` is one of half the cpu
-and a quarter of the memory.
+The size of that machine is not published. Batkube counts a hundredth of it as one core, or as one GiB. A machine with
+100 cores and 100Gi is therefore as large as the trace's largest machine, and `50,25Gi` has half of its CPU and a
+quarter of its memory.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ from batkube.workloads.names import name_problem
 _GIB, _MILLI = 1 << 30, 1000
 
 NORMALISED = FidelityNote(
-    "workload", "the trace tells sizes as shares of its largest machine; here a hundredth is 1 core, or 1 GiB"
+    "workload", "the trace has requests as shares of its largest machine; here 1 % of it is 1 core, or 1 GiB"
 )
 STARTED_BEFORE_TRACE = FidelityNote(
-    "workload", "a task began before the trace did, so how long it ran is unknown: it is left out"
+    "workload", "a task started before the trace, so its run time is unknown: it is left out"
 )
 NO_END = FidelityNote("workload", "a task has no end in the trace and is left out")
-NEVER_STARTED = FidelityNote("workload", "a task of the trace never began and is left out")
+NEVER_STARTED = FidelityNote("workload", "a task of the trace never started and is left out")
 FAILED = FidelityNote(
-    "workload", "a task did not end well in the trace (failed, killed, evicted, …); here it runs as long"
+    "workload", "a task did not succeed in the trace (failed, killed, evicted, …); here it runs as long, and succeeds"
 )
-EARLIER_TRY = FidelityNote("workload", "a try of a task before its last one is left out")
-NO_REQUESTS = FidelityNote("workload", "a task does not say what it asks for; here it takes no room")
+EARLIER_TRY = FidelityNote("workload", "an attempt of a task before its last one is left out")
+NO_REQUESTS = FidelityNote("workload", "a task of the trace has no requests; here it requests nothing")
 
 
 class CloudTraceTasks:
-    """Gathers the tasks of a trace as jobs of one pod."""
+    """Collects the tasks of a trace as jobs of one pod."""
 
     def __init__(self, path: Path, name: str) -> None:
         self.path = path
@@ -61,7 +61,7 @@ class CloudTraceTasks:
         queue: str = "",
         priority: int = 0,
     ) -> None:
-        """Take a task that ran."""
+        """Add a task that ran."""
         if not requests:
             self.notes[NO_REQUESTS] += 1
         self._jobs.append(
@@ -79,9 +79,9 @@ class CloudTraceTasks:
         )
 
     def requests(self, at: str, cpu: str, unit_cores: Decimal, memory: str, unit_gib: Decimal) -> Requests:
-        """Return what a task asks for, in units of so many cores and so many GiB; "" is untold.
+        """Return the requests of a task; equal requests are shared.
 
-        Tasks that ask for the same share it.
+        The texts `cpu` and `memory` count units of `unit_cores` and `unit_gib`; an empty text means no request.
         """
         key = (cpu, memory)
         if key not in self._requests:
@@ -91,26 +91,26 @@ class CloudTraceTasks:
         return self._requests[key]
 
     def checked_name(self, at: str, name: str) -> str:
-        """Return a name that may be one."""
+        """Return `name`, or raise InputError if it is invalid."""
         if problem := name_problem(name):
             self.reject(at, f"name {problem}")
         return name
 
     def parse_integer(self, at: str, column: str, text: str) -> int:
-        """Return a whole number."""
+        """Return a whole number, or raise InputError."""
         if not text.removeprefix("-").isdecimal():
-            self.reject(at, f"{column} is {text!r}, which is no whole number")
+            self.reject(at, f"{column} is {text!r}, which is not a whole number")
         return int(text)
 
     def reject(self, at: str, problem: str, remedy: str | None = None) -> NoReturn:
-        """Raise InputError for a place in the file."""
+        """Raise InputError for the place `at` in the file."""
         raise InputError(self.path, at=at, problem=problem, remedy=remedy)
 
     def workload(self) -> Workload:
-        """Return the tasks by submission; simultaneous ones in the order of the file. Raises InputError if none ran."""
+        """Return the tasks by submission, ties in the order of the file. Raises InputError if none ran."""
         if not self._jobs:
             left_out = sum(self.notes[note] for note in (STARTED_BEFORE_TRACE, NO_END, NEVER_STARTED, EARLIER_TRY))
-            raise InputError(self.path, problem=f"holds no task that began and ended ({left_out} were left out)")
+            raise InputError(self.path, problem=f"contains no task that started and ended ({left_out} were left out)")
         self._jobs.sort(key=attrgetter("submit"))
         self.notes[NORMALISED] += sum(bool(job.requests) for job in self._jobs)
         notes = tuple((note, count) for note, count in self.notes.items() if count)
@@ -125,4 +125,4 @@ class CloudTraceTasks:
                 raise ValueError(text)
             return math.ceil(amount)
         except (InvalidOperation, ValueError):
-            self.reject(at, f"{column} is {text!r}, which is no amount")
+            self.reject(at, f"{column} is {text!r}, which is not a non-negative number")

@@ -1,9 +1,9 @@
-"""Reading Google's cluster traces: task_events of 2011 (CSV) and instance_events of 2019 (a JSON document in a line).
+"""Read Google's cluster traces: task_events of 2011 (CSV) and instance_events of 2019 (JSON lines).
 
-Both tell what happened to tasks, one event after the other: submitted, scheduled, and how each try ended. A task is a
-job of one pod that runs as long as its last try; tries before it were evicted or failed and would not be so here.
+Both contain the events of each task: its submission, and the start and end of each attempt. A task becomes a job of one
+pod that runs as long as its last attempt. Earlier attempts were evicted or failed, so they are left out.
 
-2011: the trace's "format + schema" document, v2.1; files have 13 columns and no header. 2019: the document "Google
+2011: document "Google cluster-usage traces: format + schema", v2.1; 13 columns, no header. 2019: document "Google
 cluster-usage traces v3" and clusterdata_trace_format_v3.proto of google/cluster-data; BigQuery writes numbers as text.
 """
 
@@ -32,19 +32,19 @@ from batkube.workloads.formats.traces.cloud_tasks import (
 )
 from batkube.workloads.model import Workload
 
-#: What stands for "after the trace" in both.
+#: The time that means "after the trace" in both.
 _AFTER_TRACE = 2**63 - 1
 _NS_PER_US = 1000
-#: A share of 1 in cores, and in GiB.
+#: The largest machine, in cores and in GiB.
 _FULL_SHARE = Decimal(100)
 _COLUMNS_2011 = 13
-_REMEDY = "give a file of task_events (2011) or instance_events (2019), as published"
+_REMEDY = "use a file of task_events (2011) or instance_events (2019), as published"
 _ALLOC_SET, _NO_ALLOC = ("1", "ALLOC_SET"), ("0", "", "None")
 
-RESERVATION = FidelityNote("workload", "an instance of an alloc set is room kept for tasks, and is left out")
-IN_RESERVATION = FidelityNote("workload", "a task runs inside an alloc, room kept for it; here it asks for its own")
+RESERVATION = FidelityNote("workload", "an alloc instance only reserves resources for tasks and is left out")
+IN_RESERVATION = FidelityNote("workload", "a task runs inside an alloc, a reservation; here it has requests of its own")
 DIFFERENT_MACHINE = FidelityNote(
-    "workload", "a task asks for another machine than the other tasks of its job have; here any will do"
+    "workload", "a task must not share a machine with tasks of its job (different-machine); here it may"
 )
 
 
@@ -58,7 +58,7 @@ class _TraceEventKind(Enum):
     OTHER = auto()
 
 
-#: What the traces call events, by their numbers.
+#: The names of the event types, by number.
 _NAMES_2011 = ("SUBMIT", "SCHEDULE", "EVICT", "FAIL", "FINISH", "KILL", "LOST", "UPDATE_PENDING", "UPDATE_RUNNING")
 _NAMES_2019 = ("SUBMIT", "QUEUE", "ENABLE", *_NAMES_2011[1:])
 _STOPS = ("EVICT", "FAIL", "KILL")
@@ -68,7 +68,7 @@ class _TraceEvent(NamedTuple):
     """One event of a task; times in microseconds."""
 
     time: int
-    #: Where in the file: events of one instant happened in its order.
+    #: Line number: events of one instant happened in this order.
     number: int
     kind: _TraceEventKind
     cpu: str
@@ -81,66 +81,67 @@ class _TraceEvent(NamedTuple):
 
 
 def is_task_events(first_line: str) -> bool:
-    """Say whether a file that begins with this line is a table of task events of 2011."""
+    """Return whether the first line of a file is one of task_events (2011)."""
     cells = first_line.strip().split(",")
     needed = (cells[place] for place in (0, 2, 3, 5)) if len(cells) == _COLUMNS_2011 else ()
     return len(cells) == _COLUMNS_2011 and all(cell.isdecimal() for cell in needed)
 
 
 def is_instance_events(first_line: str) -> bool:
-    """Say whether a file that begins with this line is a table of instance events of 2019."""
+    """Return whether the first line of a file is one of instance_events (2019)."""
     return first_line.startswith("{") and '"collection_id"' in first_line and '"instance_index"' in first_line
 
 
 def companion_collection_events(path: Path) -> Path | None:
-    """Return the collection_events that tell who owns what is in an instance_events file; None if there are none."""
+    """Return the collection_events next to an instance_events file, which has the users; None if there is none."""
     name = path.name.replace("instance_events", "collection_events")
     return path.with_name(name) if name != path.name and path.with_name(name).is_file() else None
 
 
 def read_google(path: Path, name: str) -> Workload:
-    """Return the tasks of a trace that began and ended as a workload called `name`. Raises InputError."""
+    """Read the tasks that started and ended as the workload `name`. Raises InputError."""
     tasks = CloudTraceTasks(path, name)
     with open_lines(path) as text:
         is_json = next(text, "").startswith("{")
-    courses: dict[str, list[_TraceEvent]] = {}
+    events_of: dict[str, list[_TraceEvent]] = {}
     for task, event in _events_2019(tasks) if is_json else _events_2011(tasks):
-        courses.setdefault(task, []).append(event)
-    for task, events in courses.items():
+        events_of.setdefault(task, []).append(event)
+    for task, events in events_of.items():
         _add_task(tasks, task, sorted(events))
     return tasks.workload()
 
 
 def _add_task(tasks: CloudTraceTasks, task: str, events: list[_TraceEvent]) -> None:
     begin: int | None = None
-    tries: list[tuple[int, int, _TraceEventKind]] = []
+    attempts: list[tuple[int, int, _TraceEventKind]] = []
     for event in events:
         if event.kind is _TraceEventKind.SCHEDULE:
             begin = event.time
         elif begin is not None and event.kind in (_TraceEventKind.FINISH, _TraceEventKind.STOP, _TraceEventKind.LOST):
-            tries.append((begin, event.time, event.kind))
+            attempts.append((begin, event.time, event.kind))
             begin = None
-    if begin is not None or (tries and (tries[-1][1] >= _AFTER_TRACE or tries[-1][2] is _TraceEventKind.LOST)):
+    if begin is not None or (attempts and (attempts[-1][1] >= _AFTER_TRACE or attempts[-1][2] is _TraceEventKind.LOST)):
         tasks.notes[NO_END] += 1
-    elif not tries:
+    elif not attempts:
         tasks.notes[NEVER_STARTED] += 1
-    elif tries[-1][0] == 0:
+    elif attempts[-1][0] == 0:
         tasks.notes[STARTED_BEFORE_TRACE] += 1
     else:
-        begin, end, how = tries[-1]
-        tasks.notes[EARLIER_TRY] += len(tries) - 1
-        tasks.notes[FAILED] += how is not _TraceEventKind.FINISH
+        begin, end, outcome = attempts[-1]
+        tasks.notes[EARLIER_TRY] += len(attempts) - 1
+        tasks.notes[FAILED] += outcome is not _TraceEventKind.FINISH
         last = events[-1]
         tasks.notes[DIFFERENT_MACHINE] += last.needs_different_machine
         tasks.notes[IN_RESERVATION] += last.is_in_alloc
-        # What is asked for may be told at the submission only, or be changed later.
-        cpu, memory = next(((one.cpu, one.memory) for one in reversed(events) if one.cpu or one.memory), ("", ""))
+        # Requests can be in the submission only, or be updated later.
+        requests = ((event.cpu, event.memory) for event in reversed(events) if event.cpu or event.memory)
+        cpu, memory = next(requests, ("", ""))
         tasks.add(
             task,
             Instant(events[0].time * _NS_PER_US),
             Duration((end - begin) * _NS_PER_US),
             tasks.requests(f"task {task}", cpu, _FULL_SHARE, memory, _FULL_SHARE),
-            user=next((one.user for one in events if one.user), ""),
+            user=next((event.user for event in events if event.user), ""),
             queue=last.scheduling_class,
             priority=last.priority,
         )
@@ -153,7 +154,7 @@ def _events_2011(tasks: CloudTraceTasks) -> Iterator[tuple[str, _TraceEvent]]:
                 continue
             at = f"line {number}"
             if len(row) != _COLUMNS_2011:
-                tasks.reject(at, f"has {len(row)} columns, and task_events has {_COLUMNS_2011}", _REMEDY)
+                tasks.reject(at, f"has {len(row)} columns, but task_events has {_COLUMNS_2011}", _REMEDY)
             job, task = tasks.parse_integer(at, "job ID", row[2]), tasks.parse_integer(at, "task index", row[3])
             yield (
                 f"{job}.{task}",
@@ -172,8 +173,8 @@ def _events_2011(tasks: CloudTraceTasks) -> Iterator[tuple[str, _TraceEvent]]:
 
 
 def _events_2019(tasks: CloudTraceTasks) -> Iterator[tuple[str, _TraceEvent]]:
-    beside = companion_collection_events(tasks.path)
-    owners = {} if beside is None else _owners(CloudTraceTasks(beside, ""))
+    collections = companion_collection_events(tasks.path)
+    owners = {} if collections is None else _owners(CloudTraceTasks(collections, ""))
     for number, fields in _json_lines(tasks):
         at = f"line {number}"
         if str(fields.get("collection_type", "")) in _ALLOC_SET:
@@ -181,16 +182,16 @@ def _events_2019(tasks: CloudTraceTasks) -> Iterator[tuple[str, _TraceEvent]]:
             continue
         collection = tasks.parse_integer(at, "collection_id", str(fields.get("collection_id", "")))
         index = tasks.parse_integer(at, "instance_index", str(fields.get("instance_index", "")))
-        request = fields.get("resource_request")
-        asked: Mapping[str, Any] = request if isinstance(request, Mapping) else {}
+        value = fields.get("resource_request")
+        request: Mapping[str, Any] = value if isinstance(value, Mapping) else {}
         yield (
             f"{collection}.{index}",
             _TraceEvent(
                 time=tasks.parse_integer(at, "time", str(fields.get("time", ""))),
                 number=number,
                 kind=_kind(tasks, at, str(fields.get("type", "")), _NAMES_2019),
-                cpu=str(asked.get("cpus") or ""),
-                memory=str(asked.get("memory") or ""),
+                cpu=str(request.get("cpus") or ""),
+                memory=str(request.get("memory") or ""),
                 priority=tasks.parse_integer(at, "priority", str(fields.get("priority") or "0")),
                 user=owners.get(str(collection), ""),
                 scheduling_class=tasks.checked_name(at, str(fields.get("scheduling_class", ""))),
@@ -200,16 +201,16 @@ def _events_2019(tasks: CloudTraceTasks) -> Iterator[tuple[str, _TraceEvent]]:
 
 
 def _kind(tasks: CloudTraceTasks, at: str, text: str, names: Sequence[str]) -> _TraceEventKind:
-    """Return what an event means, which is told by its number or its name."""
-    number = names.index(text) if text in names else tasks.parse_integer(at, "the type of the event", text)
+    """Return the kind of an event from its type, which is a number or a name."""
+    number = names.index(text) if text in names else tasks.parse_integer(at, "the event type", text)
     if not 0 <= number < len(names):
-        tasks.reject(at, f"the type of the event is {text}, which is none of 0 to {len(names) - 1}", _REMEDY)
+        tasks.reject(at, f"the event type is {text}, which is not between 0 and {len(names) - 1}", _REMEDY)
     name = names[number]
     return _TraceEventKind.STOP if name in _STOPS else _TraceEventKind.__members__.get(name, _TraceEventKind.OTHER)
 
 
 def _owners(tasks: CloudTraceTasks) -> dict[str, str]:
-    """Return the users of collections by their numbers."""
+    """Return the users of collections, by collection id."""
     owners: dict[str, str] = {}
     for number, fields in _json_lines(tasks):
         if fields.get("user"):
@@ -228,5 +229,5 @@ def _json_lines(tasks: CloudTraceTasks) -> Iterator[tuple[int, Mapping[str, Any]
                 at = f"line {number}"
                 raise InputError(tasks.path, at=at, problem=f"is not JSON: {error}", remedy=_REMEDY) from None
             if not isinstance(document, Mapping):
-                tasks.reject(f"line {number}", "is no JSON object", _REMEDY)
+                tasks.reject(f"line {number}", "is not a JSON object", _REMEDY)
             yield number, document

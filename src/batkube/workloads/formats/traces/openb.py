@@ -1,7 +1,7 @@
-"""Reading the pod lists of openb, Alibaba's GPU cluster trace of 2023.
+"""Read the pod lists of openb, Alibaba's GPU cluster trace of 2023.
 
-A CSV file with a header; one pod per line, with what it requested, when it was created, scheduled and deleted (seconds
-from the start of the trace). Format: the trace's repository alibaba/clusterdata, folder cluster-trace-gpu-v2023.
+A CSV file with a header and one pod per line: its requests and the times of its creation, scheduling and deletion, in
+seconds since the start of the trace. Format: repository alibaba/clusterdata, folder cluster-trace-gpu-v2023.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ COLUMNS = (
     "scheduled_time",
 )
 _NODE_COLUMN = "sn"
-#: Each is in one of the CSV files that runs leave, ours or Batsim's: jobs and pods, schedule, machine states.
+#: Columns of output files of Batkube and Batsim (jobs and pods, schedule, machine states), to recognise these files.
 _OUTPUT_COLUMNS = frozenset({"job_id", "makespan", "nb_computing"})
 _BYTES_PER_MIB = 1 << 20
 
 NEVER_SCHEDULED = FidelityNote("workload", "a pod of the trace was never scheduled (Pending) and is left out")
 NO_TIMES = FidelityNote("workload", "a pod of the trace has no creation or deletion time and is left out")
 SHARED_GPU = FidelityNote(
-    "workload", "a pod asks for a part of a GPU (gpu_milli below 1000); here it takes a whole one"
+    "workload", "a pod requests a fraction of a GPU (gpu_milli below 1000); here it requests a whole one"
 )
-GPU_MODEL_IGNORED = FidelityNote("workload", "a pod asks for certain GPU models (gpu_spec); here any GPU will do")
+GPU_MODEL_IGNORED = FidelityNote("workload", "a pod requires certain GPU models (gpu_spec); here any GPU is accepted")
 FAILED = FidelityNote("workload", "a pod failed in the trace; here it runs as long and succeeds")
 
 
 def read_openb(path: Path, name: str) -> Workload:
-    """Return the pod list at `path` as a workload called `name`."""
+    """Read the pod list at `path` as the workload `name`. Raises InputError."""
     pods = _OpenbPods(path, name)
     with open_lines(path) as text:
         rows = csv.DictReader(text)
@@ -67,22 +67,22 @@ def _check_header(path: Path, header: object) -> None:
         if _OUTPUT_COLUMNS.intersection(columns):
             raise InputError(
                 path,
-                problem="this is a run's output, not a workload",
-                remedy="give the workload of that run; its manifest.json names it",
+                problem="is the output of a run and not a workload",
+                remedy="use the workload of that run; the run's manifest.json contains its path",
             )
-        remedy = "use an openb_pod_list file; what is of another format, `batkube workload convert --format NAME` reads"
+        remedy = "use an openb_pod_list file, or name another format with `batkube workload convert --format NAME`"
         if _NODE_COLUMN in columns:
-            remedy = "this is a list of nodes; give it as --platform"
+            remedy = "it is a list of nodes: use it with --platform"
         raise InputError(
             path,
             at="line 1",
-            problem=f"is no openb pod list: the header lacks {', '.join(missing)}",
+            problem=f"is not an openb pod list: the header lacks {', '.join(missing)}",
             remedy=remedy,
         )
 
 
 class _OpenbPods:
-    """Turns rows into jobs."""
+    """Converts rows to jobs."""
 
     def __init__(self, path: Path, name: str) -> None:
         self._path = path
@@ -94,13 +94,13 @@ class _OpenbPods:
         self._notes: dict[FidelityNote, int] = {}
 
     def add(self, line: int, row: dict[str, str | None]) -> None:
-        """Take one pod."""
+        """Add one pod."""
         name = row["name"] or self._reject(line, "has no name")
         if problem := name_problem(name):
             self._reject(line, f"name {problem}")
         first = self._line_of.setdefault(name, line)
         if first != line:
-            self._reject(line, f"pod {name!r} was listed before, in line {first}")
+            self._reject(line, f"pod {name!r} is a duplicate of line {first}")
         if row["pod_phase"] == "Pending":
             self._note(NEVER_SCHEDULED)
             return
@@ -127,9 +127,11 @@ class _OpenbPods:
         )
 
     def workload(self) -> Workload:
-        """Return the pods added so far, by creation; simultaneous ones in the order of the file."""
+        """Return the pods by creation, ties in the order of the file."""
         if not self._jobs:
-            raise InputError(self._path, problem=f"holds no pod that ran ({sum(self._notes.values())} were left out)")
+            raise InputError(
+                self._path, problem=f"contains no pod that ran ({sum(self._notes.values())} were left out)"
+            )
         self._jobs.sort(key=attrgetter("submit"))
         return Workload(name=self._name, source=str(self._path), jobs=self._jobs, notes=tuple(self._notes.items()))
 

@@ -1,13 +1,13 @@
-"""Reading what Slurm's accounting tells of jobs: the output of `sacct --parsable2`, with its header.
+"""Read jobs from Slurm's accounting: the output of `sacct --parsable2`, with its header.
 
     sacct -a -X -P -S 2026-01-01 -o JobID,User,Partition,State,Submit,Start,End,Timelimit,NNodes,AllocCPUS,AllocTRES
 
-A line (`sacct_rows`) is a job; steps (`17.batch`, `17.0`), which `-X` leaves out, are passed over. A job becomes one of
-as many pods as it had nodes, each with its share of the job's cores, memory and GPUs, so that jobs pack as they did
-under Slurm; without such columns it takes whole machines.
+A line (`sacct_rows`) is a job; steps (`17.batch`, `17.0`), which `-X` suppresses, are ignored. A job gets one pod per
+node. Each pod requests its share of the job's cores, memory and GPUs, so that jobs share nodes as under Slurm. Without
+these columns, jobs need whole machines.
 
-Slurm: man sacct, "Job Accounting Fields"; src/common/slurm_time and parse_time.c for how times are written. Times are
-of the cluster's own time zone and say nothing of it, so an hour is lost or gained where clocks were changed.
+Slurm: man sacct, "Job Accounting Fields"; src/common/slurm_time.c and parse_time.c for the format of times. Times are
+in the cluster's time zone, which sacct does not print, so they are off by an hour across a change of daylight saving.
 """
 
 from __future__ import annotations
@@ -32,35 +32,35 @@ from batkube.workloads.model import Job, Requests, Workload
 from batkube.workloads.names import name_problem
 from batkube.workloads.walltime_notes import WALLTIME_OVERRUN
 
-#: What stands in the place of a time that there is none of.
+#: Texts in place of an absent time.
 _TIME_PLACEHOLDERS = ("", "Unknown", "None", "N/A")
-#: Of a limit.
+#: Texts in place of an absent time limit.
 _LIMIT_PLACEHOLDERS = ("", "UNLIMITED", "Partition_Limit", "INVALID", "NOT_SET")
 _LENGTH = re.compile(r"(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+)(?:\.(\d+))?")
 _AMOUNT = re.compile(r"(\d+(?:\.\d+)?)([KMGTP]?)")
-#: What --units makes of an amount that is far smaller.
+#: A small amount that --units rounded to 0.
 _ROUNDED_TO_ZERO = re.compile(r"0\.0+[KMGTP]")
 _BYTES = {"": 1 << 20, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40, "P": 1 << 50}
 
 NEVER_STARTED = FidelityNote(
-    "workload", "a job of the trace never began (pending, or cancelled before) and is left out"
+    "workload", "a job of the trace never started (pending, or cancelled before) and is left out"
 )
 NOT_FINISHED = FidelityNote("workload", "a job of the trace has not ended and is left out")
 FAILED = FidelityNote(
-    "workload", "a job did not complete in the trace (failed, cancelled, timed out, …); here it runs as long"
+    "workload", "a job did not complete in the trace (failed, cancelled, …); here it runs as long, and succeeds"
 )
 SUSPENDED = FidelityNote(
     "workload",
-    "a job was suspended for a time in the trace; here it is not (Elapsed leaves that time out, End does not)",
+    "a job was suspended in the trace; here it is not (its Elapsed excludes that time, its End does not)",
 )
 HETEROGENEOUS = FidelityNote(
     "workload",
-    "a part of a heterogeneous job of the trace (17+0, 17+1, …) is a job of its own; here parts start singly",
+    "a component of a heterogeneous job (17+0, 17+1, …) becomes a job of its own; here components start separately",
 )
 
 
 def read_sacct(path: Path, name: str) -> Workload:
-    """Return the jobs of an accounting list as a workload called `name`. Raises InputError."""
+    """Read the jobs of an accounting list as the workload `name`. Raises InputError."""
     with open_lines(path) as text:
         rows = SacctRows(path, text)
         jobs = _SacctJobs(path, name, rows.columns)
@@ -70,7 +70,7 @@ def read_sacct(path: Path, name: str) -> Workload:
 
 
 class _SacctJobs:
-    """Turns rows into jobs."""
+    """Converts rows to jobs."""
 
     def __init__(self, path: Path, name: str, columns: list[str]) -> None:
         self._path = path
@@ -81,12 +81,12 @@ class _SacctJobs:
                 raise InputError(path, at="line 1", problem=problem, remedy=REMEDY)
         self._jobs: list[Job] = []
         self._delays = DelayProfiles()
-        #: How often each job was listed that ran.
+        #: The number of rows of each job that ran.
         self._occurrences: dict[str, int] = {}
         self._notes: dict[FidelityNote, int] = {}
 
     def add(self, line: int, cells: Mapping[str, str]) -> None:
-        """Take one line."""
+        """Add one line."""
         identity = cells[JOB_ID]
         if "." in identity:
             return  # a step of a job
@@ -100,7 +100,7 @@ class _SacctJobs:
         if run is None or state in ("RUNNING", "SUSPENDED", "COMPLETING"):
             self._note(NOT_FINISHED)
             return
-        # A job that was requeued is listed once for each time it ran, by the same number.
+        # sacct --duplicates lists a requeued job once per execution, under the same number.
         times = self._occurrences.get(identity, 0) + 1
         self._occurrences[identity] = times
         if state not in ("", "COMPLETED"):
@@ -131,17 +131,17 @@ class _SacctJobs:
         )
 
     def workload(self) -> Workload:
-        """Return the jobs by submission, which begins at 0; simultaneous ones in the order of the file."""
+        """Return the jobs by submission, the first at 0, ties in the order of the file."""
         if not self._jobs:
             left_out = sum(self._notes.values())
-            raise InputError(self._path, problem=f"holds no job that ran ({left_out} were left out)", remedy=REMEDY)
+            raise InputError(self._path, problem=f"contains no job that ran ({left_out} were left out)", remedy=REMEDY)
         self._jobs.sort(key=attrgetter("submit"))
         first = self._jobs[0].submit
         jobs = [replace_fields(job, submit=Instant(job.submit - first)) for job in self._jobs]
         return Workload(name=self._name, source=str(self._path), jobs=jobs, notes=tuple(self._notes.items()))
 
     def _has_started(self, cells: Mapping[str, str]) -> bool:
-        """Say whether a job that took no time was started at all; one that was not has no resources, either."""
+        """Return whether a job of run time 0 was started. If not, it has no start time or no allocated resources."""
         return cells.get("Start", "-") not in _TIME_PLACEHOLDERS and cells.get("AllocTRES", "-") != ""
 
     def _was_suspended(self, line: int, cells: Mapping[str, str]) -> bool:
@@ -149,15 +149,15 @@ class _SacctJobs:
         return text not in _TIME_PLACEHOLDERS and self._duration(line, "Suspended", text) > 0
 
     def _run_time(self, line: int, cells: Mapping[str, str]) -> Duration | None:
-        """Return how long a job ran; None when it has not ended."""
+        """Return the run time of a job; None if it has not ended."""
         raw = cells.get("ElapsedRaw", "")
         if raw:
             if not raw.isdecimal():
-                self._reject(line, f"ElapsedRaw is {raw!r}, which is no number of seconds")
+                self._reject(line, f"ElapsedRaw is {raw!r}, which is not a number of seconds")
             return Duration(int(raw) * NANOSECONDS_PER_SECOND)
         elapsed = cells.get("Elapsed", "")
         has_times = all(cells.get(column, "") not in _TIME_PLACEHOLDERS for column in ("Start", "End"))
-        # Slurm tells hours, minutes and seconds; published lists that tell no seconds have better times.
+        # Slurm prints hours, minutes and seconds. Published lists without seconds have more precise Start and End.
         if elapsed and (elapsed.count(":") > 1 or not has_times):
             return self._duration(line, "Elapsed", elapsed)
         start, end = self._time(line, cells, "Start"), self._time(line, cells, "End")
@@ -175,10 +175,10 @@ class _SacctJobs:
         return None if text in _LIMIT_PLACEHOLDERS else self._duration(line, "Timelimit", text) or None
 
     def _duration(self, line: int, column: str, text: str) -> Duration:
-        """Return a length of time, `[DAYS-][HOURS:]MINUTES:SECONDS` or `DAYS-HOURS:MINUTES` (Slurm: man sbatch)."""
+        """Parse a duration, `[DAYS-][HOURS:]MINUTES:SECONDS` or `DAYS-HOURS:MINUTES` (Slurm: man sbatch, --time)."""
         match = _LENGTH.fullmatch(text)
         if match is None:
-            self._reject(line, f"{column} is {text!r}, which is no [days-]hours:minutes:seconds")
+            self._reject(line, f"{column} is {text!r}, which is not [days-]hours:minutes:seconds")
         days, hours, minutes, whole = (int(group or 0) for group in match.groups()[:4])
         if match[1] and match[2] is None:
             hours, minutes, whole = minutes, whole, 0
@@ -186,18 +186,18 @@ class _SacctJobs:
         return Duration(int((((days * 24 + hours) * 60 + minutes) * 60 + whole + part) * NANOSECONDS_PER_SECOND))
 
     def _time(self, line: int, cells: Mapping[str, str], column: str) -> Instant | None:
-        """Return a time; in seconds since 1970 where SLURM_TIME_FORMAT is %s."""
+        """Parse a time. It is in seconds since 1970 if SLURM_TIME_FORMAT was %s."""
         text = cells.get(column, "")
         if text in _TIME_PLACEHOLDERS:
             return None
         try:
             return Instant(int(text) * NANOSECONDS_PER_SECOND) if text.isdecimal() else instant_of(text)
         except ValueError:
-            remedy = "write times as 2026-01-31T12:00:00, Slurm's own way, or in seconds (SLURM_TIME_FORMAT=%s)"
-            self._reject(line, f"{column} is {text!r}, which is no time", remedy)
+            remedy = "write times as 2026-01-31T12:00:00, Slurm's default, or in seconds (SLURM_TIME_FORMAT=%s)"
+            self._reject(line, f"{column} is {text!r}, which is not a time", remedy)
 
     def _size(self, line: int, cells: Mapping[str, str]) -> tuple[int, Requests]:
-        """Return the nodes of a job, and what it has on each of them."""
+        """Return the number of nodes of a job, and its requests on each of them."""
         resources = self._resources(line, cells)
         nodes = self._count(line, cells, "AllocNodes", "NNodes", "ReqNodes") or int(resources.get("node", 1)) or 1
         cores = resources.get("cpu") or self._count(line, cells, "AllocCPUS", "NCPUS", "ReqCPUS")
@@ -212,23 +212,25 @@ class _SacctJobs:
         return nodes, tuple(sorted(requests))
 
     def _resources(self, line: int, cells: Mapping[str, str]) -> dict[str, int]:
-        """Return what AllocTRES, or else ReqTRES, says: `cpu=8,gres/gpu=2,mem=64G,node=2`."""
+        """Parse AllocTRES, or else ReqTRES: `cpu=8,gres/gpu=2,mem=64G,node=2`."""
         text = cells.get("AllocTRES") or cells.get("ReqTRES") or ""
         amounts: dict[str, int] = {}
         for part in filter(None, text.split(",")):
             kind, equals, amount = part.partition("=")
             if not equals:
-                self._reject(line, f"{part!r} is no trackable resource", "write RESOURCE=AMOUNT, as sacct does")
+                self._reject(
+                    line, f"{part!r} is not a trackable resource (TRES)", "write RESOURCE=AMOUNT, as sacct does"
+                )
             if kind == "mem":
                 amounts[kind] = self._bytes(line, "mem", amount)
             elif kind in ("cpu", "node", "gres/gpu"):
                 if not amount.isdecimal():
-                    self._reject(line, f"{part!r} is no whole number")
+                    self._reject(line, f"{part!r} is not a whole number", "run sacct without --units")
                 amounts[kind] = int(amount)
         return amounts
 
     def _memory(self, line: int, cells: Mapping[str, str], nodes: int, cores: int) -> int:
-        """Return ReqMem of the whole job; before Slurm 21.08 it is per node (`n`) or per core (`c`)."""
+        """Return ReqMem of the whole job. Before Slurm 21.08, it was per node (`n`) or per core (`c`)."""
         text = cells.get("ReqMem", "")
         if not text or text == "?":
             return 0
@@ -238,13 +240,15 @@ class _SacctJobs:
     def _bytes(self, line: int, column: str, text: str) -> int:
         match = _AMOUNT.fullmatch(text)
         if match is None:
-            self._reject(line, f"{column} is {text!r}, which is no amount of memory", "write it as 4000M or 16G")
+            self._reject(
+                line, f"{column} is {text!r}, which is not an amount of memory", "write, for example, 4000M or 16G"
+            )
         if _ROUNDED_TO_ZERO.fullmatch(text):
-            self._reject(line, f"{column} is {text!r}: it was rounded to nothing", "run sacct without --units")
+            self._reject(line, f"{column} is {text!r}, an amount rounded to 0", "run sacct without --units")
         return int(Fraction(match[1]) * _BYTES[match[2]])
 
     def _count(self, line: int, cells: Mapping[str, str], *columns: str) -> int:
-        """Return the first of these columns that says more than 0."""
+        """Return the first of these columns that is above 0, or 0."""
         for column in columns:
             text = cells.get(column, "")
             if text and not text.isdecimal():

@@ -1,11 +1,11 @@
-"""Reading the Standard Workload Format, in which the Parallel Workloads Archive keeps its traces.
+"""Read the Standard Workload Format (SWF) of the Parallel Workloads Archive.
 
-A line is a job of 18 white-space separated numbers; -1 means "not known"; a line that starts with `;` is a comment,
-and the first of them form a header of `; Key: value` lines. Fields are counted from 1, as the format's definition does
+A line is a job of 18 numbers separated by white space; -1 means "unknown". A line that starts with `;` is a comment;
+the first comments form a header of `; Key: value` lines. Messages count fields from 1, as the definition does
 (Parallel Workloads Archive, "The Standard Workload Format", version 2.2).
 
-A trace may hold a million lines, so lines are read one by one and what repeats (run times, requested times, users) is
-read once and shared.
+A trace can have a million lines, so lines are read one by one, and repeated values (run times, requested times, users)
+are parsed once and shared.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ FIELD_COUNT = 18
     15,
     16,
 )
-#: Fields that are taken as names, and what they are of.
+#: Fields that become names, and their meaning.
 _NAME_FIELDS = ((JOB_NUMBER, "job number"), (USER, "user"), (QUEUE, "queue"), (PARTITION, "partition"))
 
 _FIELD_NAMES = {
@@ -66,16 +66,16 @@ _FIELD_NAMES = {
     REQUESTED_PROCESSORS: "requested processors",
     REQUESTED_TIME: "requested time",
 }
-#: Statuses of lines that tell a part of a preempted job's execution; its summary line has 0 or 1.
+#: Statuses of partial executions of a preempted job; its summary line has status 0 or 1.
 PARTIAL_STATUSES = frozenset({"2", "3", "4"})
 
 STATUS_NOT_SELECTED = FidelityNote("workload", "a job of the trace has another status and is left out")
 NO_RUN_TIME = FidelityNote("workload", "a job of the trace has no run time and is left out")
 NO_PROCESSORS = FidelityNote("workload", "a job of the trace has no number of processors and is left out")
-PARTIAL_EXECUTION = FidelityNote("workload", "a line tells a part of a preempted job (status 2 to 4) and is left out")
+PARTIAL_EXECUTION = FidelityNote("workload", "a line is a part of a preempted job (status 2 to 4) and is left out")
 CANCELLED = FidelityNote("workload", "a job was cancelled in the trace (status 5); it runs for its recorded run time")
 DEPENDENCY_IGNORED = FidelityNote(
-    "workload", "a job of the trace follows another (field 17); here it is submitted at its time"
+    "workload", "a job of the trace depends on another (field 17); here it is submitted at its recorded time"
 )
 
 
@@ -90,18 +90,18 @@ def job_lines(path: Path, text: Iterable[str]) -> Iterator[tuple[int, list[str]]
                 path,
                 at=f"line {number}",
                 problem=f"has {len(fields)} fields; a job of the Standard Workload Format has {FIELD_COUNT}",
-                remedy="give each job 18 numbers, -1 for what is not known; comments start with ';'",
+                remedy="write 18 numbers per job, -1 for unknown ones; comments start with ';'",
             )
         yield number, fields
 
 
 def time_field(path: Path, number: int, fields: list[str], position: int) -> Duration:
-    """Return a time of a job line; negative when it is not known."""
+    """Return a time of a job line; negative if it is unknown."""
     return Duration(_field(path, number, fields, position, _seconds))
 
 
 def count_field(path: Path, number: int, fields: list[str], position: int) -> int:
-    """Return a whole number of a job line; negative when it is not known."""
+    """Return a whole number of a job line; negative if it is unknown."""
     return _field(path, number, fields, position, _integer)
 
 
@@ -109,7 +109,7 @@ def _seconds(text: str) -> int:
     try:
         return seconds(int(text))
     except ValueError:
-        return seconds(text)  # decimals occur in traces that were scaled or converted
+        return seconds(text)  # scaled or converted traces contain decimals
 
 
 def _integer(text: str) -> int:
@@ -126,7 +126,7 @@ def _field(path: Path, number: int, fields: list[str], position: int, read: Call
     try:
         return read(fields[position])
     except ValueError:
-        kind = "a whole number" if read is _integer else "a number of seconds that a run can last"
+        kind = "a whole number" if read is _integer else "a number of seconds up to 292 years"
         raise InputError(
             path,
             at=f"line {number}",
@@ -135,7 +135,7 @@ def _field(path: Path, number: int, fields: list[str], position: int, read: Call
 
 
 def read_swf(path: Path, name: str, statuses: Collection[str] = ()) -> Workload:
-    """Return the trace at `path` as a workload called `name`: the jobs of these `statuses`, or all."""
+    """Read the trace at `path` as the workload `name`: the jobs with these `statuses`, or all."""
     trace = _SwfJobs(path, name)
     with open_lines(path) as text:
         for number, fields in job_lines(path, text):
@@ -147,7 +147,7 @@ def read_swf(path: Path, name: str, statuses: Collection[str] = ()) -> Workload:
 
 
 class _SwfJobs:
-    """Turns job lines into jobs. The dictionaries remember, by the text in the file, what was read before."""
+    """Converts job lines to jobs. The dictionaries cache parsed values by their text in the file."""
 
     def __init__(self, path: Path, name: str) -> None:
         self._path = path
@@ -162,7 +162,7 @@ class _SwfJobs:
         self._notes: dict[FidelityNote, int] = {}
 
     def add(self, number: int, fields: list[str]) -> None:
-        """Take one job line."""
+        """Add one job line."""
         if fields[STATUS] in PARTIAL_STATUSES:
             self._note(PARTIAL_EXECUTION)
             return
@@ -177,18 +177,18 @@ class _SwfJobs:
             self._note(NO_PROCESSORS)
             return
         job_name = fields[JOB_NUMBER]
-        for position, what in _NAME_FIELDS:
+        for position, title in _NAME_FIELDS:
             if problem := name_problem(fields[position]):
                 raise InputError(
-                    self._path, at=f"line {number}", problem=f"field {position + 1} ({what}) {problem}", remedy=REMEDY
+                    self._path, at=f"line {number}", problem=f"field {position + 1} ({title}) {problem}", remedy=REMEDY
                 )
         first_line = self._line_of.setdefault(job_name, number)
         if first_line != number:
             raise InputError(
                 self._path,
                 at=f"line {number}",
-                problem=f"job number {job_name} was used before, in line {first_line}",
-                remedy="number the jobs differently",
+                problem=f"job number {job_name} is already used in line {first_line}",
+                remedy="give each job a unique number",
             )
         walltime = self._walltime(number, fields)
         self._note_differences(fields, profile, walltime)
@@ -207,17 +207,17 @@ class _SwfJobs:
         )
 
     def skip(self) -> None:
-        """Leave out a job because of its status."""
+        """Count a job that is left out because of its status."""
         self._note(STATUS_NOT_SELECTED)
 
     def workload(self) -> Workload:
-        """Return the jobs added so far, sorted by submission; simultaneous ones stay in the order of their lines."""
+        """Return the jobs by submission, ties in the order of their lines."""
         self._jobs.sort(key=attrgetter("submit"))
         if not self._jobs:
             left_out = sum(self._notes.values())
             if not left_out:
-                raise InputError(self._path, problem="holds no job: every line is blank or a comment")
-            raise InputError(self._path, problem=f"holds no job that can run ({left_out} lines were left out)")
+                raise InputError(self._path, problem="contains no job: every line is blank or a comment")
+            raise InputError(self._path, problem=f"contains no job that can run ({left_out} lines were left out)")
         labels = header_labels(self._path)
         return Workload(
             name=self._name,
@@ -232,8 +232,8 @@ class _SwfJobs:
         self._notes[note] = self._notes.get(note, 0) + 1
 
     def _note_differences(self, fields: list[str], profile: Delay, walltime: Duration | None) -> None:
-        """Note what the job has that a run does not show."""
-        # Batsim: a job succeeds only if it ends strictly before its walltime.
+        """Note how the job will differ from its record."""
+        # As in Batsim, a job succeeds only if it ends strictly before its walltime.
         if walltime is not None and profile.duration >= walltime:
             self._note(WALLTIME_OVERRUN)
         if fields[STATUS] == "5":
@@ -248,7 +248,7 @@ class _SwfJobs:
                 self._path,
                 at=f"line {number}",
                 problem=f"field 2 (submit time) is {fields[SUBMIT]}, which is negative",
-                remedy="remove the line, or shift all submit times",
+                remedy="remove the line, or add a constant to all submit times",
             )
         return Instant(submit)
 
@@ -268,7 +268,7 @@ class _SwfJobs:
                 self._endless.add(text)
                 requested = 0
             except ValueError:
-                requested = time_field(self._path, number, fields, REQUESTED_TIME)  # which says what is wrong
+                requested = time_field(self._path, number, fields, REQUESTED_TIME)  # raises InputError
             self._walltimes[text] = None if requested <= 0 else Duration(requested)
         if text in self._endless:
             self._note(WALLTIME_TOO_LONG)
@@ -283,5 +283,5 @@ class _SwfJobs:
 
 
 def _interned_name(field: str) -> str:
-    """Return a field that names somebody or something; -1 is nobody. Few are different, so each is kept once."""
+    """Return a field as a name, empty for -1. Traces have few distinct names, so they are interned."""
     return "" if field == "-1" else sys.intern(field)

@@ -1,4 +1,4 @@
-"""The header of a trace in the Standard Workload Format: comments at its top of the form `; Label: value`.
+"""Read and write the header of an SWF trace: comments at its top of the form `; Label: value`.
 
 Parallel Workloads Archive, "The Standard Workload Format", version 2.2, "Header Comments".
 """
@@ -14,9 +14,9 @@ from batkube.workloads.files import open_lines
 from batkube.workloads.model import TraceHeader
 
 Labels = list[tuple[str, str]]
-"""The labels of a header and what stands behind each, in the order of the file. Some come more than once."""
+"""The labels of a header and their values, in the order of the file. A label can occur several times."""
 
-#: What is true of a trace whatever is done to it: whose it is, and what its users' clocks showed.
+#: Labels that stay valid for every part or transformation of a trace: its origin and time zone.
 _KEPT_LABELS = ("Computer", "Installation", "Acknowledge", "Information", "TimeZone", "TimeZoneString")
 _START_LABEL = "UnixStartTime"
 _LABEL = re.compile(r";\s*(\w+)\s*:\s*(\S.*)")
@@ -26,23 +26,23 @@ _NUMBERED = re.compile(r"([0-9]+)\s+(\S.*)")
 
 def header_labels(path: Path) -> Labels:
     """Return the labels at the top of the trace at `path`."""
-    found: Labels = []
+    labels: Labels = []
     with open_lines(path) as text:
         for line in text:
             if not line.startswith(";") and line.strip():
                 break
             if match := _LABEL.match(line):
-                found.append((match[1], " ".join(match[2].split())))
-    return found
+                labels.append((match[1], " ".join(match[2].split())))
+    return labels
 
 
 def machine_size(labels: Labels) -> int | None:
-    """Return the processors (MaxProcs), or else the nodes (MaxNodes), that the header states; None if it does not."""
+    """Return the number of processors (MaxProcs), or else of nodes (MaxNodes); None if the header has neither."""
     return _first_number(labels, "MaxProcs") or _first_number(labels, "MaxNodes")
 
 
 def trace_header(labels: Labels) -> TraceHeader:
-    """Return what a header says that is kept when the trace is written again."""
+    """Return the part of a header that is kept when the trace is written again."""
     return TraceHeader(
         unix_start_s=_first_number(labels, _START_LABEL),
         queue_names=_names_by_number(labels, "Queue"),
@@ -52,19 +52,19 @@ def trace_header(labels: Labels) -> TraceHeader:
 
 
 def header_text(header: TraceHeader) -> Iterator[str]:
-    """Yield the lines of a header that are no names of queues and partitions."""
+    """Yield the lines of a header without the names of queues and partitions."""
     yield from (f"; {label}: {value}\n" for label, value in header.comments)
     if header.unix_start_s is not None:
         yield f"; {_START_LABEL}: {header.unix_start_s}\n"
 
 
 def _first_number(labels: Labels, wanted: str) -> int | None:
-    """Return the first number behind a label; nothing for one that is 0, or longer than any that is meant."""
+    """Return the first number of a label; None if it is absent, 0 or absurdly long."""
     values = (match for label, value in labels if label == wanted and (match := _FIRST_NUMBER.match(value)))
     return next((parse_int(match[0]) or None for match in values), None)
 
 
 def _names_by_number(labels: Iterable[tuple[str, str]], wanted: str) -> dict[str, str]:
-    """Return names by their numbers: `; Queue: 2 high`."""
+    """Return names by number, from lines such as `; Queue: 2 high`."""
     values = (match for label, value in labels if label == wanted and (match := _NUMBERED.match(value)))
     return {match[1]: match[2] for match in values}

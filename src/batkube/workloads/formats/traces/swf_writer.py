@@ -1,4 +1,4 @@
-"""Writing the Standard Workload Format. It has numbers only, so what is not a number is numbered or left out."""
+"""Write the Standard Workload Format. It has only numbers, so names are numbered, and other values are left out."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def swf_text(workload: Workload) -> Iterator[str]:
             raise InputError(
                 workload.source,
                 at=f"job {job.name}",
-                problem=f"its profile {job.profile.name!r} has no run time of its own, and SWF holds nothing else",
+                problem=f"its profile {job.profile.name!r} has no fixed run time, which SWF needs",
                 remedy="write Batsim JSON (.json)",
             )
         name = job.name if keep_names else number
@@ -49,16 +49,16 @@ def swf_text(workload: Workload) -> Iterator[str]:
         )
 
 
-def _name_lines(word: str, numbers: dict[str, str], known: Mapping[str, str]) -> Iterator[str]:
-    """Yield what the numbers stand for: the name that had to be numbered, or the one `known` for a number."""
+def _name_lines(template: str, numbers: dict[str, str], display_names: Mapping[str, str]) -> Iterator[str]:
+    """Yield a header line per number with the name that it replaces, or its name in the trace's header."""
     for name, number in numbers.items():
-        meaning = known.get(name, name)
+        meaning = display_names.get(name, name)
         if meaning != number:
-            yield f"; {word.format(number)} {_single_line(meaning)}\n"
+            yield f"; {template.format(number)} {_single_line(meaning)}\n"
 
 
 def _origin_lines(workload: Workload) -> Iterator[str]:
-    """Yield what a reader of the file has no other way to learn: where its jobs are from, and what was done to them."""
+    """Yield header lines with the source of the jobs and the notes on their conversion."""
     yield f"; Note: from {_single_line(Path(workload.source).name)}\n"
     yield from (f"; Note: {_single_line(note.message_with_count(count))}\n" for note, count in workload.notes)
 
@@ -68,7 +68,7 @@ def _single_line(text: str) -> str:
 
 
 def has_fractional_seconds(job: Job) -> bool:
-    """Say whether a time of a job is no whole number of seconds, as the format has them."""
+    """Return whether a time of the job is not a whole number of seconds, as the format requires."""
     times = (job.submit, run_time(job.profile) or 0, job.walltime or 0)
     return any(time % NANOSECONDS_PER_SECOND for time in times)
 
@@ -78,8 +78,8 @@ def _is_number(name: str) -> bool:
 
 
 def _assign_numbers(names: Iterable[str]) -> dict[str, str]:
-    """Return the number of each name: its own where all are numbers, else by first appearance."""
-    known = [name for name in dict.fromkeys(names) if name]
-    if all(_is_number(name) for name in known):
-        return {name: name for name in known}
-    return {name: str(number) for number, name in enumerate(known, 1)}
+    """Map each name to a number: to itself if all names are numbers, else in order of first appearance."""
+    distinct = [name for name in dict.fromkeys(names) if name]
+    if all(_is_number(name) for name in distinct):
+        return {name: name for name in distinct}
+    return {name: str(number) for number, name in enumerate(distinct, 1)}
