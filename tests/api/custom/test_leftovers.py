@@ -1,4 +1,4 @@
-"""Definitions, their objects and namespaces come and go, as Kubernetes' suite lets them for hours: nothing stays."""
+"""Definitions, objects and namespaces are created and deleted repeatedly without leaking memory."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PER_ROUND = 60
 
 
 def a_round(client: Client, number: int) -> None:
-    """Define a kind, make an object of it in a namespace of its own, look at its documents, and take all away."""
+    """Define a kind, create an object of it in a new namespace, request its documents, and delete everything."""
     group, namespace = f"g{number}.example.com", f"n{number}"
 
     def ask(method: str, path: str, body: Json = None) -> None:
@@ -55,13 +55,13 @@ def a_round(client: Client, number: int) -> None:
 
 
 def live_objects(server: Serving) -> int:
-    """Return how many objects Python keeps when history is forgotten."""
+    """Return the number of Python objects after the history has been dropped."""
     server.inside(lambda: server.store.compact())
     gc.collect()
     return len(gc.get_objects())
 
 
-def test_what_is_gone_leaves_nothing_behind() -> None:
+def test_deleted_definitions_and_objects_do_not_leak_memory() -> None:
     with serving() as server:
         client = Client(server.url)
         for number in range(10):

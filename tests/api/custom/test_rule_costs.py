@@ -1,4 +1,4 @@
-"""What rules of a definition cost by estimate, beside the figures and the words of Kubernetes' own libraries.
+"""Cost estimates of rules, compared with the numbers and error messages of Kubernetes' own libraries.
 
 The recorded answers are those of apiextensions-apiserver 0.34.4 and cel-go 0.26.0 (scripts/record_rule_costs).
 """
@@ -67,7 +67,7 @@ def told(answer: Answer) -> list[str]:
 
 
 @pytest.mark.parametrize("rule", RECORD["costs"])
-def test_a_rule_is_estimated_as_by_cel_go(rule: str) -> None:
+def test_cost_estimates_equal_those_of_cel_go(rule: str) -> None:
     schema = parse_structural(RECORD["schema"])
     scope = rule_scope(schema, is_resource=True, optional_old=False)
     extent = size_limits(schema, is_resource=True)
@@ -78,7 +78,7 @@ def test_a_rule_is_estimated_as_by_cel_go(rule: str) -> None:
 
 
 @pytest.mark.parametrize("number", range(len(RECORD["definitions"])))
-def test_a_definition_is_refused_in_the_real_servers_words(number: int) -> None:
+def test_a_rejected_definition_gets_the_errors_of_kube_apiserver(number: int) -> None:
     case = RECORD["definitions"][number]
 
     answer = Direct().ask("POST", DEFINITIONS, definition(case["schema"], case["versions"]))
@@ -87,8 +87,8 @@ def test_a_definition_is_refused_in_the_real_servers_words(number: int) -> None:
     assert answer.status == (422 if case["errors"] else 201)
 
 
-def test_a_schema_that_is_as_it_was_keeps_rules_that_are_too_dear() -> None:
-    """What was stored before there were limits can still be changed elsewhere."""
+def test_an_unchanged_schema_keeps_rules_above_the_cost_limit() -> None:
+    """An object that was stored before the limits existed can still be updated."""
     before = definition(with_rule(texts(maxItems=1300)))
     before["metadata"]["resourceVersion"] = "1"
     set_definition_defaults(before)
@@ -101,7 +101,7 @@ def test_a_schema_that_is_as_it_was_keeps_rules_that_are_too_dear() -> None:
     assert "exceeds budget by factor of" in validate_definition(dearer, before)[0].message
 
 
-def test_what_a_request_can_hold_bounds_what_no_schema_does() -> None:
+def test_the_request_size_bounds_values_without_schema_limits() -> None:
     text = size_limits(parse_structural({"type": "string"}))
     numbers = size_limits(parse_structural({"type": "array", "items": {"type": "integer"}}))
 
@@ -114,7 +114,7 @@ def test_what_a_request_can_hold_bounds_what_no_schema_does() -> None:
 
 @given(st.lists(st.text(max_size=10), max_size=20))
 def test_no_evaluation_costs_more_than_the_estimate(values: list[str]) -> None:
-    """With objects as large as the schema allows, or smaller; the real estimate has the same purpose."""
+    """Objects are as large as the schema allows, or smaller."""
     extent = SizeLimits(20, 2, SizeLimits(40, 2))
     for rule in (DEAR, "self.map(x, x + 'a').exists(y, y == 'b')", "self.filter(x, x.contains('a')).size() > 3"):
         program = CelProgram(rule, {"self": list_type(TEXT)})
@@ -125,7 +125,7 @@ def test_no_evaluation_costs_more_than_the_estimate(values: list[str]) -> None:
         assert program.last_cost <= program.cost_max(extent)
 
 
-def test_an_expression_without_end_costs_all_there_is() -> None:
+def test_an_unbounded_expression_has_the_maximum_cost() -> None:
     rule = "".join(f"self.all(x{level}, " for level in range(12)) + "true" + ")" * 12
 
     assert (

@@ -1,4 +1,4 @@
-"""Defaults, admission and strategies take whatever a client sends, as long as it has the shape of its kind."""
+"""Defaults, admission and strategies accept any object with the shape of its kind."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ VALUES: dict[Shape, list[Any]] = {
 
 
 def drawn(schema: Schema, chance: random.Random, depth: int = 0) -> object:
-    """Return a random value of the shape of `schema`, smaller the deeper it is."""
+    """Return a random value with the shape of `schema`, smaller at deeper levels."""
     if schema.shape is Shape.STRUCT:
         share = 0.75 if depth < 2 else 0.4
         return {
@@ -66,7 +66,7 @@ def drawn(schema: Schema, chance: random.Random, depth: int = 0) -> object:
 
 
 def sent(resource: Resource, chance: random.Random) -> dict[str, Any]:
-    """Return what some client sends: a whole object, named as all of them."""
+    """Return an object as a client may send it, with the name of all objects here."""
     value = drawn(resource.schema, chance)
     assert isinstance(value, dict)
     metadata = {name: (value.get("metadata") or {}).get(name) for name in ("labels", "annotations", "finalizers")}
@@ -78,7 +78,7 @@ def sent(resource: Resource, chance: random.Random) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_every_shape_is_prepared_or_refused_and_live_objects_are_left_alone(seed: int) -> None:
+def test_any_object_is_prepared_or_rejected_without_changing_live_objects(seed: int) -> None:
     chance = random.Random(seed)
     store = Store()
     store.create("namespaces", [Key("n")], [{"metadata": {"name": "n"}, "status": {"phase": "Active"}}], START)

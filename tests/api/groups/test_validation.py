@@ -40,7 +40,7 @@ def resource_of(value: dict[str, Any]) -> Resource:
 
 
 def stored_resource(resource: Resource) -> Resource:
-    """The version in which objects are kept and judged."""
+    """The resource of a kind in its storage version."""
     versions = {"events.k8s.io/v1": ("", "v1"), "autoscaling/v1": ("autoscaling", "v2")}
     found = TABLE.resource(*versions.get(resource.api_version, (resource.group, resource.version)), resource.plural)
     assert found is not None
@@ -48,7 +48,7 @@ def stored_resource(resource: Resource) -> Resource:
 
 
 def prepared(resource: Resource, body: dict[str, Any], namespace: str = "default") -> dict[str, Any]:
-    """Return the object as it comes to validation when it is created."""
+    """Return a defaulted and prepared object, as validation receives it on creation."""
     value: dict[str, Any] = decode(copy.deepcopy(body), resource.schema).object
     meta = value.setdefault("metadata", {})
     meta.pop("namespace", None)
@@ -75,14 +75,14 @@ def causes_of(resource: Resource, body: dict[str, Any], namespace: str = "defaul
 
 
 @pytest.mark.parametrize("name", [name for name in RECORDED["objects"] if name != "CertificateSigningRequest/csr"])
-def test_an_object_without_a_mistake_passes(name: str) -> None:
+def test_a_valid_object_passes(name: str) -> None:
     body = RECORDED["objects"][name]
 
     assert causes_of(resource_of(body), body) == []
 
 
 @pytest.mark.parametrize("answer", RECORDED["answers"], ids=lambda a: f"{a['object']}:{'.'.join(map(str, a['path']))}")
-def test_a_mistake_is_told_as_the_real_server_tells_it(answer: dict[str, Any]) -> None:
+def test_an_error_is_reported_as_by_kube_apiserver(answer: dict[str, Any]) -> None:
     body = copy.deepcopy(RECORDED["objects"][answer["object"]])
     place = body
     for step in answer["path"][:-1]:
@@ -106,7 +106,7 @@ _OF_OTHERS = re.compile("already allocated|label on the containing namespace")
 
 
 def creations() -> Iterator[tuple[str, Resource, str, dict[str, Any], list[Cause]]]:
-    """Yield every recorded creation of a built-in object that succeeded or did not pass validation."""
+    """Yield every recorded creation of a built-in object that succeeded or failed in validation."""
     for path in sorted(CASES.glob("*/*.json")):
         case = json.loads(path.read_text(encoding="utf-8"))
         if case["topic"] in ("admission", "auth", "crd", "mutating-policies", "policies", "webhooks"):
@@ -131,7 +131,7 @@ def creations() -> Iterator[tuple[str, Resource, str, dict[str, Any], list[Cause
                 yield f"{case['topic']}/{case['case']} {number}", resource, namespace, body, expected
 
 
-def test_recorded_creations_meet_the_recorded_causes() -> None:
+def test_recorded_creations_have_the_recorded_causes() -> None:
     differences, count = [], 0
     for place, resource, namespace, body, wanted in creations():
         if not body.get("kind") or body.get("metadata", {}).get("generateName"):

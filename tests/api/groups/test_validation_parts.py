@@ -1,4 +1,4 @@
-"""The small languages inside objects, and values as Go prints them."""
+"""Small languages in fields (schedules, indexes, addresses), and values as Go prints them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_a_time_zone_must_exist(zone: str, good: bool) -> None:
 
 
 @given(st.sets(st.integers(0, 50)))
-def test_indexes_are_read_back(indexes: set[int]) -> None:
+def test_formatted_indexes_parse_back(indexes: set[int]) -> None:
     ordered = sorted(indexes)
     text = ",".join(str(index) for index in ordered)
 
@@ -31,12 +31,12 @@ def test_indexes_are_read_back(indexes: set[int]) -> None:
 
 
 @pytest.mark.parametrize("text", ["3,2", "1-1", "9", "a", "1-2-3"])
-def test_indexes_out_of_order_or_range_are_refused(text: str) -> None:
+def test_indexes_out_of_order_or_range_are_rejected(text: str) -> None:
     with pytest.raises(BadIndexes):
         parse_indexes(text, 9)
 
 
-def test_addresses_are_read_as_leniently_as_old_fields_are() -> None:
+def test_lenient_fields_accept_non_canonical_addresses() -> None:
     assert str(parse_ip("010.002.003.004")) == "10.2.3.4"
     assert str(parse_ip("::ffff:1.2.3.4")) == "1.2.3.4"
     assert parse_ip("1.2.3") is parse_ip("fe80::1%eth0") is parse_cidr("10.0.0.0/33") is None
@@ -44,7 +44,7 @@ def test_addresses_are_read_as_leniently_as_old_fields_are() -> None:
 
 
 @given(st.ip_addresses())
-def test_a_canonical_address_passes_where_only_canonical_ones_do(address: object) -> None:
+def test_strict_fields_accept_canonical_addresses_only(address: object) -> None:
     problems = Problems()
     check_strict_ip(str(address), "x", problems)
     mapped = str(address).startswith("::ffff:")
@@ -52,13 +52,13 @@ def test_a_canonical_address_passes_where_only_canonical_ones_do(address: object
     assert mapped or problems == []
 
 
-def test_whole_units_are_counted_of_what_is_counted() -> None:
+def test_extended_resources_must_be_integers() -> None:
     assert resource_quantity("example.com/gpu", "1500m") == ("must be an integer",)
     assert resource_quantity("cpu", "1500m") == ()
     assert container_resource("pods") == ("must be a standard resource for containers",)
 
 
-def test_a_struct_is_shown_with_every_field_in_the_order_of_go() -> None:
+def test_a_go_struct_is_printed_with_all_fields_in_order() -> None:
     assert go_struct("core.ServicePort", {"port": 80, "protocol": "TCP"}) == (
         '{"Name":"","Protocol":"TCP","AppProtocol":null,"Port":80,"TargetPort":0,"NodePort":0}'
     )
@@ -67,7 +67,7 @@ def test_a_struct_is_shown_with_every_field_in_the_order_of_go() -> None:
     )
 
 
-def test_a_difference_is_shown_with_three_lines_around_it() -> None:
+def test_a_diff_has_three_lines_of_context() -> None:
     taint = {"key": "a", "effect": "NoSchedule"}
 
     assert go_difference("core.Taint", taint, taint | {"value": "v"}) == (

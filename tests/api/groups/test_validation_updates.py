@@ -1,4 +1,4 @@
-"""What may change of an object once it is there, and what a status may say."""
+"""Validation of updates and status updates."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def changed(old: dict[str, Any], path: str, value: object) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", [name for name in OBJECTS if name.partition("/")[0] not in NOT_ALONE])
-def test_an_object_may_stay_as_it_is(name: str) -> None:
+def test_an_unchanged_object_passes(name: str) -> None:
     value = filled(OBJECTS[name])
 
     assert changes(copy.deepcopy(value), value) == []
@@ -73,13 +73,13 @@ def test_an_object_may_stay_as_it_is(name: str) -> None:
         ("metadata.labels", {"a": "b"}),
     ],
 )
-def test_this_of_a_pod_may_change(path: str, value: object) -> None:
+def test_mutable_fields_of_a_pod_can_change(path: str, value: object) -> None:
     old = pod()
 
     assert changes(changed(old, path, value), old) == []
 
 
-def test_nothing_else_of_a_pod_may_change_and_the_difference_is_shown() -> None:
+def test_other_fields_of_a_pod_are_immutable_and_the_error_has_a_diff() -> None:
     old = pod()
 
     [(field, message)] = changes(changed(old, "spec.priority", 7), old)
@@ -90,7 +90,7 @@ def test_nothing_else_of_a_pod_may_change_and_the_difference_is_shown() -> None:
     assert "\n@@ -" in message
 
 
-def test_containers_may_be_neither_added_nor_removed() -> None:
+def test_containers_cannot_be_added_or_removed() -> None:
     old = pod()
     more = [*old["spec"]["containers"], {**old["spec"]["containers"][0], "name": "d"}]
 
@@ -99,7 +99,7 @@ def test_containers_may_be_neither_added_nor_removed() -> None:
     ]
 
 
-def test_a_toleration_may_get_another_time_but_not_another_key() -> None:
+def test_toleration_seconds_can_change_but_not_the_key() -> None:
     old = pod(tolerations=[{"key": "a", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 5}])
 
     assert changes(changed(old, "spec.tolerations.0.tolerationSeconds", 9), old) == []
@@ -108,7 +108,7 @@ def test_a_toleration_may_get_another_time_but_not_another_key() -> None:
     ]
 
 
-def test_gates_may_only_go_and_meanwhile_the_node_selector_may_only_grow() -> None:
+def test_gates_can_only_be_removed_and_node_selectors_of_gated_pods_only_extended() -> None:
     old = pod(schedulingGates=[{"name": "a.b/c"}], nodeSelector={"x": "y"})
 
     assert changes(changed(old, "spec.schedulingGates", []), old) == []
@@ -127,7 +127,7 @@ def test_gates_may_only_go_and_meanwhile_the_node_selector_may_only_grow() -> No
     ]
 
 
-def test_resizing_changes_cpu_and_memory_and_not_the_class_of_service() -> None:
+def test_a_resize_can_change_cpu_and_memory_but_not_the_qos_class() -> None:
     resources = {"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"cpu": "2", "memory": "2Gi"}}
     old = pod(containers=[{"name": "c", "image": "b", "resources": resources}])
     old["status"] = {"qosClass": "Burstable"}
@@ -143,7 +143,7 @@ def test_resizing_changes_cpu_and_memory_and_not_the_class_of_service() -> None:
     )
 
 
-def test_an_ephemeral_container_stays_as_it_was_added() -> None:
+def test_ephemeral_containers_are_immutable() -> None:
     container = {
         "name": "d",
         "image": "i",
@@ -159,7 +159,7 @@ def test_an_ephemeral_container_stays_as_it_was_added() -> None:
     assert '- "Image": "i",\n+ "Image": "j",' in message
 
 
-def test_a_container_that_ended_for_good_does_not_run_again() -> None:
+def test_a_terminated_container_cannot_become_running() -> None:
     old = pod(restartPolicy="Never")
     old["status"] = {"containerStatuses": [{"name": "c", "state": {"terminated": {"exitCode": 0}}}]}
     again = changed(old, "status.containerStatuses.0.state", {"running": {}})
@@ -173,7 +173,7 @@ def test_a_container_that_ended_for_good_does_not_run_again() -> None:
     )
 
 
-def test_a_fixed_field_of_metadata_is_told_by_the_server_and_by_the_kind() -> None:
+def test_an_immutable_metadata_field_is_reported_twice() -> None:
     old = filled(OBJECTS["ConfigMap/cm"])
 
     found = changes(changed(old, "metadata.uid", "w"), old)
@@ -181,7 +181,7 @@ def test_a_fixed_field_of_metadata_is_told_by_the_server_and_by_the_kind() -> No
     assert found == [("metadata.uid", 'Invalid value: "w": field is immutable')] * 2
 
 
-def test_a_deleted_object_gains_no_finalizers() -> None:
+def test_finalizers_cannot_be_added_to_a_deleted_object() -> None:
     old = changed(filled(OBJECTS["ConfigMap/cm"]), "metadata.deletionTimestamp", "2020-01-01T00:00:00Z")
 
     found = changes(changed(old, "metadata.finalizers", ["a.b/c", "a.b/d"]), old)
@@ -192,7 +192,7 @@ def test_a_deleted_object_gains_no_finalizers() -> None:
     }
 
 
-def test_a_job_keeps_what_its_pods_are_made_from() -> None:
+def test_the_template_of_a_job_is_immutable() -> None:
     body = {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}}
     old = filled({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j"}, "spec": body})
     old = changed(old, "spec.selector", {"matchLabels": {"a": "b"}})
@@ -214,7 +214,7 @@ def test_a_job_keeps_what_its_pods_are_made_from() -> None:
         ({"succeeded": 1, "completedIndexes": "0"}, "status.completedIndexes"),
     ],
 )
-def test_a_job_does_not_contradict_itself(status: dict[str, Any], field: str) -> None:
+def test_an_inconsistent_job_status_is_rejected(status: dict[str, Any], field: str) -> None:
     body = {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}}
     old = filled({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j"}, "spec": body})
     old = changed(old, "status", {"succeeded": 1})

@@ -49,13 +49,13 @@ def members(fields: FieldSet) -> frozenset[Path]:
 
 
 @given(SETS)
-def test_a_set_holds_the_paths_it_was_made_of(first: frozenset[Path]) -> None:
+def test_a_set_contains_the_paths_it_was_made_of(first: frozenset[Path]) -> None:
     assert members(tree(first)) == first
     assert all(contains(tree(first), *path) for path in first)
 
 
 @given(SETS, SETS)
-def test_the_algebra_is_that_of_sets_of_paths(first: frozenset[Path], second: frozenset[Path]) -> None:
+def test_set_operations_equal_those_on_sets_of_paths(first: frozenset[Path], second: frozenset[Path]) -> None:
     one, other = tree(first), tree(second)
     assert union(one, other) == tree(first | second)
     assert intersection(one, other) == tree(first & second)
@@ -63,13 +63,13 @@ def test_the_algebra_is_that_of_sets_of_paths(first: frozenset[Path], second: fr
 
 
 @given(SETS, SETS)
-def test_exclusion_takes_everything_below(first: frozenset[Path], second: frozenset[Path]) -> None:
+def test_without_removes_everything_below(first: frozenset[Path], second: frozenset[Path]) -> None:
     below = {path for path in first if any(path[: len(cut)] == cut for cut in second)}
     assert without(tree(first), tree(second)) == tree(first - below)
 
 
 @given(SETS)
-def test_a_set_is_what_its_json_says(first: frozenset[Path]) -> None:
+def test_a_set_parses_from_its_own_json(first: frozenset[Path]) -> None:
     assert parse_fields_v1(json.loads(encode(tree(first)))) == tree(first)
 
 
@@ -86,7 +86,7 @@ def test_parts_of_different_sets_are_shared() -> None:
     assert first["f:spec"] is second["f:spec"]
 
 
-def test_paths_are_told_level_by_level_with_numbers_as_numbers() -> None:
+def test_paths_are_ordered_by_level_with_numbers_as_numbers() -> None:
     fields: FieldSet = {
         'k:{"port":8080}': {".": {}, "f:x": {}},
         'k:{"port":443}': {},
@@ -104,14 +104,14 @@ def test_paths_are_told_level_by_level_with_numbers_as_numbers() -> None:
     ]
 
 
-def test_elements_are_written_as_go_writes_json() -> None:
+def test_elements_are_encoded_as_json_of_go() -> None:
     assert key_element("name", "a<b>&c") == 'k:{"name":"a\\u003cb\\u003e\\u0026c"}'
     assert value_element(True) == "v:true"
     assert value_element(1) == "v:1"
     assert path_text(('k:{"ip":"10.0.0.1","n":2}', 'v:"x"', "i:3")) == '[ip="10.0.0.1",n=2][="x"][3]'
 
 
-def test_keys_that_a_client_wrote_are_put_in_order() -> None:
+def test_keys_from_clients_are_sorted() -> None:
     assert parse_fields_v1({'k:{"protocol": "TCP", "port": 80}': {".": {}}}) == {'k:{"port":80,"protocol":"TCP"}': {}}
 
 
@@ -122,6 +122,6 @@ def test_elements_of_unknown_kinds_are_dropped() -> None:
 @pytest.mark.parametrize(
     "raw", [{"a": {}}, {"": {}}, {"k:[]": {}}, {"k:{": {}}, {"v:": {}}, {"i:x": {}}, {"f:a": 1}, 5]
 )
-def test_what_is_no_set_is_refused(raw: object) -> None:
+def test_malformed_sets_are_rejected(raw: object) -> None:
     with pytest.raises(ValueError):  # noqa: PT011 - any problem of the client's
         parse_fields_v1(raw)

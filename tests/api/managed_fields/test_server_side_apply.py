@@ -75,7 +75,7 @@ def sets(value: KubeObject) -> dict[str, Any]:
 # Merging and removing
 
 
-def test_an_applier_owns_what_it_names_and_not_what_lies_on_the_way() -> None:
+def test_an_applier_owns_leaves_and_not_their_parents() -> None:
     live = apply(config_map(x="1"))
     assert live["data"] == {"x": "1"}
     (entry,) = live["metadata"]["managedFields"]
@@ -89,18 +89,18 @@ def test_an_applier_owns_what_it_names_and_not_what_lies_on_the_way() -> None:
     }
 
 
-def test_what_is_applied_no_more_is_removed() -> None:
+def test_fields_no_longer_applied_are_removed() -> None:
     live = apply(config_map(x="1", y="1"))
     assert apply(config_map(y="1"), live)["data"] == {"y": "1"}
 
 
-def test_a_struct_goes_with_the_last_field_in_it() -> None:
+def test_a_struct_is_removed_with_its_last_field() -> None:
     live = apply(config_map(x="1"))
     bare = {key: value for key, value in config_map().items() if key != "data"}
     assert "data" not in apply(bare, live)
 
 
-def test_what_another_owns_too_stays() -> None:
+def test_fields_with_another_owner_are_kept() -> None:
     live = apply(config_map(x="1", s="same"))
     live = apply(config_map(s="same"), live, manager="m2")
     live = apply(config_map(x="1"), live)
@@ -131,7 +131,7 @@ def test_list_items_merge_by_their_keys_and_keep_their_neighbours() -> None:
     assert names == ["c", "b"]
 
 
-def test_a_key_that_is_left_out_has_its_default() -> None:
+def test_an_omitted_key_has_its_default() -> None:
     def service(**port: Any) -> KubeObject:  # noqa: ANN401 - any field
         return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}, "spec": {"ports": [port]}}
 
@@ -159,7 +159,7 @@ def test_the_stored_object_is_never_shared_with_the_new_one() -> None:
     assert live == before
 
 
-def test_an_object_that_nobody_tracks_gets_a_manager_of_before() -> None:
+def test_an_object_without_managers_gets_the_manager_before_first_apply() -> None:
     live = {**config_map(x="1"), "metadata": {"name": "a", "uid": "u"}}
     with pytest.raises(Conflicts, match=r'conflict with "before-first-apply" using v1: .data.x'):
         apply(config_map(x="2"), live)
@@ -178,7 +178,7 @@ def test_a_conflict_names_the_manager_and_the_field() -> None:
     ]
 
 
-def test_several_conflicts_are_told_by_manager() -> None:
+def test_several_conflicts_are_grouped_by_manager() -> None:
     live = update(apply(config_map(x="1", y="1")), "editor", data={"x": "1", "y": "1", "z": "1"})
     with pytest.raises(Conflicts) as raised:
         apply(config_map(x="2", y="2", z="2"), live, manager="m2")
@@ -188,7 +188,7 @@ def test_several_conflicts_are_told_by_manager() -> None:
     )
 
 
-def test_force_takes_the_field() -> None:
+def test_force_takes_ownership_of_the_field() -> None:
     live = apply(config_map(x="2"), apply(config_map(x="1")), manager="m2", force=True)
     assert sets(live) == {"m2": {"f:data": {"f:x": {}}}}
 
@@ -206,7 +206,7 @@ def test_kubectl_takes_over_from_client_side_apply_without_conflict() -> None:
     assert json.loads(after["metadata"]["annotations"][LAST_APPLIED]) == config_map(x="2")
 
 
-def test_kubectl_conflicts_where_somebody_else_has_changed_the_field_since() -> None:
+def test_kubectl_conflicts_with_a_later_change_by_another_manager() -> None:
     last = json.dumps(config_map(x="1"))
     live = {**config_map(x="1"), "metadata": {"name": "a", "annotations": {LAST_APPLIED: last}}}
     live = stored(
@@ -230,7 +230,7 @@ def test_kubectl_conflicts_where_somebody_else_has_changed_the_field_since() -> 
         (config_map(x=1, y=None, z=[None]), "errors:\n  .data.x: expected string"),
     ],
 )
-def test_what_does_not_fit_is_told_in_the_words_of_the_real_server(config: KubeObject, message: str) -> None:
+def test_schema_errors_equal_those_of_kube_apiserver(config: KubeObject, message: str) -> None:
     with pytest.raises(SchemaMismatch) as raised:
         apply(config)
     assert str(raised.value).startswith(f"failed to create typed patch object (/a; /v1, Kind=ConfigMap): {message}")
@@ -244,7 +244,7 @@ def test_what_does_not_fit_is_told_in_the_words_of_the_real_server(config: KubeO
         ([{"name": "A", "value": 1}], '.env[name="A"].value: expected string'),
     ],
 )
-def test_list_items_must_have_keys_of_their_own(env: list[Any], message: str) -> None:
+def test_list_items_must_have_unique_keys(env: list[Any], message: str) -> None:
     container = {"name": "c", "env": env}
     config = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {"containers": [container]}}
     with pytest.raises(SchemaMismatch) as raised:
@@ -252,7 +252,7 @@ def test_list_items_must_have_keys_of_their_own(env: list[Any], message: str) ->
     assert f'.spec.containers[name="c"]{message}' in str(raised.value)
 
 
-def test_an_item_without_any_key_has_no_place() -> None:
+def test_an_item_without_any_key_is_rejected() -> None:
     item = Schema(Shape.STRUCT, fields={"name": Field("name", Schema(Shape.STRING))})
     items = Schema(Shape.LIST, items=item, list_type="map", list_keys=("name",))
     with pytest.raises(SchemaMismatch) as raised:
@@ -271,7 +271,7 @@ def test_an_item_without_any_key_has_no_place() -> None:
         ({"metadata": {"name": "a", "managedFields": []}}, "metadata.managedFields must be nil"),
     ],
 )
-def test_configurations_of_something_else_are_refused(change: dict[str, Any], message: str) -> None:
+def test_configurations_of_another_kind_or_object_are_rejected(change: dict[str, Any], message: str) -> None:
     with pytest.raises(BadApplyConfiguration, match=message):
         apply({**config_map(), **change})
 
@@ -279,8 +279,8 @@ def test_configurations_of_something_else_are_refused(change: dict[str, Any], me
 # Several versions
 
 
-def test_managers_of_another_version_are_asked_in_theirs() -> None:
-    """A field that another version calls `note` conflicts there under that name."""
+def test_conflicts_are_detected_in_the_version_of_each_manager() -> None:
+    """A field that another version calls `note` is reported as a conflict under that name."""
 
     def convert(value: KubeObject, version: str) -> tuple[KubeObject, Schema] | None:
         if version != "old/v1":
@@ -301,7 +301,7 @@ def test_managers_of_another_version_are_asked_in_theirs() -> None:
     assert set(sets(apply(config_map(x="2"), live, convert=convert, force=True))) == {"m1"}
 
 
-def test_what_became_atomic_is_owned_as_a_whole() -> None:
+def test_a_value_that_became_atomic_is_owned_as_a_whole() -> None:
     def widgets(list_type: str) -> Resource:
         items = Schema(Shape.LIST, items=Schema(Shape.STRING), list_type=list_type)
         spec = Schema(Shape.STRUCT, fields={"tags": Field("tags", items)})
@@ -359,7 +359,7 @@ def deployment(replicas: int) -> KubeObject:
     }
 
 
-def test_scaling_takes_the_replicas_from_their_owner() -> None:
+def test_scaling_transfers_ownership_of_the_replicas() -> None:
     live = apply(deployment(1), kind=DEPLOYMENTS)
     ownership = ScaleOwnership(live, DEPLOYMENTS, SCALES)
     entries = ownership.update(scale(3), scale(1), manager="hpa", now=START)
@@ -387,7 +387,7 @@ def test_an_applier_that_keeps_its_replicas_keeps_its_entry() -> None:
     assert entries == live["metadata"]["managedFields"]
 
 
-def test_replicas_may_lie_elsewhere_in_custom_kinds() -> None:
+def test_custom_kinds_can_have_another_replicas_path() -> None:
     path = ("f:spec", "f:workers", "f:count")
     assert path == ("f:spec", "f:workers", "f:count")
     live = apply(deployment(1), kind=DEPLOYMENTS)
@@ -450,7 +450,7 @@ def test_applying_again_changes_nothing(first: KubeObject, second: KubeObject, t
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(["m1", "m2", "m3"]), _PODS), min_size=1, max_size=5))
-def test_an_owner_sees_what_it_owns(history: list[tuple[str, KubeObject]]) -> None:
+def test_all_owned_fields_exist(history: list[tuple[str, KubeObject]]) -> None:
     live: KubeObject | None = None
     for manager, config in history:
         live = apply(config, live, manager=manager, kind=PODS, force=True)
@@ -472,7 +472,7 @@ def test_force_makes_one_owner_of_a_changed_leaf(config: KubeObject, first: str,
 
 
 def reaches(value: Any, path: tuple[str, ...]) -> bool:  # noqa: ANN401 - any JSON
-    """Tell whether the path leads somewhere in the value."""
+    """Return whether the path exists in the value."""
     for element in path:
         kind, text = element[0], element[2:]
         if kind == "f":
@@ -492,7 +492,7 @@ def reaches(value: Any, path: tuple[str, ...]) -> bool:  # noqa: ANN401 - any JS
 
 
 def recorded_applies() -> Iterator[tuple[str, KubeObject, KubeObject | None, dict[str, Any], Any]]:
-    """Yield every recorded apply to one of the kinds here: its configuration, the object before, and the answer."""
+    """Yield every recorded apply of these kinds: its configuration, the live object, and the answer."""
     for case in sorted(CASES.glob("apply/*.json")):
         if case.stem == "errors":
             continue  # requests that are refused before they are applied
@@ -513,7 +513,7 @@ def recorded_applies() -> Iterator[tuple[str, KubeObject, KubeObject | None, dic
 
 
 def outcome_of(config: KubeObject, live: KubeObject | None, query: dict[str, Any]) -> tuple[int, Any]:
-    """Apply as recorded; return the status, and what to compare: the managers or the message."""
+    """Apply as recorded; return the status, and the managers or the message."""
     force = query.get("force") == "true"
     try:
         after = apply(config, live, query.get("fieldManager", ""), force=force)

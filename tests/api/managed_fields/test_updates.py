@@ -74,14 +74,14 @@ def changed(
 
 
 def fields_of(value: KubeObject) -> dict[str, Any]:
-    """Return the sets by manager."""
+    """Return the field sets by manager."""
     return {entry["manager"]: entry["fieldsV1"] for entry in value["metadata"].get("managedFields", [])}
 
 
 # Creating
 
 
-def test_the_creator_owns_what_it_wrote_but_not_what_every_pod_has() -> None:
+def test_the_creator_owns_its_fields_but_not_those_of_every_pod() -> None:
     (entry,) = entries_after_update(pod(labels={"app": "x"}), None, PODS, manager="kubectl", now=START)
     assert entry == {
         "manager": "kubectl",
@@ -116,24 +116,24 @@ def test_the_creator_owns_what_it_wrote_but_not_what_every_pod_has() -> None:
     }
 
 
-def test_nobody_owns_a_status_that_a_creation_cannot_set() -> None:
+def test_a_status_reset_on_creation_has_no_owner() -> None:
     new = {**pod(), "status": {"phase": "Running"}}
     (entry,) = entries_after_update(new, None, PODS, manager="kubectl", now=START)
     assert "f:status" not in entry["fieldsV1"]
 
 
-def test_a_writer_without_a_name_is_unknown() -> None:
+def test_a_manager_without_a_name_is_unknown() -> None:
     (entry,) = entries_after_update(config_map(x="1"), None, CONFIG_MAPS, manager="", now=START)
     assert entry["manager"] == "unknown"
 
 
-def test_an_object_in_which_nothing_can_be_owned_has_no_managers() -> None:
+def test_an_object_without_owned_fields_has_no_managers() -> None:
     empty = config_map()
     del empty["data"]
     assert entries_after_update(empty, None, CONFIG_MAPS, manager="kubectl", now=START) == []
 
 
-def test_a_custom_object_starts_from_nothing() -> None:
+def test_a_custom_object_is_compared_with_an_empty_object() -> None:
     custom = Resource(
         group="example.com",
         version="v1",
@@ -153,7 +153,7 @@ def test_a_custom_object_starts_from_nothing() -> None:
 # Updating
 
 
-def test_what_one_changes_is_nobody_elses() -> None:
+def test_a_changed_field_has_one_owner() -> None:
     live = changed(created(config_map(x="1", y="1")), data={"x": "2", "y": "1", "z": "1"})
     assert fields_of(live) == {
         "creator": {"f:data": {".": {}, "f:y": {}}},
@@ -161,12 +161,12 @@ def test_what_one_changes_is_nobody_elses() -> None:
     }
 
 
-def test_what_is_removed_is_nobodys() -> None:
+def test_a_removed_field_has_no_owner() -> None:
     live = changed(created(config_map(x="1", y="1")), data={"y": "1"})
     assert fields_of(live) == {"creator": {"f:data": {".": {}, "f:y": {}}}}
 
 
-def test_a_manager_that_owns_nothing_any_more_is_forgotten() -> None:
+def test_a_manager_without_fields_is_removed() -> None:
     live = changed(created(config_map(x="1")), data={"x": "2"}, manager="second")
     live = changed(live, data={"x": "3"}, manager="third")
     assert fields_of(live) == {"creator": {"f:data": {}}, "third": {"f:data": {"f:x": {}}}}
@@ -178,7 +178,7 @@ def test_a_write_that_changes_nothing_keeps_entries_and_times() -> None:
     assert again == live["metadata"]["managedFields"]
 
 
-def test_one_manager_has_an_entry_for_each_sub_resource() -> None:
+def test_a_manager_has_an_entry_per_subresource() -> None:
     live = created(pod(), PODS, manager="kubelet")
     live = changed(live, PODS, manager="kubelet", subresource="status", status={"phase": "Running"})
     entries = live["metadata"]["managedFields"]
@@ -186,7 +186,7 @@ def test_one_manager_has_an_entry_for_each_sub_resource() -> None:
     assert entries[1]["fieldsV1"] == {"f:status": {"f:phase": {}}}
 
 
-def test_a_write_to_the_status_owns_nothing_of_the_spec() -> None:
+def test_a_status_update_does_not_own_spec_fields() -> None:
     live = created(pod(), PODS)
     spec = {**live["spec"], "nodeName": "n"}
     after = changed(live, PODS, subresource="status", spec=spec, status={"phase": "Running"})
@@ -194,7 +194,7 @@ def test_a_write_to_the_status_owns_nothing_of_the_spec() -> None:
 
 
 @pytest.mark.parametrize(("subresource", "owned"), [("status", {}), ("", {"f:metadata": {"f:labels": {"f:a": {}}}})])
-def test_labels_of_a_deployment_are_out_of_reach_for_its_status(subresource: str, owned: dict[str, Any]) -> None:
+def test_a_status_update_of_a_deployment_does_not_own_labels(subresource: str, owned: dict[str, Any]) -> None:
     base = {"apiVersion": "apps/v1", "kind": "Deployment", "spec": {"replicas": 1}}
     live = created({**base, "metadata": {"name": "d", "labels": {"a": "1"}}}, DEPLOYMENTS)
     metadata = {**live["metadata"], "labels": {"a": "2"}}
@@ -202,8 +202,8 @@ def test_labels_of_a_deployment_are_out_of_reach_for_its_status(subresource: str
     assert fields_of(after).get("editor", {}) == owned
 
 
-def test_resizing_owns_all_that_was_sent() -> None:
-    """The real server does not say that `resize` leaves the rest alone."""
+def test_a_resize_owns_all_fields_sent() -> None:
+    """In kube-apiserver, `resize` has no reset fields."""
     live = created(pod(), PODS)
     spec = copy.deepcopy(live["spec"])
     spec["containers"][0] |= {"resources": {"requests": {"cpu": "2"}}, "image": "other"}
@@ -212,12 +212,12 @@ def test_resizing_owns_all_that_was_sent() -> None:
     assert fields_of(after)["editor"] == {"f:spec": {"f:containers": {'k:{"name":"main"}': owned}}}
 
 
-def test_an_object_that_nobody_tracks_stays_so() -> None:
+def test_an_object_without_managers_stays_untracked() -> None:
     live = stored(config_map(x="1"), [])
     assert fields_of(changed(live, data={"x": "2"})) == {}
 
 
-def test_list_items_that_come_twice_are_owned_as_one() -> None:
+def test_duplicate_list_items_are_owned_as_one() -> None:
     twice = [{"name": "A", "value": "1"}, {"name": "A", "value": "2"}]
     new = pod()
     new["spec"]["containers"][0]["env"] = twice
@@ -236,7 +236,7 @@ def test_an_empty_list_resets_the_managers(reset: list[Entry]) -> None:
     assert entries_after_update(new, live, CONFIG_MAPS, manager="editor", now=START) == []
 
 
-def test_a_client_may_write_the_managers_itself() -> None:
+def test_a_client_can_set_managed_fields() -> None:
     live = created(config_map(x="1", y="1"))
     mine = {
         "manager": "me",
@@ -259,7 +259,7 @@ def test_a_client_may_write_the_managers_itself() -> None:
         {"manager": ["m"]},
     ],
 )
-def test_malformed_managers_of_a_client_are_ignored(change: dict[str, Any]) -> None:
+def test_malformed_managed_fields_are_ignored(change: dict[str, Any]) -> None:
     live = created(config_map(x="1"))
     (entry,) = live["metadata"]["managedFields"]
     new = {**config_map(x="1"), "metadata": {**live["metadata"], "managedFields": [{**entry, **change}]}}
@@ -269,7 +269,7 @@ def test_malformed_managers_of_a_client_are_ignored(change: dict[str, Any]) -> N
 # Order, number and sharing of entries
 
 
-def test_appliers_come_first_then_the_oldest() -> None:
+def test_entries_are_sorted_appliers_first_then_by_time() -> None:
     live = created(config_map(x="1", y="1"), manager="z", at=5)
     live = changed(live, data={"x": "2", "y": "1"}, manager="b", at=7)
     live = changed(live, data={"x": "2", "y": "2"}, manager="a", at=7)
@@ -288,13 +288,13 @@ def test_the_oldest_updaters_are_merged_beyond_ten() -> None:
     assert entries[0]["fieldsV1"] == {"f:data": {".": {}, "f:k0": {}, "f:k1": {}, "f:k2": {}}}
 
 
-def test_pods_of_one_template_share_their_entry() -> None:
+def test_pods_of_one_template_share_an_entry() -> None:
     first, second = (created(pod(name=name), PODS)["metadata"]["managedFields"][0] for name in ("a", "b"))
     assert first is second
 
 
-def test_the_set_of_a_fresh_pod_costs_little() -> None:
-    """A budget of 200 µs; the fastest of some rounds, since other processes share the machine."""
+def test_computing_the_fields_of_a_new_pod_is_fast() -> None:
+    """The budget is 200 µs; the fastest of several rounds counts, because other processes share the machine."""
     new = pod(labels={"app": "x"}, annotations={"a": "b"})
     fastest = 1.0
     for _ in range(50):

@@ -1,4 +1,4 @@
-"""A manager applies an object in one version and later in another: what it left out goes, the object stays whole."""
+"""A manager applies an object in one version and later in another: omitted fields are removed, others are kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON Patch and merge patch: laws, and where the library of Kubernetes departs from the RFCs."""
+"""JSON Patch and JSON merge patch: properties, and deviations of Kubernetes' library from the RFCs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def pointer(*parts: str) -> str:
 
 
 def create_merge_patch(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
-    """The smallest merge patch from `old` to `new`, as clients make it."""
+    """Return the smallest merge patch from `old` to `new`."""
     patch: dict[str, Any] = {key: None for key in old if key not in new}
     for key, value in new.items():
         if key in old and isinstance(old[key], dict) and isinstance(value, dict):
@@ -49,9 +49,7 @@ def create_merge_patch(old: dict[str, Any], new: dict[str, Any]) -> dict[str, An
     st.dictionaries(KEYS, WITHOUT_NULLS, max_size=4),
     st.dictionaries(KEYS, WITHOUT_NULLS, max_size=4),
 )
-def test_the_merge_patch_between_two_objects_leads_from_one_to_the_other(
-    old: dict[str, Any], new: dict[str, Any]
-) -> None:
+def test_a_generated_merge_patch_yields_the_new_object(old: dict[str, Any], new: dict[str, Any]) -> None:
     before = copy.deepcopy(old)
 
     assert apply_merge_patch(old, create_merge_patch(old, new)) == new
@@ -59,21 +57,21 @@ def test_the_merge_patch_between_two_objects_leads_from_one_to_the_other(
 
 
 @given(OBJECTS, OBJECTS)
-def test_a_merge_patch_twice_is_a_merge_patch_once(value: dict[str, Any], patch: dict[str, Any]) -> None:
+def test_a_merge_patch_is_idempotent(value: dict[str, Any], patch: dict[str, Any]) -> None:
     once = apply_merge_patch(value, patch)
 
     assert apply_merge_patch(once, patch) == once or any_null_in_lists(patch)
 
 
 def any_null_in_lists(value: object) -> bool:
-    """Nulls in a list that replaces something that was no list are kept the first time, and dropped the second."""
+    """Nulls in a list that replaces another type are kept by the first patch, and dropped by the second."""
     if isinstance(value, dict):
         return any(any_null_in_lists(item) for item in value.values())
     return isinstance(value, list) and "None" in repr(value)
 
 
 @given(OBJECTS, KEYS, JSON)
-def test_what_is_added_can_be_tested_and_removed_again(value: dict[str, Any], key: str, new: object) -> None:
+def test_an_added_value_can_be_tested_and_removed(value: dict[str, Any], key: str, new: object) -> None:
     before = copy.deepcopy(value)
     where = pointer(key)
 
@@ -106,7 +104,7 @@ def test_a_copy_leaves_two_equal_values(value: dict[str, Any], key: str, other: 
 @given(
     st.lists(st.dictionaries(st.sampled_from(["op", "path", "from", "value"]), JSON, max_size=4), max_size=3), OBJECTS
 )
-def test_any_operations_apply_or_are_refused(operations: list[dict[str, Any]], value: dict[str, Any]) -> None:
+def test_any_operations_apply_or_are_rejected(operations: list[dict[str, Any]], value: dict[str, Any]) -> None:
     before = copy.deepcopy(value)
 
     with contextlib.suppress(PatchError):
@@ -155,7 +153,7 @@ def test_the_library_of_kubernetes_is_more_lenient_than_the_rfc(operation: dict[
         {"op": "add"},
     ],
 )
-def test_an_operation_that_does_not_apply_is_refused(operation: dict[str, Any]) -> None:
+def test_an_operation_that_does_not_apply_is_rejected(operation: dict[str, Any]) -> None:
     with pytest.raises(PatchError) as refusal:
         apply_json_patch({"l": [1, 2], "d": {"k": "v"}}, [operation])
 
@@ -170,14 +168,14 @@ def test_an_operation_that_does_not_apply_is_refused(operation: dict[str, Any]) 
         ([{"op": True}], "json: cannot unmarshal bool into Go struct field jsonPatchOp.op of type string"),
     ],
 )
-def test_what_is_no_json_patch_is_malformed(patch: object, problem: str) -> None:
+def test_a_malformed_json_patch_is_rejected(patch: object, problem: str) -> None:
     with pytest.raises(PatchError) as refusal:
         apply_json_patch({}, patch)
 
     assert (refusal.value.code, refusal.value.message) == (400, f"error decoding patch: {problem}")
 
 
-def test_what_is_no_merge_patch_is_malformed() -> None:
+def test_a_malformed_merge_patch_is_rejected() -> None:
     with pytest.raises(PatchError, match=r"^Invalid JSON Patch$"):
         apply_merge_patch({}, None)
     with pytest.raises(PatchError, match="cannot unmarshal array into Go value of type map"):
@@ -192,7 +190,7 @@ def test_what_is_no_merge_patch_is_malformed() -> None:
         ([{"op": 5, "path": "/a"}], 422, "Unexpected kind: unknown"),
     ],
 )
-def test_without_field_validation_a_json_patch_is_read_only_once(patch: object, code: int, problem: str) -> None:
+def test_without_field_validation_a_json_patch_is_decoded_once(patch: object, code: int, problem: str) -> None:
     with pytest.raises(PatchError) as refusal:
         apply_json_patch({}, patch, checks=False)
 
@@ -211,7 +209,7 @@ def test_unknown_members_of_an_operation_are_reported() -> None:
     assert unknown_fields(patch) == ['json patch unknown field "[1].extra"']
 
 
-def test_a_patch_that_doubles_an_object_over_and_over_is_stopped() -> None:
+def test_a_patch_that_keeps_doubling_an_object_is_rejected() -> None:
     grow = {"op": "copy", "from": "/a", "path": "/a/-"}
     large = {"a": ["x" * (COPIED_BYTES_LIMIT // 8)]}
 

@@ -1,4 +1,4 @@
-"""From the bytes of a patch to an object, and what is said about patches that cannot be used."""
+"""Patch requests: from the bytes of a patch to the patched object, and errors of invalid patches."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ def refusal_of(*arguments: Any, **options: Any) -> Failure:  # noqa: ANN401 - pa
         (STRATEGIC_PATCH, b'{"data":{"k":"v"},"kind":"Secret","apiVersion":"v9"}'),
     ],
 )
-def test_every_kind_of_patch_makes_an_object_of_the_same_kind(kind: str, body: bytes) -> None:
+def test_every_patch_type_yields_an_object_of_the_same_kind(kind: str, body: bytes) -> None:
     value, problems = patch(kind, body)
 
     assert (value["kind"], value["apiVersion"], value["data"]) == ("ConfigMap", "v1", {"k": "v"})
     assert problems == []
 
 
-def test_a_strategic_patch_takes_whole_floats_for_integers() -> None:
+def test_a_strategic_patch_accepts_integral_floats() -> None:
     value, _ = patch(STRATEGIC_PATCH, b'{"spec":{"replicas":2.0}}', "deployments", "apps")
 
     assert value["spec"]["replicas"] == 2
@@ -71,7 +71,7 @@ def test_a_strategic_patch_takes_whole_floats_for_integers() -> None:
         ),
     ],
 )
-def test_what_was_not_understood_is_told(kind: str, body: bytes, problems: list[str]) -> None:
+def test_unknown_fields_of_a_patch_are_reported(kind: str, body: bytes, problems: list[str]) -> None:
     assert patch(kind, body)[1] == problems
 
 
@@ -115,7 +115,7 @@ def test_a_malformed_patch_is_a_bad_request(kind: str, body: bytes, checks: bool
         ),
     ],
 )
-def test_a_patch_that_makes_no_object_is_invalid(kind: str, body: bytes, message: str) -> None:
+def test_a_patch_whose_result_does_not_decode_is_invalid(kind: str, body: bytes, message: str) -> None:
     refusal = refusal_of(kind, body)
 
     assert (refusal.code, refusal.reason) == (422, "Invalid")
@@ -125,7 +125,7 @@ def test_a_patch_that_makes_no_object_is_invalid(kind: str, body: bytes, message
     }
 
 
-def test_strictness_refuses_what_was_not_understood() -> None:
+def test_strict_decoding_rejects_unknown_fields() -> None:
     resource = KINDS.resource("", "v1", "configmaps")
     assert resource is not None
     document = apply_patch(STRATEGIC_PATCH, {"metadata": {}}, b'{"x":1}', resource, checks=True)
@@ -135,7 +135,7 @@ def test_strictness_refuses_what_was_not_understood() -> None:
         document.reject_strict_problems(['unknown field "x"'])
 
 
-def test_a_patch_that_does_not_apply_is_refused_without_a_reason() -> None:
+def test_a_patch_that_does_not_apply_is_rejected_without_a_reason() -> None:
     refusal = refusal_of(JSON_PATCH, b'[{"op":"remove","path":"/data/k"}]')
 
     assert refusal.status() == {
@@ -150,7 +150,7 @@ def test_a_patch_that_does_not_apply_is_refused_without_a_reason() -> None:
     }
 
 
-def test_a_patch_of_nonsense_directives_is_an_internal_error() -> None:
+def test_invalid_directives_are_an_internal_error() -> None:
     refusal = refusal_of(STRATEGIC_PATCH, b'{"metadata":{"$patch":"bogus"}}')
 
     assert (refusal.code, refusal.message) == (500, "unknown patch type: bogus in map: map[$patch:bogus]")

@@ -1,4 +1,4 @@
-"""Strategic merge patch: laws, directives, and the words of the real server for patches that make no sense."""
+"""Strategic merge patch: properties, directives, and kube-apiserver's errors for invalid patches."""
 
 from __future__ import annotations
 
@@ -68,14 +68,14 @@ PATCHES = st.fixed_dictionaries(
 
 
 def settled(value: object) -> object:
-    """Without nulls, as decoding leaves an object."""
+    """Remove nulls, as decoding does."""
     if isinstance(value, dict):
         return {key: settled(item) for key, item in value.items() if item is not None}
     return [settled(item) for item in value] if isinstance(value, list) else value
 
 
 @given(PATCHES)
-def test_a_patch_twice_is_a_patch_once_and_edits_nothing(patch: dict[str, Any]) -> None:
+def test_a_patch_is_idempotent_and_modifies_nothing_in_place(patch: dict[str, Any]) -> None:
     value, before = pod(), copy.deepcopy((pod(), patch))
 
     once = apply_strategic_patch(value, patch, POD)
@@ -88,7 +88,7 @@ def test_a_patch_twice_is_a_patch_once_and_edits_nothing(patch: dict[str, Any]) 
 
 
 @given(CONTAINERS)
-def test_containers_of_a_patch_come_in_its_order_and_none_is_lost(containers: list[dict[str, Any]]) -> None:
+def test_containers_follow_the_order_of_the_patch_and_none_is_lost(containers: list[dict[str, Any]]) -> None:
     merged = apply_strategic_patch(pod(), {"spec": {"containers": containers}}, POD)["spec"]["containers"]
 
     names = [container["name"] for container in merged]
@@ -99,7 +99,7 @@ def test_containers_of_a_patch_come_in_its_order_and_none_is_lost(containers: li
     assert others == [name for name in ("c", "d") if name in others]
 
 
-def test_an_untouched_part_is_shared_with_the_old_object() -> None:
+def test_unchanged_parts_are_shared_with_the_old_object() -> None:
     value = pod(conditions=[{"type": "Ready", "status": "False"}])
 
     patched = apply_strategic_patch(value, {"status": {"conditions": [{"type": "Ready", "status": "True"}]}}, POD)
@@ -110,7 +110,7 @@ def test_an_untouched_part_is_shared_with_the_old_object() -> None:
 
 
 def test_the_scheduler_reports_a_condition() -> None:
-    """The patch that kube-scheduler really sends for a pod that it cannot place."""
+    """The patch is the one that kube-scheduler sends for an unschedulable pod."""
     value = pod(phase="Pending", conditions=[{"type": "Ready", "status": "False"}])
     patch = {
         "metadata": {"uid": "u"},
@@ -158,11 +158,11 @@ def test_lists_merge_by_their_key(patch: object, containers: object) -> None:
         ),
     ],
 )
-def test_lists_of_texts_merge_as_sets_with_an_order(patch: dict[str, Any], finalizers: list[str]) -> None:
+def test_lists_of_strings_merge_as_ordered_sets(patch: dict[str, Any], finalizers: list[str]) -> None:
     assert apply_strategic_patch(pod(), {"metadata": patch}, POD)["metadata"]["finalizers"] == finalizers
 
 
-def test_retained_keys_are_all_that_is_left() -> None:
+def test_only_retained_keys_are_kept() -> None:
     old = {"spec": {"strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1}}}}
     patch = {"spec": {"strategy": {"$retainKeys": ["type"], "type": "Recreate"}}}
 
@@ -228,7 +228,7 @@ def test_directives_act_on_structs(patch: object, result: dict[str, Any]) -> Non
         ([], 400, "json: cannot unmarshal array into Go value of type map[string]interface {}"),
     ],
 )
-def test_a_patch_that_makes_no_sense_is_refused(patch: object, code: int, message: str) -> None:
+def test_an_invalid_patch_is_rejected(patch: object, code: int, message: str) -> None:
     value = pod()
     value["spec"]["hostAliases"] = []
 
@@ -262,7 +262,5 @@ def test_a_patch_that_makes_no_sense_is_refused(patch: object, code: int, messag
         ),
     ],
 )
-def test_values_of_a_wrong_type_are_named_in_go_s_words(
-    value: dict[str, Any], schema: Schema, problem: str | None
-) -> None:
+def test_type_errors_equal_those_of_go(value: dict[str, Any], schema: Schema, problem: str | None) -> None:
     assert conversion_problem(value, schema) == problem

@@ -1,4 +1,4 @@
-"""Rules of names: what they have in common, and the words of the real server."""
+"""Rules of names: common properties, and kube-apiserver's error messages."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_a_label_that_starts_with_a_letter_may_name_a_service(text: str) -> None
 
 
 @given(st.lists(LABEL_TEXT, min_size=1, max_size=3))
-def test_labels_with_dots_between_them_are_a_subdomain_and_no_label(labels: list[str]) -> None:
+def test_labels_joined_by_dots_are_a_subdomain_but_not_a_label(labels: list[str]) -> None:
     if any(names.dns_label(label) for label in labels):
         return
     text = ".".join(labels)
@@ -36,13 +36,13 @@ def test_labels_with_dots_between_them_are_a_subdomain_and_no_label(labels: list
 
 
 @given(ANY_TEXT)
-def test_a_name_without_a_slash_is_qualified_when_it_is_a_label_value_and_not_empty(text: str) -> None:
+def test_a_non_empty_label_value_is_a_qualified_name(text: str) -> None:
     if "/" not in text:
         assert (names.qualified_name(text) == ()) == (bool(text) and names.label_value(text) == ())
 
 
 @given(ANY_TEXT)
-def test_no_rule_fails_on_any_text(text: str) -> None:
+def test_every_rule_accepts_or_rejects_any_text(text: str) -> None:
     for rule in (names.config_key, names.environment_variable, names.port_name, names.wildcard_subdomain):
         assert all(isinstance(problem, str) for problem in rule(text))
 
@@ -66,7 +66,7 @@ def test_a_prefix_may_end_in_a_dash(text: str) -> None:
         (names.environment_variable, "", "environment variable name must be non-empty"),
     ],
 )
-def test_a_bad_text_is_told_in_the_words_of_the_real_server(rule: object, text: str, problem: str) -> None:
+def test_errors_of_names_equal_those_of_kube_apiserver(rule: object, text: str, problem: str) -> None:
     assert callable(rule)
     assert problem in rule(text)
 
@@ -83,5 +83,5 @@ def test_length_is_counted_in_bytes() -> None:
         ("a/b%", False, ("may not contain '/'", "may not contain '%'")),
     ],
 )
-def test_a_name_must_fit_into_a_url(name: str, prefix: bool, problems: tuple[str, ...]) -> None:
+def test_a_name_must_be_a_valid_path_segment(name: str, prefix: bool, problems: tuple[str, ...]) -> None:
     assert names.path_segment(name, prefix) == problems

@@ -1,4 +1,4 @@
-"""Every kind's own rules look at the metadata of new objects, or say that they do not."""
+"""The rules of every kind validate the metadata of new objects, or declare that they do not."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FAULTS: list[dict[str, Any]] = [
 
 
 def notices(storage: str, fault: dict[str, Any]) -> bool:
-    """Return whether the rules of a kind tell of a fault in the metadata, before they fail at what else is missing."""
+    """Return whether a kind's rules report invalid metadata before they fail on another missing field."""
     problems, rules = Problems(), KINDS[storage].rules
     assert rules is not None
     with contextlib.suppress(KeyError, TypeError, AttributeError):
@@ -31,7 +31,7 @@ def notices(storage: str, fault: dict[str, Any]) -> bool:
 
 
 @pytest.mark.parametrize("storage", sorted(storage for storage, kind in KINDS.items() if kind.rules))
-def test_rules_say_whether_they_cover_the_metadata(storage: str) -> None:
+def test_rules_declare_whether_they_validate_metadata(storage: str) -> None:
     rules = KINDS[storage].rules
     assert rules is not None
     assert {notices(storage, fault) for fault in _FAULTS} == {rules.covers_metadata}

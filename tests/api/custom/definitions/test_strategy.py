@@ -1,4 +1,4 @@
-"""CustomResourceDefinitions: what is filled in, what is refused, and in which words."""
+"""CustomResourceDefinitions: defaults, validation and error messages."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def definition(*versions: dict[str, Any], **spec: Any) -> dict[str, Any]:  # noq
 
 
 def problems(*properties: tuple[str, dict[str, Any]]) -> list[tuple[str, str]]:
-    """Return the fields (below the schema) and messages of a definition whose schema has these properties."""
+    """Return the paths (below the schema) and messages of the errors in a schema with these properties."""
     value = definition(version(schema={"type": "object", "properties": dict(properties)}))
     prefix = "spec.validation.openAPIV3Schema."
     return [(error.field.removeprefix(prefix), error.message) for error in validate_definition(value, None)]
@@ -58,7 +58,7 @@ def established(value: dict[str, Any]) -> dict[str, Any]:
     return {**value, "status": {**value["status"], "conditions": conditions}}
 
 
-def test_the_recorded_refusals_are_ours() -> None:
+def test_rejects_recorded_definitions_with_recorded_errors() -> None:
     case = json.loads((CASES / "crd/invalid.json").read_text(encoding="utf-8"))
     checked = 0
     for step in case["steps"]:
@@ -76,7 +76,7 @@ def test_the_recorded_refusals_are_ours() -> None:
     assert checked > 20
 
 
-def test_names_conversion_and_the_stored_version_are_filled_in() -> None:
+def test_names_conversion_and_stored_versions_have_defaults() -> None:
     value = definition(version("v1beta1", storage=False), version("v1"))
 
     assert value["spec"]["names"] == {
@@ -90,7 +90,7 @@ def test_names_conversion_and_the_stored_version_are_filled_in() -> None:
     assert value["metadata"]["generation"] == 1
 
 
-def test_what_all_versions_share_is_reported_at_the_top_and_what_they_do_not_at_the_version() -> None:
+def test_errors_name_shared_fields_at_the_top_and_others_at_their_version() -> None:
     bad = {"type": "object", "properties": {"a": {"type": "bogus"}}}
 
     shared = validate_definition(definition(version(schema=bad), version("v2", schema=bad)), None)
@@ -100,7 +100,7 @@ def test_what_all_versions_share_is_reported_at_the_top_and_what_they_do_not_at_
     assert [error.field for error in own] == ["spec.versions[1].schema.openAPIV3Schema.properties[a].type"]
 
 
-def test_a_schema_without_a_type_is_refused_unless_it_keeps_everything() -> None:
+def test_a_schema_needs_a_type_unless_it_preserves_unknown_fields() -> None:
     assert problems(("a", {})) == [
         ("properties[a].type", "Required value: must not be empty for specified object fields")
     ]
@@ -108,7 +108,7 @@ def test_a_schema_without_a_type_is_refused_unless_it_keeps_everything() -> None
     assert problems(("a", {"x-kubernetes-int-or-string": True})) == []
 
 
-def test_types_within_anyof_are_refused_except_for_int_or_string() -> None:
+def test_types_inside_any_of_are_rejected_except_for_int_or_string() -> None:
     either = [{"type": "integer"}, {"type": "string"}]
 
     assert problems(("a", {"x-kubernetes-int-or-string": True, "anyOf": either})) == []
@@ -117,7 +117,7 @@ def test_types_within_anyof_are_refused_except_for_int_or_string() -> None:
     ]
 
 
-def test_what_is_restricted_inside_must_be_described_outside() -> None:
+def test_fields_validated_inside_any_of_must_be_specified_outside() -> None:
     schema = {"type": "object", "allOf": [{"properties": {"x": {"minLength": 1}}}]}
 
     [error] = validate_definition(definition(version(schema=schema)), None)
@@ -128,7 +128,7 @@ def test_what_is_restricted_inside_must_be_described_outside() -> None:
     )
 
 
-def test_a_default_must_be_valid_and_known_to_its_schema() -> None:
+def test_a_default_must_be_valid_and_have_known_fields_only() -> None:
     inner = {"type": "object", "properties": {"x": {"type": "integer"}}}
 
     assert problems(("a", {**inner, "default": {"y": 1}})) == [
@@ -142,7 +142,7 @@ def test_a_default_must_be_valid_and_known_to_its_schema() -> None:
     ]
 
 
-def test_a_format_that_nobody_checks_is_warned_of_when_it_is_new(server: Serving) -> None:
+def test_a_new_unrecognized_format_causes_a_warning(server: Serving) -> None:
     path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
     schema = {"type": "object", "properties": {"a": {"type": "string", "format": "bogus"}}}
     body = definition(version(schema=schema))
@@ -163,7 +163,7 @@ def test_a_format_that_nobody_checks_is_warned_of_when_it_is_new(server: Serving
     assert (changed["status"], changed.get("warnings")) == (200, None)
 
 
-def test_the_keys_of_a_list_of_type_map_must_always_have_a_value() -> None:
+def test_keys_of_a_map_list_must_be_required_or_have_defaults() -> None:
     items = {"type": "object", "properties": {"k": {"type": "string"}}}
     listed = {
         "type": "array",
@@ -186,7 +186,7 @@ def test_the_keys_of_a_list_of_type_map_must_always_have_a_value() -> None:
         ([".spec['color']"], "Invalid value: \".spec['color']\": is an invalid path: array notation is not allowed"),
     ],
 )
-def test_selectable_fields_lead_to_scalars_of_the_schema(paths: list[str], problem: str) -> None:
+def test_selectable_fields_must_be_scalars_in_the_schema(paths: list[str], problem: str) -> None:
     schema = {
         "type": "object",
         "properties": {"spec": {"type": "object", "properties": {"color": {"type": "string"}}}},
@@ -196,7 +196,7 @@ def test_selectable_fields_lead_to_scalars_of_the_schema(paths: list[str], probl
     assert [error.message for error in validate_definition(value, None)] == ([problem] if problem else [])
 
 
-def test_group_and_plural_never_change_and_scope_and_kind_not_once_established() -> None:
+def test_group_and_plural_are_immutable_and_scope_and_kind_once_established() -> None:
     old = definition()
     new = definition(
         group="other.example.com", scope="Cluster", names={**old["spec"]["names"], "plural": "other", "kind": "Other"}
@@ -209,7 +209,7 @@ def test_group_and_plural_never_change_and_scope_and_kind_not_once_established()
     assert after == ["spec.scope", "spec.names.kind", "spec.group", "spec.names.plural"]
 
 
-def test_a_version_that_was_stored_may_not_be_dropped() -> None:
+def test_a_stored_version_cannot_be_removed() -> None:
     old = established(definition())
     new = definition(version("v2", storage=True))
     prepare_definition_update(new, old)
@@ -219,7 +219,7 @@ def test_a_version_that_was_stored_may_not_be_dropped() -> None:
     assert [error.field for error in validate_definition(new, old)] == ["status.storedVersions[0]"]
 
 
-def test_groups_of_the_community_need_an_approval() -> None:
+def test_community_groups_need_an_approval() -> None:
     value = definition(group="x.k8s.io")
     value["metadata"]["name"] = "widgets.x.k8s.io"
 
@@ -245,7 +245,7 @@ def test_groups_of_the_community_need_an_approval() -> None:
         ("duration('x') > duration('1s')", "1:10: invalid duration argument\n | duration('x') > duration('1s')\n | "),
     ],
 )
-def test_a_rule_that_cannot_be_meant_is_refused_in_the_words_of_cel(rule: str, problem: str) -> None:
+def test_an_ill_typed_rule_is_rejected_with_the_error_of_cel_go(rule: str, problem: str) -> None:
     found = problems(("a", {"type": "integer", "x-kubernetes-validations": [{"rule": rule}]}))
 
     if not problem:
@@ -256,8 +256,8 @@ def test_a_rule_that_cannot_be_meant_is_refused_in_the_words_of_cel(rule: str, p
         assert f"compilation failed: ERROR: <input>:{problem}" in message
 
 
-def test_a_stored_object_is_read_with_the_defaults_that_its_schema_got_since(server: Serving) -> None:
-    """As the conformance spec asks: in the stored version as in any other, by get, list and watch."""
+def test_a_stored_object_is_read_with_defaults_added_to_its_schema_later(server: Serving) -> None:
+    """Tested by the conformance suite: in the storage version and others, by get, list and watch."""
     path, objects = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "/apis/example.com/v1/widgets"
     properties: dict[str, Any] = {"a": {"type": "string"}, "b": {"type": "string"}}
     body = definition(version(schema={"type": "object", "properties": properties}), scope="Cluster")

@@ -1,4 +1,4 @@
-"""CEL rules: the language, and how schemas use it."""
+"""CEL: the language, and the rules of custom resources."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def broken(schema: dict[str, Any], value: Any, old: Any = None) -> list[tuple[st
         "!format.dns1123Label().validate('a-b').hasValue() && format.dns1123Label().validate('_').hasValue()",
     ],
 )
-def test_the_language_computes_as_specified(text: str) -> None:
+def test_expressions_evaluate_as_specified(text: str) -> None:
     assert evaluated(text) is True
 
 
@@ -79,7 +79,7 @@ def test_the_language_computes_as_specified(text: str) -> None:
         ("int('x') == 1", "type conversion error from 'string' to 'int'"),
     ],
 )
-def test_what_cannot_be_computed_is_an_error(text: str, problem: str) -> None:
+def test_a_failing_evaluation_raises_an_error(text: str, problem: str) -> None:
     with pytest.raises(CelError) as caught:
         evaluated(text, {})
 
@@ -87,7 +87,7 @@ def test_what_cannot_be_computed_is_an_error(text: str, problem: str) -> None:
 
 
 @given(INT64, INT64, st.sampled_from("+-*"))
-def test_integers_are_those_of_64_bits(left: int, right: int, operator: str) -> None:
+def test_integers_have_64_bits(left: int, right: int, operator: str) -> None:
     expected = {"+": left + right, "-": left - right, "*": left * right}[operator]
 
     if -(2**63) <= expected < 2**63:
@@ -105,7 +105,7 @@ def test_quotient_and_remainder_make_up_the_number(left: int, right: int) -> Non
 
 
 @given(st.text(max_size=40))
-def test_any_text_is_an_expression_or_is_refused(text: str) -> None:
+def test_any_text_either_parses_or_is_rejected(text: str) -> None:
     try:
         program = CelProgram(text, {"self": DYN})
     except (SourceError, Unsupported):
@@ -113,7 +113,7 @@ def test_any_text_is_an_expression_or_is_refused(text: str) -> None:
     assert program.identifiers <= {"self"}
 
 
-def test_a_function_of_real_cel_that_is_not_known_here_is_told_and_not_guessed() -> None:
+def test_an_unsupported_cel_function_is_reported() -> None:
     with pytest.raises(Unsupported):
         CelProgram("semver('1.0.0').major() > 0", {"self": DYN})
 
@@ -134,14 +134,14 @@ def test_a_function_of_real_cel_that_is_not_known_here_is_told_and_not_guessed()
         ("ä", None),
     ],
 )
-def test_odd_names_are_spelled_out(name: str, in_rules: str | None) -> None:
+def test_names_that_are_not_identifiers_are_escaped(name: str, in_rules: str | None) -> None:
     assert escape_name(name) == in_rules
 
 
 # Rules of schemas
 
 
-def test_a_broken_rule_is_told_with_its_message_reason_and_place() -> None:
+def test_a_violation_is_reported_with_message_reason_and_path() -> None:
     schema = {
         "type": "object",
         "properties": {"x": {"type": "integer"}, "y": {"type": "integer"}},
@@ -160,7 +160,7 @@ def test_a_broken_rule_is_told_with_its_message_reason_and_place() -> None:
     assert broken(schema, {"x": 1, "y": 10}) == []
 
 
-def test_a_rule_that_fails_to_evaluate_is_broken() -> None:
+def test_a_rule_whose_evaluation_fails_is_violated() -> None:
     schema = {
         "type": "object",
         "properties": {"x": {"type": "integer"}},
@@ -170,7 +170,7 @@ def test_a_rule_that_fails_to_evaluate_is_broken() -> None:
     assert broken(schema, {}) == [("spec", 'Invalid value: "object": no such key: x evaluating rule: self.x > 1')]
 
 
-def test_rules_about_change_are_judged_on_updates_only() -> None:
+def test_transition_rules_run_on_updates_only() -> None:
     schema = {"type": "integer", "x-kubernetes-validations": [{"rule": "self >= oldSelf"}]}
 
     assert broken(schema, 1) == []
@@ -178,7 +178,7 @@ def test_rules_about_change_are_judged_on_updates_only() -> None:
     assert broken(schema, 1, 2) == [("spec", 'Invalid value: "integer": failed rule: self >= oldSelf')]
 
 
-def test_an_optional_old_value_lets_a_rule_judge_creations_too() -> None:
+def test_a_transition_rule_with_optional_old_self_runs_on_creation_too() -> None:
     rule = {"rule": "oldSelf.hasValue() ? self >= oldSelf.value() : self == 1", "optionalOldSelf": True}
     schema = {"type": "integer", "x-kubernetes-validations": [rule]}
 
@@ -187,7 +187,7 @@ def test_an_optional_old_value_lets_a_rule_judge_creations_too() -> None:
     assert broken(schema, 3, 2) == []
 
 
-def test_what_broke_a_rule_before_and_did_not_change_passes() -> None:
+def test_a_violation_in_an_unchanged_value_is_tolerated() -> None:
     item = {
         "type": "object",
         "properties": {"k": {"type": "string"}, "v": {"type": "integer"}},
@@ -204,7 +204,7 @@ def test_what_broke_a_rule_before_and_did_not_change_passes() -> None:
     assert [field for field, _ in broken(schema, [bad, worse], [bad])] == ["spec[1]"]
 
 
-def test_values_are_of_the_type_that_the_schema_says() -> None:
+def test_values_have_the_types_of_their_schema() -> None:
     timed = {
         "type": "string",
         "format": "date-time",

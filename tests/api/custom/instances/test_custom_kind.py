@@ -80,7 +80,7 @@ def messages(schema: dict[str, Any], value: Any) -> list[tuple[str, str]]:  # no
 
 
 @pytest.mark.parametrize("case", ["cr-validation", "cr-defaults-pruning", "cr-no-status", "cr-status", "cr-patch"])
-def test_recorded_creations_end_as_recorded(case: str) -> None:
+def test_recorded_creations_have_the_recorded_outcome(case: str) -> None:
     steps = json.loads((CASES / f"crd/{case}.json").read_text(encoding="utf-8"))["steps"]
     bodies = [(step["request"].get("body"), step) for step in steps if step.get("request", {}).get("method") == "POST"]
     [definition] = [body for body, _ in bodies if isinstance(body, dict) and body["kind"] == "CustomResourceDefinition"]
@@ -112,7 +112,7 @@ def test_recorded_creations_end_as_recorded(case: str) -> None:
 
 
 @given(json_values)
-def test_completing_a_second_time_changes_nothing_and_finds_nothing(spec: Any) -> None:  # noqa: ANN401
+def test_pruning_and_defaulting_twice_equals_once(spec: Any) -> None:  # noqa: ANN401
     custom = kind()
     value = widget(spec=spec)
 
@@ -125,7 +125,7 @@ def test_completing_a_second_time_changes_nothing_and_finds_nothing(spec: Any) -
 
 
 @given(json_values)
-def test_pruning_only_removes_and_tells_every_removed_field(spec: Any) -> None:  # noqa: ANN401
+def test_pruning_only_removes_fields_and_reports_each(spec: Any) -> None:  # noqa: ANN401
     value = widget(spec=copy.deepcopy(spec))
 
     unknown = prune(value, parse_structural(SCHEMA))
@@ -134,7 +134,7 @@ def test_pruning_only_removes_and_tells_every_removed_field(spec: Any) -> None: 
     assert (value["spec"] == spec) == (not unknown)
 
 
-def test_unknown_fields_go_except_below_what_keeps_them() -> None:
+def test_unknown_fields_are_pruned_except_where_preserved() -> None:
     value = widget(spec={"bogus": 1, "free": {"a": {"b": 1}}, "list": [{"y": "1", "q": 2}], "map": {"k": {"z": 1}}})
 
     unknown = prune(value, parse_structural(SCHEMA))
@@ -143,7 +143,7 @@ def test_unknown_fields_go_except_below_what_keeps_them() -> None:
     assert value["spec"] == {"free": {"a": {"b": 1}}, "list": [{"y": "1"}], "map": {"k": {}}}
 
 
-def test_null_is_dropped_where_it_may_not_be_and_replaced_where_there_is_a_default() -> None:
+def test_a_disallowed_null_is_dropped_or_replaced_by_the_default() -> None:
     schema = parse_structural(SCHEMA)
     value = widget(spec={"size": None, "note": None, "list": None, "map": {"a": {"x": None}}})
 
@@ -153,7 +153,7 @@ def test_null_is_dropped_where_it_may_not_be_and_replaced_where_there_is_a_defau
     assert value["spec"] == {"size": 3, "note": None, "map": {"a": {"x": 9}}}
 
 
-def test_an_object_of_an_unknown_version_loses_all_that_its_schema_would_describe() -> None:
+def test_an_object_of_an_unknown_version_loses_all_fields() -> None:
     value = {**widget(spec={"size": 1}), "apiVersion": "example.com/v9"}
 
     assert kind().decode(value).strict_errors == ['unknown field "spec"']
@@ -163,7 +163,7 @@ def test_an_object_of_an_unknown_version_loses_all_that_its_schema_would_describ
 # Validation
 
 
-def test_of_several_schemas_the_problems_of_the_best_fit_are_told() -> None:
+def test_errors_come_from_the_best_matching_of_several_schemas() -> None:
     schema = {
         "type": "object",
         "properties": {"x": {"type": "integer"}, "y": {"type": "integer"}},
@@ -189,13 +189,13 @@ def test_of_several_schemas_the_problems_of_the_best_fit_are_told() -> None:
         ({"enum": [1, "a"]}, 3, 'supported values: "1", "a"'),
     ],
 )
-def test_rules_that_combine_or_bound_are_told_as_the_real_server_does(
+def test_errors_of_combined_and_bounded_schemas_equal_those_of_kube_apiserver(
     schema: dict[str, Any], value: int, message: str
 ) -> None:
     assert any(message in text for _, text in messages(schema, value))
 
 
-def test_what_was_wrong_before_and_did_not_change_passes_an_update() -> None:
+def test_an_update_tolerates_errors_in_unchanged_values() -> None:
     custom = kind(
         {"type": "object", "properties": {"spec": {"type": "object", "additionalProperties": {"type": "integer"}}}}
     )
@@ -205,7 +205,7 @@ def test_what_was_wrong_before_and_did_not_change_passes_an_update() -> None:
     assert [error.field for error in custom.validate(new, None, [])] == ["spec.a", "spec.b"]
 
 
-def test_duplicates_in_sets_and_keyed_lists_are_found_once_each() -> None:
+def test_each_duplicate_in_set_and_map_lists_is_reported_once() -> None:
     keyed = {"type": "object", "properties": {"k": {"type": "string"}}}
     schema = parse_structural(
         {
@@ -230,7 +230,7 @@ def test_duplicates_in_sets_and_keyed_lists_are_found_once_each() -> None:
     ]
 
 
-def test_embedded_objects_are_read_and_judged_like_any_other() -> None:
+def test_embedded_objects_are_decoded_and_validated() -> None:
     schema = parse_structural(
         {
             "type": "object",
@@ -250,7 +250,7 @@ def test_embedded_objects_are_read_and_judged_like_any_other() -> None:
     assert [error.field for error in validate_embedded(value, schema)] == ["pod.apiVersion"]
 
 
-def test_a_write_to_the_status_takes_nothing_but_the_status() -> None:
+def test_a_status_update_changes_only_the_status() -> None:
     custom = kind(subresources={"status": {}})
     old = widget(spec={"size": 1}, status={"phase": "A"})
     new = widget(spec={"size": 2}, status={"phase": "B"})
@@ -261,7 +261,7 @@ def test_a_write_to_the_status_takes_nothing_but_the_status() -> None:
     assert new == {**old, "status": {"phase": "B"}}
 
 
-def test_every_change_but_of_metadata_counts_as_a_generation() -> None:
+def test_every_change_outside_metadata_increments_the_generation() -> None:
     custom = kind()
     old = widget(spec={"size": 1})
     old["metadata"]["generation"] = 4
@@ -276,7 +276,7 @@ def test_every_change_but_of_metadata_counts_as_a_generation() -> None:
     assert changed["metadata"]["generation"] == 5
 
 
-def test_the_shape_tells_how_lists_and_maps_merge() -> None:
+def test_the_schema_defines_how_lists_and_maps_merge() -> None:
     items = {"type": "object", "properties": {"k": {"type": "string"}}}
     schema = {
         "type": "object",
@@ -329,7 +329,7 @@ def test_the_shape_tells_how_lists_and_maps_merge() -> None:
         ("uri", ["http://a.b/c", "/x"], ["a", "http://a b"]),
     ],
 )
-def test_formats_pass_what_the_real_server_passes(name: str, good: list[str], bad: list[str]) -> None:
+def test_formats_accept_the_same_strings_as_kube_apiserver(name: str, good: list[str], bad: list[str]) -> None:
     check = find_format_check(name)
 
     assert check is not None
@@ -337,7 +337,7 @@ def test_formats_pass_what_the_real_server_passes(name: str, good: list[str], ba
     assert [text for text in bad if check(text)] == []
 
 
-def test_a_format_that_the_server_does_not_know_is_not_checked() -> None:
+def test_an_unknown_format_is_ignored() -> None:
     assert find_format_check("bogus") is None
     assert messages({"type": "string", "format": "bogus"}, "x") == []
 
@@ -356,7 +356,7 @@ def test_a_format_that_the_server_does_not_know_is_not_checked() -> None:
         ("(?<=a)b", "invalid named capture: `(?<=a)b`"),
     ],
 )
-def test_a_pattern_that_go_refuses_is_refused_in_its_words(pattern: str, problem: str) -> None:
+def test_an_invalid_pattern_is_rejected_with_the_error_of_go(pattern: str, problem: str) -> None:
     with pytest.raises(BadPattern) as caught:
         compile_pattern(pattern)
 
@@ -377,5 +377,5 @@ def test_a_pattern_that_go_refuses_is_refused_in_its_words(pattern: str, problem
         ("(?P<x>a)(?<y>b)", "ab", True),
     ],
 )
-def test_patterns_mean_what_they_mean_in_go(pattern: str, text: str, matches: bool) -> None:
+def test_patterns_match_as_in_go(pattern: str, text: str, matches: bool) -> None:
     assert (compile_pattern(pattern).search(text) is not None) is matches

@@ -1,4 +1,4 @@
-"""Custom objects are converted by a program that really listens, as the conformance suite's does."""
+"""Conversion by a webhook that listens on a socket, as in the conformance suite."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_an_object_is_stored_in_one_version_and_read_in_both(client: Client, hoo
     assert deleted["status"] == 200
 
 
-def test_a_list_is_one_question_and_fields_are_those_of_the_version_asked_for(client: Client, hook: Hook) -> None:
+def test_a_list_is_converted_in_one_request_to_the_requested_version(client: Client, hook: Hook) -> None:
     for name, host, port in (("a", "host1", "80"), ("b", "host1", "8080"), ("c", "host2", "80")):
         assert client.ask("POST", V1, widget(name, "v1", hostPort=f"{host}:{port}"))["status"] == 201
     hook.asked.clear()
@@ -117,7 +117,7 @@ def test_a_list_is_one_question_and_fields_are_those_of_the_version_asked_for(cl
     assert [each["metadata"]["name"] for each in one] == ["a"]
 
 
-def test_who_watches_another_version_is_told_in_it(client: Client, server: Serving, hook: Hook) -> None:
+def test_a_watch_reports_objects_in_its_own_version(client: Client, server: Serving, hook: Hook) -> None:
     client.ask("POST", V2, widget("a", host="host1", port="80"))
 
     def change() -> None:
@@ -156,7 +156,9 @@ def watched(server: Serving, target: str, during: Callable[[], None]) -> list[Js
         ),
     ],
 )
-def test_nothing_is_stored_that_was_not_converted(client: Client, hook: Hook, response: Json, problem: str) -> None:
+def test_an_object_whose_conversion_fails_is_not_stored(
+    client: Client, hook: Hook, response: Json, problem: str
+) -> None:
     hook.answer = lambda review: answered(review, **response)
 
     answer = client.ask("POST", V2, widget("a", host="host1", port="80"))

@@ -29,7 +29,7 @@ FREE_FORM = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 
 
 class Cluster:
-    """A store with a catalogue and a lifecycle, and nothing else."""
+    """A store with a catalogue of custom kinds and their lifecycle."""
 
     def __init__(self) -> None:
         self.store = Store()
@@ -89,7 +89,7 @@ def cluster() -> Cluster:
     return Cluster()
 
 
-def test_a_definition_is_established_in_the_steps_of_the_real_controllers(cluster: Cluster) -> None:
+def test_a_definition_is_established_in_the_steps_of_the_upstream_controllers(cluster: Cluster) -> None:
     seen: list[list[str]] = []
 
     def watch(batch: Batch, now: Instant) -> None:
@@ -110,7 +110,7 @@ def test_a_definition_is_established_in_the_steps_of_the_real_controllers(cluste
     assert cluster.serves("widgets")
 
 
-def test_names_that_another_definition_of_the_group_has_are_refused_until_it_goes(cluster: Cluster) -> None:
+def test_names_in_use_are_not_accepted_until_their_definition_is_deleted(cluster: Cluster) -> None:
     first = cluster.define("widgets")
     second = cluster.define("gadgets", names={"kind": "Widget", "singular": "widget"})
 
@@ -141,7 +141,7 @@ def test_new_versions_and_short_names_are_served_at_once(cluster: Cluster) -> No
     assert cluster.table.resource("example.com", "v1", "widgets") is not old
 
 
-def test_a_version_that_is_not_served_may_still_be_the_stored_one(cluster: Cluster) -> None:
+def test_the_storage_version_need_not_be_served(cluster: Cluster) -> None:
     schema = {"openAPIV3Schema": FREE_FORM}
     cluster.define(
         versions=[
@@ -157,7 +157,7 @@ def test_a_version_that_is_not_served_may_still_be_the_stored_one(cluster: Clust
     assert cluster.customs.storage_resource(resource).version == "v1"
 
 
-def test_an_old_object_is_shown_with_the_defaults_that_came_later(cluster: Cluster) -> None:
+def test_an_old_object_gets_defaults_added_later(cluster: Cluster) -> None:
     key = cluster.define()
     stored = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a"}, "spec": {}}
     version = cluster.definition(key)["spec"]["versions"][0]
@@ -175,7 +175,7 @@ def test_an_old_object_is_shown_with_the_defaults_that_came_later(cluster: Clust
     assert stored["spec"] == {}
 
 
-def test_between_versions_only_the_name_of_the_version_changes_and_what_a_schema_does_not_know_is_hidden(
+def test_conversion_none_changes_api_version_and_prunes_unknown_fields(
     cluster: Cluster,
 ) -> None:
     narrow = {"type": "object", "properties": {"spec": {"type": "object", "properties": {"a": {"type": "integer"}}}}}
@@ -194,7 +194,7 @@ def test_between_versions_only_the_name_of_the_version_changes_and_what_a_schema
     assert shown == {**stored, "apiVersion": "example.com/v2", "spec": {"a": 1}}
 
 
-def test_a_deprecated_version_points_to_the_best_one_that_is_not(cluster: Cluster) -> None:
+def test_a_deprecation_warning_recommends_the_best_supported_version(cluster: Cluster) -> None:
     schema = {"openAPIV3Schema": FREE_FORM}
     cluster.define(
         versions=[
@@ -211,7 +211,7 @@ def test_a_deprecated_version_points_to_the_best_one_that_is_not(cluster: Cluste
     assert cluster.customs.warnings(new) == []
 
 
-def test_a_definition_goes_when_its_last_instance_has_gone(cluster: Cluster) -> None:
+def test_a_definition_is_deleted_after_its_last_instance(cluster: Cluster) -> None:
     key = cluster.define()
     storage = "widgets.example.com"
     cluster.store.create(storage, [Key("d/a"), Key("d/b")], [{"held": False}, {"held": True}], NOW)
@@ -242,7 +242,7 @@ def write_to(cluster: Cluster, version: str, name: str = "a") -> Write:
     return Write(resource, cluster.customs.storage_resource(resource), "default", name, "", options, user, NOW)
 
 
-def test_an_object_is_judged_in_the_version_of_the_request_and_kept_in_the_stored_one(cluster: Cluster) -> None:
+def test_an_object_is_validated_in_the_request_version_and_stored_in_the_storage_version(cluster: Cluster) -> None:
     part = {"type": "object", "required": ["c"], "properties": {"c": {"type": "string"}}}
     newer = {"type": "object", "properties": {"spec": part}}
     size = {"type": "object", "properties": {"size": {"type": "integer", "default": 3}}}
@@ -266,7 +266,7 @@ def test_an_object_is_judged_in_the_version_of_the_request_and_kept_in_the_store
     assert bad["apiVersion"] == "example.com/v2"
 
 
-def test_nothing_is_created_any_more_while_the_definition_goes(cluster: Cluster) -> None:
+def test_no_instance_is_created_while_the_definition_is_being_deleted(cluster: Cluster) -> None:
     key = cluster.define()
     cluster.store.create("widgets.example.com", [Key("d/b")], [{"held": True}], NOW)
     cluster.delete(key)
@@ -281,7 +281,7 @@ def test_nothing_is_created_any_more_while_the_definition_goes(cluster: Cluster)
     )
 
 
-def test_what_is_not_modelled_is_noted(cluster: Cluster) -> None:
+def test_unsupported_features_are_noted(cluster: Cluster) -> None:
     schema = {"type": "object", "x-kubernetes-validations": [{"rule": "isSemver('1.0')"}]}
 
     cluster.define(versions=[{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}])

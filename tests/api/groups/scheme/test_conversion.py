@@ -1,4 +1,4 @@
-"""Versions of one kind say the same: going to another version and back loses nothing."""
+"""Conversion between versions: a round trip loses nothing."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def scaler(spec: dict[str, Any], status: dict[str, Any]) -> dict[str, Any]:
     ),
     st.fixed_dictionaries({}, optional={"currentMetrics": st.lists(CURRENT, min_size=1), "conditions": CONDITIONS}),
 )
-def test_an_autoscaler_survives_the_older_version(spec: dict[str, Any], status: dict[str, Any]) -> None:
+def test_an_autoscaler_survives_a_round_trip_through_v1(spec: dict[str, Any], status: dict[str, Any]) -> None:
     original = scaler(spec, status)
     before = copy.deepcopy(original)
 
@@ -92,7 +92,7 @@ def test_an_autoscaler_survives_the_older_version(spec: dict[str, Any], status: 
     assert again == original
 
 
-def test_the_older_version_says_cpu_in_its_own_field_and_the_rest_in_annotations() -> None:
+def test_autoscaling_v1_has_a_cpu_field_and_other_metrics_in_annotations() -> None:
     cpu = {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 50}}}
     memory = {
         "type": "Resource",
@@ -110,7 +110,7 @@ def test_the_older_version_says_cpu_in_its_own_field_and_the_rest_in_annotations
     }
 
 
-def test_behaviour_is_kept_with_the_capitals_of_the_internal_type() -> None:
+def test_the_behavior_annotation_has_capitalized_names() -> None:
     behavior = {"scaleUp": {"policies": [{"type": "Pods", "value": 1, "periodSeconds": 15}]}}
 
     older = convert_version(scaler({"behavior": behavior}, {}), V2, V1)
@@ -124,7 +124,7 @@ def test_behaviour_is_kept_with_the_capitals_of_the_internal_type() -> None:
     }
 
 
-def test_an_old_autoscaler_without_a_target_aims_at_80_percent() -> None:
+def test_a_v1_autoscaler_without_a_target_defaults_to_80_percent() -> None:
     older = {"apiVersion": "autoscaling/v1", "metadata": {"name": "h"}, "spec": {"maxReplicas": 3}, "status": {}}
 
     (metric,) = convert_version(older, V1, V2)["spec"]["metrics"]
@@ -132,7 +132,7 @@ def test_an_old_autoscaler_without_a_target_aims_at_80_percent() -> None:
     assert metric["resource"]["target"] == {"type": "Utilization", "averageUtilization": 80}
 
 
-def test_what_a_client_puts_into_the_annotations_of_conversions_is_dropped() -> None:
+def test_conversion_annotations_from_clients_are_dropped() -> None:
     value = scaler({}, {})
     value["metadata"]["annotations"]["autoscaling.alpha.kubernetes.io/metrics"] = "[]"
 
@@ -141,7 +141,7 @@ def test_what_a_client_puts_into_the_annotations_of_conversions_is_dropped() -> 
     assert value["metadata"]["annotations"] == {"mine": "1"}
 
 
-def test_an_event_has_other_names_in_the_other_group() -> None:
+def test_events_have_different_field_names_in_both_groups() -> None:
     event = {
         "apiVersion": "v1",
         "kind": "Event",

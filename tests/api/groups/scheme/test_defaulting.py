@@ -1,4 +1,4 @@
-"""What the server fills in is what the real one does, and filling in twice changes nothing more."""
+"""Defaults equal those of kube-apiserver, and are idempotent."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def made(kind: str, version: str, **fields: object) -> dict[str, Any]:
     return {"apiVersion": version, "kind": kind, "metadata": {"name": "x"}, **fields}
 
 
-def test_a_minimal_pod_becomes_a_whole_one() -> None:
+def test_a_minimal_pod_gets_all_defaults() -> None:
     assert filled(pod())["spec"] == {
         "containers": [
             {
@@ -112,7 +112,7 @@ def test_amounts_are_rounded_up_to_thousandths() -> None:
     assert requests == {"cpu": "1m", "memory": "1501m", "example.com/x": "3"}
 
 
-def test_pod_level_requests_default_to_what_the_containers_need_together() -> None:
+def test_pod_level_requests_default_to_the_totals_of_the_containers() -> None:
     sidecar = {"name": "s", "image": "i:1", "restartPolicy": "Always", "resources": {"requests": {"cpu": "100m"}}}
     start = {"name": "i", "image": "i:1", "resources": {"requests": {"cpu": "2"}}}
     main = {"name": "c", "image": "i:1", "resources": {"requests": {"cpu": "500m"}}}
@@ -129,13 +129,13 @@ def test_a_volume_without_a_source_is_an_empty_directory() -> None:
     assert volumes == [{"name": "a", "emptyDir": {}}, {"name": "b", "hostPath": {"path": "/x", "type": ""}}]
 
 
-def test_both_names_of_the_service_account_agree() -> None:
+def test_both_service_account_fields_are_equal() -> None:
     for field in ("serviceAccount", "serviceAccountName"):
         spec = filled(pod(**{field: "robot"}))["spec"]
         assert (spec["serviceAccount"], spec["serviceAccountName"]) == ("robot", "robot")
 
 
-def test_plain_texts_of_a_secret_become_data_and_win() -> None:
+def test_string_data_of_a_secret_overrides_data() -> None:
     secret = filled(made("Secret", "v1", stringData={"a": "x"}, data={"a": "eQ==", "b": "eg=="}))
 
     assert secret["data"] == {"a": "eA==", "b": "eg=="}
@@ -143,7 +143,7 @@ def test_plain_texts_of_a_secret_become_data_and_win() -> None:
     assert secret["type"] == "Opaque"
 
 
-def test_limits_of_containers_fill_each_other() -> None:
+def test_container_limits_default_to_each_other() -> None:
     item = {
         "type": "Container",
         "max": {"cpu": "2", "memory": "1Gi"},
@@ -212,7 +212,7 @@ SPECS = st.fixed_dictionaries(
 
 @settings(max_examples=100, deadline=None)
 @given(SPECS)
-def test_filling_in_twice_is_filling_in_once(spec: dict[str, Any]) -> None:
+def test_defaulting_twice_equals_once(spec: dict[str, Any]) -> None:
     once = filled(pod(**spec))
     twice = copy.deepcopy(once)
     apply_defaults(resource_of(twice), twice)
@@ -222,7 +222,7 @@ def test_filling_in_twice_is_filling_in_once(spec: dict[str, Any]) -> None:
 
 @settings(max_examples=100, deadline=None)
 @given(SPECS)
-def test_what_a_client_says_about_containers_stays(spec: dict[str, Any]) -> None:
+def test_container_fields_set_by_a_client_are_kept(spec: dict[str, Any]) -> None:
     given_pod = pod(**spec)
     plain = decode(copy.deepcopy(given_pod), resource_of(given_pod).schema).object
     for before, after in zip(plain["spec"]["containers"], filled(given_pod)["spec"]["containers"], strict=True):
@@ -232,7 +232,7 @@ def test_what_a_client_says_about_containers_stays(spec: dict[str, Any]) -> None
 
 
 def missing_in(part: object, whole: object, path: str = "") -> list[str]:
-    """Return where `whole` does not have what `part` has."""
+    """Return the paths at which `whole` differs from `part`."""
     if isinstance(part, dict) and isinstance(whole, dict):
         return [line for name, value in part.items() for line in missing_in(value, whole.get(name), f"{path}.{name}")]
     if isinstance(part, list) and isinstance(whole, list) and len(part) <= len(whole):
@@ -240,7 +240,7 @@ def missing_in(part: object, whole: object, path: str = "") -> list[str]:
     return [] if part == whole else [f"{path}: {part!r}, not {whole!r}"]
 
 
-def test_the_real_server_answered_creations_with_everything_we_fill_in() -> None:
+def test_recorded_creations_have_all_our_defaults() -> None:
     checked = 0
     for case in sorted(CASES.glob("[cdg]*/*.json")):
         for step in json.loads(case.read_text(encoding="utf-8"))["steps"]:

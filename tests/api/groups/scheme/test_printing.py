@@ -74,7 +74,7 @@ def test_ages_have_two_or_three_digits(seconds: int, text: str) -> None:
 
 
 @given(st.integers(0, 10**12))
-def test_an_age_never_tells_more_than_there_was(seconds: int) -> None:
+def test_an_age_never_exceeds_the_duration(seconds: int) -> None:
     units = {"s": 1, "m": 60, "h": 3600, "d": 86400, "y": 365 * 86400}
 
     told = sum(
@@ -87,7 +87,7 @@ def test_an_age_never_tells_more_than_there_was(seconds: int) -> None:
 # Pods
 
 
-def test_a_crashing_container_gives_its_reason_and_when_it_last_restarted() -> None:
+def test_a_crashing_container_prints_its_reason_and_last_restart() -> None:
     ended = {"terminated": {"exitCode": 1, "finishedAt": "2026-11-15T20:39:30Z"}}
     waiting = {"waiting": {"reason": "CrashLoopBackOff"}}
     cells = printed(
@@ -105,7 +105,7 @@ def test_a_crashing_container_gives_its_reason_and_when_it_last_restarted() -> N
     assert cells["Age"] == "3m40s"
 
 
-def test_the_first_containers_word_stands() -> None:
+def test_the_reason_of_the_first_container_wins() -> None:
     states = [{"terminated": {"reason": "Completed"}}, {"terminated": {"exitCode": 137, "signal": 9}}]
     cells = printed("pods", pod(phase="Failed", containerStatuses=[{"state": state} for state in states]))
 
@@ -140,7 +140,7 @@ def test_a_pod_with_a_finished_sidecar_is_running_or_not_ready(ready: str, word:
         ({"running": {}}, "Init:1/2"),
     ],
 )
-def test_initialisation_is_told_by_the_first_container_that_has_not_ended(state: dict[str, Any], word: str) -> None:
+def test_the_status_names_the_first_unfinished_init_container(state: dict[str, Any], word: str) -> None:
     value = pod(
         phase="Pending",
         initContainerStatuses=[
@@ -174,14 +174,14 @@ def test_a_started_sidecar_counts_as_a_container() -> None:
         ({"phase": "Running", "reason": "NodeLost"}, "Unknown"),
     ],
 )
-def test_a_deleted_pod_is_terminating_unless_it_has_ended(status: dict[str, Any], word: str) -> None:
+def test_a_deleted_pod_is_terminating_unless_it_has_finished(status: dict[str, Any], word: str) -> None:
     value = pod(**status)
     value["metadata"]["deletionTimestamp"] = "2026-11-15T20:39:00Z"
 
     assert printed("pods", value)["Status"] == word
 
 
-def test_a_gated_pod_says_so_and_counts_its_readiness_gates() -> None:
+def test_a_gated_pod_prints_its_status_and_readiness_gates() -> None:
     gated = {"type": "PodScheduled", "status": "False", "reason": "SchedulingGated"}
     value = pod(phase="Pending", conditions=[gated, {"type": "x/y", "status": "True"}])
     value["spec"]["readinessGates"] = [{"conditionType": "x/y"}, {"conditionType": "x/z"}]
@@ -222,7 +222,9 @@ def test_node_status_and_roles() -> None:
         ([("SuccessCriteriaMet", "True"), ("FailureTarget", "True")], False, "FailureTarget"),
     ],
 )
-def test_the_status_of_a_job(conditions: list[tuple[str, str]], deleted: bool, word: str) -> None:
+def test_the_status_of_a_job_follows_its_conditions(
+    conditions: list[tuple[str, str]], deleted: bool, word: str
+) -> None:
     metadata = {"name": "j", **({"deletionTimestamp": "2026-11-15T20:39:00Z"} if deleted else {})}
     listed = [{"type": kind, "status": status} for kind, status in conditions]
 
@@ -231,7 +233,7 @@ def test_the_status_of_a_job(conditions: list[tuple[str, str]], deleted: bool, w
     assert (cells["Status"], cells["Completions"], cells["Duration"]) == (word, "0/1 of 3", "")
 
 
-def test_metrics_of_an_autoscaler_are_cut_after_two() -> None:
+def test_only_two_metrics_of_an_autoscaler_are_printed() -> None:
     cpu = {"type": "Resource", "resource": {"name": "cpu", "target": {"averageUtilization": 80}}}
     packets = {"type": "Pods", "pods": {"target": {"averageValue": "1k"}}}
     value = {
@@ -271,7 +273,7 @@ def test_both_forms_of_an_event_are_printed_alike() -> None:
     ]
 
 
-def test_selectors_are_printed_as_kubectl_takes_them() -> None:
+def test_selectors_are_printed_in_the_notation_of_kubectl() -> None:
     selector = {
         "matchLabels": {"b": "1"},
         "matchExpressions": [
@@ -286,7 +288,7 @@ def test_selectors_are_printed_as_kubectl_takes_them() -> None:
 
 @pytest.mark.parametrize("resource", TABLE.resources(), ids=lambda resource: resource.group_resource)
 def test_an_object_with_nothing_but_a_name_can_be_printed(resource: Resource) -> None:
-    """Bookmarks are such objects, so every kind is asked to print one."""
+    """Bookmarks are such objects, so every kind must be printable from one."""
     printer = printer_of(resource)
 
     cells = printer.cells({"metadata": {"name": "x"}}, NOW)
@@ -323,7 +325,7 @@ def test_the_bookmark_that_ends_initial_events_always_has_its_object() -> None:
     assert made["rows"][0]["object"]["metadata"] is metadata
 
 
-def test_an_unknown_value_of_include_object_is_refused() -> None:
+def test_an_unknown_value_of_include_object_is_rejected() -> None:
     assert tables.include_problem("Metadata") is None
     assert "must be 'Metadata', 'Object', 'None', or empty" in (tables.include_problem("Bogus") or "")
 
@@ -346,8 +348,8 @@ def _ageless(cell: Any) -> Any:  # noqa: ANN401 - any JSON
     return re.sub(r"<invalid>|(?:\d+[smhd])+|\d{4}-\S+Z", "…", cell) if isinstance(cell, str) else cell
 
 
-def test_recorded_objects_are_printed_as_the_real_server_printed_them(tmp_path: Path) -> None:
-    """Ages apart, which depend on when it was asked; words for columns where Kubernetes' source is at hand."""
+def test_recorded_objects_are_printed_as_by_kube_apiserver(tmp_path: Path) -> None:
+    """Ages are not compared, and column descriptions only if Kubernetes' source is available."""
     compared, words = 0, read_column_descriptions("v1.34.4", tmp_path)
     for case in sorted((CASES / "table").glob("*.json")):
         objects: dict[tuple[str, str], dict[str, Any]] = {}
@@ -407,14 +409,14 @@ WIDGET = {
         ("string", ".spec['a.b']", None),
     ],
 )
-def test_a_custom_column_shows_what_its_path_finds_if_the_type_fits(kind: str, path: str, cell: object) -> None:
+def test_a_custom_column_prints_values_of_its_type(kind: str, path: str, cell: object) -> None:
     printer = custom_printer([{"name": "C", "type": kind, "jsonPath": path}])
 
     assert printer.cells(WIDGET, NOW) == ["w", cell]
     assert type(printer.cells(WIDGET, NOW)[1]) is type(cell)
 
 
-def test_without_columns_of_its_own_a_custom_resource_shows_its_age() -> None:
+def test_a_custom_resource_without_columns_prints_its_age() -> None:
     printer = custom_printer(None)
 
     assert [column["name"] for column in printer.columns] == ["Name", "Age"]
@@ -435,7 +437,7 @@ def test_a_scale_is_printed_alike_for_built_in_and_custom_kinds() -> None:
     ] * 2
 
 
-def test_columns_after_a_bad_path_are_not_shown() -> None:
+def test_columns_after_an_invalid_path_are_dropped() -> None:
     good = {"name": "A", "type": "string", "jsonPath": ".spec.size", "priority": 1}
     bad = {"name": "B", "type": "string", "jsonPath": ".spec[", "description": "x"}
 
@@ -459,12 +461,12 @@ def test_columns_after_a_bad_path_are_not_shown() -> None:
         ("$.b", ["t"]),
     ],
 )
-def test_paths_lead_where_client_gos_lead(path: str, found: list[Any]) -> None:
+def test_paths_yield_the_same_values_as_in_client_go(path: str, found: list[Any]) -> None:
     assert JsonPath(path).evaluate({"a": [{"n": 1}, {"n": 2}, {"n": 3, "m": 0}], "b": "t"}) == found
 
 
 @given(st.text("ab.[]?()@*,:'\"=-01 \\", max_size=12))
-def test_no_path_is_worse_than_bad_or_unfit(path: str) -> None:
+def test_any_path_is_valid_or_raises_a_documented_error(path: str) -> None:
     try:
         found = JsonPath(path).evaluate({"a": [{"b": 1}], "b": "t"})
     except (BadJsonPath, PathNotApplicable):
@@ -472,7 +474,7 @@ def test_no_path_is_worse_than_bad_or_unfit(path: str) -> None:
     assert isinstance(found, list)
 
 
-def test_ages_of_a_table_follow_the_clock_that_is_passed_in() -> None:
+def test_ages_of_a_table_depend_on_the_given_instant() -> None:
     later = Instant(NOW + 3600 * SECOND)
 
     assert PRINTERS["pods"].cells(pod(), later)[4] == "63m"

@@ -1,4 +1,4 @@
-"""What clients may not set or change, and what the server counts."""
+"""Strategies: fields that clients cannot set or change, and generations."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def created(value: dict[str, Any], store: Store | None = None) -> dict[str, Any]
 
 
 def updated(old: dict[str, Any], change: dict[str, Any], subresource: str = "") -> dict[str, Any]:
-    """Write `old` with the fields of `change`, each given by its dotted path (None takes it away)."""
+    """Update `old` with the fields of `change`, by dotted path (None removes a field)."""
     new = copy.deepcopy(old)
     for path, value in change.items():
         *parents, name = path.split(".")
@@ -106,7 +106,7 @@ def service(name: str, **spec: object) -> dict[str, Any]:
     ],
     ids=lambda each: each.get("kind", "") if isinstance(each, dict) else "",
 )  # fmt: skip
-def test_a_new_object_has_no_status_of_its_client(value: dict[str, Any], status: dict[str, Any]) -> None:
+def test_the_status_of_a_new_object_is_reset(value: dict[str, Any], status: dict[str, Any]) -> None:
     sent = {**value, "status": {"phase": "Bound"}}
 
     assert created(sent)["status"] == status
@@ -118,7 +118,7 @@ def test_a_new_node_keeps_the_status_that_its_kubelet_sends() -> None:
     assert node["status"]["capacity"] == node["status"]["allocatable"] == {"cpu": "4"}
 
 
-def test_changes_of_the_specification_are_counted_and_others_are_not() -> None:
+def test_only_changes_of_the_spec_increment_the_generation() -> None:
     live = created(deployment())
 
     assert live["metadata"]["generation"] == 1
@@ -128,7 +128,7 @@ def test_changes_of_the_specification_are_counted_and_others_are_not() -> None:
     assert updated(live, {"status.replicas": 3})["metadata"]["generation"] == 1
 
 
-def test_a_write_to_the_object_leaves_its_status_and_one_to_the_status_the_rest() -> None:
+def test_an_update_keeps_the_status_and_a_status_update_keeps_the_rest() -> None:
     live = created(deployment())
 
     whole = updated(live, {"spec.replicas": 3, "status.replicas": 3})
@@ -140,7 +140,7 @@ def test_a_write_to_the_object_leaves_its_status_and_one_to_the_status_the_rest(
     assert status["metadata"]["generation"] == 1
 
 
-def test_every_strategy_is_of_a_kind_that_is_served() -> None:
+def test_every_strategy_belongs_to_a_served_kind() -> None:
     table = KindTable.builtin()
     for version in table.optional_versions:
         table.serve(*version.split("/"))
@@ -149,7 +149,7 @@ def test_every_strategy_is_of_a_kind_that_is_served() -> None:
     assert {name for name, kind in KINDS.items() if kind.strategy != DEFAULT} <= served
 
 
-def test_kinds_differ_in_who_creates_and_what_is_orphaned() -> None:
+def test_kinds_differ_in_create_on_update_and_default_propagation() -> None:
     lease, job = made("Lease", "coordination.k8s.io/v1"), made("Job", "batch/v1")
 
     assert strategy_of("leases.coordination.k8s.io").allow_create_on_update
@@ -172,7 +172,7 @@ def test_kinds_differ_in_who_creates_and_what_is_orphaned() -> None:
         ({"limits": {"example.com/gpu": "1"}}, "BestEffort"),
     ],
 )
-def test_the_class_of_service_follows_cpu_and_memory(resources: dict[str, Any], expected: str) -> None:
+def test_the_qos_class_depends_on_cpu_and_memory(resources: dict[str, Any], expected: str) -> None:
     assert qos_class({"containers": [{"resources": resources}]}) == expected
 
 
@@ -183,13 +183,13 @@ def test_one_container_without_limits_makes_a_pod_burstable() -> None:
     assert qos_class({"containers": [sure, {}]}) == "Burstable"
 
 
-def test_a_gated_pod_says_so() -> None:
+def test_a_gated_pod_has_the_condition_scheduling_gated() -> None:
     (condition,) = created(pod(schedulingGates=[{"name": "a.b/c"}]))["status"]["conditions"]
 
     assert (condition["type"], condition["status"], condition["reason"]) == ("PodScheduled", "False", "SchedulingGated")
 
 
-def test_a_pod_status_keeps_what_its_writer_does_not_know() -> None:
+def test_a_pod_status_update_keeps_omitted_fields() -> None:
     live = created(pod())
     ready = {"type": "Ready", "status": "True", "observedGeneration": 3}
     live["status"] = {**live["status"], "observedGeneration": 3, "conditions": [ready]}
@@ -226,7 +226,7 @@ def test_a_resize_changes_resources_and_nothing_else() -> None:
         ({"nodeName": "n"}, "Succeeded", None, 0),
     ],
 )
-def test_only_pods_that_run_end_gracefully(
+def test_only_scheduled_pods_are_deleted_gracefully(
     spec: dict[str, Any], phase: str, requested_s: int | None, grace_s: int
 ) -> None:
     value = created(pod(**spec))
@@ -250,7 +250,7 @@ def test_a_job_selects_its_own_pods() -> None:
     assert job["metadata"]["labels"] == own
 
 
-def test_a_manual_selector_is_left_alone() -> None:
+def test_a_manual_selector_is_kept() -> None:
     selector = {"matchLabels": {"a": "b"}}
     job = created(made("Job", "batch/v1", spec={"template": TEMPLATE, "manualSelector": True, "selector": selector}))
 
@@ -258,7 +258,7 @@ def test_a_manual_selector_is_left_alone() -> None:
     assert job["spec"]["template"]["metadata"]["labels"] == {"a": "b"}
 
 
-def test_a_daemon_set_numbers_its_templates() -> None:
+def test_a_daemon_set_counts_template_generations() -> None:
     live = created(made("DaemonSet", "apps/v1", spec={"selector": {"matchLabels": {"a": "b"}}, "template": TEMPLATE}))
     number = "deprecated.daemonset.template.generation"
 
@@ -279,7 +279,7 @@ def test_a_namespace_is_active_and_named_by_a_label() -> None:
     assert updated(namespace, {"spec.finalizers": None})["spec"]["finalizers"] == ["kubernetes"]
 
 
-def test_a_signing_request_names_who_made_it() -> None:
+def test_a_signing_request_records_its_creator() -> None:
     spec = {"request": "", "signerName": "a.b/c", "username": "somebody"}
 
     request = created(made("CertificateSigningRequest", "certificates.k8s.io/v1", spec=spec))
@@ -290,7 +290,7 @@ def test_a_signing_request_names_who_made_it() -> None:
 # Services
 
 
-def test_a_service_gets_an_address_and_a_node_port_that_are_free() -> None:
+def test_a_service_gets_a_free_cluster_ip_and_node_port() -> None:
     store = Store()
     for number in range(3):
         name = f"s{number}"
@@ -313,7 +313,7 @@ def test_a_service_gets_an_address_and_a_node_port_that_are_free() -> None:
         ({"type": "NodePort", "ports": [{"port": 1, "nodePort": 5}]}, "provided port is not in the valid range"),
     ],
 )
-def test_what_a_service_cannot_have_is_refused(spec: dict[str, Any], problem: str) -> None:
+def test_a_request_for_a_used_or_invalid_address_is_rejected(spec: dict[str, Any], problem: str) -> None:
     store = Store()
     store.create("services", [Key("n/a")], [created(service("a", clusterIP=str(CLUSTER_RANGE[7])), store)], START)
 
@@ -323,7 +323,7 @@ def test_what_a_service_cannot_have_is_refused(spec: dict[str, Any], problem: st
     assert refusal.value.code == 422
 
 
-def test_a_headless_service_without_selector_is_of_both_families() -> None:
+def test_a_headless_service_without_selector_has_both_families() -> None:
     spec = created(service("a", clusterIP="None"))["spec"]
 
     assert spec["clusterIPs"] == ["None"]
@@ -335,7 +335,7 @@ TYPES = st.sampled_from(["ClusterIP", "NodePort", "LoadBalancer", "ExternalName"
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(TYPES, min_size=1, max_size=6))
-def test_a_service_has_what_its_type_needs_however_it_got_there(types: list[str]) -> None:
+def test_a_service_has_the_fields_of_its_type_after_any_type_changes(types: list[str]) -> None:
     live = created(service("a", type=types[0], externalName="x.y"))
     for kind in types:
         before = live["spec"]
@@ -349,7 +349,7 @@ def test_a_service_has_what_its_type_needs_however_it_got_there(types: list[str]
             assert spec["clusterIP"] == before["clusterIP"]
 
 
-def test_leaving_out_what_was_allocated_keeps_it() -> None:
+def test_omitted_allocated_values_are_kept() -> None:
     live = created(service("a", type="NodePort"))
 
     again = updated(live, {"spec": {"type": "NodePort", "ports": [{"port": 80}]}})

@@ -1,4 +1,4 @@
-"""What clients are warned of, in the words of the real server."""
+"""Warnings have the texts of kube-apiserver."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def pod(**spec: object) -> list[str]:
     return new("v1", "Pod", spec={"containers": [CONTAINER], **spec})
 
 
-def test_an_ordinary_pod_is_not_commented_on() -> None:
+def test_an_ordinary_pod_causes_no_warnings() -> None:
     assert pod(nodeSelector={"disk": "ssd"}, terminationGracePeriodSeconds=30, volumes=[{"name": "v"}]) == []
 
 
@@ -72,11 +72,11 @@ def test_an_ordinary_pod_is_not_commented_on() -> None:
         ),
     ],
 )
-def test_a_pod_that_will_surprise_its_owner_is_commented_on(spec: dict[str, Any], told: str) -> None:
+def test_a_questionable_pod_causes_warnings(spec: dict[str, Any], told: str) -> None:
     assert pod(**spec) == [told]
 
 
-def test_a_variable_may_build_upon_its_former_value_but_not_hide_it() -> None:
+def test_a_variable_may_extend_an_earlier_value_but_overriding_it_causes_a_warning() -> None:
     grown = [{"name": "A", "value": "1"}, {"name": "A", "value": "$(A)2"}]
     hidden = [{"name": "A", "value": "1"}, {"name": "A", "value": "2"}]
 
@@ -86,7 +86,7 @@ def test_a_variable_may_build_upon_its_former_value_but_not_hide_it() -> None:
     ]
 
 
-def test_a_template_is_judged_again_only_when_its_specification_changed() -> None:
+def test_a_template_is_checked_again_only_if_the_spec_changed() -> None:
     template = {"spec": {"containers": [CONTAINER], "nodeSelector": {"beta.kubernetes.io/arch": "x"}}}
     old = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"generation": 1}, "spec": {"template": template}}
     relabelled = {**old, "metadata": {"generation": 1, "labels": {"a": "b"}}}
@@ -100,7 +100,7 @@ def test_a_template_is_judged_again_only_when_its_specification_changed() -> Non
     ]
 
 
-def test_a_secret_for_tls_should_hold_a_certificate_and_its_key() -> None:
+def test_an_invalid_tls_secret_causes_a_warning() -> None:
     block = "-----BEGIN {0}-----\nMTIzNA==\n-----END {0}-----\n"
 
     def told(certificate: str, key: str) -> list[str]:
@@ -123,14 +123,14 @@ def test_a_secret_for_tls_should_hold_a_certificate_and_its_key() -> None:
 
 
 @given(st.ip_addresses())
-def test_a_canonical_address_is_never_commented_on(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> None:
+def test_a_canonical_address_causes_no_warning(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> None:
     assume(address.version == 4 or address.ipv4_mapped is None)
 
     assert address_warnings.ip_warnings("ip", str(address)) == []
 
 
 @given(st.lists(st.integers(0, 255), min_size=4, max_size=4), st.integers(0, 32))
-def test_an_address_with_leading_zeros_is_told_its_canonical_form(parts: list[int], length: int) -> None:
+def test_a_warning_about_leading_zeros_has_the_canonical_address(parts: list[int], length: int) -> None:
     padded, plain = ".".join(f"0{part}" for part in parts), ".".join(map(str, parts))
     future = "will be considered invalid in a future Kubernetes release: use"
 
@@ -140,7 +140,7 @@ def test_an_address_with_leading_zeros_is_told_its_canonical_form(parts: list[in
     )
 
 
-def test_headers_say_everything_once_and_not_endlessly() -> None:
+def test_warning_headers_are_unique_and_limited() -> None:
     assert warning_headers(["a", "b", "a", ""]) == (("Warning", '299 - "a"'), ("Warning", '299 - "b"'))
     assert warning_headers(['say "x"', "bad\n"]) == (("Warning", '299 - "say \\"x\\""'),)
     many = warning_headers([f"{number} " + "x" * 400 for number in range(40)])

@@ -124,7 +124,7 @@ def _opt_flat_map(elements: MacroRange, bodies: list[Evaluate]) -> Value:
 
 def _opt_map(elements: MacroRange, bodies: list[Evaluate]) -> Value:
     result = _opt_flat_map(elements, bodies)
-    return CelOptional(True, result) if elements.value.has else OPTIONAL_NONE
+    return CelOptional(True, result) if elements.value.has_value else OPTIONAL_NONE
 
 
 MACROS: dict[str, Callable[[MacroRange, list[Evaluate]], Any]] = {
