@@ -70,7 +70,7 @@ FAULTS = {
         OwnerIndex,
         "_on_objects_changed",
         lambda batch, _: batch.kind == "pods",
-        "while listeners were notified: pods default/work-",
+        "while subscribers were notified: pods default/work-",
     ),
     "controller": Fault(JobController, "reconcile", always, "while an appointment was executed: "),
     "kubelet": Fault(Kubelets, "_start_pod", always, "while an appointment was executed: "),
@@ -79,13 +79,13 @@ FAULTS = {
         ObjectEncoder,
         "encode_object",
         lambda value, _: value["metadata"].get("name") == "work",
-        "while a request was answered: ",
+        "while handling the request: ",
     ),
     "watch": Fault(
         WatchHub,
         "_on_changes",
         lambda batch, _: batch.kind == "pods",
-        "while listeners were notified: pods default/work-",
+        "while subscribers were notified: pods default/work-",
     ),
 }
 
@@ -175,7 +175,7 @@ def test_an_os_error_that_a_request_leads_to_is_not_taken_for_one_of_its_connect
     (tmp_path / "trace.json").write_text(json.dumps(WORKLOAD))
     inject(Fault(Kubelets, "_admit_execution_pods", always, "", BlockingIOError), monkeypatch)
 
-    with pytest.raises(Bug, match="while a request was answered: POST /api/v1/namespaces/default/"):
+    with pytest.raises(Bug, match="while handling the request: POST /api/v1/namespaces/default/"):
         batkube.run(
             workload=tmp_path / "trace.json", platform="2x1", scheduler=kube_scheduler, time=time, out=tmp_path / "out"
         )
@@ -335,4 +335,4 @@ def test_the_command_serve_exits_with_1_and_one_message(tmp_path: Path) -> None:
         _, errors = process.communicate(timeout=30)
 
     assert process.returncode == 1
-    assert f"\nfailed: a bug in Batkube: {INJECTED}\n  while listeners were notified: pods default/work-" in errors
+    assert f"\nfailed: a bug in Batkube: {INJECTED}\n  while subscribers were notified: pods default/work-" in errors

@@ -343,7 +343,7 @@ class Store:
                     listener(batch, now)
         except Exception as error:
             others = f" and {len(keys) - 1:,} more" if len(keys) > 1 else ""
-            error.add_note(f"while listeners were notified: {kind} {keys[0]}{others} {change}, version {first}")
+            error.add_note(f"while subscribers were notified: {kind} {keys[0]}{others} {change}, version {first}")
             raise
         finally:
             self._committing = False

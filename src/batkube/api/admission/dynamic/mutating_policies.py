@@ -58,7 +58,7 @@ class MutatingPolicies:
             before = dict(request.value)
             has_run |= self._apply_mutations(invocation, request, problems)
             reinvoke = invocation.policy["spec"].get("reinvocationPolicy") == "IfNeeded"
-            context.record_run(invocation.identity, changed=request.value != before, again=reinvoke)
+            context.record_run(invocation.identity, changed=request.value != before, reinvoke=reinvoke)
         if has_run:
             # kube-apiserver treats the object as changed if a mutation was applied, even if it had no effect.
             context.record_change()
