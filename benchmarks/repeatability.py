@@ -49,8 +49,8 @@ class Case:
     options: Callable[[Path], list[str]]
 
 
-def delays(pods: int, nodes: int) -> Case:
-    """Return a case of jobs of one cpu, all at 0 s, with a client that has no rate limit."""
+def delays(pods: int, nodes: int, cpus: int = 1) -> Case:
+    """Return a case of jobs of one cpu, all at 0 s, on nodes of `cpus`, with a client that has no rate limit."""
 
     def options(folder: Path) -> list[str]:
         jobs = [{"id": str(number), "subtime": 0, "res": 1, "profile": "d"} for number in range(pods)]
@@ -58,7 +58,7 @@ def delays(pods: int, nodes: int) -> Case:
         workload, configuration = folder / f"{pods}.json", folder / "configuration.yaml"
         workload.write_text(json.dumps({"nb_res": nodes, "jobs": jobs, "profiles": profiles}))
         configuration.write_text(UNLIMITED)
-        named = ["--workload", str(workload), "--platform", f"{nodes}x1", "--scheduler", KUBE_SCHEDULER]
+        named = ["--workload", str(workload), "--platform", f"{nodes}x{cpus}", "--scheduler", KUBE_SCHEDULER]
         return [*named, "--scheduler-config", str(configuration)]
 
     return Case(options)
@@ -90,7 +90,9 @@ def in_c(folder: Path) -> list[str]:
 CASES = {
     "burst": traced("burst", published.SIXTEEN, KUBE_SCHEDULER),
     "spaced": traced("spaced", published.SIXTEEN, KUBE_SCHEDULER),
-    **{f"{pods}x{nodes}": delays(pods, nodes) for pods, nodes in ((200, 100), (1000, 100), (2000, 1000), (5000, 1000))},
+    **{f"{pods}x{nodes}": delays(pods, nodes) for pods, nodes in ((200, 100), (1000, 100), (2000, 1000))},
+    # On these nodes all pods fit at once. Retrying thousands of pending pods would take minutes.
+    "5000x1000": delays(5000, 1000, cpus=10),
     "objects": three_days(),
     "python": traced("burst", "16x1", f"python:{PROGRAMS / 'random_scheduler.py'}"),
     "c": Case(in_c),
@@ -101,8 +103,8 @@ CASES = {
     "coscheduling": traced("mixed_gangs", published.EIGHT_OF_TWO, "scheduler-plugins@0.30.6"),
     "kube-batch": traced("mixed_gangs", published.EIGHT_OF_TWO, "kube-batch@0.5.0"),
     "controllers": three_days("--controllers", "kube-controller-manager@1.34.4"),
-    "10000x1000": delays(10_000, 1000),
-    "10000x5000": delays(10_000, 5000),
+    "10000x1000": delays(10_000, 1000, cpus=10),
+    "10000x5000": delays(10_000, 5000, cpus=10),
 }
 QUICK = tuple(CASES)[: tuple(CASES).index("1.19")]
 
