@@ -138,7 +138,7 @@ def test_pruning_removes_builds_and_nothing_else(cache: Path, tmp_path: Path, mo
     pruned = answer_here(tmp_path, "schedulers", "prune")
 
     assert pruned.returncode == 0, pruned.stderr
-    assert "left chapters: no build wrote thesis.tex" in pruned.stderr
+    assert "kept chapters: no build wrote thesis.tex" in pruned.stderr
     assert not broken_off.exists()
     assert thesis.read_text() == "more years of work\n"
     assert (elsewhere / "thesis.tex").read_text() == "years of work\n"

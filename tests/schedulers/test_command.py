@@ -105,7 +105,7 @@ def test_pruning_removes_only_outdated_builds(shell: Shell, module: Path, tmp_pa
 
     assert pruned.stdout == "freed 3 MB\n"
     assert pruned.stderr.splitlines() == [
-        "left being-built: a build is running",
+        "kept being-built: a build is running",
         "removed broken-off",
     ]
     assert sorted(path.name for path in programs.iterdir() if path.is_dir()) == ["being-built", binary.parent.name]

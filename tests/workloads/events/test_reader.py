@@ -94,7 +94,7 @@ WRONG = {
     "- {at: 5, every: 1, until: 2, fail: n}": "[0].until: is earlier than `at`",
     "- {at: 5, uncordon: n, for: 5}": "[0].for: cannot be used with `uncordon`",
     "- {at: 5, fail: n, for: 0}": "[0].for: is 0 s, but must be positive",
-    "- {between: 'gauss:3', fail: n}": "[0].between: there is no distribution 'gauss'",
+    "- {between: 'gauss:3', fail: n}": "[0].between: 'gauss' is not a distribution",
     "- {between: 'exponential:-3', fail: n}": "[0].between: exponential",
     "- {between: 5, every: 5, fail: n}": "[0].every: cannot be combined with `between`",
     "- {between: 5, scale: Deployment/web, to: 3}": "[0].between: is drawn per node",
