@@ -244,14 +244,14 @@ def test_jobs_files_of_others_give_a_run_each(shared_data: Path, tmp_path: Path)
         ({"x": "timeout", "y": "makespan", "where": {"makespan": "< much"}}, "'much' is not a number"),
         ({"x": "timeout", "y": "makespan", "where": ["a"]}, "is not a mapping"),
         ({"x": "timeout", "y": "makespan", "baselines": {"theory": "many"}}, "'many' is not a number"),
-        ({"x": "timeout", "y": ["makespan", "real_s"], "baselines": {"theory": 1}}, "does not say which y"),
+        ({"x": "timeout", "y": ["makespan", "real_s"], "baselines": {"theory": 1}}, "does not name the y"),
         ({"x": "timeout", "y": "makespan", "published": {"label": "2020"}}, "needs either a file or jobs"),
         ({"x": "timeout", "y": "makespan", "published": [{"file": "a", "x-unit": "cm"}]}, "published[1].x-unit.cm"),
         (
             {"x": "timeout", "y": "makespan", "facet": "scheduler", "published": {"file": "a", "facet": "fcsf"}},
             "figures[1].published.facet.fcsf: is not a panel of this figure",
         ),
-        ({"x": "timeout", "y": {"makespan": 1}}, "is neither a text nor a list"),
+        ({"x": "timeout", "y": {"makespan": 1}}, "is neither text nor a list"),
         ("makespan", "figures[1]: is not a mapping"),
     ],
 )

@@ -68,8 +68,8 @@ def test_words_add_up() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("scheduler", "--only: 'scheduler' names no values"),
-        ("scheduler=", "--only: 'scheduler=' names no values"),
+        ("scheduler", "--only: 'scheduler' has no values"),
+        ("scheduler=", "--only: 'scheduler=' has no values"),
         ("schedular=policy:fcfs", "--only: schedular: is not an axis, seed or repeat"),
         ("scheduler=policy:fcfz", "--only: scheduler.policy:fcfz: is not a value of scheduler"),
         ("repeat=4", "--only: repeat.4: is not a value of repeat"),

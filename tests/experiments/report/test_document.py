@@ -138,7 +138,7 @@ def test_seeds_that_change_nothing_are_no_replicates_anywhere_on_the_page(tmp_pa
     assert "± 0 " not in page.text
     assert "Differences" not in page.text
     assert [path.name for path in write_paper_tables(tmp_path, tmp_path / "t")] == ["results.tex", "results.csv"]
-    assert "there the seed changes nothing" in page.text
+    assert "the seed does not change anything in them" in page.text
     assert "2 of 4 runs count" in page.text
     assert "Every value is of one run, so there are no intervals." in page.text
 

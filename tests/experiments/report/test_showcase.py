@@ -137,7 +137,7 @@ def test_pairs_that_agree_are_marked_even_where_the_interval_is_wide(tables: Pat
     assert 0 < agreeing < len(rows)
     assert latex.count(r"\S$") == agreeing + 1  # and what it means
     page = (tables / "report.html").read_text()
-    assert "§ where pairs agree in which one is lower" in page
+    assert "§ The pairs agree on which one is lower" in page
     difference = paired_difference_of([900.0, *range(10, 19)], [100.0, *range(1, 10)])
     assert difference is not None
     assert (difference.lower, difference.is_clear, difference.passes_sign_test) == (10, False, True)

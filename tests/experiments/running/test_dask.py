@@ -222,7 +222,7 @@ def test_a_scheduler_that_goes_away_is_one_message_and_what_is_finished_is_kept(
     code, err = finish(process)
 
     assert code == 2, err
-    assert "the Dask scheduler is gone" in err
+    assert "the Dask scheduler has stopped" in err
     assert "Traceback" not in err
     assert len(runs_in(held.out)) == 4
 
