@@ -1,4 +1,4 @@
-"""Shows how far a run has come: a bar on a terminal, plain lines elsewhere, nothing when asked to be quiet."""
+"""Show the progress of a run: a bar on a terminal, plain lines elsewhere, nothing with --quiet."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from batkube.kernel.instants import Instant, human_duration
 from batkube.kernel.stopwatch import Stopwatch
 
 ProgressListener = Callable[[int, int, Instant], None]
-"""Called now and then with: jobs ended, jobs in all, virtual time reached."""
+"""Called periodically with the number of ended jobs, of all jobs, and the virtual time."""
 
 #: Real seconds between two updates.
 _BAR_INTERVAL_S = 0.1
@@ -20,7 +20,7 @@ _LINE_INTERVAL_S = 5.0
 
 @contextlib.contextmanager
 def progress_display(quiet: bool, done: str = "simulated") -> Iterator[ProgressListener]:
-    """Yield the listener to hand to a run; `done` says what is done with the time that passes in it."""
+    """Yield the progress listener for a run; `done` is a verb for its time."""
     if quiet:
         yield lambda done, total, now: None
     elif sys.stderr.isatty():
@@ -31,12 +31,12 @@ def progress_display(quiet: bool, done: str = "simulated") -> Iterator[ProgressL
 
 
 def is_interactive() -> bool:
-    """Say whether what is shown is seen at once: on a terminal, or in a notebook."""
+    """Return whether the output is a terminal or a notebook."""
     return sys.stderr.isatty() or _is_in_notebook()
 
 
 def _is_in_notebook() -> bool:
-    """Say whether this is the kernel of a notebook; the module of kernels may have been imported by anybody."""
+    """Return whether this is the kernel of a notebook; an imported IPython module alone does not prove it."""
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
     return getattr(shell, "kernel", None) is not None

@@ -1,8 +1,8 @@
-"""Runs a run again, from its folder alone: on another day, in another place, on another machine.
+"""Repeat a run from its output folder, possibly moved or on another machine.
 
-The manifest holds the scenario and the hashes of all that it read. Inputs are found by these (`outputs.files.search`),
-the scenario is told where they are now, and what comes out is compared with what the manifest says came out then. Where
-it differs, the first line that does is told, and what is known to differ around it.
+The manifest has the scenario and the hashes of all inputs. The inputs are located by hash (`outputs.files.search`), and
+the scenario gets their current paths. The new outputs are compared with the hashes in the manifest. The result has the
+first differing line of each file, and differences of versions, programs and inputs as possible causes.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ from batkube.simulation.run import execute
 from batkube.timing.costs import MEASURED
 from batkube.timing.time_rules import TimeMode
 
-#: Files in these tell of ports, secrets and processes, or are not results.
+#: Folders that are not compared: their files depend on ports, secrets and processes, or are not results.
 _NOT_COMPARED = ("scheduler/", "engine/", f"{PACK_FOLDER}/")
-#: So much of a line is shown.
+#: Longer lines are cut.
 _MAX_LINE_LENGTH = 160
 
 
 @dataclass(frozen=True, slots=True)
 class FileDifference:
-    """A file that came out otherwise than it is; the lines are empty where they are not known."""
+    """A file that differs from the original run; the lines are empty if they are unknown."""
 
     name: str
-    #: Whether it is not what the run wrote: then the run may well have come out the same, but not this file of it.
+    #: Whether the original file was modified after the run, so that it proves no difference of the runs.
     is_altered: bool = False
     line: int = 0
     before: str = ""
@@ -51,22 +51,22 @@ class FileDifference:
 
 @dataclass(frozen=True, slots=True)
 class RerunResult:
-    """What came of running a run again."""
+    """The result of repeating a run."""
 
     digests: tuple[str, str]
-    #: The files that are as they were, and those that are not.
+    #: Files that are identical, and those that differ.
     identical_files: Sequence[str]
     differences: Sequence[FileDifference]
-    #: What differs around the run, in words: versions, programs, inputs.
+    #: Differences of versions, programs and inputs, as text.
     environment_changes: Sequence[str]
-    #: Why no two runs of this scenario are the same; empty if they should be.
+    #: Why runs of this scenario are not repeatable; empty if they are.
     nondeterminism: str
-    #: How either ended, if one failed and the other did not, or otherwise.
+    #: The failure of each run, or None.
     failures: tuple[str | None, str | None] = field(default=(None, None))
 
     @property
     def is_identical(self) -> bool:
-        """Whether all came out as it did."""
+        """Whether digests, files and failures are equal."""
         return self.digests[0] == self.digests[1] and not self.differences and self.failures[0] == self.failures[1]
 
 
@@ -82,9 +82,9 @@ def rerun(
     progress: ProgressListener | None = None,
     builder: Builder | None = None,
 ) -> RerunResult:
-    """Run what is in `folder` again, into `out` or nowhere, and say whether the same came out.
+    """Repeat the run in `folder`, into `out` or a temporary folder, and compare the results.
 
-    `inputs` are files and folders in which inputs may be. Raises InputError where something is missing.
+    `inputs` are files and folders in which to look for inputs. Raises InputError if an input is missing.
     """
     manifest = _manifest(folder)
     if out is not None and out.resolve() == folder.resolve():
@@ -94,7 +94,7 @@ def rerun(
         shelf = _temporary_folder(stack)
         scenario = _relocated_scenario(folder, manifest, _locate_inputs(folder, manifest, inputs, shelf), outputs)
         target = shelf / "run" if out is None else out
-        with contextlib.suppress(RunFailed):  # it may have failed then as well: the manifests tell
+        with contextlib.suppress(RunFailed):  # the original may have failed as well; the manifests are compared
             execute(scenario, target, force=force, pack=pack, command=command, progress=progress, builder=builder)
         return _compare(folder, manifest, target, scenario)
 
@@ -105,13 +105,13 @@ def _temporary_folder(stack: contextlib.ExitStack) -> Path:
 
 
 def _manifest(folder: Path) -> dict[str, Any]:
-    """Return the manifest of a run that can be run again."""
+    """Return the manifest of a repeatable run. Raises InputError."""
     if not folder.is_dir():
-        raise InputError(folder, problem="there is no such folder", remedy="give the output folder of `batkube run`")
+        raise InputError(folder, problem="no such folder", remedy="use the output folder of `batkube run`")
     manifest = read_manifest(folder)
     if not manifest:
-        problem = f"is not the output of a run: it has no {MANIFEST} of ours"
-        raise InputError(folder, problem=problem, remedy="give the output folder of `batkube run`")
+        problem = f"is not the output folder of a run: it has no {MANIFEST} of Batkube"
+        raise InputError(folder, problem=problem, remedy="use the output folder of `batkube run`")
     if file_list_in(manifest) is None:
         problem = "was edited, or is of an earlier version, so it is not known what was run"
         raise InputError(folder / MANIFEST, problem=problem, remedy="run its scenario anew, with `batkube run`")

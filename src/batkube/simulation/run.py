@@ -1,4 +1,4 @@
-"""One run: from a scenario to its output folder, and the Python entry point."""
+"""Execute one run, from a scenario to its output folder; `run` is the Python entry point."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ from batkube.workloads.model import Job
 log = logging.getLogger(__name__)
 
 _UNFINISHED_AT_END = FidelityNote(
-    "until", "jobs or pods had not ended, or not begun, when the run was over; jobs.csv has no row for them"
+    "until", "jobs or pods had not ended, or not started, at the end of the run; jobs.csv has no row for them"
 )
 
 _NEVER_FITTED = FidelityNote(
-    "workload", "jobs ask for more than the platform has and never ran: no program created nodes for them"
+    "workload", "jobs request more than the platform has and never ran: no program created nodes for them"
 )
 
 WorkloadSource = str | Path | Mapping[str, object]
@@ -132,12 +132,12 @@ def _policy_object(scheduler: str | Sequence[str] | PolicyObject) -> tuple[Polic
         return None, scheduler
     kind = scheduler if isinstance(scheduler, type) else type(scheduler)
     if not issubclass(kind, Policy):
-        problem = f"is {scheduler!r}, which is no scheduler"
+        problem = f"is {scheduler!r}, which is not a scheduler"
         raise InputError(
             "batkube.run",
             at="scheduler",
             problem=problem,
-            remedy="give a text such as 'policy:easy', or a class derived from batkube.policies.Policy",
+            remedy="use a text such as 'policy:easy', or a class derived from batkube.policies.Policy",
         )
     return cast(PolicyObject, scheduler), f"{POLICY_PREFIX}{kind.__module__}.{kind.__qualname__}"
 
@@ -148,7 +148,7 @@ def _temporary_folder() -> Path:
 
 
 def _build_with_output(title: str, catalogue: Catalogue) -> Path:
-    """Return a program by its name; building it takes minutes, so whoever waits is told."""
+    """Return a program by name, with progress output, because a build takes minutes."""
     from batkube.schedulers.installed import installed_program
 
     return installed_program(title, catalogue, lambda text: print(text, file=sys.stderr, flush=True))
@@ -174,10 +174,10 @@ def execute(
     builder: Builder | None = None,
     own_policy: PolicyObject | None = None,
 ) -> RunRecord:
-    """Run `scenario` into the folder `out` and return what there is to tell of it.
+    """Run `scenario` into the folder `out` and return its record.
 
-    With `pack`, its inputs go into the folder, too. A run that fails still leaves what it computed, and then raises
-    RunFailed, or Bug if Batkube itself is at fault.
+    With `pack`, the inputs are copied into the folder. A run that fails writes its results so far, and then raises
+    RunFailed, or Bug for an internal error.
     """
     folder = OutputFolder(out, force=force)
     stopwatch = CpuStopwatch()
@@ -187,7 +187,7 @@ def execute(
     log.info("jobs take %s; scheduler: %s", inputs.model.value, scenario.scheduler)
 
     def place(name: str) -> Path:
-        # The journal's digest is of what happened, be it kept or not.
+        # The journal is always written, because it determines the digest; it may go to /dev/null.
         return Path(os.devnull) if name in scenario.left_out else folder.file(name)
 
     with folder.writing():
@@ -228,7 +228,7 @@ def execute(
 
 
 def _release_frames(error: BaseException) -> None:
-    """Forget what was at hand where it happened: a policy may have taken all memory, and outputs need some."""
+    """Release the local variables of the traceback: after running out of memory, writing outputs needs some."""
     cause: BaseException | None = error
     while cause is not None:
         traceback.clear_frames(cause.__traceback__)
@@ -236,7 +236,7 @@ def _release_frames(error: BaseException) -> None:
 
 
 def _failure(error: BaseException, inputs: Inputs, simulation: Simulation | None) -> RunFailed | Bug:
-    """Return why a run failed. What went wrong before there was one is raised instead: nothing was computed."""
+    """Return the failure of a run. Errors before its assembly are raised instead, because there are no results."""
     if simulation is None and not isinstance(error, TimeLimitReached):
         raise error
     if isinstance(error, RunFailed):
@@ -250,7 +250,7 @@ def _failure(error: BaseException, inputs: Inputs, simulation: Simulation | None
             raise error  # an input, or the machine: not what a run computes
         return as_bug(error, when)
     what = "out of memory" if isinstance(error, MemoryError) else str(error) or "interrupted"
-    place = inputs.policy and line_in_policy(inputs.policy, error)  # where a policy loops for ever
+    place = inputs.policy and line_in_policy(inputs.policy, error)  # finds an endless loop in a policy
     failure = RunFailed(f"{what} {when}{f', in {place}' if place else ''}")
     if simulation is None:
         raise failure from error
@@ -258,7 +258,7 @@ def _failure(error: BaseException, inputs: Inputs, simulation: Simulation | None
 
 
 def _run_to_end(simulation: Simulation, inputs: Inputs, progress: ProgressListener | None) -> None:
-    """Run to the end, and see that every job has an outcome, unless the scenario's end came first."""
+    """Run to the end, and check that every job has an outcome unless `until` was reached."""
     work = simulation.completion
 
     def report(now: Instant) -> None:
@@ -277,7 +277,7 @@ def _run_to_end(simulation: Simulation, inputs: Inputs, progress: ProgressListen
     if simulation.auditor is not None:
         simulation.auditor.finish(simulation.world.clock.now)
     if simulation.gangs is not None and simulation.gangs.deadlock is not None:
-        remedy = "take a scheduler that starts the pods of a job together, or go on with --on-deadlock wait"
+        remedy = "use a scheduler that starts the pods of a job together, or --on-deadlock wait"
         raise RunFailed(f"{simulation.gangs.deadlock}\n  remedy: {remedy}")
     simulation.rules.note_unused(simulation.world.notes)
     note_pending_events(inputs.timetable, simulation.world.notes, simulation.world.clock.now)
@@ -303,16 +303,16 @@ def _patience_text(scenario: Scenario) -> str:
 
 
 def _unknown_kinds_hint(unknown_kinds: Sequence[str]) -> str:
-    """Return the likely reason why programs did nothing: kinds of their own that are not there."""
+    """Return the likely reason why programs did nothing: undefined custom kinds."""
     if not unknown_kinds:
         return ""
     kinds = ", ".join(unknown_kinds)
-    return f"; programs asked for {kinds}, which nobody has defined: see `definitions` in docs/reference/schedulers.md"
+    return f"; programs requested {kinds}, which are not defined: see `definitions` in docs/reference/schedulers.md"
 
 
 def _unfinished(inputs: Inputs, outcomes: Sequence[Outcome]) -> list[str]:
-    """Return the jobs of the workloads that have no outcome, and see that none has two."""
-    # As a rule they are the same, which lists of names tell in a tenth of the memory that a set of keys takes.
+    """Return the jobs of the workloads without an outcome, and check that none has two."""
+    # Usually all jobs have one; comparing lists of names takes a tenth of the memory of a set of keys.
     if _job_names(outcome.job for outcome in outcomes) == _job_names(inputs.jobs):
         return []
     done = {outcome.job.key for outcome in outcomes}
@@ -330,10 +330,10 @@ def _job_names(jobs: Iterable[Job]) -> dict[str, list[str]]:
 
 
 def _check_no_pod_left(simulation: Simulation) -> None:
-    """See that no pod of a job outlived the last one."""
+    """Check that no pod of a job is left at the end."""
     pods = simulation.world.store.all(POD)
     rest = [key for key, pod in pods.items() if LABEL_JOB in labels_of(pod)]
-    # What a controller made is its own to delete.
+    # Controllers delete the pods that they have created.
     rest = [key for key in rest if ANNOTATION_JOB not in annotations_of(pods[key])]
     if rest:
         raise Bug(f"all jobs have ended, and {len(rest)} pods are left: {rest[0]} …")

@@ -1,4 +1,4 @@
-"""What is written once a run is over: its results, and the manifest that says what was run and how."""
+"""Write the files at the end of a run: its results and the manifest."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _NO_JOB_MEASURED = FidelityNote(
 
 @dataclass(frozen=True, slots=True)
 class RunRecord:
-    """A run that is over, however it ended."""
+    """A run that has ended, successfully or not."""
 
     inputs: Inputs
     simulation: Simulation
@@ -54,7 +54,7 @@ class RunRecord:
     includes_inputs: bool = False
 
     def write(self, folder: OutputFolder) -> None:
-        """Write every file that is not written while the run goes on."""
+        """Write all files that are not written during the run."""
         outcomes, energy = self.simulation.all_outcomes, self.simulation.energy
         joules_of = None if energy is None else energy.joules_by_job
         write_jobs(folder.file("jobs.csv"), outcomes, self._gang_columns(), joules_of)
@@ -118,7 +118,7 @@ class RunRecord:
             folder.file("bug.txt").write_text("".join(lines), encoding="utf-8")
 
     def _write_scheduler_shares(self, folder: OutputFolder, conflicts: SchedulerConflicts) -> dict[str, int]:
-        """Write what each of several schedulers had to do with the run; return what schedule.csv tells of it."""
+        """Write schedulers.csv, with the share of each of several schedulers; return columns for schedule.csv."""
         from batkube.programs.startup.command_lines import served_scheduler_names
 
         schedulers = self.inputs.external_programs[: 1 + len(self.inputs.scenario.more_schedulers)]
@@ -138,7 +138,7 @@ class RunRecord:
         return {"nb_bindings_refused": refused, "nb_pods_rejected": rejected}
 
     def _gang_columns(self) -> ExtraColumns:
-        """Return what jobs.csv tells of jobs of many pods where a program places them."""
+        """Return the columns of jobs.csv for jobs of several pods that an external program places."""
         gangs, admissions = self.simulation.gangs, self.simulation.admissions
         if gangs is None:
             return ExtraColumns()
@@ -197,7 +197,7 @@ class RunRecord:
             yield entry
 
     def _programs(self) -> list[dict[str, object]]:
-        """Return what there is to know of the outside programs."""
+        """Return the manifest entries of the external programs."""
         attachments = self.simulation.programs.attachments
         if not attachments:
             return []
@@ -214,6 +214,6 @@ class RunRecord:
         ]
 
     def _program_usage(self) -> list[dict[str, object]]:
-        """Return what the outside programs used, in their order."""
+        """Return the resource usage of the external programs, in their order."""
         usages = [program.process.usage for program in self.simulation.programs.attachments]
         return [{"cpu_s": round(usage.cpu_s, 3), "peak_memory_bytes": usage.peak_memory_bytes} for usage in usages]

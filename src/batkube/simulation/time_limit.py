@@ -20,14 +20,14 @@ from types import FrameType
 from batkube.kernel.errors import InputError
 from batkube.kernel.instants import Duration, as_float_s, human_duration
 
-#: So long the run has to heed the alarm before its process is ended; and twice as long if it does not even hear it.
+#: The time between the alarm and the end of the process; doubled if Python does not get to run the signal handler.
 _GRACE_S = 5.0
-#: Three years: operating systems count a few centuries, and nobody will see the difference.
+#: Three years: an upper bound for timers of the operating system.
 _MAX_LIMIT_S = 1e8
 
 
 class TimeLimitReached(KeyboardInterrupt):
-    """The run has taken as long as it may; it ends as if somebody had pressed Ctrl-C."""
+    """The run has reached its time limit; it ends as with Ctrl-C."""
 
 
 @contextlib.contextmanager
@@ -39,8 +39,8 @@ def time_limit(limit: Duration | None) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         raise InputError(
             "time-limit",
-            problem="is kept by an alarm, which only the main thread of a program can hear",
-            remedy="leave it out, or run in the main thread or in a process of its own",
+            problem="works only in the main thread, because it uses SIGALRM",
+            remedy="omit it, or run in the main thread or in a process of its own",
         )
     limit_s = min(as_float_s(limit), _MAX_LIMIT_S)
     before = signal.signal(signal.SIGALRM, _TimeLimitAlarm(limit).handle_signal)
@@ -55,7 +55,7 @@ def time_limit(limit: Duration | None) -> Iterator[None]:
 
 
 class _TimeLimitAlarm:
-    """Rings when the time is up, and again if nobody heeds it."""
+    """Handles SIGALRM: the first alarm raises TimeLimitReached, the second one ends the process."""
 
     def __init__(self, limit: Duration) -> None:
         self._message = f"stopped after {human_duration(limit)} of real time, its time limit,"

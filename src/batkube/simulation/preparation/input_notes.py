@@ -1,4 +1,4 @@
-"""What a reader of the results should know of the inputs, as fidelity notes: what has no effect, and what is odd."""
+"""Fidelity notes on the inputs of a run: parts without effect, and unusual ones."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from batkube.simulation.preparation.inputs import Inputs
 from batkube.simulation.preparation.job_forms import JobForm
 from batkube.workloads.model import WHOLE_GANG, GangTerms, Job, Profile, RawProfile, Workload, leaf_profiles
 
-#: Forms of jobs that say nothing of their pods' belonging together, as far as schedulers read it.
+#: Forms of jobs in which schedulers do not see that pods belong together.
 _UNGROUPED_FORMS = (SubmissionForm.PODS, SubmissionForm.INDEXED_JOB)
 #: Batsim's types of profiles that move data from or to a storage.
 _STORAGE_PROFILE_TYPES = ("parallel_homogeneous_pfs", "data_staging")
 #: Those that are read from files of their own and send nothing.
 _LOCAL_PROFILE_TYPES = ("usage_trace",)
 
-_SINGLE_SCHEDULER = FidelityNote("scheduler", "jobs ask for a scheduler by name, and the run's only one took them")
+_SINGLE_SCHEDULER = FidelityNote("scheduler", "jobs request a scheduler by name, but the run has only one")
 _PODS_PLACED_SINGLY = FidelityNote(
     "scheduler", "a job's pods are placed one by one, and hold their nodes until the last has one"
 )
-_WHOLE_MACHINES = FidelityNote("workload", "jobs take machines whole, and do not keep pods of objects off them")
-_NO_CPU_REQUESTS = FidelityNote("workload", "jobs ask for no cpu, so any number of them shares a node")
+_WHOLE_MACHINES = FidelityNote("workload", "jobs use whole machines, but pods of objects can still run on these")
+_NO_CPU_REQUESTS = FidelityNote("workload", "jobs request no cpu, so any number of them can share a node")
 _ENERGY_NOT_COUNTED = FidelityNote("platform", "tells what machines draw, and the run counts no energy: --energy does")
 _UNUSED_LINKS = FidelityNote("platform", "describes links, and no job communicates: the network makes no difference")
 _UNUSED_STORAGES = FidelityNote("platform", "has storages, and no job reads or writes them")
@@ -43,11 +43,11 @@ _IGNORED_FLAGS = FidelityNote(
 
 
 def note_inputs(inputs: Inputs, notes: FidelityNotes) -> None:
-    """Say what was made of the inputs, what of them has no effect, and what a policy should not know."""
+    """Note the readers' assumptions, inputs without effect, and policies that read the true run times."""
     sources: list[Workload | Platform] = [*inputs.workloads, inputs.platform]
     for source in sources:
         for note, count in source.notes:
-            # Its name alone: a run that is repeated elsewhere tells the same.
+            # Only the file name, so that a run that is repeated elsewhere has the same notes.
             notes.add(note, example=Path(source.source).name, count=count)
     _note_jobs(inputs, notes)
     _note_platform(inputs, notes)
@@ -64,7 +64,7 @@ def note_inputs(inputs: Inputs, notes: FidelityNotes) -> None:
 
 
 def _note_jobs(inputs: Inputs, notes: FidelityNotes) -> None:
-    """Say for which jobs a cluster would do otherwise, or does not do all that they ask for."""
+    """Note jobs that a real cluster would treat differently, or whose properties are ignored."""
     jobs, by_requests = inputs.jobs, inputs.model is ResourceModel.REQUESTS
     choosy = [job for job in jobs if job.scheduler not in ANY_SCHEDULER]
     if choosy and inputs.policy is not None:
@@ -82,7 +82,7 @@ def _note_jobs(inputs: Inputs, notes: FidelityNotes) -> None:
 
 
 def _note_platform(inputs: Inputs, notes: FidelityNotes) -> None:
-    """Say what of the platform makes no difference."""
+    """Note parts of the platform without effect."""
     platform = inputs.platform
     profiles = {id(job.profile): job.profile for job in inputs.jobs}.values()
     powered = [machine.name for machine in platform.machines if WATTAGE in machine.properties]
@@ -95,7 +95,7 @@ def _note_platform(inputs: Inputs, notes: FidelityNotes) -> None:
 
 
 def _jobs_with_ignored_terms(inputs: Inputs) -> list[Job]:
-    """Return the jobs whose terms nobody hears, or not all of them; who names no scheduler of the run gets its main."""
+    """Return the jobs whose gang terms are at least partly ignored; jobs without a scheduler get the main one."""
     jobs = [job for job in inputs.jobs if job.gang != WHOLE_GANG]
     forms = inputs.job_forms
     main = next(iter(forms.values()), None)
@@ -103,7 +103,7 @@ def _jobs_with_ignored_terms(inputs: Inputs) -> list[Job]:
 
 
 def _expresses_terms(terms: GangTerms, job_form: JobForm | None) -> bool:
-    """Return whether jobs of a form tell all their terms; the PodGroup of a Volcano Job is made by Volcano."""
+    """Return whether a form expresses all gang terms; Volcano itself creates the PodGroup of a Volcano Job."""
     if job_form is None or job_form.form not in (SubmissionForm.POD_GROUP, SubmissionForm.VOLCANO_JOB):
         return False
     return not terms.min_resources or (job_form.form is SubmissionForm.POD_GROUP and job_form.dialect.has_min_resources)

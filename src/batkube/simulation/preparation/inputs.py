@@ -1,4 +1,4 @@
-"""What a scenario names: read and checked before anything is written, and noted where results depend on it."""
+"""Read and check the inputs of a scenario, before anything is written."""
 
 from __future__ import annotations
 
@@ -54,34 +54,34 @@ if TYPE_CHECKING:
     from batkube.programs.selection.prerequisites import Prerequisites
 
 PolicyObject = Policy | type[Policy]
-"""A policy of somebody's own, as Python has it: its class, or one that is made already."""
+"""A user's policy in Python: a class or an instance."""
 
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """Everything a scenario names, read and checked."""
+    """The inputs of a scenario, read and checked."""
 
     scenario: Scenario
     workloads: tuple[Workload, ...]
     platform: Platform
     model: ResourceModel
-    #: The in-process scheduler, or None when there are outside programs.
+    #: The in-process scheduler, or None if external programs schedule.
     policy: Policy | None
-    #: The outside programs, the main one first.
+    #: The external programs, the main scheduler first.
     external_programs: tuple[ExternalProgram, ...]
     latencies: Latencies
-    #: What containers do.
+    #: The behaviour of containers.
     rules: tuple[ContainerRule, ...]
     #: The objects of all workloads, in the order in which they are applied.
     objects: tuple[ObjectManifest, ...]
     timetable: ClusterTimeline
-    #: What is there before the outside programs start.
+    #: The objects that exist before the external programs start.
     prerequisites: Prerequisites = ()
-    #: What jobs are to their schedulers; empty where a policy schedules.
+    #: The form of jobs by scheduler; empty if a policy schedules.
     job_forms: JobForms = field(default_factory=dict)
-    #: Where jobs compute and communicate; None where what they do depends on nobody else.
+    #: The model of jobs that compute and communicate; None if jobs do not affect each other.
     fluid_model: FluidModel | None = None
-    #: Jobs that run only if a program adds nodes.
+    #: Jobs that can only run if a program adds nodes.
     too_large: tuple[str, ...] = ()
 
     @property
@@ -91,7 +91,7 @@ class Inputs:
 
     @property
     def has_builtin_controllers(self) -> bool:
-        """Whether our controllers are at work: where the scenario says so, or leaves it open and there are objects."""
+        """Whether our controllers run: if the scenario requests it, or by default if there are objects."""
         choice = self.scenario.controllers
         has_objects = bool(self.objects or self.timetable.applied_objects) or any(
             map(is_owned_by_controller, self.job_forms.values())
@@ -100,18 +100,18 @@ class Inputs:
 
     @property
     def has_node_lifecycle(self) -> bool:
-        """Whether controllers notice that a node is silent, and evict its pods; else that is known at once."""
+        """Whether controllers detect silent nodes and evict their pods; otherwise failures are detected at once."""
         has_manager = self.scenario.controller_manager is not None
         return self.has_builtin_controllers or has_manager or self.has_leases
 
     @property
     def has_leases(self) -> bool:
-        """Whether kubelets write their leases, because a program watches over nodes by them, and we do not."""
+        """Whether kubelets renew their Leases, because an external program monitors nodes by them."""
         return any(runs_node_lifecycle(program) for program in self.external_programs)
 
     @property
     def needs_api(self) -> bool:
-        """Whether anybody reads or writes through the API: programs, controllers, or who applies objects."""
+        """Whether the run has API clients: programs, controllers, or objects to apply."""
         has_objects = bool(self.objects or self.timetable.applied_objects or self.timetable.changed_kinds)
         return bool(self.external_programs) or has_objects or self.has_builtin_controllers
 
@@ -132,10 +132,10 @@ def jobs_of(workloads: Iterable[Workload]) -> list[Job]:
 
 
 def read_inputs(scenario: Scenario, builder: Builder | None = None, own_policy: PolicyObject | None = None) -> Inputs:
-    """Read what `scenario` names and refuse what can never run, before anything is written.
+    """Read the inputs of `scenario`, and raise InputError for those that can never run.
 
-    `builder` gives the program of an outside scheduler by its name; it is built if need be. `own_policy` is what the
-    scenario only names where the policy was given as an object.
+    `builder` returns the program of an external scheduler by name, and builds it if necessary. `own_policy` is the
+    policy that was passed as an object; the scenario has only its name.
     """
     policy, outside = _schedulers(scenario, builder, own_policy)
     latencies = NO_LATENCIES if scenario.latencies is None else read_latencies(scenario.latencies)
@@ -144,7 +144,7 @@ def read_inputs(scenario: Scenario, builder: Builder | None = None, own_policy: 
     platform = timetable.platform
     workloads = tuple(_workloads(scenario))
     model = _resource_model(scenario, workloads)
-    # What the cluster's own pods leave of it to jobs.
+    # The platform without the requests of system pods.
     rest = replace(platform, machines=without_system_pods(platform.machines, latencies.system_pods))
     has_engine = scenario.engine is not None
     if has_engine:
@@ -164,7 +164,7 @@ def read_inputs(scenario: Scenario, builder: Builder | None = None, own_policy: 
     check_objects(objects, scenario.until, later_objects, prerequisites, served_api_versions(scenario, outside))
     check_event_kinds(timetable, all_objects)
     if not outside:
-        # Programs may make pods that no object describes; a rule that matched none is noted at the end.
+        # External programs can create further pods, so their runs only note unused rules at the end.
         reject_unmatched_rules(rules, [manifest.fields for manifest in all_objects])
     more = _optional_controllers(timetable, all_objects) if scenario.time.mode is TimeMode.EXACT else ()
     outside = tuple(with_controllers(program, more) for program in outside)
@@ -196,7 +196,7 @@ def _may_grow(outside: Iterable[ExternalProgram]) -> bool:
 
 
 def _workloads(scenario: Scenario) -> Iterator[Workload]:
-    """Yield the workloads, read from their files or made."""
+    """Yield the workloads, read from files or created from recipes."""
     for number, source in enumerate(scenario.workloads):
         name = f"w{number}"
         if isinstance(source, WorkloadRecipe):
@@ -206,14 +206,14 @@ def _workloads(scenario: Scenario) -> Iterator[Workload]:
 
 
 def served_api_versions(scenario: Scenario, outside: Sequence[ExternalProgram]) -> list[str]:
-    """Return which versions of the API are served beyond the usual ones: those asked for, and those programs need."""
+    """Return the optional API versions to serve: those in the scenario, and those that programs need."""
     from batkube.programs.startup.command_lines import required_api_versions
 
     return [*scenario.api, *required_api_versions(outside)]
 
 
 def _optional_controllers(timetable: ClusterTimeline, objects: Sequence[ObjectManifest]) -> tuple[str, ...]:
-    """Return which controllers have work in this run that in most have none: they look many times a minute."""
+    """Return the controllers that only some runs need; they are off by default because they poll often."""
     has_autoscalers = any(manifest.kind == "HorizontalPodAutoscaler" for manifest in objects)
     return (NODE_LIFECYCLE,) * timetable.affects_nodes + (AUTOSCALING,) * has_autoscalers
 
@@ -237,10 +237,10 @@ def _schedulers(
 
 
 def _check_engine(scenario: Scenario, latencies: Latencies) -> None:
-    """Refuse what cannot be had from a Batsim."""
+    """Raise InputError for inputs that a Batsim as engine does not support."""
     if latencies.client is not None:
-        problem = "jobs arrive when Batsim says so, and not by a client that takes its time"
-        raise InputError(str(scenario.latencies), at="client", problem=problem, remedy="leave out `client`")
+        problem = "cannot be used with engine batsim, which submits the jobs itself"
+        raise InputError(str(scenario.latencies), at="client", problem=problem, remedy="remove `client`")
     if scenario.engine == BATSIM_ENGINE:
         from batkube.batsim.engine.connection import require_batsim
 
@@ -250,7 +250,7 @@ def _check_engine(scenario: Scenario, latencies: Latencies) -> None:
 def fluid_model_of(
     workloads: Sequence[Workload], platform: Platform, model: ResourceModel, *, has_energy: bool
 ) -> FluidModel | None:
-    """Return what jobs compute and communicate on, if any do so that others feel it."""
+    """Return the fluid model, or None if jobs do not affect each other and no energy is accounted for."""
     profiles = {id(job.profile): job.profile for job in jobs_of(workloads)}
     alone = model is ResourceModel.MACHINES
     if not has_energy and all(is_delay(profile) or (alone and only_computes(profile)) for profile in profiles.values()):
@@ -259,12 +259,12 @@ def fluid_model_of(
 
     fluid_model = FluidModel(platform, {workload.name: Path(workload.source) for workload in workloads})
     if has_energy:
-        fluid_model.new_energy_log(fluid_model.new_platform())  # refused here, before anything is written
+        fluid_model.new_energy_log(fluid_model.new_platform())  # raises InputError before anything is written
     return fluid_model
 
 
 def _prerequisites(outside: Sequence[ExternalProgram], platform: Platform, model: ResourceModel) -> Prerequisites:
-    """Return what must be there before the outside programs start."""
+    """Return the objects that must exist before the external programs start."""
     if not outside:
         return ()
     from batkube.programs.selection.prerequisites import prerequisites_of
@@ -279,6 +279,6 @@ def _resource_model(scenario: Scenario, workloads: Iterable[Workload]) -> Resour
 
 
 def resource_model_of(workloads: Iterable[Workload]) -> ResourceModel:
-    """Return how jobs use machines unless somebody says: by requests if any states some."""
+    """Return the default resource model: by requests if any job has some, else whole machines."""
     jobs = jobs_of(workloads)
     return ResourceModel.REQUESTS if not jobs or any(job.requests for job in jobs) else ResourceModel.MACHINES

@@ -1,4 +1,4 @@
-"""In which form a run's jobs are submitted: as the scenario says, or their scheduler's entry in the catalogue."""
+"""The form in which jobs are submitted: that of the scenario, or of their scheduler's entry in the catalogue."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _FORMS_WITH_QUEUE = (SubmissionForm.POD_GROUP, SubmissionForm.VOLCANO_JOB)
 
 
 class JobForm(NamedTuple):
-    """How the jobs of one scheduler are submitted."""
+    """The form of the jobs of one scheduler."""
 
     form: SubmissionForm
     #: Of its PodGroups, where there are any.
@@ -55,14 +55,14 @@ class JobForm(NamedTuple):
 
 
 JobForms = Mapping[str, JobForm]
-"""How jobs are submitted, by the `schedulerName` they ask for."""
+"""The form of jobs, by `schedulerName`."""
 
 
 def job_forms_of(wish: str | None, schedulers: Sequence[ExternalProgram], objects: Iterable[KubeObject]) -> JobForms:
-    """Return how the jobs of each scheduler are submitted: as one wishes, or as the scheduler wants it.
+    """Return the form of the jobs of each scheduler: the requested one, or the scheduler's own.
 
-    `objects` are those that will be there, definitions of kinds among them. Raises InputError for a form that a
-    scheduler does not know.
+    `objects` include the CustomResourceDefinitions of the run. Raises InputError for a form that a scheduler does not
+    support.
     """
     if not schedulers:
         return {}
@@ -77,16 +77,16 @@ def job_forms_of(wish: str | None, schedulers: Sequence[ExternalProgram], object
 
 
 def is_owned_by_controller(job_form: JobForm) -> bool:
-    """Return whether controllers make the pods of such jobs."""
+    """Return whether a controller creates the pods of such jobs."""
     return job_form.form.is_owned
 
 
 def require_job_controller(job_forms: JobForms) -> None:
-    """Refuse forms of which the Job controller makes the pods, where there is none."""
+    """Raise InputError for forms that need the Job controller, in a run without it."""
     for form, _ in job_forms.values():
         if form in (SubmissionForm.INDEXED_JOB, SubmissionForm.KUEUE_JOB):
-            problem = f"nobody would make the pods of jobs that are submitted as {form.value!r}"
-            raise InputError("controllers", problem=problem, remedy="leave it out, or --submit-as pods")
+            problem = f"is none, but jobs submitted as {form.value!r} need the Job controller"
+            raise InputError("controllers", problem=problem, remedy="omit it, or use --submit-as pods")
 
 
 def _job_form(wish: str | None, scheduler: ExternalProgram, kinds: set[str]) -> JobForm:
@@ -99,15 +99,15 @@ def _job_form(wish: str | None, scheduler: ExternalProgram, kinds: set[str]) -> 
     if text not in known:
         group = scheduler.start.pod_group
         if text == SubmissionForm.POD_GROUP and group:
-            problem = f"{scheduler.name} knows PodGroups of {group}, and nobody defines that kind"
+            problem = f"{scheduler.name} uses PodGroups of {group}, but that kind is not defined"
             raise InputError("submit-as", problem=problem, remedy="see `definitions` in docs/reference/schedulers.md")
-        problem = f"{scheduler.name} does not know jobs as {text!r}"
-        raise InputError("submit-as", problem=problem, remedy=f"one of {', '.join(known)}")
+        problem = f"{scheduler.name} does not support jobs as {text!r}"
+        raise InputError("submit-as", problem=problem, remedy=f"use one of {', '.join(known)}")
     return JobForm(SubmissionForm(text), *dialects[:1])
 
 
 def _defined_dialects(start: ProgramStart, kinds: set[str]) -> Iterable[PodGroupApi]:
-    """Yield the dialects of PodGroups that are defined: first that of a scheduler's entry."""
+    """Yield the dialects of PodGroups that are defined; a scheduler's entry can restrict them to its own."""
     dialects = list(POD_GROUP_APIS.values())
     if start.pod_group:
         dialects = [_dialect(start)]
@@ -127,7 +127,7 @@ def _dialect(start: ProgramStart) -> PodGroupApi:
 
 
 def admission_kinds(job_forms: JobForms) -> list[str]:
-    """Return the kinds of objects, as they are stored, by which schedulers tell that they let jobs in."""
+    """Return the storage names of the objects in which schedulers record the admission of jobs."""
     kinds = []
     for form, dialect in job_forms.values():
         if form in (SubmissionForm.POD_GROUP, SubmissionForm.VOLCANO_JOB):
@@ -138,7 +138,7 @@ def admission_kinds(job_forms: JobForms) -> list[str]:
 
 
 class _JobDependencies:
-    """Makes what jobs refer to, once each, unless it is there."""
+    """Creates the PriorityClasses and queues to which jobs refer, unless they exist."""
 
     def __init__(self, world: World, client: Client, job_form: JobForm) -> None:
         self._store = world.store
@@ -146,7 +146,7 @@ class _JobDependencies:
         self._form, self._dialect = job_form
 
     def __call__(self, job: Job, now: Instant) -> None:
-        """Make the PriorityClass and the queue of a job."""
+        """Create the PriorityClass and the queue of a job."""
         if job.priority:
             self._ensure(_PRIORITY_CLASSES, priority_class_of(job.priority), now)
         name = queue_name(job)
@@ -154,11 +154,11 @@ class _JobDependencies:
             key = Key(f"{NAMESPACE}/{name}")
             self._ensure(_LOCAL_QUEUES, local_queue_of(name, self._cluster_queue(name)), now, key)
         elif self._form in _FORMS_WITH_QUEUE and self._dialect.has_queues and name != DEFAULT_QUEUE:
-            # The default one is there, or the scheduler makes it.
+            # The default queue exists, or the scheduler creates it.
             self._ensure(f"queues.{self._dialect.group}", queue_of(name, self._dialect.api_version), now)
 
     def _cluster_queue(self, name: str) -> str:
-        """Return the ClusterQueue that a LocalQueue leads to: that of its name, or else the first one."""
+        """Return the ClusterQueue of a LocalQueue: the one of the same name, or else the first one."""
         known = self._store.entries(_CLUSTER_QUEUES)
         return name if Key(name) in known else next(iter(known), Key(name))
 
@@ -168,7 +168,7 @@ class _JobDependencies:
 
 
 class DelegatingJobMaker(JobCreator):
-    """Makes each job in the form of its scheduler."""
+    """Creates each job in the form of its scheduler."""
 
     def __init__(self, makers: Mapping[str, JobCreator]) -> None:
         self._makers = makers
@@ -178,22 +178,22 @@ class DelegatingJobMaker(JobCreator):
         self._makers[job.scheduler].create(job, now, past)
 
     def forget_execution(self, course: JobExecution) -> None:
-        """Take note that a course will not go on."""
+        """Forget an execution that will not continue."""
         self._makers[course.job.scheduler].forget_execution(course)
 
     def evict_remaining(self, course: JobExecution, now: Instant) -> None:
-        """Ask what is left of a course to go."""
+        """Evict the remaining pods of an execution."""
         self._makers[course.job.scheduler].evict_remaining(course, now)
 
     def clean_up(self, job: Job, now: Instant, *, is_killed: bool) -> None:
-        """Clear away what stood for a job."""
+        """Delete the objects of a job."""
         self._makers[job.scheduler].clean_up(job, now, is_killed=is_killed)
 
 
 def job_maker_of(world: World, model: ResourceModel, client: BulkClient | None, job_forms: JobForms) -> JobCreator:
-    """Return the maker of a run's jobs; `client` is None where only an in-process policy reads them.
+    """Return the creator of a run's jobs; `client` is None if only an in-process policy reads them.
 
-    This is the one place where that is decided: with a client, pods are defaulted and admitted as any others.
+    With a client, pods pass defaulting and admission like any others.
     """
     if client is None:
         return PodCreator(world, model)

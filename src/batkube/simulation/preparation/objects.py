@@ -1,8 +1,8 @@
-"""The objects of a run's workloads: checked before it begins, and applied at their times.
+"""The objects of a run's workloads: check them before the run, and apply them at their times.
 
-Objects are tried out first, in the same order, on a server that nobody works for: what that refuses for what it is, is
-refused with its file and place before anything is written. What depends on the course of the run (a quota that is used
-up by then) is journalled and noted when it happens.
+Objects are first applied, in the same order, to a separate API server without controllers. Objects that it rejects as
+invalid are input errors, with file and place, before anything is written. Rejections that depend on the run (403, such
+as an exceeded quota) are journalled and noted when they happen.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from batkube.api.manifests import ManifestClient
     from batkube.programs.selection.prerequisites import Prerequisites
 
-_REJECTED_BY_API = FidelityNote("workload", "the API refused objects when they were applied")
-_UNKNOWN_TO_PROGRAMS = FidelityNote("workload", "objects of custom kinds do nothing: no program of the run knows them")
-#: What stays until somebody deletes it.
+_REJECTED_BY_API = FidelityNote("workload", "the API rejected objects when they were applied")
+_UNKNOWN_TO_PROGRAMS = FidelityNote("workload", "custom objects have no effect: the run has no controller for them")
+#: Kinds that exist until they are deleted.
 _ENDLESS_KINDS = ("CronJob", "DaemonSet", "Deployment", "ReplicaSet", "ReplicationController", "StatefulSet")
 _FORBIDDEN = 403
 
@@ -47,18 +47,19 @@ def check_objects(
     prerequisites: Prerequisites = (),
     more_versions: Sequence[str] = (),
 ) -> None:
-    """Refuse objects that no run could take, or with which one would never end; nobody waits for `others` to end.
+    """Raise InputError for objects that the API rejects, or that never end in a run without `until`.
 
-    `prerequisites` are there before all of them, and `more_versions` of the API are served.
+    A run does not wait for the end of `others`. `prerequisites` exist before all objects, and `more_versions` of the
+    API are served.
     """
     if not objects and not others and not prerequisites:
         return
     for manifest in objects:
         if manifest.kind == "Node":
-            _reject(manifest, "is a machine, which no workload brings", "describe it in the --platform")
+            _reject(manifest, "is a Node; workloads cannot contain Nodes", "describe it in the --platform")
         if until is None and never_ends(manifest):
-            _reject(manifest, "never ends, and so the run would not", "add --until, such as --until 1d")
-    # Imported only where it is needed: loading it takes longer than a small run does to run.
+            _reject(manifest, "never ends, so the run would not end", "add --until, for example --until 1d")
+    # Imported lazily: the import takes longer than a small run.
     from batkube.programs.selection.prerequisites import install
     from batkube.programs.startup.launch import make_server
 
@@ -73,12 +74,12 @@ def check_objects(
         except ApiError as refusal:
             if refusal.code != _FORBIDDEN:
                 remedy = _remedy(manifest) if refusal.message.startswith("no matches") else None
-                # Some of its messages are lists of several lines.
-                _reject(manifest, f"is refused by the API: {' '.join(refusal.message.split())}", remedy)
+                # Join messages of several lines.
+                _reject(manifest, f"is rejected by the API: {' '.join(refusal.message.split())}", remedy)
 
 
 def _remedy(manifest: ObjectManifest) -> str:
-    """Return what helps a kind that is unknown: its definition, or to switch its version on."""
+    """Return the remedy for an unknown kind: enable its version, or define it."""
     version = manifest.fields.get("apiVersion")
     return f"add --api {version}" if version in KindTable.builtin().optional_versions else "define its kind before"
 
@@ -88,7 +89,7 @@ def _reject(manifest: ObjectManifest, problem: str, remedy: str | None) -> None:
 
 
 def never_ends(manifest: ObjectManifest) -> bool:
-    """Return whether an object is there, and at work, until somebody deletes it."""
+    """Return whether an object keeps running until it is deleted."""
     kind, spec = manifest.kind, manifest.fields.get("spec")
     if kind == "Pod" and isinstance(spec, dict):
         return spec.get("restartPolicy", "Always") == "Always" and "activeDeadlineSeconds" not in spec
@@ -96,7 +97,7 @@ def never_ends(manifest: ObjectManifest) -> bool:
 
 
 class ObjectSubmission:
-    """Applies objects, ascending by their times; those of one instant in their order."""
+    """Applies objects in order of time; ties in their given order."""
 
     def __init__(
         self,
@@ -105,7 +106,7 @@ class ObjectSubmission:
         objects: Sequence[ObjectManifest],
         on_apply: Callable[[], None] | None = None,
     ) -> None:
-        """`on_apply` tells programs that may act on objects; without it there are none."""
+        """`on_apply` notifies external programs; None if there are none."""
         self._agenda = world.agenda
         self._journal = world.journal
         self._notes = world.notes
@@ -115,30 +116,30 @@ class ObjectSubmission:
         self._next = next(self._objects, None)
         self._custom = CustomWork(world)
         self._workloads: dict[tuple[str, Key], str] = {}
-        #: The workload of the object that is just being applied: whoever hears of it wants to know at once.
+        #: The workload of the object that is being applied: subscribers need it before `apply` returns.
         self._workload_being_applied: str | None = None
 
     @property
     def is_finished(self) -> bool:
-        """Whether every object was applied, or refused."""
+        """Whether all objects were applied or rejected."""
         return self._next is None
 
     @property
     def has_open_custom_objects(self) -> bool:
-        """Whether an object of a custom kind is there that has work to do."""
+        """Whether a custom object exists that has work to do."""
         return self._custom.is_open
 
     def unapplied(self) -> list[str]:
-        """Return what was not applied, as its file names it."""
+        """Return the places of objects that were not applied."""
         waiting = [] if self._next is None else [self._next, *self._objects]
         return [f"{manifest.source}: {manifest.place}" for manifest in waiting]
 
     def workload_of(self, storage: str, key: Key) -> str | None:
-        """Return the workload that brought an object."""
+        """Return the workload of an object."""
         return self._workloads.get((storage, key), self._workload_being_applied)
 
     def book_next(self) -> None:
-        """Book the next instant at which something is applied."""
+        """Book the next application of objects."""
         if self._next is not None:
             self._agenda.book(self._next.at, Rank.SUBMIT, self._apply_due)
 

@@ -1,4 +1,4 @@
-"""The jobs of a workload that can run on a platform; the others are left out, or become delays, with a note each."""
+"""Keep the jobs of a workload that can run on a platform; remove the others, or replace their profiles by delays."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from batkube.workloads.delay_profiles import DelayProfiles
 from batkube.workloads.formats.batsim.profiles import batsim_type_of
 from batkube.workloads.model import Job, Workload
 
-#: What may become of jobs that cannot run, besides a time that they take.
+#: The actions for jobs that cannot run, besides a fixed time.
 DROP, WALLTIME = "drop", "walltime"
 
 
-def keep_runnable(workload: Workload, platform: str, deed: str) -> Workload:
-    """Return the workload without the jobs that cannot run on a platform, or with a delay in the place of what they do.
+def keep_runnable(workload: Workload, platform: str, action: str) -> Workload:
+    """Remove the jobs that cannot run on a platform, or replace their profiles by delays.
 
-    `deed` is `drop`, a time such as `10m` that such jobs take instead, or `walltime`: as long as they may take. A job
-    that asks for more than there is is always dropped. Raises InputError.
+    `action` is `drop`, a run time such as `10m`, or `walltime` (the job's own). A job that requests more than the
+    platform has is always removed. Raises InputError.
     """
-    length = None if deed in (DROP, WALLTIME) else _replacement_time(deed)
+    length = None if action in (DROP, WALLTIME) else _replacement_time(action)
     model = resource_model_of([workload])
     machines = read_platform(platform)
     fluid_model = fluid_model_of([workload], machines, model, has_energy=False)
-    refused = {one.job.name: one for one in impossible_jobs(workload, machines, model, fluid_model)}
+    refused = {job.job.name: job for job in impossible_jobs(workload, machines, model, fluid_model)}
     delays, jobs = DelayProfiles(), list[Job]()
     notes: Counter[FidelityNote] = Counter()
     for job in workload.jobs:
@@ -39,21 +39,21 @@ def keep_runnable(workload: Workload, platform: str, deed: str) -> Workload:
         if refusal is None:
             jobs.append(job)
             continue
-        time = job.walltime if deed == WALLTIME else length
+        time = job.walltime if action == WALLTIME else length
         is_replaced = refusal.is_of_profile and time is not None
         if is_replaced:
             assert time is not None
             jobs.append(replace_fields(job, profile=delays.profile_for(time)))
         notes[_note(refusal, is_replaced=is_replaced)] += 1
     if not jobs:
-        problem, remedy = f"no job can run on {platform}", "give another platform, or another --cannot-run"
+        problem, remedy = f"no job can run on {platform}", "use another platform, or another --cannot-run"
         raise InputError(workload.source, problem=problem, remedy=remedy)
     return replace(workload, jobs=jobs, notes=(*workload.notes, *notes.items()))
 
 
-def _replacement_time(deed: str) -> Duration:
+def _replacement_time(action: str) -> Duration:
     try:
-        length = duration(deed)
+        length = duration(action)
     except ValueError as error:
         remedy = f"write {DROP}, {WALLTIME}, or a time such as 10m"
         raise InputError("--cannot-run", problem=str(error), remedy=remedy) from error
@@ -61,9 +61,9 @@ def _replacement_time(deed: str) -> Duration:
 
 
 def _note(refusal: ImpossibleJob, *, is_replaced: bool) -> FidelityNote:
-    fate = "took a fixed time instead" if is_replaced else "was left out"
+    fate = "takes a fixed time instead" if is_replaced else "was left out"
     if not refusal.is_of_profile:
-        return FidelityNote("workload", f"a job asked for more than the platform has, and {fate}")
+        return FidelityNote("workload", f"a job requests more than the platform has, and {fate}")
     profile = refusal.job.profile
     what = f"profile {profile.name!r} ({batsim_type_of(profile)}) {refusal.problem}"
     return FidelityNote("workload", f"{what}: its job {fate}")
