@@ -34,17 +34,17 @@ Cause = tuple[str, str, str]
 
 def resource_of(value: dict[str, Any]) -> Resource:
     group, _, version = value["apiVersion"].rpartition("/")
-    found = TABLE.of_kind(group, version, value["kind"])
-    assert found is not None
-    return found
+    match = TABLE.of_kind(group, version, value["kind"])
+    assert match is not None
+    return match
 
 
 def stored_resource(resource: Resource) -> Resource:
     """The resource of a kind in its storage version."""
     versions = {"events.k8s.io/v1": ("", "v1"), "autoscaling/v1": ("autoscaling", "v2")}
-    found = TABLE.resource(*versions.get(resource.api_version, (resource.group, resource.version)), resource.plural)
-    assert found is not None
-    return found
+    match = TABLE.resource(*versions.get(resource.api_version, (resource.group, resource.version)), resource.plural)
+    assert match is not None
+    return match
 
 
 def prepared(resource: Resource, body: dict[str, Any], namespace: str = "default") -> dict[str, Any]:
@@ -92,9 +92,9 @@ def test_an_error_is_reported_as_by_kube_apiserver(answer: dict[str, Any]) -> No
     else:
         del place[answer["path"][-1]]
 
-    found = causes_of(resource_of(RECORDED["objects"][answer["object"]]), body)
+    causes = causes_of(resource_of(RECORDED["objects"][answer["object"]]), body)
 
-    assert found == [tuple(cause) for cause in answer["causes"]]
+    assert causes == [tuple(cause) for cause in answer["causes"]]
 
 
 def without_uids(causes: list[Cause]) -> list[Cause]:
@@ -133,16 +133,16 @@ def creations() -> Iterator[tuple[str, Resource, str, dict[str, Any], list[Cause
 
 def test_recorded_creations_have_the_recorded_causes() -> None:
     differences, count = [], 0
-    for place, resource, namespace, body, wanted in creations():
+    for path, resource, namespace, body, expected in creations():
         if not body.get("kind") or body.get("metadata", {}).get("generateName"):
             continue  # a message may quote the generated name
         count += 1
         try:
-            found = causes_of(resource, body, namespace)
+            causes = causes_of(resource, body, namespace)
         except DecodeError:
             continue
-        if without_uids(found) != without_uids(wanted):
-            differences.append((place, found, wanted))
+        if without_uids(causes) != without_uids(expected):
+            differences.append((path, causes, expected))
 
     assert count > 500
     assert differences == []

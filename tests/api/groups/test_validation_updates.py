@@ -22,9 +22,9 @@ NOT_ALONE = ("Job", "CronJob", "Service", "Event", "CertificateSigningRequest")
 
 def resource_of(value: dict[str, Any]) -> Resource:
     group, _, version = value["apiVersion"].rpartition("/")
-    found = TABLE.of_kind(group, version, value["kind"])
-    assert found is not None
-    return found
+    match = TABLE.of_kind(group, version, value["kind"])
+    assert match is not None
+    return match
 
 
 def filled(body: dict[str, Any]) -> dict[str, Any]:
@@ -176,17 +176,17 @@ def test_a_terminated_container_cannot_become_running() -> None:
 def test_an_immutable_metadata_field_is_reported_twice() -> None:
     old = filled(OBJECTS["ConfigMap/cm"])
 
-    found = changes(changed(old, "metadata.uid", "w"), old)
+    errors = changes(changed(old, "metadata.uid", "w"), old)
 
-    assert found == [("metadata.uid", 'Invalid value: "w": field is immutable')] * 2
+    assert errors == [("metadata.uid", 'Invalid value: "w": field is immutable')] * 2
 
 
 def test_finalizers_cannot_be_added_to_a_deleted_object() -> None:
     old = changed(filled(OBJECTS["ConfigMap/cm"]), "metadata.deletionTimestamp", "2020-01-01T00:00:00Z")
 
-    found = changes(changed(old, "metadata.finalizers", ["a.b/c", "a.b/d"]), old)
+    errors = changes(changed(old, "metadata.finalizers", ["a.b/c", "a.b/d"]), old)
 
-    assert {message for _, message in found} == {
+    assert {message for _, message in errors} == {
         "Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers "
         '[]string{"a.b/c", "a.b/d"}'
     }

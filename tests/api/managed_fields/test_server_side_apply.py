@@ -33,9 +33,9 @@ START = Instant(0)
 
 
 def resource(plural: str, group: str = "", version: str = "v1") -> Resource:
-    found = TABLE.resource(group, version, plural)
-    assert found is not None
-    return found
+    match = TABLE.resource(group, version, plural)
+    assert match is not None
+    return match
 
 
 CONFIG_MAPS, DEPLOYMENTS, SERVICES = resource("configmaps"), resource("deployments", "apps"), resource("services")
@@ -285,8 +285,8 @@ def test_conflicts_are_detected_in_the_version_of_each_manager() -> None:
     def convert(value: KubeObject, version: str) -> tuple[KubeObject, Schema] | None:
         if version != "old/v1":
             return None if version == "gone/v1" else (value, CONFIG_MAPS.schema)
-        shown = {**value, "data": {"note" if key == "x" else key: text for key, text in value["data"].items()}}
-        return shown, CONFIG_MAPS.schema
+        converted = {**value, "data": {"note" if key == "x" else key: text for key, text in value["data"].items()}}
+        return converted, CONFIG_MAPS.schema
 
     def entry(manager: str, version: str, field: str) -> dict[str, Any]:
         fields = {"f:data": {field: {}}}
@@ -464,9 +464,9 @@ def test_all_owned_fields_exist(history: list[tuple[str, KubeObject]]) -> None:
 @settings(max_examples=60, deadline=None)
 @given(_PODS, _NAMES, _NAMES)
 def test_force_makes_one_owner_of_a_changed_leaf(config: KubeObject, first: str, second: str) -> None:
-    wanted = {**config, "spec": {**config["spec"], "nodeName": first}}
-    live = apply(wanted, kind=PODS)
-    live = apply({**wanted, "spec": {"nodeName": second}}, live, manager="m2", kind=PODS, force=True)
+    expected = {**config, "spec": {**config["spec"], "nodeName": first}}
+    live = apply(expected, kind=PODS)
+    live = apply({**expected, "spec": {"nodeName": second}}, live, manager="m2", kind=PODS, force=True)
     owners = [name for name, fields in sets(live).items() if contains(fields, "f:spec", "f:nodeName")]
     assert sorted(owners) == (["m1", "m2"] if first == second else ["m2"])
 

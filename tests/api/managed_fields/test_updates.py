@@ -17,9 +17,9 @@ START = Instant(0)
 
 
 def resource(plural: str, group: str = "", version: str = "v1") -> Resource:
-    found = TABLE.resource(group, version, plural)
-    assert found is not None
-    return found
+    match = TABLE.resource(group, version, plural)
+    assert match is not None
+    return match
 
 
 PODS, CONFIG_MAPS, DEPLOYMENTS = resource("pods"), resource("configmaps"), resource("deployments", "apps")

@@ -68,10 +68,10 @@ def test_rejects_recorded_definitions_with_recorded_errors() -> None:
         set_definition_defaults(body)
         prepare_definition_create(body)
 
-        found = validate_definition(body, None)
+        errors = validate_definition(body, None)
 
         causes = response["body"]["details"]["causes"] if response["status"] == 422 else []
-        assert found == [FieldError(cause["reason"], cause["field"], cause["message"]) for cause in causes]
+        assert errors == [FieldError(cause["reason"], cause["field"], cause["message"]) for cause in causes]
         checked += 1
     assert checked > 20
 
@@ -246,12 +246,12 @@ def test_community_groups_need_an_approval() -> None:
     ],
 )
 def test_an_ill_typed_rule_is_rejected_with_the_error_of_cel_go(rule: str, problem: str) -> None:
-    found = problems(("a", {"type": "integer", "x-kubernetes-validations": [{"rule": rule}]}))
+    errors = problems(("a", {"type": "integer", "x-kubernetes-validations": [{"rule": rule}]}))
 
     if not problem:
-        assert found == []
+        assert errors == []
     else:
-        [(field, message)] = found
+        [(field, message)] = errors
         assert field == "properties[a].x-kubernetes-validations[0].rule"
         assert f"compilation failed: ERROR: <input>:{problem}" in message
 
@@ -275,7 +275,7 @@ def test_a_stored_object_is_read_with_defaults_added_to_its_schema_later(server:
                 ],
             }
         )
-        one = client.request({"method": "GET", "path": f"{objects}/w"})["body"]
+        widget_ = client.request({"method": "GET", "path": f"{objects}/w"})["body"]
         listed = client.request({"method": "GET", "path": objects})["body"]["items"][0]
         labelled = client.request(
             {
@@ -286,4 +286,4 @@ def test_a_stored_object_is_read_with_defaults_added_to_its_schema_later(server:
             }
         )["body"]
 
-    assert [each.get("a") for each in (one, listed, labelled)] == ["A", "A", "A"]
+    assert [obj.get("a") for obj in (widget_, listed, labelled)] == ["A", "A", "A"]

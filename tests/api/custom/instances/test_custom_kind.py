@@ -94,18 +94,18 @@ def test_recorded_creations_have_the_recorded_outcome(case: str) -> None:
             continue
         value = copy.deepcopy(body)
         value["metadata"]["namespace"] = "default"
-        told = ['299 - "' + text.replace('"', '\\"') + '"' for text in custom.decode(value).strict_errors]
+        warning_headers = ['299 - "' + text.replace('"', '\\"') + '"' for text in custom.decode(value).strict_errors]
         custom.set_defaults(value)
         custom.prepare_create(value)
 
-        found = custom.validate(value, None, [])
+        errors = custom.validate(value, None, [])
 
         causes = response["body"]["details"]["causes"] if response["status"] == 422 else []
-        assert found == [FieldError(cause["reason"], cause["field"], cause["message"]) for cause in causes]
+        assert errors == [FieldError(cause["reason"], cause["field"], cause["message"]) for cause in causes]
         if not causes:
             assert {**value, "metadata": 0} == {**response["body"], "metadata": 0}
         if step["request"].get("query", {}).get("fieldValidation") != "Ignore":
-            assert told == response.get("warnings", [])
+            assert warning_headers == response.get("warnings", [])
 
 
 # Pruning and defaults

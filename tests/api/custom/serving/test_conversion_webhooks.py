@@ -24,13 +24,13 @@ def converted(review: Json) -> Json:
     """Split `hostPort` of v1 into `host` and `port` of v2, or join them."""
     request = review["request"]
     objects = []
-    for one in request["objects"]:
+    for obj in request["objects"]:
         if request["desiredAPIVersion"] == "example.com/v2":
-            host, _, port = one.pop("hostPort", "").partition(":")
-            one |= {"host": host, "port": port}
+            host, _, port = obj.pop("hostPort", "").partition(":")
+            obj |= {"host": host, "port": port}
         else:
-            one["hostPort"] = f"{one.pop('host', '')}:{one.pop('port', '')}"
-        objects.append({**one, "apiVersion": request["desiredAPIVersion"]})
+            obj["hostPort"] = f"{obj.pop('host', '')}:{obj.pop('port', '')}"
+        objects.append({**obj, "apiVersion": request["desiredAPIVersion"]})
     return answered(review, convertedObjects=objects, result={"status": "Success"})
 
 
@@ -128,9 +128,9 @@ def test_a_watch_reports_objects_in_its_own_version(client: Client, server: Serv
 
     events = watched(server, f"{V2}?watch=true&fieldSelector=host%3Dhost1&timeoutSeconds=3", change)
 
-    told = [(event["type"], event["object"]["metadata"]["name"], event["object"]["port"]) for event in events]
+    reported = [(event["type"], event["object"]["metadata"]["name"], event["object"]["port"]) for event in events]
     # What was chosen and is no more is told as it was.
-    assert told == [("ADDED", "a", "80"), ("DELETED", "a", "80"), ("ADDED", "b", "81"), ("DELETED", "b", "81")]
+    assert reported == [("ADDED", "a", "80"), ("DELETED", "a", "80"), ("ADDED", "b", "81"), ("DELETED", "b", "81")]
 
 
 def watched(server: Serving, target: str, during: Callable[[], None]) -> list[Json]:

@@ -72,13 +72,13 @@ class Cluster:
         self.lifecycle.reconcile(NOW)
 
     def definition(self, key: Key) -> KubeObject:
-        found = self.store.get(CUSTOM_RESOURCE_DEFINITIONS, key)
-        assert found is not None
-        return found
+        stored = self.store.get(CUSTOM_RESOURCE_DEFINITIONS, key)
+        assert stored is not None
+        return stored
 
     def conditions(self, key: Key) -> dict[str, tuple[str, str]]:
         status = self.definition(key)["status"]
-        return {each["type"]: (each["status"], each["reason"]) for each in status["conditions"]}
+        return {condition["type"]: (condition["status"], condition["reason"]) for condition in status["conditions"]}
 
     def serves(self, plural: str, version: str = "v1") -> bool:
         return self.table.resource("example.com", version, plural) is not None
@@ -95,7 +95,7 @@ def test_a_definition_is_established_in_the_steps_of_the_upstream_controllers(cl
     def watch(batch: Batch, now: Instant) -> None:
         for value in batch.objects:
             conditions = value["status"]["conditions"] or []
-            seen.append([f"{each['type']}={each['status']}" for each in conditions])
+            seen.append([f"{condition['type']}={condition['status']}" for condition in conditions])
 
     cluster.store.subscribe(CUSTOM_RESOURCE_DEFINITIONS, watch)
 
@@ -189,9 +189,9 @@ def test_conversion_none_changes_api_version_and_prunes_unknown_fields(
     resource = cluster.table.resource("example.com", "v2", "widgets")
     assert resource is not None
 
-    shown = cluster.customs.convert(stored, resource)
+    converted = cluster.customs.convert(stored, resource)
 
-    assert shown == {**stored, "apiVersion": "example.com/v2", "spec": {"a": 1}}
+    assert converted == {**stored, "apiVersion": "example.com/v2", "spec": {"a": 1}}
 
 
 def test_a_deprecation_warning_recommends_the_best_supported_version(cluster: Cluster) -> None:

@@ -17,9 +17,9 @@ TABLE = KindTable.builtin()
 
 
 def resource(group: str, version: str, plural: str) -> Resource:
-    found = TABLE.resource(group, version, plural)
-    assert found is not None
-    return found
+    match = TABLE.resource(group, version, plural)
+    assert match is not None
+    return match
 
 
 V1 = resource("autoscaling", "v1", "horizontalpodautoscalers")
@@ -156,9 +156,9 @@ def test_events_have_different_field_names_in_both_groups() -> None:
         "reportingInstance": "",
     }
 
-    other = convert_version(event, CORE, EVENTS)
+    converted = convert_version(event, CORE, EVENTS)
 
-    assert other["regarding"] == {"kind": "Pod", "name": "p"}
-    assert (other["note"], other["deprecatedSource"]) == ("m", {"component": "c"})
-    assert "reportingController" not in other
-    assert convert_version(other, EVENTS, CORE) == event
+    assert converted["regarding"] == {"kind": "Pod", "name": "p"}
+    assert (converted["note"], converted["deprecatedSource"]) == ("m", {"component": "c"})
+    assert "reportingController" not in converted
+    assert convert_version(converted, EVENTS, CORE) == event

@@ -21,9 +21,9 @@ TABLE = KindTable.builtin()
 
 def resource_of(value: dict[str, Any]) -> Resource:
     group, _, version = value["apiVersion"].rpartition("/")
-    found = TABLE.of_kind(group, version, value["kind"])
-    assert found is not None
-    return found
+    match = TABLE.of_kind(group, version, value["kind"])
+    assert match is not None
+    return match
 
 
 def filled(value: dict[str, Any]) -> dict[str, Any]:

@@ -468,10 +468,10 @@ def test_paths_yield_the_same_values_as_in_client_go(path: str, found: list[Any]
 @given(st.text("ab.[]?()@*,:'\"=-01 \\", max_size=12))
 def test_any_path_is_valid_or_raises_a_documented_error(path: str) -> None:
     try:
-        found = JsonPath(path).evaluate({"a": [{"b": 1}], "b": "t"})
+        values = JsonPath(path).evaluate({"a": [{"b": 1}], "b": "t"})
     except (BadJsonPath, PathNotApplicable):
         return
-    assert isinstance(found, list)
+    assert isinstance(values, list)
 
 
 def test_ages_of_a_table_depend_on_the_given_instant() -> None:

@@ -21,9 +21,9 @@ CONTAINER = {"name": "c", "image": "i"}
 
 def resource_of(value: dict[str, Any]) -> Resource:
     group, _, version = value["apiVersion"].rpartition("/")
-    found = TABLE.of_kind(group, version, value["kind"])
-    assert found is not None
-    return found
+    match = TABLE.of_kind(group, version, value["kind"])
+    assert match is not None
+    return match
 
 
 def new(api_version: str, kind: str, name: str = "a", **fields: object) -> list[str]:

@@ -38,21 +38,21 @@ def validate_schema(raw: RawSchema, path: str) -> Problems:
 
 
 def _check_schema(
-    raw: RawSchema, path: str, place: _SchemaContext, problems: Problems, *, is_root: bool = False
+    raw: RawSchema, path: str, context: _SchemaContext, problems: Problems, *, is_root: bool = False
 ) -> None:
-    _check_keywords(raw, path, place, problems)
+    _check_keywords(raw, path, context, problems)
     if raw.get("uniqueItems"):
         problems.forbidden(
             f"{path}.uniqueItems", "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"
         )
-    _check_additional_properties(raw, path, place, problems)
+    _check_additional_properties(raw, path, context, problems)
     for name, part in (raw.get("properties") or {}).items():
-        below = place
+        below = context
         if (is_root or raw.get("x-kubernetes-embedded-resource")) and name in META_FIELDS:
-            reason = f"in top-level {name}" if is_root else place.defaults_forbidden
+            reason = f"in top-level {name}" if is_root else context.defaults_forbidden
             below = _SchemaContext(defaults_forbidden=reason, inside_metadata=True)
         _check_schema(part, f"{path}.properties[{name}]", below, problems)
-    _check_subschemas(raw, path, place, problems)
+    _check_subschemas(raw, path, context, problems)
     if raw.get("x-kubernetes-preserve-unknown-fields") is False:
         problems.invalid(f"{path}.x-kubernetes-preserve-unknown-fields", False, "must be true or undefined")
     _check_map_type(raw, path, problems)
@@ -64,13 +64,13 @@ def _check_schema(
         _check_rule(raw, rule, f"{path}.x-kubernetes-validations[{index}]", problems)
 
 
-def _check_keywords(raw: RawSchema, path: str, place: _SchemaContext, problems: Problems) -> None:
+def _check_keywords(raw: RawSchema, path: str, context: _SchemaContext, problems: Problems) -> None:
     """Check against OpenAPI v3 as Kubernetes supports it (specStandardValidatorV3)."""
     kind = raw.get("type") or ""
     if kind and kind not in TYPES:
         problems.not_supported(f"{path}.type", kind, TYPES)
-    if raw.get("default") is not None and place.defaults_forbidden:
-        problems.forbidden(f"{path}.default", f"must not be set {place.defaults_forbidden}")
+    if raw.get("default") is not None and context.defaults_forbidden:
+        problems.forbidden(f"{path}.default", f"must not be set {context.defaults_forbidden}")
     for key in _UNSUPPORTED_KEYWORDS:
         if raw.get(key) or (key in ("additionalItems", "dependencies", "$ref") and raw.get(key) is not None):
             problems.forbidden(f"{path}.{key}", f"{key} is not supported")
@@ -78,38 +78,38 @@ def _check_keywords(raw: RawSchema, path: str, place: _SchemaContext, problems: 
         problems.forbidden(f"{path}.type", "type cannot be set to null, use nullable as an alternative")
     if isinstance(raw.get("items"), list):
         problems.forbidden(f"{path}.items", "items must be a schema object and not an array")
-    if place.inside_metadata and raw.get("x-kubernetes-embedded-resource"):
+    if context.inside_metadata and raw.get("x-kubernetes-embedded-resource"):
         problems.forbidden(f"{path}.x-kubernetes-embedded-resource", "must not be used inside of resource meta")
 
 
-def _check_additional_properties(raw: RawSchema, path: str, place: _SchemaContext, problems: Problems) -> None:
+def _check_additional_properties(raw: RawSchema, path: str, context: _SchemaContext, problems: Problems) -> None:
     additional = raw.get("additionalProperties")
     if additional is None:
         return
     if raw.get("properties") and additional is not True:
         problems.forbidden(f"{path}.additionalProperties", "additionalProperties and properties are mutual exclusive")
     if isinstance(additional, dict):
-        if place.inside_metadata:
-            place = _SchemaContext("inside additionalProperties applying to object metadata", inside_metadata=True)
-        _check_schema(additional, f"{path}.additionalProperties", place, problems)
+        if context.inside_metadata:
+            context = _SchemaContext("inside additionalProperties applying to object metadata", inside_metadata=True)
+        _check_schema(additional, f"{path}.additionalProperties", context, problems)
 
 
-def _check_subschemas(raw: RawSchema, path: str, place: _SchemaContext, problems: Problems) -> None:
+def _check_subschemas(raw: RawSchema, path: str, context: _SchemaContext, problems: Problems) -> None:
     if raw.get("not") is not None:
-        _check_schema(raw["not"], f"{path}.not", place, problems)
+        _check_schema(raw["not"], f"{path}.not", context, problems)
     for key in ("allOf", "oneOf", "anyOf"):
         for index, part in enumerate(raw.get(key) or ()):
-            _check_schema(part, f"{path}.{key}[{index}]", place, problems)
+            _check_schema(part, f"{path}.{key}[{index}]", context, problems)
     for name, part in (raw.get("definitions") or {}).items():
-        _check_schema(part, f"{path}.definitions[{name}]", place, problems)
+        _check_schema(part, f"{path}.definitions[{name}]", context, problems)
     items = raw.get("items")
     if isinstance(items, dict):
-        _check_schema(items, f"{path}.items", place, problems)
+        _check_schema(items, f"{path}.items", context, problems)
     for index, part in enumerate(items if isinstance(items, list) else ()):
-        _check_schema(part, f"{path}.items[{index}]", place, problems)
+        _check_schema(part, f"{path}.items[{index}]", context, problems)
     for name, part in (raw.get("dependencies") or {}).items():
         if isinstance(part, dict):
-            _check_schema(part, f"{path}.dependencies[{name}]", place, problems)
+            _check_schema(part, f"{path}.dependencies[{name}]", context, problems)
 
 
 def _require_type(kind: str, extension: str, raw: RawSchema, path: str, problems: Problems) -> bool:

@@ -90,9 +90,9 @@ class RuleSet:
         """
         errors: list[FieldError] = []
         if self._rules is not None:
-            place = _ValueInContext(value, NO_OLD_VALUE if old is None else old, path, within_unchanged=False)
+            target = _ValueInContext(value, NO_OLD_VALUE if old is None else old, path, within_unchanged=False)
             with contextlib.suppress(_BudgetExhausted):
-                _RuleEvaluation(errors, [] if warnings is None else warnings).evaluate(self._rules, place)
+                _RuleEvaluation(errors, [] if warnings is None else warnings).evaluate(self._rules, target)
         return errors
 
     def _compile(self, schema: StructuralSchema, *, is_resource: bool) -> _RuleTree | None:
@@ -142,36 +142,36 @@ class _RuleEvaluation:
         self._warnings = warnings
         self._budget = OBJECT_BUDGET
 
-    def evaluate(self, rules: _RuleTree, place: _ValueInContext) -> None:
+    def evaluate(self, rules: _RuleTree, target: _ValueInContext) -> None:
         """Evaluate the rules of a value and of all values in it."""
-        value, old = place.value, place.old
+        value, old = target.value, target.old
         if value is None:
             return
         if rules.rules:
-            self._evaluate_rules(rules, place)
+            self._evaluate_rules(rules, target)
         if not isinstance(value, dict | list):
             return
-        held = place.within_unchanged if old is NO_OLD_VALUE else is_unchanged(value, old, rules.schema)
+        held = target.within_unchanged if old is NO_OLD_VALUE else is_unchanged(value, old, rules.schema)
         if isinstance(value, list) and rules.items is not None:
             past = old_item_lookup(old, rules.schema)
             for index, item in enumerate(value):
-                self.evaluate(rules.items, _ValueInContext(item, past(item), f"{place.path}[{index}]", held))
+                self.evaluate(rules.items, _ValueInContext(item, past(item), f"{target.path}[{index}]", held))
         elif isinstance(value, dict):
             for key, item in value.items():
                 part = rules.properties.get(key)
-                path = f"{place.path}.{key}" if place.path else key
+                path = f"{target.path}.{key}" if target.path else key
                 if part is None:
                     if rules.additional is None or key in rules.schema.properties:
                         continue
-                    part, path = rules.additional, f"{place.path}[{key}]"
+                    part, path = rules.additional, f"{target.path}[{key}]"
                 self.evaluate(part, _ValueInContext(item, old_property(old, key), path, held))
 
-    def _evaluate_rules(self, rules: _RuleTree, place: _ValueInContext) -> None:
+    def _evaluate_rules(self, rules: _RuleTree, target: _ValueInContext) -> None:
         kind = rules.schema.type
-        has_old = place.old is not NO_OLD_VALUE and place.old is not None
-        field = place.path or NO_FIELD
-        seen = cel_value(place.value, rules.schema, is_resource=rules.is_resource)
-        before = cel_value(place.old, rules.schema, is_resource=rules.is_resource) if has_old else None
+        has_old = target.old is not NO_OLD_VALUE and target.old is not None
+        field = target.path or NO_FIELD
+        seen = cel_value(target.value, rules.schema, is_resource=rules.is_resource)
+        before = cel_value(target.old, rules.schema, is_resource=rules.is_resource) if has_old else None
         for compiled in rules.rules:
             is_optional = compiled.rule.optional_old_self is True
             if compiled.uses_old_self and not has_old and not is_optional:
@@ -180,7 +180,7 @@ class _RuleEvaluation:
             if is_optional:
                 variables["oldSelf"] = CelOptional(True, before) if has_old else OPTIONAL_NONE
             error = self._evaluate_rule(compiled, variables, field, kind)
-            if error is not None and not compiled.uses_old_self and _is_ratcheted(rules, place):
+            if error is not None and not compiled.uses_old_self and _is_ratcheted(rules, target):
                 self._warnings.append(f"{error.field}: {error.message}")
             elif error is not None:
                 self._errors.append(error)
@@ -225,11 +225,11 @@ class _RuleEvaluation:
         raise _BudgetExhausted
 
 
-def _is_ratcheted(rules: _RuleTree, place: _ValueInContext) -> bool:
+def _is_ratcheted(rules: _RuleTree, target: _ValueInContext) -> bool:
     """Return whether the value is unchanged and the old one violated the rule too."""
-    if place.old is NO_OLD_VALUE:
-        return place.within_unchanged
-    return is_unchanged(place.value, place.old, rules.schema)
+    if target.old is NO_OLD_VALUE:
+        return target.within_unchanged
+    return is_unchanged(target.value, target.old, rules.schema)
 
 
 def _message(compiled: CompiledRule, variables: dict[str, Any]) -> str:

@@ -34,24 +34,24 @@ class ResolvedPath(NamedTuple):
 
 def resolve_field_path(path: str, schema: StructuralSchema, *, brackets: bool = True) -> ResolvedPath:
     """Resolve `path` in `schema`; raises BadFieldPath."""
-    place = ResolvedPath((), "", schema)
+    resolved = ResolvedPath((), "", schema)
     tokens = iter(_tokens(path))
     for token in tokens:
         if token == ".":
-            place = _step_into(place, _next_token(tokens))
+            resolved = _step_into(resolved, _next_token(tokens))
         elif token == "[":
             if not brackets:
                 raise BadFieldPath("array notation is not allowed")
             quoted = _next_token(tokens)
             if len(quoted) < 2 or not (quoted[0] == quoted[-1] == "'"):
                 raise BadFieldPath(f"expected single quoted string but got {quoted}")
-            place = _step_into(place, _unescape(quoted[1:-1]))
+            resolved = _step_into(resolved, _unescape(quoted[1:-1]))
             closing = _next_token(tokens)
             if closing != "]":
                 raise BadFieldPath(f"expected ] but got {closing}")
         else:
             raise BadFieldPath(f"expected [ or . but got: {token}")
-    return place
+    return resolved
 
 
 def _next_token(tokens: Iterator[str]) -> str:
@@ -68,14 +68,14 @@ def _unescape(text: str) -> str:
     return _escapes.sub(lambda match: _ESCAPED[match[1]], text)
 
 
-def _step_into(place: ResolvedPath, name: str) -> ResolvedPath:
-    schema = place.schema
+def _step_into(resolved: ResolvedPath, name: str) -> ResolvedPath:
+    schema = resolved.schema
     if schema.properties:
-        below, text = schema.properties.get(name), f"{place.text}.{name}" if place.text else name
+        below, text = schema.properties.get(name), f"{resolved.text}.{name}" if resolved.text else name
     else:
-        below, text = schema.additional, f"{place.text}[{name}]"
+        below, text = schema.additional, f"{resolved.text}[{name}]"
         if below is None and schema.additional_allowed is not None:
             below = StructuralSchema()
     if below is None:
         raise BadFieldPath("does not refer to a valid field")
-    return ResolvedPath((*place.steps, name), text, below)
+    return ResolvedPath((*resolved.steps, name), text, below)
