@@ -50,7 +50,7 @@ from batkube.api.verbs.kinds.version_conversion import ServedVersionConverter
 from batkube.api.verbs.storage.deletion import Deleter
 from batkube.api.verbs.storage.registry import Registry
 from batkube.api.verbs.storage.watches import WatchHub
-from batkube.cluster.kinds import KindTable
+from batkube.cluster.kinds import KindTable, Resource
 from batkube.cluster.pods.usage import PodUsage
 from batkube.cluster.store import Key, KubeObject, Store
 from batkube.cluster.suspension import SuspensionControl
@@ -124,9 +124,9 @@ class Api:
         self._registry = Registry(
             store, served.behaviour, served, admitting.validate, streams.named("api identities"), self._webhook_calls
         )
-        definitions = table.resource("apiextensions.k8s.io", "v1", "customresourcedefinitions")
-        assert definitions is not None
-        lifecycle = DefinitionLifecycle(store, definitions, self._delete_instances, custom.is_in_built_in_group)
+        lifecycle = DefinitionLifecycle(
+            store, _definition_resource(table), self._delete_instances, custom.is_in_built_in_group
+        )
         self._deleter = Deleter(store, admitting.validate_deletion, lifecycle.mark_for_deletion)
         self._bulk_creator = BulkCreator(served, self._registry, admission.is_name_dependent)
         self._tokens = tokens = ServiceAccountTokens(store, streams.named("api tokens"), now)
@@ -227,6 +227,12 @@ def _new_kind_table(has_metrics: bool, more_versions: Sequence[str]) -> KindTabl
     for group_version in more_versions:
         table.serve(*group_version.split("/"))
     return table
+
+
+def _definition_resource(table: KindTable) -> Resource:
+    resource = table.resource("apiextensions.k8s.io", "v1", "customresourcedefinitions")
+    assert resource is not None
+    return resource
 
 
 def _webhook_components(
