@@ -109,9 +109,7 @@ class Api:
         policy_parts = store, ExpressionCache(notes), ServedVersionConverter(lambda: self._served_kinds)
         webhook_parts = _webhook_components(*policy_parts, notes, call_webhook)
         self._webhook_calls = webhook_parts.calls
-        self._interruption = (
-            None if interruption is None else (interruption[0], InterruptedWrites(interruption[1], now))
-        )
+        self._interruption = interruption and (interruption[0], InterruptedWrites(interruption[1], now))
         policies = ValidatingPolicies(*policy_parts), MutatingPolicies(*policy_parts)
         account_rng = None if bare else streams.named("api service accounts")
         admission = AdmissionChain(store, account_rng, *policies, webhook_parts.webhooks)
@@ -140,9 +138,10 @@ class Api:
         objects = ObjectRequestHandler(
             served, self._registry, self._deleter, bodies, patcher, self.watches, subresources
         )
-        status = table.definition_of("meta.k8s.io", "v1", "Status")
-        paths, reconcile = self._non_resource_paths, lifecycle.reconcile
-        self._server = ApiServer(authenticator, authorizer, objects, paths, counters, now, reconcile, status, on_bug)
+        paths, status = self._non_resource_paths, table.definition_of("meta.k8s.io", "v1", "Status")
+        self._server = ApiServer(
+            authenticator, authorizer, objects, paths, counters, now, lifecycle.reconcile, status, on_bug
+        )
 
     def handle(self, request: Request) -> Response | Stream:
         """Answer one request.
