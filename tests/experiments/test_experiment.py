@@ -133,7 +133,7 @@ def test_results_of_different_code_are_not_mixed_unless_asked_for(
 ) -> None:
     executor = Counting()
     batkube.experiment(study.file(axes={"scheduler": POLICIES[:2]}), study.out, executor=executor)
-    monkeypatch.setattr(experiment_module, "own_code", lambda: "another")
+    monkeypatch.setattr(experiment_module, "code_digest", lambda: "another")
     file = study.file(axes={"scheduler": POLICIES})
 
     with pytest.raises(batkube.InputError, match="holds runs of another version of Batkube's code"):
