@@ -24,7 +24,7 @@ def test_no_summary_of_a_command_is_cut(group: list[str]) -> None:
 
 def test_who_names_no_command_sees_what_each_says_of_itself_and_none_is_loaded() -> None:
     listed, loaded = (CliRunner().invoke(app, ["--help"]).output for app in (help_only_app(), build_app()))
-    program = "import sys, batkube.cli.invocation as cli; sys.argv[1:] = ['--help']; cli.answer(); print(*sys.modules)"
+    program = "import sys, batkube.cli.invocation as cli; sys.argv[1:] = ['--help']; cli.invoke(); print(*sys.modules)"
     modules = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
 
     assert listed == loaded

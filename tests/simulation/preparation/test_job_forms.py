@@ -119,7 +119,7 @@ def test_a_form_that_the_scheduler_does_not_know_is_one_message(form: str) -> No
         job_forms_of(form, [scheduler(program_start("kube-scheduler"), "kube-scheduler@1.34.4")], [])
 
     assert refusal.value.problem == f"kube-scheduler@1.34.4 does not support jobs as '{form}'"
-    assert refusal.value.remedy == "one of pods, indexed-job"
+    assert refusal.value.remedy == "use one of pods, indexed-job"
 
 
 def test_jobs_without_a_job_controller_are_refused() -> None:
