@@ -115,7 +115,7 @@ SWF_LINE = "1 0 -1 10 1 -1 -1 1 20 -1 1 1 1 -1 1 1 -1 -1"
         (f"; a comment\n{SWF_LINE}\n2 0 -1 ten 1 -1 -1 1 20 -1 1 1 1 -1 1 1 -1 -1\n", ["line 3", "ten"]),
         (f"{SWF_LINE}\n2 0 5\n", ["line 2"]),
         (f"{SWF_LINE}\n{SWF_LINE}\n", ["line 2", "job number 1", "line 1"]),
-        ("; only comments\n", ["holds no job"]),
+        ("; only comments\n", ["contains no job"]),
     ],
 )
 def test_a_broken_swf_line_is_named(tmp_path: Path, text: str, words: list[str]) -> None:
@@ -230,7 +230,7 @@ def test_an_unwritable_place_is_one_message(tmp_path: Path) -> None:
         ("workload: w.json\nplatfrom: 2x1\n", ["scenario.yaml", "platfrom", "platform"]),
         ("workload: w.json\nplatform: 2x1\nseed: soon\n", ["scenario.yaml", "seed"]),
         ("workload: w.json\nplatform: 16\n", ["scenario.yaml: platform", "16 is not text"]),
-        ("workload: {a: 1}\nplatform: 2x1\n", ["scenario.yaml: workload", "or a path"]),
+        ("workload: {a: 1}\nplatform: 2x1\n", ["scenario.yaml: workload", "write a path"]),
         ("workload: w.json\nplatform: 2x1\nscheduler: [7]\n", ["scenario.yaml: scheduler"]),
         ("jobs: []\nprofiles: {}\n", ["scenario.yaml", "is a workload", "--workload"]),
         ("a: [1\n", ["scenario.yaml", "YAML"]),

@@ -157,7 +157,7 @@ def test_a_job_that_no_node_can_hold_is_refused_before_anything_is_made(cluster:
 
     told = refused(cluster.kubeconfig, tmp_path)
 
-    assert "job '1': asks for cpu 3, which no node of the cluster has (the largest offers cpu 1" in told
+    assert "job '1': asks for cpu 3, which no node of the cluster has (the largest has cpu 1" in told
     assert "--requests cpu=x0.5" in told
 
 
@@ -214,7 +214,7 @@ def test_a_user_without_rights_is_told_which_one_is_missing(tmp_path: Path) -> N
     ("options", "told"),
     [
         ({"platform": "3x1"}, "has 3 machines, which are not the 4 nodes"),
-        ({"namespace": "nowhere"}, "there is no such namespace"),
+        ({"namespace": "nowhere"}, "does not exist in the cluster"),
         ({"image": " "}, "--image: is empty"),
         ({"kind": "deployment"}, "one of pod, job"),
         ({"speed": 0}, "must be more than 0"),

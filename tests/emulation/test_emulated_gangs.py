@@ -102,7 +102,7 @@ def test_a_cluster_with_several_kinds_of_groups_is_asked_about(cluster: Served, 
     assert "the cluster has no PodGroups" in none.stderr
     assert "several kinds of PodGroups" in several.stderr
     assert f"--pod-group {COSCHEDULING}" in several.stderr
-    assert "is no kind of PodGroup that is known here" in unknown.stderr
+    assert "is not a supported version of PodGroups" in unknown.stderr
 
 
 def test_kueue_must_be_there_for_its_jobs_and_groups_for_a_choice_of_them(cluster: Served, tmp_path: Path) -> None:

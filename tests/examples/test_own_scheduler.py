@@ -76,7 +76,7 @@ def test_kinds_that_are_not_defined_are_named_when_it_stalls(example: Path) -> N
 
     with pytest.raises(RunFailed) as told:
         run(example, plain_pod(example), patience="5m")
-    assert "programs asked for teams of example.org/v1, which nobody has defined" in str(told.value)
+    assert "programs requested teams of example.org/v1, which are not defined" in str(told.value)
 
 
 @needs_go

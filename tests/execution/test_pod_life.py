@@ -335,7 +335,7 @@ def test_packing_jobs_without_requests_is_noted(simulate: Simulate, tmp_path: Pa
     simulate([a_job("a"), a_job("b")], DELAY_10, resources="requests")
 
     [note] = json.loads((tmp_path / "out" / "fidelity.json").read_text())
-    assert (note["message"], note["count"]) == ("jobs ask for no cpu, so any number of them shares a node", 2)
+    assert (note["message"], note["count"]) == ("jobs request no cpu, so any number of them can share a node", 2)
 
 
 def test_the_journal_has_the_events_of_a_job_in_order(simulate: Simulate, tmp_path: Path) -> None:

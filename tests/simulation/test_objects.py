@@ -206,7 +206,7 @@ def test_what_nothing_in_the_run_acts_on_is_noted(simulate: Simulate) -> None:
 
     notes = json.loads((run.path / "fidelity.json").read_text())
     assert {note["example"]: note["message"] for note in notes} == {
-        "Widget default/w": "objects of custom kinds do nothing: no program of the run knows them",
+        "Widget default/w": "custom objects have no effect: the run has no controller for them",
         "Ingress door": "an Ingress or NetworkPolicy was stored but has no effect: network traffic is not modelled",
         "ValidatingWebhookConfiguration hook": "a webhook configuration was stored, but webhooks are not called",
     }
@@ -232,7 +232,7 @@ def test_an_object_that_the_run_has_no_room_for_is_noted_and_the_run_goes_on(sim
     run = simulate(quota, *pods)
 
     (note,) = json.loads((run.path / "fidelity.json").read_text())
-    assert (note["message"], note["count"]) == ("the API refused objects when they were applied", 1)
+    assert (note["message"], note["count"]) == ("the API rejected objects when they were applied", 1)
     assert "document 3 (Pod b)" in note["example"]
     assert "exceeded quota: few" in note["example"]
     assert run.pods["pod"].tolist() == ["a"]
@@ -277,7 +277,7 @@ def test_a_plain_trace_has_no_api_and_no_controllers(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("manifest", "keys", "place", "problem"),
     [
-        (deployment("web:1", 1), {}, "document 1 (Deployment web)", "never ends, and so the run would not"),
+        (deployment("web:1", 1), {}, "document 1 (Deployment web)", "never ends, so the run would not end"),
         (cron_job(), {}, "document 1 (CronJob tick)", "add --until"),
         (made("v1", "Pod", "p", pod_spec(restart="Always")), {}, "document 1 (Pod p)", "never ends"),
         (job("j", "true", suspend=True), {}, "document 1 (Job j)", "never ends"),

@@ -113,7 +113,7 @@ def test_arguments_are_for_classes(simulate: Simulate) -> None:
 
 @pytest.mark.parametrize("scheduler", [int, 7, Policy])
 def test_what_is_no_policy_is_refused(simulate: Simulate, scheduler: Any) -> None:  # noqa: ANN401 - anything
-    with pytest.raises(batkube.InputError, match=r"which is no scheduler|no method decide"):
+    with pytest.raises(batkube.InputError, match=r"which is not a scheduler|no method decide"):
         simulate(JOBS, PROFILES, scheduler=scheduler)
 
 

@@ -90,7 +90,7 @@ def test_all_profiles_that_cannot_run_are_named_as_batsim_does(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("deed", "jobs", "fate"), [("drop", 2, "was left out"), ("10m", 6, "took a fixed time instead")]
+    ("deed", "jobs", "fate"), [("drop", 2, "was left out"), ("10m", 6, "takes a fixed time instead")]
 )
 def test_what_cannot_run_is_left_out_or_replaced_and_told_by_profile(
     tmp_path: Path, deed: str, jobs: int, fate: str

@@ -176,7 +176,7 @@ def _submission_form(values: Mapping[str, object], scheduler: str, source: str |
         return None
     form = _choice(SubmissionForm, values, "submit-as", source)
     if form is not SubmissionForm.PODS and scheduler.startswith(IN_PROCESS_PREFIXES):
-        problem = f"{scheduler} does not know jobs as {form.value!r}"
+        problem = f"{scheduler} does not support jobs as {form.value!r}"
         raise InputError(source, at="submit-as", problem=problem, remedy="leave it out, or use a real scheduler")
     return form
 

@@ -117,7 +117,7 @@ def test_pods_name_their_group_by_an_annotation_or_a_label_as_the_entry_says(
 def test_a_dialect_that_nobody_defines_is_one_message() -> None:
     start = ProgramStart((), {}, "mine", submit_as="pod-group", pod_group="mine.org/v1", pod_group_key="mine.org/group")
 
-    with pytest.raises(InputError, match=r"mine knows PodGroups of mine.org/v1, and nobody defines that kind"):
+    with pytest.raises(InputError, match=r"mine uses PodGroups of mine.org/v1, but that kind is not defined"):
         job_forms_of(None, [scheduler(start)], VOLCANO_KINDS)
 
 
@@ -134,14 +134,14 @@ def test_a_form_that_the_scheduler_does_not_know_is_one_message(form: str) -> No
     with pytest.raises(InputError) as refusal:
         job_forms_of(form, [scheduler(program_start("kube-scheduler"), "kube-scheduler@1.34.4")], [])
 
-    assert refusal.value.problem == f"kube-scheduler@1.34.4 does not know jobs as '{form}'"
-    assert refusal.value.remedy == "one of pods, indexed-job"
+    assert refusal.value.problem == f"kube-scheduler@1.34.4 does not support jobs as '{form}'"
+    assert refusal.value.remedy == "use one of pods, indexed-job"
 
 
 def test_jobs_without_a_job_controller_are_refused() -> None:
     job_forms = job_forms_of("indexed-job", [scheduler(program_start("kube-scheduler"))], [])
 
-    with pytest.raises(InputError, match="nobody would make the pods of jobs that are submitted as 'indexed-job'"):
+    with pytest.raises(InputError, match="jobs submitted as 'indexed-job' need the Job controller"):
         require_job_controller(job_forms)
 
 
@@ -149,7 +149,7 @@ def test_jobs_without_a_job_controller_are_refused() -> None:
     ("values", "problem"),
     [
         ({"submit-as": "podgroup"}, "'podgroup' is not possible"),
-        ({"submit-as": "pod-group"}, "policy:fcfs does not know jobs as 'pod-group'"),
+        ({"submit-as": "pod-group"}, "policy:fcfs does not support jobs as 'pod-group'"),
         ({"on-deadlock": "hope"}, "'hope' is not possible"),
     ],
 )
