@@ -134,6 +134,36 @@ def test_the_status_of_a_pod_of_a_trace_is_like_that_of_any_other_pod(tmp_path: 
     assert traced == twin
 
 
+#: Asks for another cpu for each pod, before it is bound and a second after.
+RESIZING = LABELLING.replace(
+    "def report(name, when):\n",
+    "def report(name, when):\n"
+    "    grown = {'spec': {'containers': [{'name': 'job', 'resources': {'requests': {'cpu': '3'}}}]}}\n"
+    "    patch = 'application/strategic-merge-patch+json'\n"
+    "    code, answer = ask('PATCH', f'{PODS}/{name}/resize', grown, patch)\n"
+    "    print(json.dumps([name, code, answer.get('message')]), flush=True)\n"
+    "    return\n",
+)
+
+
+def test_a_pod_of_a_trace_cannot_be_resized_and_any_other_can(tmp_path: Path) -> None:
+    objects, program = tmp_path / "objects.yaml", tmp_path / "resizing.py"
+    objects.write_text(TWIN)
+    program.write_text(RESIZING)
+    run = batkube.run(
+        workload=[objects, trace(tmp_path, {"cpu": 2})],
+        platform="1x8",
+        scheduler=f"python:{program}",
+        resources="requests",
+    )
+
+    answers = [json.loads(line) for line in (run.path / "scheduler" / "log.txt").read_text().splitlines()]
+    refusal = 'Pod "w1-0" is invalid: spec: Forbidden: Pod running on node without support for resize'
+    assert sorted(answers) == [["twin", 200, None]] * 2 + [["w1-0", 422, refusal]] * 2
+    # The twin has three cpus for all of its 20 s, but for the moment before it was resized; the pod of the trace two.
+    assert 5 / 8 - 0.05 < run.schedule["mean_utilisation"] <= 5 / 8
+
+
 OBJECTS = """
 apiVersion: v1
 kind: LimitRange

@@ -13,6 +13,7 @@ from batkube.api.access.reviews import ReviewEvaluator
 from batkube.api.access.service_account_tokens import ServiceAccountTokens
 from batkube.api.access.token_requests import TokenRequestHandler
 from batkube.api.admission.bootstrap_objects import bootstrap_objects
+from batkube.api.admission.built_in.resizes import CanResize
 from batkube.api.admission.chain import AdmissionChain
 from batkube.api.admission.dynamic.expressions import ExpressionCache
 from batkube.api.admission.dynamic.mutating_policies import MutatingPolicies
@@ -89,18 +90,18 @@ class Api:
         call_webhook: CallWebhook | None = None,
         interruption: tuple[SuspensionControl, RunInBackground] | None = None,
         on_bug: OnBug | None = None,
+        can_resize: CanResize = lambda _: True,
     ) -> None:
         """Build all parts of the server.
 
-        * `bare`: Behave like kube-apiserver without kube-controller-manager: pods get no service account, and roles are
-          not aggregated.
+        * `bare`: Do without kube-controller-manager: pods get no service account, and roles are not aggregated.
         * `usage`: Reports the resource usage of pods. Without it, metrics.k8s.io is not served.
         * `more_versions`: Group versions to serve in addition: removed ones such as `policy/v1beta1`, and versions that
           are off by default.
         * `descriptions`: Supplies the texts of OpenAPI schemas and table columns.
         * `call_webhook`: Calls a webhook. Without it, webhook configurations are stored but never called.
         * `interruption`: Lets components suspend a write while a webhook is called, so that others are not blocked.
-        * `on_bug`: See `ApiServer`.
+        * `on_bug`: See `ApiServer`. `can_resize`: See `AdmissionChain`.
         """
         self._store = store
         self._kind_table = table = _new_kind_table(usage is not None, more_versions)
@@ -112,7 +113,7 @@ class Api:
         self._interruption = interruption and (interruption[0], InterruptedWrites(interruption[1], now))
         policies = ValidatingPolicies(*policy_parts), MutatingPolicies(*policy_parts)
         account_rng = None if bare else streams.named("api service accounts")
-        admission = AdmissionChain(store, account_rng, *policies, webhook_parts.webhooks)
+        admission = AdmissionChain(store, account_rng, *policies, webhook_parts.webhooks, can_resize)
         admitting = WriteAdmission(store, admission, authorizer)
         note_unmodelled_kinds(store, notes, webhooks=call_webhook is not None)
         custom = CustomKinds(table, store, notes, webhook_parts.conversion_webhooks)

@@ -18,6 +18,7 @@ from batkube.api.admission.built_in import (
     namespace_lifecycle,
     pod_security,
     priorities,
+    resizes,
     resource_defaults,
     runtime_classes,
 )
@@ -85,12 +86,17 @@ class AdmissionChain:
         policies: ValidatingPolicies | None = None,
         mutating_policies: MutatingPolicies | None = None,
         webhooks: AdmissionWebhooks | None = None,
+        can_resize: resizes.CanResize = lambda _: True,
     ) -> None:
-        """`service_accounts` generates the names of token volumes; if None, pods get no service account token."""
+        """Build the chain.
+
+        `service_accounts` generates the names of token volumes; if None, pods get no service account token.
+        """
         self._store = store
         self._validating_policies = policies
         self._mutating_policies = mutating_policies
         self._webhooks = webhooks
+        self._can_resize = can_resize
         self._service_accounts = None if service_accounts is None else ServiceAccountPlugin(service_accounts)
 
     def new_request(
@@ -173,8 +179,11 @@ class AdmissionChain:
 
         Return the updated quotas; unless it is a dry run, write them before the object.
         """
-        for plugin in _VALIDATING.get(_plugin_key(request), ()):
+        key = _plugin_key(request)
+        for plugin in _VALIDATING.get(key, ()):
             plugin(request)
+        if key == "pods/resize":
+            resizes.check_resize(request, self._can_resize)
         self._run_validating_extensions(request)
         return charge_quotas(request)
 

@@ -169,6 +169,8 @@ def make_server(
         usage=use,
         notes=world.notes,
         more_versions=more_versions,
+        # The pods of a workload job share one demand.
+        can_resize=lambda key: world.executions.find(key) is None,
     )
     api.bootstrap(clock.now, 6443)
     return RunServer(api, token, [], conflicts)
