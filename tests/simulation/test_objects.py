@@ -310,7 +310,9 @@ def test_rules_that_match_no_container_of_the_workload_are_refused(tmp_path: Pat
     workload, rules = tmp_path / "w.yaml", tmp_path / "rules.yaml"
     workload.write_text(yaml.safe_dump(job("short", "", backoffLimit=1)))
     rules.write_text("- {image: other, duration: 5}")
-    with pytest.raises(InputError, match=r"(?s)rules.yaml.*no rule matches any container.*the workload's images are: i"):
+    with pytest.raises(
+        InputError, match=r"(?s)rules.yaml.*no rule matches any container.*the workload's images are: i"
+    ):
         run(workload=workload, platform="1x1", rules=rules, out=tmp_path / "out")
     assert not (tmp_path / "out").exists()
 

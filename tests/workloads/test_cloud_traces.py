@@ -229,7 +229,11 @@ def test_a_trace_runs_on_machines_as_large_as_its_largest(tmp_path: Path, name: 
             TASKS_2018.replace(",100,160,", ",1oo,160,"),
             "line 1: the start is '1oo', which is not a whole number",
         ),
-        ("alibaba", TASKS_2018.replace("17.17", "much"), "line 3: memory is 'much', which is not a non-negative number"),
+        (
+            "alibaba",
+            TASKS_2018.replace("17.17", "much"),
+            "line 3: memory is 'much', which is not a non-negative number",
+        ),
         ("alibaba", "task_z,1,j_4,1,Waiting,0,0,100,0.5\n", "contains no task that started and ended .1 were left out"),
         ("google", TASK_EVENTS + "1,2\n", "line 15: has 2 columns, but task_events has 13"),
         (

@@ -134,7 +134,9 @@ def test_convert_scales_walltimes(trace: Path, tmp_path: Path) -> None:
 def test_walltimes_that_kill_their_jobs_are_warned_of(trace: Path, tmp_path: Path, factor: str, warns: bool) -> None:
     result = batkube_workload("convert", trace, "-o", tmp_path / "o.json", f"--walltime-from-runtime={factor}")
 
-    assert ("warning: --walltime-from-runtime: a job whose run time equals its walltime is killed" in result.stderr) == warns
+    assert (
+        "warning: --walltime-from-runtime: a job whose run time equals its walltime is killed" in result.stderr
+    ) == warns
 
 
 def test_a_generated_workload_has_no_offered_load(tmp_path: Path) -> None:

@@ -106,7 +106,10 @@ def test_a_workflow_waits_for_ever_for_a_job_that_is_rejected(play: Play, diamon
         ("<platform/>", "begins with <platform>"),
         ('<adag><job id="a" runtime="x"/></adag>', "the runtime 'x' is not a number of seconds"),
         ('<adag><job id="a"/><child ref="b"/></adag>', "refers to the job 'b', which is not defined before"),
-        ('<adag><job id="a"/><child ref="a"><parent ref="a"/></child></adag>', "has a dependency cycle that blocks 1 tasks"),
+        (
+            '<adag><job id="a"/><child ref="a"><parent ref="a"/></child></adag>',
+            "has a dependency cycle that blocks 1 tasks",
+        ),
     ],
 )
 def test_a_file_that_is_no_workflow_is_an_input_error(text: str, problem: str, tmp_path: Path) -> None:

@@ -27,10 +27,17 @@ def test_an_event_says_when_what_and_to_which_nodes(tmp_path: Path) -> None:
         """,
     )
 
-    assert (once.action, once.schedule.at, once.nodes) == (EventAction.FAIL, seconds(1000), EventNodes(names=("node-3",)))
+    assert (once.action, once.schedule.at, once.nodes) == (
+        EventAction.FAIL,
+        seconds(1000),
+        EventNodes(names=("node-3",)),
+    )
     assert once.duration.parameters == (1800,)
     assert (often.schedule.every, often.schedule.count, often.nodes.ids) == (seconds(86400), 5, 0b10000111)
-    assert (drawn.schedule.interval.describe(), drawn.duration.describe()) == ("exponential:2592000", "weibull:0.7,3600")
+    assert (drawn.schedule.interval.describe(), drawn.duration.describe()) == (
+        "exponential:2592000",
+        "weibull:0.7,3600",
+    )
     assert (drawn.nodes.is_all, drawn.schedule.until) == (True, seconds(30 * 86400))
 
 

@@ -136,7 +136,10 @@ def test_separate_windows_are_all_of_the_trace_before_one_comes_again() -> None:
         ({"resample": "t.swf", "window": "1d", "rate": "-1"}, "workload.rate: must be larger than 0"),
         ({"resample": 5, "window": "1d"}, "is not the path of a trace"),
         ({"resample": "t.swf", "window": "1d", "overlap": "no way"}, "workload.overlap: 'no way' is neither true nor"),
-        ({"resample": "t.swf", "blocks": "1d", "length": "7d", "overlap": False}, "workload.overlap: applies only to windows"),
+        (
+            {"resample": "t.swf", "blocks": "1d", "length": "7d", "overlap": False},
+            "workload.overlap: applies only to windows",
+        ),
     ],
 )
 def test_a_wrong_recipe_is_refused_with_its_place(words: dict[str, object], problem: str) -> None:
