@@ -165,8 +165,8 @@ def test_a_failed_run_that_fails_again_is_the_same(home: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        (lambda out: shutil.rmtree(out), "there is no such folder"),
-        (lambda out: (out / "manifest.json").unlink(), "is not the output of a run"),
+        (lambda out: shutil.rmtree(out), "no such folder"),
+        (lambda out: (out / "manifest.json").unlink(), "is not the output folder of a run"),
         (lambda out: (out / "manifest.json").write_text('{"batkube": "1"}'), "was edited"),
     ],
 )

@@ -17,7 +17,7 @@ from batkube.cli.process.log import LogLevel, configure_logging
 #: The help summary of each command, in the order of the list. Each command is a function of the same name.
 _COMMANDS = {
     "run": "Run a workload on a simulated cluster.",
-    "rerun": "Run a run again, and say what differs.",
+    "rerun": "Repeat a run, and report differences.",
     "serve": "Serve the Kubernetes API of a simulated cluster.",
     "batsim": "Simulate like Batsim 4, for schedulers that use its protocol.",
     "emulate": "Play a workload on a real cluster, in real time.",
