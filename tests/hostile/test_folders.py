@@ -94,7 +94,7 @@ def test_a_result_that_somebody_has_changed_is_not_replaced(desk: Path) -> None:
 
     result = answer_here(desk, *RUN, "--force")
 
-    assert (result.returncode, "changed since the run wrote it, so it is not removed: jobs.csv" in result.stderr) == (
+    assert (result.returncode, "modified after the run, so it is not removed: jobs.csv" in result.stderr) == (
         2,
         True,
     )
