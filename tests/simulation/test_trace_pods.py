@@ -194,5 +194,5 @@ def test_limits_and_quotas_of_a_run_hold_for_its_trace(tmp_path: Path) -> None:
         "2": "REJECTED",
         "3": "COMPLETED_SUCCESSFULLY",  # what was used is free again
     }
-    [note] = [one for one in json.loads((run.path / "fidelity.json").read_text()) if "refused" in one["message"]]
+    [note] = [one for one in json.loads((run.path / "fidelity.json").read_text()) if "rejected jobs" in one["message"]]
     assert "exceeded quota: few" in note["example"]
