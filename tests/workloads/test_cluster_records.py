@@ -204,7 +204,10 @@ def test_an_audit_log_that_cannot_be_used_is_told_with_its_line(tmp_path: Path) 
         ([audit("list", "", 0)], "contains no creation of a pod"),
         ([audit("create", "x", 0, level="Metadata")], "contains no pod that started and ended (1 were left out)"),
         ([audit("list", "", 0), {"kind": "Pod", "apiVersion": "v1"}], "line 2: is not an Event of audit.k8s.io"),
-        ([audit("create", "a", 1), {**audit("create", "b", 2), "stageTimestamp": "soon"}], "'soon', which is not a time"),
+        (
+            [audit("create", "a", 1), {**audit("create", "b", 2), "stageTimestamp": "soon"}],
+            "'soon', which is not a time",
+        ),
     ):
         with pytest.raises(InputError) as error:
             read_workload(logged(tmp_path, *events))
