@@ -264,7 +264,9 @@ WRONG = {
     '[{"between": "gauss:1", "fail": "node-0"}]': "'gauss' is not a distribution",
     '[{"at": 1, "scale": "Starship/web", "to": 3}]': "refers to the kind 'Starship', which the API does not serve",
     '[{"at": 1, "apply": {"apiVersion": "v7", "kind": "Starship", "metadata": {"name": "x"}}}]': "no matches for kind",
-    '[{"at": 1, "apply": {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "X Y"}, "spec": {}}}]': "is rejected by the API",
+    '[{"at": 1, "apply": {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "X Y"}, "spec": {}}}]': (
+        "is rejected by the API"
+    ),
 }
 
 
