@@ -83,7 +83,10 @@ def test_batkube_runs_from_the_wheel(wheel: Path, tmp_path: Path) -> None:
         assert result.returncode == 0, result.stderr
         return result.stdout
 
-    where = "import batkube; from batkube.schedulers.overlay import own_source; print(batkube.__file__, own_source())"
+    where = (
+        "import batkube; from batkube.schedulers.overlay import go_source_folder; "
+        "print(batkube.__file__, go_source_folder())"
+    )
     assert all(path.startswith(str(tmp_path)) for path in answer(program=where).split())
     assert __version__ in answer("--version")
     answer("workload", "generate", "burst", "--jobs", "4", "-o", "w.json")

@@ -70,7 +70,7 @@ def test_wrong_use_is_refused_before_anything_is_written(recording: Path, tmp_pa
     out, there = tmp_path / "l.yaml", tmp_path / "there.yaml"
     there.write_text("")
 
-    assert "exists already" in refusal(recording, "-o", there)
+    assert "already exists" in refusal(recording, "-o", there)
     assert "does not exist" in refusal(recording, "-o", tmp_path / "no" / "l.yaml")
     assert ".svg, .png or .pdf" in refusal(recording, "-o", out, "--plot", tmp_path / "fit.doc")
     assert "'cauchy' is not one of constant, uniform" in refusal(recording, "-o", out, "--family", "cauchy")

@@ -157,7 +157,7 @@ def test_a_job_that_no_node_can_hold_is_refused_before_anything_is_made(cluster:
 
     told = refused(cluster.kubeconfig, tmp_path)
 
-    assert "job '1': asks for cpu 3, which no node of the cluster has (the largest has cpu 1" in told
+    assert "job '1': requests cpu 3, which no node of the cluster has (the largest has cpu 1" in told
     assert "--requests cpu=x0.5" in told
 
 
@@ -217,9 +217,9 @@ def test_a_user_without_rights_is_told_which_one_is_missing(tmp_path: Path) -> N
         ({"namespace": "nowhere"}, "does not exist in the cluster"),
         ({"image": " "}, "--image: is empty"),
         ({"kind": "deployment"}, "one of pod, job"),
-        ({"speed": 0}, "must be more than 0"),
+        ({"speed": 0}, "must be greater than 0"),
         ({"patience": "soon"}, "'soon' is not a duration"),
-        ({"patience": "0"}, "is not a length of time"),
+        ({"patience": "0"}, "must be longer than 0"),
         ({"context": "other"}, "other"),
         ({"requests": ["cpu"]}, "RESOURCE=QUANTITY"),
     ],
@@ -236,14 +236,14 @@ def test_wrong_options_are_told_before_anything_is_made(
 def test_what_is_missing_is_asked_for(tmp_path: Path, missing: str) -> None:
     given: dict[str, Any] = {"kubeconfig": tmp_path / "k", "workload": [tmp_path / "w"], "out": tmp_path / "out"}
 
-    with pytest.raises(InputError, match=f"no {missing} given"):
+    with pytest.raises(InputError, match=f"option --{missing} is missing"):
         emulate(**given | {missing: None})
 
 
 def test_what_is_no_kubeconfig_is_refused(tmp_path: Path) -> None:
     written(tmp_path, [{}])
     path = tmp_path / "kubeconfig"
-    assert "there is no such file" in refused(path, tmp_path)
+    assert "no such file" in refused(path, tmp_path)
     path.write_text("just: [text")
     assert "is not a kubeconfig that can be used" in refused(path, tmp_path)
     path.write_text("root:x:0:0:root:/:/bin/sh\n")

@@ -58,7 +58,7 @@ def test_a_job_fits_if_one_node_has_all_that_it_asks_for() -> None:
     nowhere = make_job(requests=(("cpu", 4000), ("memory", 2**30)))
 
     assert len(plan_jobs([workload_of(fits)], described(), NODES, None)) == 1
-    with pytest.raises(InputError, match="asks for cpu 4, memory 1Gi, which no node of the cluster has"):
+    with pytest.raises(InputError, match="requests cpu 4, memory 1Gi, which no node of the cluster has"):
         plan_jobs([workload_of(nowhere)], described(), NODES, None)
     assert (
         len(plan_jobs([workload_of(nowhere)], described(mappings=(parse_request_mapping("cpu=x0.5"),)), NODES, None))

@@ -109,5 +109,5 @@ def test_a_report_says_what_its_numbers_are(tmp_path: Path) -> None:
     page = batkube.experiment({"base": base, "seeds": 2}, tmp_path / "out", jobs=1).report().read_text(encoding="utf-8")
 
     assert "bounded slowdown is max(1, (wait + run time) / max(run time, τ)), with τ = 10 s" in page
-    assert "Utilisation is the share of machines" in page
+    assert "Utilisation is the share of the existing machines" in page
     assert "Fairness by user is" not in page  # these jobs have no users

@@ -98,7 +98,7 @@ def test_a_policy_schedules_on_a_cluster_as_it_does_in_a_run(cluster: Served) ->
     ("words", "problem"),
     [
         (["kubeflux"], "the kubeconfig is missing"),
-        (["kubeflux", "--kubeconfig", "nowhere"], "there is no such file"),
+        (["kubeflux", "--kubeconfig", "nowhere"], "no such file"),
         (["kubeflux", "--kubeconfig", "x", "--sync", "sometimes"], "one of none, own, rebuild, deltas"),
         (["kubeflux", "--kubeconfig", "x", "--match-policy", "tall"], "tall"),
         (["scheduler", "--kubeconfig", "x"], "the policy is missing"),

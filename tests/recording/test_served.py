@@ -175,10 +175,10 @@ def test_a_recording_goes_on_and_knows_what_happened_in_between_without_any_name
     ("words", "problem"),
     [
         ([], "option --kubeconfig is missing"),
-        (["--kubeconfig", "x"], "no out given"),
-        (["--kubeconfig", "nowhere", "-o", "t"], "there is no such file"),
+        (["--kubeconfig", "x"], "option --out is missing"),
+        (["--kubeconfig", "nowhere", "-o", "t"], "no such file"),
         (["--kubeconfig", "x", "-o", "t", "--for", "soon"], "is not a duration"),
-        (["--kubeconfig", "x", "-o", "t", "--for", "0s"], "is not a length of time"),
+        (["--kubeconfig", "x", "-o", "t", "--for", "0s"], "must be longer than 0"),
         (["--kubeconfig", "x", "-o", "."], "--resume"),
         (["--kubeconfig", "x", "-o", "t", "--resume"], "no recording to go on with"),
     ],

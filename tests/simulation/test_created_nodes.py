@@ -241,5 +241,5 @@ def test_a_program_given_by_its_path_may_add_nodes(simulate: Simulate, wayward: 
 def test_programs_of_our_catalogue_add_no_nodes(simulate: Simulate, kube_scheduler: str) -> None:
     """Given by its name, or by the path at which it was built."""
     for scheduler in ("kube-scheduler@1.34.4", kube_scheduler):
-        with pytest.raises(InputError, match="can never run: it asks for a pod with cpu 2"):
+        with pytest.raises(InputError, match="can never run: it requests a pod with cpu 2"):
             simulate([_job("large", 5, 10, cpu=2)], PROFILES, platform="1x1", scheduler=scheduler)

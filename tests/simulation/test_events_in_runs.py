@@ -149,7 +149,7 @@ def test_events_that_a_run_did_not_wait_for_are_told(tmp_path: Path) -> None:
     results = run(tmp_path, events, (0, 1, 10))
 
     notes = json.loads((results.path / "fidelity.json").read_text())
-    [note] = [note for note in notes if "still to come" in note["message"]]
+    [note] = [note for note in notes if "still pending" in note["message"]]
     assert (note["subject"], note["count"], note["example"]) == ("events", 2, "batkube.run: events[1]")
 
 
@@ -262,9 +262,11 @@ WRONG = {
     '[{"at": 1, "explode": "node-0"}]': "has no known action (its keys: explode)",
     '[{"at": 1, "return": "node-0"}]': "repairs 'node-0', which has not failed",
     '[{"between": "gauss:1", "fail": "node-0"}]': "'gauss' is not a distribution",
-    '[{"at": 1, "scale": "Starship/web", "to": 3}]': "names a Starship, which the API does not serve",
+    '[{"at": 1, "scale": "Starship/web", "to": 3}]': "refers to the kind 'Starship', which the API does not serve",
     '[{"at": 1, "apply": {"apiVersion": "v7", "kind": "Starship", "metadata": {"name": "x"}}}]': "no matches for kind",
-    '[{"at": 1, "apply": {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "X Y"}, "spec": {}}}]': "refused",
+    '[{"at": 1, "apply": {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "X Y"}, "spec": {}}}]': (
+        "is rejected by the API"
+    ),
 }
 
 

@@ -66,7 +66,7 @@ def test_under_a_policy_a_pod_is_created_bound_and_deleted(workload: Path, count
     batkube.run(workload=workload, platform="8x1", scheduler="policy:easy")
 
     assert counts == {"pods ADDED": PODS, "pods MODIFIED": PODS, "pods DELETED": PODS}
-    assert "three changes of a pod: created, bound, deleted" in words("explanation", "architecture.md")
+    assert "a pod has three: created, bound, deleted" in words("explanation", "architecture.md")
     assert "three changes in the store: created, bound, deleted" in words("explanation", "performance.md")
     decision = words("decisions", "0002-everything-goes-through-the-store.md")
     assert "three changes per pod: created, bound, deleted" in decision
@@ -86,7 +86,7 @@ def test_under_kube_scheduler_statuses_and_an_event_come_in_addition(
         "writes": 2,
         "watch events": 4,  # the scheduler does not watch pods that have ended
     }
-    assert "which makes five" in words("explanation", "architecture.md")
+    assert "Running and Succeeded or Failed: five" in words("explanation", "architecture.md")
     page = words("explanation", "performance.md")
     assert "two requests (the binding and its event), seven changes in the store" in page
     assert "and four watch events" in page

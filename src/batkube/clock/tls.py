@@ -11,6 +11,7 @@ from __future__ import annotations
 import socket
 import ssl
 import weakref
+from _thread import allocate_lock
 from collections.abc import Callable
 from typing import Any
 
@@ -30,6 +31,8 @@ class _TlsBuffers:
         #: The header of the next record, as far as it was read, and how much of the record follows.
         self._header = b""
         self._left = 0
+        #: Held while something is sent: what one thread has encrypted first has to be sent first.
+        self._sending = allocate_lock()
 
     def receive(self, sock: socket.socket) -> None:
         """Read at most the rest of one record. Raises ssl.SSLWantReadError if a non-blocking socket has none.
@@ -53,12 +56,13 @@ class _TlsBuffers:
 
     def send(self, sock: socket.socket, traffic: Connections) -> None:
         """Send everything, also on a non-blocking socket: the run's server reads all the time."""
-        data = self.leaving.read()
-        while data:
-            try:
-                data = data[socket.socket.send(sock, data) :]
-            except BlockingIOError:
-                traffic.await_writable(sock)
+        with self._sending:
+            data = self.leaving.read()
+            while data:
+                try:
+                    data = data[socket.socket.send(sock, data) :]
+                except BlockingIOError:
+                    traffic.await_writable(sock)
 
 
 def virtual_tls(traffic: Connections) -> dict[tuple[object, str], object]:

@@ -32,7 +32,7 @@ def test_runs_that_agree_are_said_to(folder: Path) -> None:
     result = answer_here(folder, "compare", "one", "same", "--journal")
 
     assert (result.returncode, result.stderr) == (0, "")
-    assert result.stdout == "one and same agree, line by line\n"
+    assert result.stdout == "one and same are identical, line by line\n"
 
 
 def test_each_run_is_compared_with_the_baseline_and_shown_where_it_differs(folder: Path) -> None:
@@ -50,7 +50,7 @@ def test_each_run_is_compared_with_the_baseline_and_shown_where_it_differs(folde
         '  other  {"t":1000000000,"event":"submit","job":"w0!1"}',
         "  earlier lines about the same objects, in both runs:",
         '    {"t":0,"event":"submit","job":"w0!0"}',
-        "one and same agree, line by line",
+        "one and same are identical, line by line",
     ]
 
 

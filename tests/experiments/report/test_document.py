@@ -70,7 +70,7 @@ def test_the_command_that_runs_an_experiment_writes_its_report_unless_told(
 
         assert ended.value.code == 0
         assert (study.out / "report.html").is_file() is is_written
-    assert capsys.readouterr().out.endswith(f"see them in {study.out / 'report.html'}\n")
+    assert capsys.readouterr().out.endswith(f"report: {study.out / 'report.html'}\n")
 
 
 def test_means_come_with_intervals_and_counts_and_the_best_is_marked(tmp_path: Path) -> None:

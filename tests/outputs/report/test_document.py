@@ -192,7 +192,7 @@ def test_the_command_writes_beside_the_run_unless_told(
         (["gone"], "does not exist"),
         (["run", "-o", "gone/report.html"], "the folder gone does not exist"),
         (["run", "-o", "run"], "is a folder"),
-        (["run", "--figures", "figures"], "is for experiments"),
+        (["run", "--figures", "figures"], "applies only to experiments"),
         (["broken"], "cannot be read as JSON"),
     ],
 )

@@ -161,7 +161,7 @@ def test_it_is_told_how_a_workload_was_drawn_from_a_trace(folder: Path, words: d
     ("arguments", "problem"),
     [
         (("cite", "absent"), "absent: is not the output of a simulated run"),
-        (("cite", "--bibtex", "absent"), "--bibtex: stands alone"),
+        (("cite", "--bibtex", "absent"), "--bibtex: cannot be combined"),
     ],
 )
 def test_what_is_no_run_is_refused(tmp_path: Path, arguments: tuple[str, ...], problem: str) -> None:

@@ -29,7 +29,7 @@ def platform(folder: Path, *speeds: str) -> str:
 
 
 def test_a_profile_longer_than_a_run_can_last_is_refused(simulate: Simulate) -> None:
-    with pytest.raises(batkube.InputError, match="more than the 292 years") as caught:
+    with pytest.raises(batkube.InputError, match="longer than 292 years") as caught:
         simulate([JOB], FOR_EVER)
 
     assert caught.value.at == "profile 'p' of job 'long'"

@@ -17,6 +17,7 @@ import contextlib
 import fcntl
 import logging
 import os
+import resource
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -47,10 +48,12 @@ class KnownFolders:
         self.temporary = paths["temporary"]
 
     def _inherited(self, folders: Mapping[str, Path]) -> dict[str, str]:
+        most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        first = _FIRST_DESCRIPTOR if most == resource.RLIM_INFINITY else min(_FIRST_DESCRIPTOR, most // 2)
         for folder in folders.values():
             descriptor = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
             try:
-                self.descriptors.append(fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, _FIRST_DESCRIPTOR))
+                self.descriptors.append(fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, first))
             finally:
                 os.close(descriptor)
         return {name: f"/proc/self/fd/{number}" for name, number in zip(folders, self.descriptors, strict=True)}

@@ -83,6 +83,15 @@ def test_logs_are_compared_without_their_process_ids(tmp_path: Path) -> None:
     assert (found.file, found.common) == ("scheduler/log.txt", 1)
 
 
+def test_a_log_may_have_lines_of_json(tmp_path: Path) -> None:
+    line = '{"pod": {"name": "a"}, "machines": 3, "number": %d}\n'
+    one, other = (folder(tmp_path / str(number), [], line % number) for number in range(2))
+
+    (found,) = divergences(one, other)
+
+    assert found.file == "scheduler/log.txt"
+
+
 def test_the_logs_of_all_programs_are_compared(tmp_path: Path) -> None:
     one, other = (folder(tmp_path / name, [SUBMIT], "the same\n") for name in ("one", "other"))
     for path, text in ((one, "a\n"), (other, "b\n")):

@@ -188,7 +188,7 @@ def test_unusable_arguments_are_refused(make_run: MakeRun, tmp_path: Path) -> No
 
     with pytest.raises(InputError, match="at least two"):
         compare([path])
-    with pytest.raises(InputError, match="3 is not one of the 2 runs"):
+    with pytest.raises(InputError, match="3 is not between 1 and 2"):
         compare([path, path], baseline=3)
     with pytest.raises(InputError, match="does not exist"):
         compare([path, path], csv=tmp_path / "nowhere" / "x.csv")

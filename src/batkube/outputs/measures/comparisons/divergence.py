@@ -25,7 +25,7 @@ _PROCESS = re.compile(rb"^([IWEF]\d{4} [\d:.]+) +\d+ ")
 #: klog's structured lines name objects so; a pod with its namespace.
 _NAMED = re.compile(rb'\b(pod|node|job)="?([^\s",]+)')
 
-Thing = tuple[str, str | int]
+ObjectName = tuple[str, str | int]
 """A kind of object and a name or a number."""
 
 
@@ -74,12 +74,18 @@ def divergences(one: Path, other: Path) -> list[Divergence]:
                 remedy="give output folders of `batkube run`; `batkube rerun DIR --outputs all` writes a missing one",
             )
     logs = {str(path.relative_to(folder)) for folder in (one, other) for path in folder.glob(_LOGS)}
-    found = [_first_difference(_JOURNAL, one, other, bytes.rstrip)]
-    found += [_first_difference(log, one, other, _without_process) for log in sorted(logs)]
+    found = [_first_difference(_JOURNAL, one, other, bytes.rstrip, _objects_in_entry)]
+    found += [_first_difference(log, one, other, _without_process, _objects_in_log) for log in sorted(logs)]
     return [each for each in found if each is not None]
 
 
-def _first_difference(name: str, one: Path, other: Path, normalised: Callable[[bytes], bytes]) -> Divergence | None:
+def _first_difference(
+    name: str,
+    one: Path,
+    other: Path,
+    normalised: Callable[[bytes], bytes],
+    objects_in: Callable[[bytes], set[ObjectName]],
+) -> Divergence | None:
     paths = one / name, other / name
     if not all(path.is_file() for path in paths):
         left_side, right_side = (["(has one)"] if path.is_file() else None for path in paths)
@@ -93,8 +99,8 @@ def _first_difference(name: str, one: Path, other: Path, normalised: Callable[[b
                     _following_lines(left, map(normalised, first)),
                     _following_lines(right, map(normalised, second)),
                 )
-                histories = (_history(paths[0], common, left), _history(paths[0], common, right))
-                return Divergence(name, common, _texts(before), sides, histories)
+                one_history, other_history = (_history(paths[0], common, line, objects_in) for line in (left, right))
+                return Divergence(name, common, _texts(before), sides, (one_history, other_history))
             before.append(left)
     return None
 
@@ -111,23 +117,27 @@ def _texts(lines: Iterable[bytes]) -> list[str]:
     return [line.decode("utf-8", "replace") for line in lines]
 
 
-def _things_of(line: bytes) -> set[Thing]:
-    """Return the pods, jobs, nodes and machines named in a line of a journal or a log."""
+def _objects_in_entry(line: bytes) -> set[ObjectName]:
+    """Return the pods, jobs, nodes and machines named in a line of a journal."""
     try:
-        entry = msgspec.json.decode(line)
-    except msgspec.DecodeError:
-        entry = None
-    if not isinstance(entry, dict):
-        return {(kind.decode(), name.decode("utf-8", "replace")) for kind, name in _NAMED.findall(line)}
-    things: set[Thing] = {(kind, entry[kind]) for kind in ("pod", "job", "node") if kind in entry}
-    return things | {("machine", number) for number in members(parse_intervals(entry.get("machines", "")))}
+        entry = msgspec.json.decode(line, type=dict[str, object])
+    except msgspec.MsgspecError:
+        return set()
+    objects: set[ObjectName] = {(kind, str(entry[kind])) for kind in ("pod", "job", "node") if kind in entry}
+    machines = members(parse_intervals(str(entry.get("machines", ""))))
+    return objects | {("machine", number) for number in machines}
 
 
-def _history(path: Path, common: int, line: bytes | None) -> list[str]:
-    """Return the last of the first `common` lines of a file that name something that a line names, too."""
-    things = _things_of(line or b"")
-    if not things:
+def _objects_in_log(line: bytes) -> set[ObjectName]:
+    """Return the pods, jobs and nodes named in a line of a log."""
+    return {(kind.decode(), name.decode("utf-8", "replace")) for kind, name in _NAMED.findall(line)}
+
+
+def _history(path: Path, common: int, line: bytes | None, objects_in: Callable[[bytes], set[ObjectName]]) -> list[str]:
+    """Return the last of the first `common` lines of a file that name an object of `line`."""
+    objects = objects_in(line or b"")
+    if not objects:
         return []
     with path.open("rb") as lines:
-        about = (each.rstrip() for each in itertools.islice(lines, common) if _things_of(each) & things)
-        return _texts(deque(about, maxlen=_HISTORY))
+        related = (earlier.rstrip() for earlier in itertools.islice(lines, common) if objects_in(earlier) & objects)
+        return _texts(deque(related, maxlen=_HISTORY))
