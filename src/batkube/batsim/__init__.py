@@ -1,6 +1,9 @@
-"""Batsim's protocol, and a Batsim of our own that speaks it.
+"""Batsim's protocol, its schedulers on a cluster, a real Batsim as the engine of a run, and our own Batsim.
 
-`messages` are the protocol's words (version 4.1, JSON), `text` and `reading` how Batsim writes and reads them, `socket`
-the one module that sends them anywhere. `server`, `deeds`, `conversation`, `sources` and `execution` are what Batsim
-does with them, as actors that meet in a mailbox (`actors`): the order of its messages follows from just that.
+* `protocol`: messages (version 4.1, JSON) and the sockets that carry them.
+* `server`, `simgrid`, `state`: what Batsim does with messages. Its parts are actors that exchange messages in
+  mailboxes, as in SimGrid; the order of Batsim's messages follows from that.
+* `simulator`: our own Batsim (`batkube batsim`).
+* `schedulers`: schedulers that speak the protocol, on a simulated cluster.
+* `engine`: a real Batsim that executes the jobs of a run.
 """

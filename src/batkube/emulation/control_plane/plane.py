@@ -184,7 +184,7 @@ def control_plane(
     """Run a control plane whose nodes are the machines of a platform, such as `1000x8,32Gi`; its files go to `folder`.
 
     Unless it `has_scheduler`, none is started until `start_scheduler`. `limits` are the programs' own unless given
-    (`plane_commands.NO_LIMITS`). A longer `lease_s` makes KWOK renew the nodes' leases less often.
+    (`commands.NO_LIMITS`). A longer `lease_s` makes KWOK renew the nodes' leases less often.
     """
     machines = read_platform(platform) if isinstance(platform, str) else platform
     binaries = build_programs(report)
