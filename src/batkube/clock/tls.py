@@ -1,9 +1,9 @@
-"""TLS on the program's connections to the run.
+"""TLS connections of a Python program to the API server of the run.
 
-Python reads and writes the socket of an `ssl.SSLSocket` in C, without the methods of `socket.socket`. A connection to
-the run would then be neither counted nor read in whole pieces, and its timeouts would be real time. So such a socket
-gets a session between two buffers in memory, whose bytes move through the methods of plain sockets (`files`). asyncio
-does the same by itself (`asyncio.sslproto`).
+`ssl.SSLSocket` reads and writes its socket in C and bypasses the methods of `socket.socket`. Its bytes would not be
+counted, pieces would not be read whole, and timeouts would be real time. Therefore the TLS session of such a socket
+uses two memory buffers, and their bytes are sent and received by the patched methods of plain sockets (`files`).
+asyncio needs no patch: it uses memory buffers already (`asyncio.sslproto`).
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ _HEADER = 5
 
 
 class _TlsBuffers:
-    """What has arrived on one connection and what has to be sent, both encrypted."""
+    """The encrypted bytes of one connection: those received, and those to send."""
 
     def __init__(self) -> None:
         self.arrived, self.leaving = ssl.MemoryBIO(), ssl.MemoryBIO()
-        #: The header of the next record, as far as it was read, and how much of the record follows.
+        #: The part of the next record's header that was read, and the number of bytes left of the current record.
         self._header = b""
         self._left = 0
-        #: Held while something is sent: what one thread has encrypted first has to be sent first.
+        #: Held while sending: bytes must be sent in the order in which threads encrypted them.
         self._sending = allocate_lock()
 
     def receive(self, sock: socket.socket) -> None:
-        """Read at most the rest of one record. Raises ssl.SSLWantReadError if a non-blocking socket has none.
+        """Read at most the rest of one record; raise ssl.SSLWantReadError if a non-blocking socket has no data.
 
-        Records are read one by one, as OpenSSL does: what is read ahead would be invisible to a program that polls.
+        Records are read one by one, as OpenSSL does: a program that polls would not see data that is read ahead.
         """
         try:
             data = socket.socket.recv(sock, self._left or _HEADER - len(self._header))
@@ -55,7 +55,7 @@ class _TlsBuffers:
                 self._left, self._header = int.from_bytes(self._header[3:], "big"), b""
 
     def send(self, sock: socket.socket, traffic: Connections) -> None:
-        """Send everything, also on a non-blocking socket: the run's server reads all the time."""
+        """Send all bytes, even on a non-blocking socket: the server of the run always reads."""
         with self._sending:
             data = self.leaving.read()
             while data:
@@ -67,7 +67,7 @@ class _TlsBuffers:
 
 def virtual_tls(traffic: Connections) -> dict[tuple[object, str], object]:
     """Return the replacements for methods of `ssl.SSLSocket`, by class and name."""
-    #: By socket; None for those to others than the run.
+    #: By socket; None for connections to other servers.
     sessions: weakref.WeakKeyDictionary[ssl.SSLSocket, _TlsBuffers | None] = weakref.WeakKeyDictionary()
 
     def session_of(sock: Any) -> _TlsBuffers | None:
@@ -86,7 +86,7 @@ def virtual_tls(traffic: Connections) -> dict[tuple[object, str], object]:
                 try:
                     return real(sock, *arguments, **options)
                 except ssl.SSLWantReadError:
-                    pass  # the peer may have to receive first what is sent now
+                    pass  # the peer may need the bytes that are sent below before it answers
                 finally:
                     session.send(sock, traffic)
                 session.receive(sock)
@@ -97,7 +97,7 @@ def virtual_tls(traffic: Connections) -> dict[tuple[object, str], object]:
 
 
 def _begin(sock: Any) -> _TlsBuffers:
-    """Give a socket, before its first read or write, a session between two buffers."""
+    """Replace the TLS session of a socket by one with memory buffers, before its first read or write."""
     session = _TlsBuffers()
     sock._sslobj = sock.context._wrap_bio(
         session.arrived, session.leaving, sock.server_side, sock.server_hostname, owner=sock, session=sock._session

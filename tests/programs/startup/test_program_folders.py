@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from batkube.programs.startup.program_folders import KnownFolders
+from batkube.programs.startup.program_folders import StableFolders
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def files(tmp_path: Path) -> Path:
 def test_one_program_after_the_other_gets_the_same_paths(files: Path, tmp_path: Path, inherits: bool) -> None:
     paths = []
     for _ in range(2):
-        folders = KnownFolders(files, tmp_path / "cache", inherits=inherits)
+        folders = StableFolders(files, tmp_path / "cache", inherits=inherits)
         paths.append((folders.files.program_path, folders.temporary))
         assert Path(folders.files.to_program_path(files / "kubeconfig")).read_text() == "here"
         (Path(folders.temporary) / "file").touch()
@@ -32,12 +32,12 @@ def test_one_program_after_the_other_gets_the_same_paths(files: Path, tmp_path: 
 
 
 def test_programs_at_the_same_time_get_paths_of_the_same_length(files: Path, tmp_path: Path) -> None:
-    programs = [KnownFolders(files, tmp_path / "cache", inherits=False) for _ in range(12)]
+    programs = [StableFolders(files, tmp_path / "cache", inherits=False) for _ in range(12)]
 
     assert [Path(one.temporary).parent.name for one in programs] == [f"{number:03}" for number in range(1, 13)]
 
     programs[3].release()
-    again = KnownFolders(files, tmp_path / "cache", inherits=False)
+    again = StableFolders(files, tmp_path / "cache", inherits=False)
     assert again.files.program_path == programs[3].files.program_path
     for one in (*programs, again):
         one.release()
@@ -49,7 +49,7 @@ def test_where_others_can_write_to_the_cache_a_program_gets_the_real_paths(files
     cache.mkdir()
     cache.chmod(0o777)
 
-    folders = KnownFolders(files, cache, inherits=False)
+    folders = StableFolders(files, cache, inherits=False)
 
     assert folders.files.program_path == str(files)
     assert Path(folders.temporary).is_dir()
@@ -60,7 +60,7 @@ def test_where_others_can_write_to_the_cache_a_program_gets_the_real_paths(files
 def test_where_the_cache_cannot_be_written_a_program_gets_the_real_paths(files: Path, tmp_path: Path) -> None:
     (tmp_path / "cache").touch()
 
-    folders = KnownFolders(files, tmp_path / "cache", inherits=False)
+    folders = StableFolders(files, tmp_path / "cache", inherits=False)
 
     assert folders.files.program_path == str(files)
     folders.release()

@@ -32,7 +32,7 @@ from batkube.programs.program import ExternalProgram, ProgramSetup, RunServer
 from batkube.programs.startup.command_lines import command_line, served_scheduler_names
 from batkube.programs.startup.environment import PROXY_PORT, environment_of, uses_proxy
 from batkube.programs.startup.extenders import EXTENDERS_PATH, MAX_REQUEST, ExtenderProxy, extender_urls
-from batkube.programs.startup.program_folders import KnownFolders
+from batkube.programs.startup.program_folders import StableFolders
 from batkube.programs.time_driver import CoordinatedTimeDriver
 from batkube.scenarios.disturbances import Disturbance
 from batkube.scenarios.scenario import Scenario
@@ -237,7 +237,7 @@ def start_program(
     listener, is_open = _listener(scheduler, secret), uses_proxy(scheduler)
     api_server = listen(_ProgramGate(server, scheduler.folder, secret, extenders, is_open=is_open), listener)
     log = ProgramLog(folder / "log.txt")
-    folders = KnownFolders(folder, cache_folder(), inherits=scheduler.start.clock is ClockKind.GO)
+    folders = StableFolders(folder, cache_folder(), inherits=scheduler.start.clock is ClockKind.GO)
     try:
         command = command_line(scheduler, folders.files, listener.port, secret, extenders)
         environment = environment_of(

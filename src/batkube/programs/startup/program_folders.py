@@ -1,14 +1,14 @@
-"""The paths under which a program knows its folders: the same in every run.
+"""Paths of a program's folders that are the same in every run.
 
-The output folder of a run has a random name until the run is over, and so has each folder for temporary files. A path
-may decide what a program does: where it is hashed, for instance. So a program gets other paths.
+Until a run is over, its output folder has a random name, as has each folder for temporary files. A program that hashes
+a path, for instance, would then behave differently in each run. Therefore programs get other paths:
 
-* A Go program: those of descriptors that it inherits, `/proc/self/fd/64`.
-* Any other may start children without descriptors. It gets those of links in the user's cache, `runs/001/files`. The
-  number is the lowest that no other program of the user has at that time. So the paths of a run are always the same
-  while it is alone, and have the same length in any case.
+* Go programs: paths of inherited descriptors, such as `/proc/self/fd/64`.
+* Other programs: paths of symbolic links in the user's cache, such as `runs/001/files`, because they may start child
+  processes without the descriptors. The number is the lowest that no other program of the user has at that time. The
+  paths are the same in every run that is alone, and always have the same length.
 
-Where the cache cannot be written, or others can write there, programs other than Go get the real paths.
+If the cache cannot be written, or other users can write to it, programs that are not Go get the real paths.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from batkube.kernel.errors import InputError
 from batkube.programs.startup.command_lines import ProgramFolder
 from batkube.schedulers.build.cache_permissions import check_permissions, make_private_folder
 
-#: Descriptors that programs inherit have the lowest free numbers from here on, however many files are open.
+#: The lowest number of an inherited descriptor, so that it does not depend on how many files are open.
 _FIRST_DESCRIPTOR = 64
-_MOST = 999
+_MAX_FOLDERS = 999
 
 _log = logging.getLogger(__name__)
 
 
-class KnownFolders:
-    """The folders of one program: that of its files, and one for temporary files, which goes with the program."""
+class StableFolders:
+    """The folders of one program: its files, and temporary files, which are removed when the program ends."""
 
     def __init__(self, files: Path, cache: Path, *, inherits: bool) -> None:
-        """`inherits` says that the program keeps the descriptors which it inherits; `cache` is Batkube's own folder."""
+        """`inherits` says that the program keeps inherited descriptors; `cache` is the cache folder of Batkube."""
         self._stack = contextlib.ExitStack()
         #: Open until the program has been started.
         self.descriptors: list[int] = []
@@ -48,8 +48,8 @@ class KnownFolders:
         self.temporary = paths["temporary"]
 
     def _inherited(self, folders: Mapping[str, Path]) -> dict[str, str]:
-        most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-        first = _FIRST_DESCRIPTOR if most == resource.RLIM_INFINITY else min(_FIRST_DESCRIPTOR, most // 2)
+        limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        first = _FIRST_DESCRIPTOR if limit == resource.RLIM_INFINITY else min(_FIRST_DESCRIPTOR, limit // 2)
         for folder in folders.values():
             descriptor = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
             try:
@@ -71,19 +71,19 @@ class KnownFolders:
         return {name: str(place / name) for name in folders}
 
     def close_descriptors(self) -> None:
-        """Close what the program has inherited, once it has been started."""
+        """Close our copies of the inherited descriptors once the program has started."""
         while self.descriptors:
             os.close(self.descriptors.pop())
 
     def release(self) -> None:
-        """Remove the links and the temporary files, when the program has ended."""
+        """Remove the links and the temporary files after the program has ended."""
         self._stack.close()
 
 
 @contextlib.contextmanager
 def _numbered(cache: Path) -> Iterator[Path]:
-    """Take the numbered folder, inside, with the lowest number that is free. Raises OSError if there is none."""
-    for number in range(1, _MOST + 1):
+    """Lock the numbered folder with the lowest free number. Raise OSError if none is free."""
+    for number in range(1, _MAX_FOLDERS + 1):
         place = cache / "runs" / f"{number:03}"
         make_private_folder(place)
         check_permissions(place, cache)
@@ -98,4 +98,4 @@ def _numbered(cache: Path) -> Iterator[Path]:
         finally:
             os.close(lock)
         return
-    raise OSError(f"{_MOST} programs run already")
+    raise OSError(f"{_MAX_FOLDERS} programs are running already")

@@ -1,11 +1,11 @@
-"""Objects of custom kinds that a run waits for: those that have work to do.
+"""Custom objects that a run waits for because they have work to do.
 
-Only some program knows what such an object is. One that is cluster-scoped, or of a kind without a status, is
-configuration (queues, flavours, topologies). Of the others, one has work to do
+Cluster-scoped objects, and objects of a kind without a status, are configuration (queues, flavors, topologies). The
+run does not wait for them. Any other object has work to do in two cases:
 
-* until its status says that it has ended, if it has no status yet, or one that says that work is under way;
-* else, as long as it owns other objects, as a JobSet owns Jobs. A controller that replaces them may write the status
-  before it makes new ones, so that this is over only when nothing has changed for a while.
+* It has no status yet, or its status reports work in progress.
+* Its status is unclear, and it owns other objects, as a JobSet owns Jobs. A controller that replaces these may update
+  the status before it creates the new ones. Therefore this ends only after nothing has changed for a while.
 """
 
 from __future__ import annotations
@@ -19,33 +19,33 @@ from batkube.cluster.world import World
 from batkube.kernel.agenda import Rank
 from batkube.kernel.instants import Duration, Instant, after, seconds
 
-#: Controllers act within milliseconds, and retry what failed after some seconds.
+#: Controllers act within milliseconds, and retry after some seconds.
 _QUIET: Duration = seconds(60)
 
-_Place = tuple[str, Key]
-"""An object, by its name of storage and its key."""
+_ObjectId = tuple[str, Key]
+"""The storage and the key of an object."""
 
 
 @dataclass(slots=True)
 class _Followed:
-    """An object that is followed."""
+    """The progress of an object."""
 
     stage: CustomStage
-    #: When it last changed, or something that it owns.
+    #: The last change of the object or of an object that it owns.
     changed: Instant
-    owned: set[_Place] = field(default_factory=set)
+    owned: set[_ObjectId] = field(default_factory=set)
 
 
 class CustomWork:
-    """The objects of custom kinds that a run applies, and whether they have work to do."""
+    """The custom objects that a run applies, and whether they have work to do."""
 
     def __init__(self, world: World) -> None:
         self._store = world.store
         self._agenda = world.agenda
         self._clock = world.clock
-        self._places: set[_Place] = set()
+        self._places: set[_ObjectId] = set()
         self._by_uid: dict[str, _Followed] = {}
-        #: By uid: those whose work is not over, and those of which that is not known.
+        #: By uid: objects with work to do, and objects with an unclear status.
         self._open: dict[str, _Followed] = {}
         self._unclear: dict[str, _Followed] = {}
         self._is_wake_booked = False
@@ -57,7 +57,7 @@ class CustomWork:
         return bool(self._open) or any(one.owned or one.changed > last for one in self._unclear.values())
 
     def follow(self, resource: Resource, key: Key) -> None:
-        """Wait for an object that was just applied, unless it is of a kind that has no work."""
+        """Track an object that was just applied, unless it is configuration."""
         if not resource.namespaced or not _has_status(resource):
             return
         if not self._places:
@@ -92,7 +92,7 @@ class CustomWork:
         self._note_change(one, now)
 
     def _note_change(self, one: _Followed, now: Instant) -> None:
-        """Have the run check again whether it is over once an object has not changed for a while."""
+        """Record a change, and book a check for completion after the quiet time."""
         one.changed = now
         if one.stage is CustomStage.UNKNOWN and not self._is_wake_booked:
             self._book_wake(now)
