@@ -1,8 +1,8 @@
-/* Pieces from the run's server arrive whole.
+/* Reading whole pieces from the run's server.
  *
- * The kernel may deliver what the server sends in one piece as several segments, and a program with a free core would
- * act upon the first of them. So the server announces each piece on the page before it sends it, and whatever waits for
- * a connection or reads from one does not return until the announced piece has arrived. */
+ * The kernel may deliver a piece in several segments, and a program with a free core would handle the first segment
+ * alone. The server therefore announces each piece on the page before it sends it, and calls that wait for a connection
+ * or read from it do not return until the announced piece has arrived. */
 
 #include "clock.h"
 
@@ -13,15 +13,17 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { PORT_SHIFT = 48, ENDED = 7 /* TCP_CLOSE; the states above it have seen the end of the stream, or are closing */ };
+/* TCP_CLOSE; in higher states the peer has closed the stream, or the socket is closing. */
+enum { ENDED = 7 };
+enum { PORT_SHIFT = 48 };
 static const uint64_t TOTAL_MASK = (UINT64_C(1) << 40) - 1;
 
-/* The file, plus one, of each connection of this process to the run's server, by its local port; and the reverse. */
+/* For each connection of this process to the run's server: its file, plus one, by local port, and its port by file. */
 enum { MOST = 65536 };
 static _Atomic int files[MOST];
 static _Atomic uint16_t ports[MOST];
 
-void connection_began(int file) {
+void register_connection(int file) {
     struct sockaddr_in local = {0};
     socklen_t length = sizeof local;
     int problem = errno;
@@ -37,7 +39,7 @@ void connection_began(int file) {
     errno = problem;
 }
 
-void connection_ended(int file) {
+void unregister_connection(int file) {
     if (file < 0 || file >= MOST) return;
     uint16_t port = atomic_exchange(&ports[file], 0);
     if (port) atomic_store(&files[port], 0);
@@ -57,8 +59,8 @@ void await_arrival(void) {
     uint64_t announced = atomic_load(&page->arriving);
     if (announced == atomic_load(&whole)) return;
     while (!has_arrived(announced)) {
-        syscall(SYS_sched_yield); /* a thread that slept would be taken for idle (timing/pages/thread_states.py) */
-        announced = atomic_load(&page->arriving); /* the server takes back what it cannot send */
+        syscall(SYS_sched_yield); /* a sleeping thread would count as idle (timing/pages/thread_states.py) */
+        announced = atomic_load(&page->arriving); /* the server withdraws a piece that it cannot send */
     }
     atomic_store(&whole, announced);
     errno = problem;

@@ -1,10 +1,10 @@
-/* The run's clock for programs that are not written in Go: what the files of this folder share.
+/* The run's clock for programs that are not written in Go: declarations that the files of this folder share.
  *
- * Together they are one library, which the dynamic linker puts before the C library (LD_PRELOAD). It answers every
- * question about time from a page that the coordinator keeps (batkube/timing/pages/session_page.py), and turns each wait that
- * has a timeout into one that has none and is ended by a bell: a datagram that the coordinator sends when the clock
- * has reached the moment at which the wait would be over. Whether the program is idle it does not say. The kernel knows
- * that better, and the coordinator asks it. A program that was not started by Batkube notices nothing of all this. */
+ * The files are one library, which the dynamic linker loads before the C library (LD_PRELOAD). It reads the time from
+ * a page that the coordinator writes (batkube/timing/pages/session_page.py). It replaces each wait that has a timeout
+ * by one without, which a wake-up ends: a datagram that the coordinator sends when the clock reaches the deadline.
+ * The library does not report idleness; the coordinator determines it from the kernel. Without BATKUBE_CLOCK in the
+ * environment, all functions behave as usual. */
 
 #ifndef BATKUBE_CLOCK_H
 #define BATKUBE_CLOCK_H
@@ -24,16 +24,16 @@
 #define NEVER INT64_MAX
 #define SECOND INT64_C(1000000000)
 
-/* One wait that the clock may end. */
+/* A wait with a deadline, in the table of the page. */
 struct wait_slot {
     _Atomic uint64_t thread;   /* process in the low half, thread in the high one; 0: free */
-    _Atomic int64_t deadline;  /* Unix time in ns at which the bell has to ring; NEVER: it is not waited for */
+    _Atomic int64_t deadline;  /* Unix time of the wake-up in ns; NEVER: no wake-up */
 };
 
-enum { TABLE_OFFSET = 4096, SLOTS = 3584 };  /* those beyond are for batkube.clock */
+enum { TABLE_OFFSET = 4096, SLOTS = 3584 };  /* batkube.clock uses the slots after these */
 
-/* The page; its other readers are timing/pages/clock_page.py, timing/pages/session_page.py and clock.py, and docs/reference/schedulers.md
- * describes it. Up to `pid` it is laid out as for Go programs. */
+/* The page. Also defined in timing/pages/clock_page.py, timing/pages/session_page.py and clock/program_clock.py;
+ * docs/reference/schedulers.md describes it. Up to `pid` it has the layout of Go programs. */
 struct clock_page {
     uint64_t magic;                /* 0 */
     _Atomic int64_t now;           /* 1: Unix time in ns */
@@ -41,46 +41,49 @@ struct clock_page {
     _Atomic uint64_t flags;        /* 4: DETERMINISTIC */
     uint64_t seed;                 /* 5 */
     uint64_t _unused[5];
-    _Atomic uint64_t wrote;        /* 11: writes, connects and closes begun on connections to the run */
+    _Atomic uint64_t wrote;        /* 11: writes, connects and closes started on connections to the run */
     uint64_t _go[3];
-    _Atomic uint64_t connects;     /* 15: connections to the run begun */
-    _Atomic int64_t sent, got;     /* 16, 17: bytes written to and read from them */
+    _Atomic uint64_t connects;     /* 15: connections to the run started */
+    _Atomic int64_t sent, got;     /* 16, 17: bytes written to and read from the run */
     uint64_t _live;
-    _Atomic uint64_t pid;          /* 19: the first process that took the page */
+    _Atomic uint64_t pid;          /* 19: the first process that mapped the page */
     int64_t epoch;                 /* 20: the Unix time at which monotonic clocks show 0 */
-    _Atomic uint64_t slots;        /* 21: how many of the table's slots have ever been in use */
-    _Atomic uint64_t lacks;        /* 22: what was used that knows real time only, see `lack` */
-    _Atomic uint64_t elsewhere;    /* 23: connections begun to others than the run */
-    uint64_t port;                 /* 24: of the run's API */
-    uint64_t proxy_port;           /* 25: what the program takes for kubectl's proxy; leads to `port` */
-    _Atomic uint64_t processes;    /* 26: how many processes have taken the page */
-    uint64_t token;                /* 27: part of the bells' names */
+    _Atomic uint64_t slots;        /* 21: number of slots of the table that have been used so far */
+    _Atomic uint64_t unsupported;  /* 22: features used that keep real time: a set of `feature` */
+    _Atomic uint64_t elsewhere;    /* 23: connections to other peers started */
+    uint64_t port;                 /* 24: of the run's API server */
+    uint64_t proxy_port;           /* 25: of kubectl's proxy; connections are redirected to `port` */
+    _Atomic uint64_t processes;    /* 26: number of processes that have drawn random numbers */
+    uint64_t token;                /* 27: part of the names of wake-up sockets */
     uint64_t _module_slots, _foreign;
-    _Atomic uint64_t arriving;     /* 30: the piece that the server sends, see arrivals.c */
-    _Atomic uint64_t opened;       /* 31: connections to the run's server made */
+    _Atomic uint64_t arriving;     /* 30: the announced piece, see arrivals.c */
+    _Atomic uint64_t opened;       /* 31: number of connections to the run's server established */
     uint64_t _table[8160];
-    _Atomic uint16_t ports[1 << 14]; /* byte 65536 on: the local ports of the latest of them, each at its number */
+    _Atomic uint16_t ports[1 << 14]; /* from byte 65536: the local ports of the latest of these, by number */
 };
 
 enum { MAGIC = 0x344b4256, DETERMINISTIC = 1 };
 
-/* What the page's `lacks` tells; timing/pages/session_page.py has a sentence for each. */
-enum lack {
-    LACK_ITIMER = 1,   /* alarm, setitimer */
-    LACK_TIMERFD = 2,  /* timerfd_settime, timer_settime */
-    LACK_SOCKET = 4,   /* SO_RCVTIMEO, SO_SNDTIMEO */
-    LACK_SLOTS = 8,    /* more waits at once than the table has room for */
+/* Features that keep real time; timing/pages/session_page.py has a description of each. */
+enum feature {
+    FEATURE_ITIMER = 1,          /* alarm, setitimer */
+    FEATURE_TIMERFD = 2,         /* timerfd_settime, timer_settime */
+    FEATURE_SOCKET = 4,          /* SO_RCVTIMEO, SO_SNDTIMEO */
+    FEATURE_MORE_WAITS = 8,      /* more simultaneous waits than slots */
 };
 
-/* NULL in a program that lives on real time. */
+/* The library is preloaded, so an exported name would replace the same name in the program's own libraries. */
+#pragma GCC visibility push(hidden)
+
+/* NULL on real time. */
 extern struct clock_page *page;
 
-void clock_begin(void);
-void lacking(enum lack what);
+void clock_init(void);
+void record_unsupported(enum feature feature);
 
-/* The library's constructor may run after those of others, which may ask for the time already. */
+/* Constructors of other libraries may read the time before the constructor of this one has run. */
 static inline bool is_virtual(void) {
-    clock_begin();
+    clock_init();
     return page != NULL;
 }
 
@@ -92,36 +95,39 @@ static inline struct timespec as_timespec(int64_t ns) {
     return (struct timespec){.tv_sec = ns / SECOND, .tv_nsec = ns % SECOND};
 }
 
-/* Return the moment that is so far off, or NEVER. */
-int64_t moment_after(int64_t ns);
-/* Return the Unix time of a moment on whichever clock: monotonic ones show far smaller numbers. */
-int64_t moment_of(const struct timespec *at);
+/* Return the Unix time after a duration; NEVER on overflow. */
+int64_t deadline_after(int64_t ns);
+/* Return the Unix time of an instant on any clock. Monotonic clocks have far smaller values, by which they are told
+ * apart. */
+int64_t deadline_at(const struct timespec *at);
 
-/* Take a slot of the table for a thread; NULL if there is none left. */
-struct wait_slot *take_slot(pid_t tid, unsigned *number);
-void leave_slot(struct wait_slot *slot);
-/* Open the bell of a slot: a socket that the coordinator can send to. -1 if that is impossible. */
-int open_bell(unsigned number);
-void empty_bell(int bell);
-/* How long to wait for a bell before looking whether anybody is left to ring it. */
-enum { GLANCE_MS = 10000 };
-/* End, if the coordinator has: on a clock that nobody moves we would wait for ever. */
-void end_if_abandoned(void);
+/* Allocate a slot of the table for a thread; NULL if all are in use. */
+struct wait_slot *allocate_slot(pid_t tid, unsigned *number);
+void release_slot(struct wait_slot *slot);
+/* Open the socket to which the coordinator sends the wake-ups of a slot; -1 on failure. */
+int open_wake_socket(unsigned number);
+void drain_wake_socket(int wake_socket);
+/* How long to wait for a wake-up before checking whether the coordinator still runs. */
+enum { LIVENESS_CHECK_MS = 10000 };
+/* Exit if the coordinator has ended: without it the clock would never advance. */
+void exit_without_coordinator(void);
 
-/* The calling thread's own slot and bell, for a wait until `deadline`. */
-struct alarm_clock {
+/* The slot and the wake-up socket of the calling thread. */
+struct timed_wait {
     struct wait_slot *slot;
-    int bell;
+    int wake_socket;
 };
-/* Return whether the wait may begin; if not, for want of slots, it has to take real time. */
-bool set_alarm(struct alarm_clock *clock, int64_t deadline);
-void end_alarm(struct alarm_clock *clock);
+/* Set the deadline of the calling thread's wait; false if there is no slot, and the wait must use real time. */
+bool begin_timed_wait(struct timed_wait *timed, int64_t deadline);
+void end_timed_wait(struct timed_wait *timed);
 
-/* Register a connection to the run's server, and its end. */
-void connection_began(int file);
-void connection_ended(int file);
-/* Wait, in real time, until the piece that the server has announced has arrived. */
+/* Register a connection to the run's server, and remove it. */
+void register_connection(int file);
+void unregister_connection(int file);
+/* Wait in real time until the announced piece has arrived. */
 void await_arrival(void);
+
+#pragma GCC visibility pop
 
 /* The C library's own version of a function. */
 #define REAL(function)                                                            \

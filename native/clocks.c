@@ -1,4 +1,4 @@
-/* What time it is, and sleeping. */
+/* Reading clocks, and sleeping. */
 
 #include "clock.h"
 
@@ -60,18 +60,18 @@ int timespec_get(struct timespec *to, int base) {
     return real(to, base);
 }
 
-/* Sleep until a moment of virtual time; return an error number, EINTR among them. */
+/* Sleep until a virtual time; return 0 or an error number, such as EINTR. */
 static int sleep_until(int64_t deadline) {
     REAL(poll);
     while (virtual_now() < deadline) {
-        struct alarm_clock clock;
-        if (!set_alarm(&clock, deadline)) return ENOMEM;
-        struct pollfd bell = {.fd = clock.bell, .events = POLLIN};
-        int count = real(&bell, 1, GLANCE_MS);
+        struct timed_wait timed;
+        if (!begin_timed_wait(&timed, deadline)) return ENOMEM;
+        struct pollfd wake_up = {.fd = timed.wake_socket, .events = POLLIN};
+        int count = real(&wake_up, 1, LIVENESS_CHECK_MS);
         int problem = errno;
-        if (count == 0) end_if_abandoned();
-        end_alarm(&clock);
-        empty_bell(clock.bell);
+        if (count == 0) exit_without_coordinator();
+        end_timed_wait(&timed);
+        drain_wake_socket(timed.wake_socket);
         if (count < 0) return problem;
     }
     return 0;
@@ -83,7 +83,7 @@ int clock_nanosleep(clockid_t clock, int flags, const struct timespec *span, str
         return real(clock, flags, span, rest);
     }
     if (span->tv_nsec < 0 || span->tv_nsec >= SECOND || span->tv_sec < 0) return EINVAL;
-    int64_t deadline = flags & TIMER_ABSTIME ? moment_of(span) : moment_after(as_ns(span));
+    int64_t deadline = flags & TIMER_ABSTIME ? deadline_at(span) : deadline_after(as_ns(span));
     int problem = sleep_until(deadline);
     if (problem == ENOMEM) {
         REAL(clock_nanosleep);

@@ -1,5 +1,5 @@
-/* The service account of a pod: clients look for it at one place, which leads to the run's own files here. And what
- * keeps real time whatever we do, so that the run can say so. */
+/* Redirection of the service account's files, which clients in pods read from a fixed path, to the run's own files; and
+ * detection of timers that keep real time, which the run reports. */
 
 #include "clock.h"
 
@@ -18,8 +18,8 @@
 int __open_2(const char *path, int flags);
 int __open64_2(const char *path, int flags);
 
-/* Return where a file of the service account is; any other file is where it is. */
-static const char *led(const char *path, char *room) {
+/* Return the path of the run's file for a file of the service account, and any other path unchanged. */
+static const char *redirected_path(const char *path, char *room) {
     static const char place[] = "/var/run/secrets/kubernetes.io/serviceaccount";
     static const char same_place[] = "/run/secrets/kubernetes.io/serviceaccount";
     size_t length = 0;
@@ -44,28 +44,28 @@ int open(const char *path, int flags, ...) {
     char room[PATH_MAX];
     MODE_OF(flags, flags)
     REAL(open);
-    return real(led(path, room), flags, mode);
+    return real(redirected_path(path, room), flags, mode);
 }
 
 int open64(const char *path, int flags, ...) {
     char room[PATH_MAX];
     MODE_OF(flags, flags)
     REAL(open64);
-    return real(led(path, room), flags, mode);
+    return real(redirected_path(path, room), flags, mode);
 }
 
 int openat(int folder, const char *path, int flags, ...) {
     char room[PATH_MAX];
     MODE_OF(flags, flags)
     REAL(openat);
-    return real(folder, led(path, room), flags, mode);
+    return real(folder, redirected_path(path, room), flags, mode);
 }
 
 int openat64(int folder, const char *path, int flags, ...) {
     char room[PATH_MAX];
     MODE_OF(flags, flags)
     REAL(openat64);
-    return real(folder, led(path, room), flags, mode);
+    return real(folder, redirected_path(path, room), flags, mode);
 }
 
 int __open_2(const char *path, int flags) { return open(path, flags); }
@@ -75,55 +75,55 @@ int __open64_2(const char *path, int flags) { return open64(path, flags); }
 FILE *fopen(const char *restrict path, const char *restrict mode) {
     char room[PATH_MAX];
     REAL(fopen);
-    return real(led(path, room), mode);
+    return real(redirected_path(path, room), mode);
 }
 
 FILE *fopen64(const char *restrict path, const char *restrict mode) {
     char room[PATH_MAX];
     REAL(fopen64);
-    return real(led(path, room), mode);
+    return real(redirected_path(path, room), mode);
 }
 
 int access(const char *path, int mode) {
     char room[PATH_MAX];
     REAL(access);
-    return real(led(path, room), mode);
+    return real(redirected_path(path, room), mode);
 }
 
 int stat(const char *restrict path, struct stat *restrict to) {
     char room[PATH_MAX];
     REAL(stat);
-    return real(led(path, room), to);
+    return real(redirected_path(path, room), to);
 }
 
 int stat64(const char *restrict path, struct stat64 *restrict to) {
     char room[PATH_MAX];
     REAL(stat64);
-    return real(led(path, room), to);
+    return real(redirected_path(path, room), to);
 }
 
-/* Real time */
+/* Timers that keep real time */
 
 unsigned alarm(unsigned seconds) {
-    if (seconds) lacking(LACK_ITIMER);
+    if (seconds) record_unsupported(FEATURE_ITIMER);
     REAL(alarm);
     return real(seconds);
 }
 
 int setitimer(__itimer_which_t which, const struct itimerval *restrict to, struct itimerval *restrict before) {
-    if (which == ITIMER_REAL && to && (to->it_value.tv_sec || to->it_value.tv_usec)) lacking(LACK_ITIMER);
+    if (which == ITIMER_REAL && to && (to->it_value.tv_sec || to->it_value.tv_usec)) record_unsupported(FEATURE_ITIMER);
     REAL(setitimer);
     return real(which, to, before);
 }
 
 int timerfd_settime(int timer, int flags, const struct itimerspec *to, struct itimerspec *before) {
-    if (as_ns(&to->it_value)) lacking(LACK_TIMERFD);
+    if (as_ns(&to->it_value)) record_unsupported(FEATURE_TIMERFD);
     REAL(timerfd_settime);
     return real(timer, flags, to, before);
 }
 
 int timer_settime(timer_t timer, int flags, const struct itimerspec *restrict to, struct itimerspec *restrict before) {
-    if (as_ns(&to->it_value)) lacking(LACK_TIMERFD);
+    if (as_ns(&to->it_value)) record_unsupported(FEATURE_TIMERFD);
     REAL(timer_settime);
     return real(timer, flags, to, before);
 }

@@ -1,6 +1,6 @@
-/* Connections to the run: what is on its way on them is counted, so that the coordinator can tell that nothing is.
+/* Connections to the run. Their bytes are counted, so that the coordinator can determine whether any are in flight.
  *
- * A connection to the port where kubectl's proxy would be leads to the run as well. */
+ * Connections to the port of kubectl's proxy are redirected to the run. */
 
 #include "clock.h"
 
@@ -14,18 +14,18 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* The C library's check that a buffer is large enough has been made by the compiler already. */
+/* Variants with a buffer size, which compilers call with -D_FORTIFY_SOURCE. */
 ssize_t __read_chk(int file, void *to, size_t count, size_t size);
 ssize_t __recv_chk(int file, void *to, size_t count, size_t size, int flags);
 ssize_t __recvfrom_chk(int file, void *restrict to, size_t count, size_t size, int flags,
                        struct sockaddr *restrict from, socklen_t *restrict length);
 
-/* What is known of each open file; a table in which nothing is known of most of them. */
-enum { FILES = 65536, UNKNOWN = 0, OTHER = 1, OURS = 2 };
+/* The kind of each open file, determined when it is first needed. */
+enum { FILES = 65536, UNKNOWN = 0, OTHER = 1, RUN = 2 };
 static _Atomic uint8_t kinds[FILES];
 
-static void forget(int file) {
-    connection_ended(file);
+static void reset_kind(int file) {
+    unregister_connection(file);
     if (file >= 0 && file < FILES) atomic_store(&kinds[file], UNKNOWN);
 }
 
@@ -35,7 +35,7 @@ static bool leads_to_run(const struct sockaddr *address) {
            ntohs(place->sin_port) == page->port;
 }
 
-static bool is_ours(int file) {
+static bool is_run_connection(int file) {
     if (!is_virtual() || file < 0 || file >= FILES) return false;
     int kind = atomic_load(&kinds[file]);
     if (kind == UNKNOWN) {
@@ -43,31 +43,31 @@ static bool is_ours(int file) {
         socklen_t length = sizeof peer;
         int problem = errno;
         bool is_connected = getpeername(file, (struct sockaddr *)&peer, &length) == 0;
-        /* A socket that is not connected may be one day. */
-        bool may_be = !is_connected && errno == ENOTCONN;
+        /* A socket that is not connected may be connected later. */
+        bool may_change = !is_connected && errno == ENOTCONN;
         errno = problem;
-        kind = is_connected && leads_to_run((struct sockaddr *)&peer) ? OURS : OTHER;
-        if (!may_be) atomic_store(&kinds[file], (uint8_t)kind);
+        kind = is_connected && leads_to_run((struct sockaddr *)&peer) ? RUN : OTHER;
+        if (!may_change) atomic_store(&kinds[file], (uint8_t)kind);
     }
-    return kind == OURS;
+    return kind == RUN;
 }
 
-/* Say, before it happens, that the other side will notice something. */
-static bool touch(int file) {
-    if (!is_ours(file)) return false;
+/* Count a write, connect or close before the peer can observe it; return whether the peer is the run. */
+static bool count_write(int file) {
+    if (!is_run_connection(file)) return false;
     atomic_fetch_add(&page->wrote, 1);
     return true;
 }
 
-static ssize_t sent(bool is_run, ssize_t count) {
+static ssize_t count_sent(bool is_run, ssize_t count) {
     if (is_run && count > 0) atomic_fetch_add(&page->sent, count);
     return count;
 }
 
-/* Wait for something to read on a connection to the run, as the call itself would, and then for all of it. Return
- * whether the call may go on; if not, errno says why. */
-static bool arrives(int file, int flags) {
-    if (!is_ours(file)) return true;
+/* Wait for data on a connection to the run, as the call itself would, and then for the whole piece. Return whether the
+ * call can proceed; if not, errno is set. */
+static bool await_readable(int file, int flags) {
+    if (!is_run_connection(file)) return true;
     char byte;
     REAL(recv);
     if (!(flags & MSG_DONTWAIT) && real(file, &byte, 1, MSG_PEEK) < 0) return false;
@@ -75,21 +75,21 @@ static bool arrives(int file, int flags) {
     return true;
 }
 
-static ssize_t got(int file, ssize_t count, int flags) {
-    if (count > 0 && !(flags & MSG_PEEK) && is_ours(file)) atomic_fetch_add(&page->got, count);
+static ssize_t count_received(int file, ssize_t count, int flags) {
+    if (count > 0 && !(flags & MSG_PEEK) && is_run_connection(file)) atomic_fetch_add(&page->got, count);
     return count;
 }
 
-/* Beginnings and ends */
+/* Opening and closing */
 
-/* Room for what the run's server sends in one piece (api/connections/polled/server.py). Linux gives so much to every program:
+/* Large enough for the longest piece of the run's server (api/connections/polled/server.py). Every program may set it:
  * it is the smallest default of net.core.rmem_max. */
 enum { RECEIVE_BUFFER = 212992 };
 
 int socket(int domain, int type, int protocol) {
     REAL(socket);
     int file = real(domain, type, protocol);
-    forget(file);
+    reset_kind(file);
     return file;
 }
 
@@ -110,11 +110,11 @@ int connect(int file, const struct sockaddr *address, socklen_t length) {
         if (leads_to_run(address)) {
             atomic_fetch_add(&page->wrote, 1);
             atomic_fetch_add(&page->connects, 1);
-            if (file >= 0 && file < FILES) atomic_store(&kinds[file], OURS);
+            if (file >= 0 && file < FILES) atomic_store(&kinds[file], RUN);
             int room = RECEIVE_BUFFER;
             setsockopt(file, SOL_SOCKET, SO_RCVBUF, &room, sizeof room);
             int result = real(file, address, length);
-            connection_began(file);
+            register_connection(file);
             return result;
         }
     }
@@ -122,44 +122,44 @@ int connect(int file, const struct sockaddr *address, socklen_t length) {
     socklen_t size = sizeof type;
     getsockopt(file, SOL_SOCKET, SO_TYPE, &type, &size);
     int result = real(file, address, length);
-    /* A datagram socket is only told where to; one that is refused leads nowhere. */
+    /* connect(2) on a datagram socket only sets its peer, and a refused connection does not count. */
     if (type == SOCK_STREAM && (result == 0 || errno == EINPROGRESS)) atomic_fetch_add(&page->elsewhere, 1);
     return result;
 }
 
 int close(int file) {
     REAL(close);
-    touch(file);
-    forget(file);
+    count_write(file);
+    reset_kind(file);
     return real(file);
 }
 
 int shutdown(int file, int how) {
     REAL(shutdown);
-    touch(file);
+    count_write(file);
     return real(file, how);
 }
 
 int dup(int file) {
     REAL(dup);
     int copy = real(file);
-    forget(copy);
+    reset_kind(copy);
     return copy;
 }
 
 int dup2(int file, int to) {
     REAL(dup2);
     if (file != to) {
-        touch(to);
-        forget(to);
+        count_write(to);
+        reset_kind(to);
     }
     return real(file, to);
 }
 
 int dup3(int file, int to, int flags) {
     REAL(dup3);
-    touch(to);
-    forget(to);
+    count_write(to);
+    reset_kind(to);
     return real(file, to, flags);
 }
 
@@ -167,7 +167,7 @@ int setsockopt(int file, int level, int name, const void *value, socklen_t size)
     REAL(setsockopt);
     static const struct timeval none;
     bool is_timeout = level == SOL_SOCKET && (name == SO_RCVTIMEO || name == SO_SNDTIMEO);
-    if (is_timeout && size >= sizeof none && memcmp(value, &none, sizeof none) != 0) lacking(LACK_SOCKET);
+    if (is_timeout && size >= sizeof none && memcmp(value, &none, sizeof none) != 0) record_unsupported(FEATURE_SOCKET);
     return real(file, level, name, value, size);
 }
 
@@ -175,55 +175,55 @@ int setsockopt(int file, int level, int name, const void *value, socklen_t size)
 
 ssize_t write(int file, const void *from, size_t count) {
     REAL(write);
-    return sent(touch(file), real(file, from, count));
+    return count_sent(count_write(file), real(file, from, count));
 }
 
 ssize_t writev(int file, const struct iovec *parts, int count) {
     REAL(writev);
-    return sent(touch(file), real(file, parts, count));
+    return count_sent(count_write(file), real(file, parts, count));
 }
 
 ssize_t send(int file, const void *from, size_t count, int flags) {
     REAL(send);
-    return sent(touch(file), real(file, from, count, flags));
+    return count_sent(count_write(file), real(file, from, count, flags));
 }
 
 ssize_t sendto(int file, const void *from, size_t count, int flags, const struct sockaddr *to, socklen_t length) {
     REAL(sendto);
-    return sent(touch(file), real(file, from, count, flags, to, length));
+    return count_sent(count_write(file), real(file, from, count, flags, to, length));
 }
 
 ssize_t sendmsg(int file, const struct msghdr *message, int flags) {
     REAL(sendmsg);
-    return sent(touch(file), real(file, message, flags));
+    return count_sent(count_write(file), real(file, message, flags));
 }
 
 /* Reading */
 
 ssize_t read(int file, void *to, size_t count) {
     REAL(read);
-    return arrives(file, 0) ? got(file, real(file, to, count), 0) : -1;
+    return await_readable(file, 0) ? count_received(file, real(file, to, count), 0) : -1;
 }
 
 ssize_t readv(int file, const struct iovec *parts, int count) {
     REAL(readv);
-    return arrives(file, 0) ? got(file, real(file, parts, count), 0) : -1;
+    return await_readable(file, 0) ? count_received(file, real(file, parts, count), 0) : -1;
 }
 
 ssize_t recv(int file, void *to, size_t count, int flags) {
     REAL(recv);
-    return arrives(file, flags) ? got(file, real(file, to, count, flags), flags) : -1;
+    return await_readable(file, flags) ? count_received(file, real(file, to, count, flags), flags) : -1;
 }
 
 ssize_t recvfrom(int file, void *restrict to, size_t count, int flags, struct sockaddr *restrict from,
                  socklen_t *restrict length) {
     REAL(recvfrom);
-    return arrives(file, flags) ? got(file, real(file, to, count, flags, from, length), flags) : -1;
+    return await_readable(file, flags) ? count_received(file, real(file, to, count, flags, from, length), flags) : -1;
 }
 
 ssize_t recvmsg(int file, struct msghdr *message, int flags) {
     REAL(recvmsg);
-    return arrives(file, flags) ? got(file, real(file, message, flags), flags) : -1;
+    return await_readable(file, flags) ? count_received(file, real(file, message, flags), flags) : -1;
 }
 
 ssize_t __read_chk(int file, void *to, size_t count, size_t size) {

@@ -1,4 +1,4 @@
-/* Waiting for files, with a timeout: the bell is one more file to wait for. */
+/* Waiting for files with a timeout: the wake-up socket is added to the files. */
 
 #include "clock.h"
 
@@ -10,7 +10,7 @@
 #include <sys/select.h>
 #include <unistd.h>
 
-/* The C library's check that an array is large enough has been made by the compiler already. */
+/* Variants with an array size, which compilers call with -D_FORTIFY_SOURCE. */
 int __poll_chk(struct pollfd *files, nfds_t count, int timeout, size_t size);
 int __ppoll_chk(struct pollfd *files, nfds_t count, const struct timespec *timeout, const sigset_t *mask, size_t size);
 
@@ -21,9 +21,9 @@ static int real_ppoll(struct pollfd *files, nfds_t count, const struct timespec 
     return ready;
 }
 
-/* Wait until something can be done with one of the files, or until a moment of virtual time. */
+/* Wait until one of the files is ready, or until a virtual time. */
 static int poll_until(struct pollfd *files, nfds_t count, int64_t deadline, const sigset_t *mask) {
-    static const struct timespec at_once, glance = {.tv_sec = GLANCE_MS / 1000};
+    static const struct timespec at_once, liveness_check = {.tv_sec = LIVENESS_CHECK_MS / 1000};
     struct pollfd few[64], *all = few;
     if (count >= sizeof few / sizeof *few && !(all = malloc((count + 1) * sizeof *all))) {
         errno = ENOMEM;
@@ -32,23 +32,23 @@ static int poll_until(struct pollfd *files, nfds_t count, int64_t deadline, cons
     memcpy(all, files, count * sizeof *all);
     int ready;
     for (;;) {
-        struct alarm_clock clock;
+        struct timed_wait timed;
         if (virtual_now() >= deadline) {
             ready = real_ppoll(all, count, &at_once, mask);
             break;
         }
-        if (!set_alarm(&clock, deadline)) {
+        if (!begin_timed_wait(&timed, deadline)) {
             struct timespec span = as_timespec(deadline - virtual_now());
             ready = real_ppoll(all, count, &span, mask);
             break;
         }
-        all[count] = (struct pollfd){.fd = clock.bell, .events = POLLIN};
-        ready = real_ppoll(all, count + 1, &glance, mask);
+        all[count] = (struct pollfd){.fd = timed.wake_socket, .events = POLLIN};
+        ready = real_ppoll(all, count + 1, &liveness_check, mask);
         int problem = errno;
-        if (ready == 0) end_if_abandoned();
-        end_alarm(&clock);
+        if (ready == 0) exit_without_coordinator();
+        end_timed_wait(&timed);
         if (ready > 0 && all[count].revents) {
-            empty_bell(clock.bell);
+            drain_wake_socket(timed.wake_socket);
             ready--;
         }
         errno = problem;
@@ -65,12 +65,12 @@ int poll(struct pollfd *files, nfds_t count, int timeout) {
         return real(files, count, timeout);
     }
     if (timeout <= 0) return real_ppoll(files, count, timeout ? NULL : &(struct timespec){0}, NULL);
-    return poll_until(files, count, moment_after((int64_t)timeout * 1000000), NULL);
+    return poll_until(files, count, deadline_after((int64_t)timeout * 1000000), NULL);
 }
 
 int ppoll(struct pollfd *files, nfds_t count, const struct timespec *timeout, const sigset_t *mask) {
     if (!is_virtual() || !timeout || as_ns(timeout) <= 0) return real_ppoll(files, count, timeout, mask);
-    return poll_until(files, count, moment_after(as_ns(timeout)), mask);
+    return poll_until(files, count, deadline_after(as_ns(timeout)), mask);
 }
 
 int __poll_chk(struct pollfd *files, nfds_t count, int timeout, size_t size) {
@@ -99,31 +99,31 @@ static void copy(fd_set *to, const fd_set *from) {
     }
 }
 
-/* As poll_until; the C library's sets have room for FD_SETSIZE files. */
+/* Like poll_until; a set of select has FD_SETSIZE files. */
 static int select_until(int count, fd_set *read, fd_set *write, fd_set *except, int64_t deadline,
                         const sigset_t *mask) {
-    static const struct timespec at_once, glance = {.tv_sec = GLANCE_MS / 1000};
+    static const struct timespec at_once, liveness_check = {.tv_sec = LIVENESS_CHECK_MS / 1000};
     for (;;) {
-        struct alarm_clock clock;
+        struct timed_wait timed;
         if (virtual_now() >= deadline) return real_pselect(count, read, write, except, &at_once, mask);
-        if (!set_alarm(&clock, deadline) || clock.bell >= FD_SETSIZE || count > FD_SETSIZE) {
+        if (!begin_timed_wait(&timed, deadline) || timed.wake_socket >= FD_SETSIZE || count > FD_SETSIZE) {
             struct timespec span = as_timespec(deadline - virtual_now());
-            lacking(LACK_SLOTS);
+            record_unsupported(FEATURE_MORE_WAITS);
             return real_pselect(count, read, write, except, &span, mask);
         }
         fd_set to_read, to_write, to_except;
         copy(&to_read, read);
         copy(&to_write, write);
         copy(&to_except, except);
-        FD_SET(clock.bell, &to_read);
-        int all = count > clock.bell ? count : clock.bell + 1;
-        int ready = real_pselect(all, &to_read, &to_write, &to_except, &glance, mask);
+        FD_SET(timed.wake_socket, &to_read);
+        int all = count > timed.wake_socket ? count : timed.wake_socket + 1;
+        int ready = real_pselect(all, &to_read, &to_write, &to_except, &liveness_check, mask);
         int problem = errno;
-        if (ready == 0) end_if_abandoned();
-        end_alarm(&clock);
-        if (ready > 0 && FD_ISSET(clock.bell, &to_read)) {
-            empty_bell(clock.bell);
-            FD_CLR(clock.bell, &to_read);
+        if (ready == 0) exit_without_coordinator();
+        end_timed_wait(&timed);
+        if (ready > 0 && FD_ISSET(timed.wake_socket, &to_read)) {
+            drain_wake_socket(timed.wake_socket);
+            FD_CLR(timed.wake_socket, &to_read);
             ready--;
         }
         errno = problem;
@@ -142,7 +142,7 @@ int pselect(int count, fd_set *read, fd_set *write, fd_set *except, const struct
     if (!is_virtual() || !timeout || as_ns(timeout) <= 0) {
         return real_pselect(count, read, write, except, timeout, mask);
     }
-    return select_until(count, read, write, except, moment_after(as_ns(timeout)), mask);
+    return select_until(count, read, write, except, deadline_after(as_ns(timeout)), mask);
 }
 
 int select(int count, fd_set *read, fd_set *write, fd_set *except, struct timeval *timeout) {
@@ -153,9 +153,9 @@ int select(int count, fd_set *read, fd_set *write, fd_set *except, struct timeva
         if (is_virtual()) await_arrival();
         return ready;
     }
-    int64_t deadline = moment_after(span);
+    int64_t deadline = deadline_after(span);
     int ready = select_until(count, read, write, except, deadline, NULL);
-    /* Linux tells what is left of the timeout, and some programs count on it. */
+    /* Linux writes the remaining time into the timeout, and some programs rely on it. */
     int64_t left = deadline - virtual_now();
     *timeout = (struct timeval){0};
     if (left > 0) *timeout = (struct timeval){.tv_sec = left / SECOND, .tv_usec = left % SECOND / 1000};
@@ -167,8 +167,8 @@ static int epoll_now(int set, struct epoll_event *events, int room) {
     return real(set, events, room, 0);
 }
 
-/* A set of files that epoll looks after is itself a file that can be waited for. Nothing is taken from it before the
- * announced piece has arrived, so that a connection is reported once, however often something came. */
+/* An epoll set is itself a file that can be polled. No event is taken from it before the announced piece has arrived,
+ * so that a connection is reported once, in however many segments its data arrived. */
 static int epoll_until(int set, struct epoll_event *events, int room, int64_t deadline, const sigset_t *mask) {
     for (;;) {
         struct pollfd all = {.fd = set, .events = POLLIN};
@@ -180,7 +180,7 @@ static int epoll_until(int set, struct epoll_event *events, int room, int64_t de
 }
 
 static int epoll_after(int set, struct epoll_event *events, int room, int milliseconds, const sigset_t *mask) {
-    int64_t deadline = milliseconds < 0 ? NEVER : moment_after((int64_t)milliseconds * 1000000);
+    int64_t deadline = milliseconds < 0 ? NEVER : deadline_after((int64_t)milliseconds * 1000000);
     return epoll_until(set, events, room, deadline, mask);
 }
 
@@ -205,5 +205,5 @@ int epoll_pwait2(int set, struct epoll_event *events, int room, const struct tim
         REAL(epoll_pwait2);
         return real(set, events, room, timeout, mask);
     }
-    return epoll_until(set, events, room, timeout ? moment_after(as_ns(timeout)) : NEVER, mask);
+    return epoll_until(set, events, room, timeout ? deadline_after(as_ns(timeout)) : NEVER, mask);
 }

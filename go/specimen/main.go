@@ -9,27 +9,27 @@ import (
 )
 
 var specimens = map[string]func(){
-	"sleep":     sleep,
-	"tick":      tick,
-	"chance":    chance,
-	"send":      send,
-	"litter":    litter,
-	"flood":     flood,
-	"converse":  converse,
-	"nothing":   func() { select {} },
-	"parent":    parent,
-	"interrupt": interrupt,
-	"timers":    timers,
-	"crowd":     crowd,
-	"nap":       nap,
-	"pump":      pump,
-	"receive":   receive,
-	"order":     order,
+	"sleep":       sleep,
+	"tick":        tick,
+	"randomness":  randomness,
+	"send":        send,
+	"garbage":     garbage,
+	"busygarbage": busygarbage,
+	"requests":    requests,
+	"nothing":     func() { select {} },
+	"parent":      parent,
+	"interrupt":   interrupt,
+	"timers":      timers,
+	"sleepers":    sleepers,
+	"nap":         nap,
+	"transfers":   transfers,
+	"receive":     receive,
+	"order":       order,
 }
 
 func main() {
-	run, known := specimens[os.Args[1]]
-	if !known {
+	run, found := specimens[os.Args[1]]
+	if !found {
 		fmt.Fprintln(os.Stderr, "no such specimen:", os.Args[1])
 		os.Exit(2)
 	}

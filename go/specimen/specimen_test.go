@@ -39,16 +39,16 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-type driven struct {
+type program struct {
 	t      *testing.T
 	slots  []atomic.Int64
 	wake   *os.File
 	ended  chan error
 	output string
-	asked  int64
+	probe  int64
 }
 
-func drive(t *testing.T, name string, flags int64, arguments ...string) *driven {
+func startProgram(t *testing.T, name string, flags int64, arguments ...string) *program {
 	t.Helper()
 	file, err := os.CreateTemp(t.TempDir(), "page")
 	check(t, err)
@@ -68,7 +68,7 @@ func drive(t *testing.T, name string, flags int64, arguments ...string) *driven 
 	command.Stdout, command.Stderr = output, output
 	check(t, command.Start())
 	t.Cleanup(func() { command.Process.Kill() })
-	d := &driven{t: t, slots: slots, wake: wake, ended: make(chan error, 1), output: output.Name()}
+	d := &program{t: t, slots: slots, wake: wake, ended: make(chan error, 1), output: output.Name()}
 	go func() { d.ended <- command.Wait() }()
 	return d
 }
@@ -81,11 +81,11 @@ func eventfd(t *testing.T) *os.File {
 	return os.NewFile(number, "eventfd")
 }
 
-// settled waits until the program is idle, and returns false if it ended.
-func (d *driven) settled() bool {
+// settle waits until the program is idle, and returns false if it ended.
+func (d *program) settle() bool {
 	d.t.Helper()
-	d.asked++
-	d.slots[slotProbe].Store(d.asked)
+	d.probe++
+	d.slots[slotProbe].Store(d.probe)
 	one := binary.LittleEndian.AppendUint64(nil, 1)
 	_, err := d.wake.Write(one)
 	check(d.t, err)
@@ -95,7 +95,7 @@ func (d *driven) settled() bool {
 			check(d.t, err)
 			return false
 		case <-time.After(100 * time.Microsecond):
-			if d.get(slotSeen) >= d.asked {
+			if d.get(slotSeen) >= d.probe {
 				return true
 			}
 		}
@@ -104,9 +104,9 @@ func (d *driven) settled() bool {
 	return false
 }
 
-func (d *driven) get(slot int) int64 { return d.slots[slot].Load() }
+func (d *program) get(slot int) int64 { return d.slots[slot].Load() }
 
-func (d *driven) said() string {
+func (d *program) read() string {
 	text, err := os.ReadFile(d.output)
 	check(d.t, err)
 	return string(text)
@@ -119,9 +119,10 @@ func check(t *testing.T, err error) {
 	}
 }
 
+// requireOverlay skips the test unless the test binary was built with the overlay.
 func requireOverlay(t *testing.T) {
 	t.Helper()
-	d := drive(t, "nothing", manyThreads)
+	d := startProgram(t, "nothing", manyThreads)
 	for range 200 {
 		if d.get(pid) != 0 {
 			return
@@ -131,57 +132,57 @@ func requireOverlay(t *testing.T) {
 	t.Skip("built without the overlay")
 }
 
-func TestEveryTimerIsToldAndNothingHappensBeforeTheClockMoves(t *testing.T) {
+func TestEveryTimerIsReportedAndNothingHappensBeforeTheClockAdvances(t *testing.T) {
 	requireOverlay(t)
-	d := drive(t, "sleep", deterministic)
+	d := startProgram(t, "sleep", deterministic)
 	for turn := range int64(5) {
-		if !d.settled() || d.get(slotNext) != start+(turn+1)*2000*int64(time.Hour) {
+		if !d.settle() || d.get(slotNext) != start+(turn+1)*2000*int64(time.Hour) {
 			t.Fatalf("turn %d: next timer at %d", turn, d.get(slotNext)-start)
 		}
-		if lines := strings.Count(d.said(), "\n"); lines > int(turn)+1 {
+		if lines := strings.Count(d.read(), "\n"); lines > int(turn)+1 {
 			t.Fatalf("turn %d: %d lines", turn, lines)
 		}
 		d.slots[slotNow].Store(d.get(slotNext))
 	}
-	if d.settled() {
-		t.Fatal("still there")
+	if d.settle() {
+		t.Fatal("the program has not ended")
 	}
 }
 
-func TestAGrantIsUsedUpWithoutAskingBack(t *testing.T) {
+func TestAGrantIsUsedUpWithoutAReportForEachTimer(t *testing.T) {
 	requireOverlay(t)
-	d := drive(t, "sleep", deterministic)
-	d.settled()
+	d := startProgram(t, "sleep", deterministic)
+	d.settle()
 	idles := d.get(slotIdles)
 	d.slots[slotLimit].Store(never)
-	if d.settled() || d.get(slotJumps) != 5 || d.get(slotIdles) > idles+1 {
+	if d.settle() || d.get(slotJumps) != 5 || d.get(slotIdles) > idles+1 {
 		t.Fatal("jumps", d.get(slotJumps), "reports", d.get(slotIdles)-idles)
 	}
-	if want := fmt.Sprintln("2000-11-29T08:00:00Z", 8000*time.Hour); !strings.HasSuffix(d.said(), want) {
-		t.Fatal(d.said())
+	if want := fmt.Sprintln("2000-11-29T08:00:00Z", 8000*time.Hour); !strings.HasSuffix(d.read(), want) {
+		t.Fatal(d.read())
 	}
 }
 
-func TestACollectionIsDoneWhenAskedFor(t *testing.T) {
+func TestGarbageIsCollectedOnRequest(t *testing.T) {
 	requireOverlay(t)
-	d := drive(t, "litter", deterministic)
-	d.settled()
+	d := startProgram(t, "garbage", deterministic)
+	d.settle()
 	before := d.get(slotLive)
 	d.slots[slotFlags].Store(1 | 2)
-	d.settled()
+	d.settle()
 	if d.get(slotFlags) != 1 || d.get(slotHeap) <= 0 || d.get(slotHeap) > before/10 {
 		t.Fatal(before, d.get(slotFlags), d.get(slotHeap))
 	}
 }
 
-// finished grants unlimited time until the program ends, and returns its output.
-func (d *driven) finished() string {
+// runToEnd grants unlimited time until the program ends, and returns its output.
+func (d *program) runToEnd() string {
 	d.t.Helper()
-	for d.settled() {
+	for d.settle() {
 		d.slots[slotGranted].Store(d.get(slotWrote))
 		d.slots[slotLimit].Store(never)
 	}
-	return d.said()
+	return d.read()
 }
 
 func inBothModes(t *testing.T, test func(*testing.T, int64)) {
@@ -190,9 +191,9 @@ func inBothModes(t *testing.T, test func(*testing.T, int64)) {
 	t.Run("many threads", func(t *testing.T) { test(t, manyThreads) })
 }
 
-func TestTimersAreStoppedResetAndOutrunOnTheVirtualClock(t *testing.T) {
+func TestTimersStopResetAndFireOnTheVirtualClock(t *testing.T) {
 	inBothModes(t, func(t *testing.T, mode int64) {
-		d := drive(t, "timers", mode)
+		d := startProgram(t, "timers", mode)
 		want := `stopped in time: true and again: false
 3s an answer before the timeout
 8s timeout
@@ -203,62 +204,62 @@ func TestTimersAreStoppedResetAndOutrunOnTheVirtualClock(t *testing.T) {
 29.000000001s inner: context deadline exceeded
 35.000000001s outer: context deadline exceeded
 `
-		if said := d.finished(); said != want {
-			t.Fatal(said)
+		if output := d.runToEnd(); output != want {
+			t.Fatal(output)
 		}
 	})
 }
 
-func TestEachOfACrowdWakesAtItsInstantAndInTurn(t *testing.T) {
+func TestEachSleeperWakesAtItsInstantAndInOrder(t *testing.T) {
 	inBothModes(t, func(t *testing.T, mode int64) {
-		d := drive(t, "crowd", mode)
-		if said := d.finished(); said != "late 0 out of turn 0 after 33m22s\n" || d.get(slotJumps) != 2000 {
-			t.Fatal(said, d.get(slotJumps))
+		d := startProgram(t, "sleepers", mode)
+		if output := d.runToEnd(); output != "late 0 out of turn 0 after 33m22s\n" || d.get(slotJumps) != 2000 {
+			t.Fatal(output, d.get(slotJumps))
 		}
 	})
 }
 
 func TestBytesOfOtherStreamsAreCountedApart(t *testing.T) {
 	inBothModes(t, func(t *testing.T, mode int64) {
-		d := drive(t, "pump", mode)
-		said := d.finished()
-		if said != fmt.Sprintln(d.get(slotForeign)) || d.get(slotSent) != 0 || d.get(slotElsewhere) != 2 {
-			t.Fatal(said, d.get(slotForeign), d.get(slotSent), d.get(slotElsewhere))
+		d := startProgram(t, "transfers", mode)
+		output := d.runToEnd()
+		if output != fmt.Sprintln(d.get(slotForeign)) || d.get(slotSent) != 0 || d.get(slotElsewhere) != 2 {
+			t.Fatal(output, d.get(slotForeign), d.get(slotSent), d.get(slotElsewhere))
 		}
 	})
 }
 
-func TestACollectionMovesNoClockAndLosesNoTimer(t *testing.T) {
+func TestACollectionNeitherAdvancesTheClockNorLosesATimer(t *testing.T) {
 	requireOverlay(t)
-	d := drive(t, "litter", deterministic)
+	d := startProgram(t, "garbage", deterministic)
 	for turn := range int64(4) {
 		now, next := start+turn*int64(time.Second), start+(turn+1)*int64(time.Second)
-		d.settled()
+		d.settle()
 		d.slots[slotFlags].Store(deterministic | 2)
-		d.settled()
+		d.settle()
 		// The scavenger, which releases memory, must not have set a timer.
 		if d.get(slotFlags) != deterministic || d.get(slotNow) != now || d.get(slotNext) != next {
 			t.Fatal(turn, d.get(slotFlags), d.get(slotNow)-start, d.get(slotNext)-start)
 		}
 		d.slots[slotNow].Store(next)
 	}
-	if said := d.finished(); said != "collections 4\n" {
-		t.Fatal(said)
+	if output := d.runToEnd(); output != "collections 4\n" {
+		t.Fatal(output)
 	}
 }
 
-func TestAGrantEndsWithTheFirstThingWritten(t *testing.T) {
+func TestAGrantEndsWithTheFirstWrite(t *testing.T) {
 	requireOverlay(t)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	check(t, err)
 	defer listener.Close()
-	d := drive(t, "send", deterministic, listener.Addr().String())
+	d := startProgram(t, "send", deterministic, listener.Addr().String())
 	d.slots[slotPort].Store(int64(listener.Addr().(*net.TCPAddr).Port))
-	d.settled()
+	d.settle()
 	for turn := range int64(3) {
 		d.slots[slotGranted].Store(d.get(slotWrote))
 		d.slots[slotLimit].Store(never)
-		d.settled()
+		d.settle()
 		if d.get(slotNow) != start+(turn+1)*10*int64(time.Second) || d.get(slotSent) != turn+1 {
 			t.Fatal(d.get(slotNow)-start, d.get(slotSent))
 		}

@@ -1,4 +1,4 @@
-/* Test program: uses every waiting function of C on the run's clock, and prints when and how each one returned. */
+/* Test program: calls all C functions that wait, on the run's clock, and prints when and how each one returned. */
 
 #define _GNU_SOURCE
 #include <errno.h>
@@ -23,7 +23,7 @@ static int64_t monotonic_ms(void) {
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-static void tell(const char *what) {
+static void report(const char *what) {
     printf("%lld %s\n", (long long)(monotonic_ms() - began), what);
     fflush(stdout);
 }
@@ -37,36 +37,36 @@ static struct timespec in_ms(clockid_t clock, int64_t ms) {
 
 static void sleeps(void) {
     sleep(3600);
-    tell("sleep");
+    report("sleep");
     usleep(500000);
-    tell("usleep");
+    report("usleep");
     struct timespec span = {.tv_sec = 86400};
     nanosleep(&span, NULL);
-    tell("nanosleep");
+    report("nanosleep");
     struct timespec at = in_ms(CLOCK_REALTIME, 1500);
     clock_nanosleep(CLOCK_REALTIME, TIMER_ABSTIME, &at, NULL);
-    tell("clock_nanosleep");
+    report("clock_nanosleep");
 }
 
 static void files(void) {
     int ends[2];
     if (pipe(ends)) return;
     struct pollfd reading = {.fd = ends[0], .events = POLLIN};
-    tell(poll(&reading, 1, 2000) == 0 ? "poll" : "poll failed");
+    report(poll(&reading, 1, 2000) == 0 ? "poll" : "poll failed");
     struct timespec span = {.tv_sec = 2};
-    tell(ppoll(&reading, 1, &span, NULL) == 0 ? "ppoll" : "ppoll failed");
+    report(ppoll(&reading, 1, &span, NULL) == 0 ? "ppoll" : "ppoll failed");
     fd_set set;
     FD_ZERO(&set);
     FD_SET(ends[0], &set);
     struct timeval time = {.tv_sec = 3, .tv_usec = 250000};
-    tell(select(ends[0] + 1, &set, NULL, NULL, &time) == 0 && !FD_ISSET(ends[0], &set) ? "select" : "select failed");
+    report(select(ends[0] + 1, &set, NULL, NULL, &time) == 0 && !FD_ISSET(ends[0], &set) ? "select" : "select failed");
     int watched = epoll_create1(0);
     struct epoll_event event = {.events = EPOLLIN};
     epoll_ctl(watched, EPOLL_CTL_ADD, ends[0], &event);
-    tell(epoll_wait(watched, &event, 1, 4000) == 0 ? "epoll_wait" : "epoll_wait failed");
+    report(epoll_wait(watched, &event, 1, 4000) == 0 ? "epoll_wait" : "epoll_wait failed");
     if (write(ends[1], "x", 1) != 1) return;
-    tell(epoll_wait(watched, &event, 1, 4000) == 1 ? "epoll_wait at once" : "epoll_wait failed");
-    tell(poll(&reading, 1, 4000) == 1 && reading.revents == POLLIN ? "poll at once" : "poll failed");
+    report(epoll_wait(watched, &event, 1, 4000) == 1 ? "epoll_wait at once" : "epoll_wait failed");
+    report(poll(&reading, 1, 4000) == 1 && reading.revents == POLLIN ? "poll at once" : "poll failed");
 }
 
 static void children(void) {
@@ -80,10 +80,10 @@ static void children(void) {
         _exit(7);
     }
     char byte;
-    if (read(ends[0], &byte, 1) == 1) tell("read from a child");
+    if (read(ends[0], &byte, 1) == 1) report("read from a child");
     int status = 0;
     waitpid(child, &status, 0);
-    tell(WEXITSTATUS(status) == 7 ? "waitpid" : "waitpid failed");
+    report(WEXITSTATUS(status) == 7 ? "waitpid" : "waitpid failed");
 }
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -107,27 +107,27 @@ static void *post(void *unused) {
 static void threads(void) {
     sem_init(&semaphore, 0, 0);
     struct timespec at = in_ms(CLOCK_REALTIME, 10000);
-    tell(sem_timedwait(&semaphore, &at) && errno == ETIMEDOUT ? "sem_timedwait" : "sem_timedwait failed");
+    report(sem_timedwait(&semaphore, &at) && errno == ETIMEDOUT ? "sem_timedwait" : "sem_timedwait failed");
     pthread_mutex_lock(&mutex);
     at = in_ms(CLOCK_REALTIME, 20000);
-    tell(pthread_cond_timedwait(&condition, &mutex, &at) == ETIMEDOUT ? "cond_timedwait" : "cond_timedwait failed");
+    report(pthread_cond_timedwait(&condition, &mutex, &at) == ETIMEDOUT ? "cond_timedwait" : "cond_timedwait failed");
     at = in_ms(CLOCK_MONOTONIC, 20000);
     int result = pthread_cond_clockwait(&condition, &mutex, CLOCK_MONOTONIC, &at);
-    tell(result == ETIMEDOUT ? "cond_clockwait" : "cond_clockwait failed");
+    report(result == ETIMEDOUT ? "cond_clockwait" : "cond_clockwait failed");
     pthread_t other;
     pthread_create(&other, NULL, post, NULL);
     at = in_ms(CLOCK_REALTIME, 40000);
-    tell(sem_timedwait(&semaphore, &at) == 0 ? "sem_timedwait posted" : "sem_timedwait failed");
+    report(sem_timedwait(&semaphore, &at) == 0 ? "sem_timedwait posted" : "sem_timedwait failed");
     at = in_ms(CLOCK_REALTIME, 40000);
-    tell(pthread_cond_timedwait(&condition, &mutex, &at) == 0 ? "cond_timedwait signalled" : "cond_timedwait failed");
+    report(pthread_cond_timedwait(&condition, &mutex, &at) == 0 ? "cond_timedwait signalled" : "cond_timedwait failed");
     pthread_mutex_unlock(&mutex);
     sleep(1);
     at = in_ms(CLOCK_REALTIME, 4000);
-    tell(pthread_mutex_timedlock(&mutex, &at) == ETIMEDOUT ? "mutex_timedlock" : "mutex_timedlock failed");
+    report(pthread_mutex_timedlock(&mutex, &at) == ETIMEDOUT ? "mutex_timedlock" : "mutex_timedlock failed");
     at = in_ms(CLOCK_REALTIME, 40000);
-    tell(pthread_mutex_timedlock(&mutex, &at) == 0 ? "mutex_timedlock locked" : "mutex_timedlock failed");
+    report(pthread_mutex_timedlock(&mutex, &at) == 0 ? "mutex_timedlock locked" : "mutex_timedlock failed");
     pthread_join(other, NULL);
-    tell("join");
+    report("join");
 }
 
 static void *tick(void *period_ms) {
@@ -137,7 +137,7 @@ static void *tick(void *period_ms) {
         usleep((useconds_t)(period * 1000));
         snprintf(line, sizeof line, "tick of %lld", (long long)period);
         pthread_mutex_lock(&mutex);
-        tell(line);
+        report(line);
         pthread_mutex_unlock(&mutex);
     }
     return NULL;
@@ -148,7 +148,7 @@ static void ticks(void) {
     const intptr_t periods[3] = {700, 1100, 1300};
     for (int each = 0; each < 3; each++) pthread_create(&threads[each], NULL, tick, (void *)periods[each]);
     for (int each = 0; each < 3; each++) pthread_join(threads[each], NULL);
-    tell("join");
+    report("join");
 }
 
 int main(int count, char **words) {

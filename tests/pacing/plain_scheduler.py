@@ -1,7 +1,7 @@
-"""A scheduler that knows nothing of virtual time, for the tests of paced runs.
+"""A scheduler without virtual time, for the tests of paced runs. It is started like kube-scheduler.
 
-It is started as kube-scheduler is. A few hundred times a second it looks for pods without a node and binds them, all at
-once, to the nodes in turn; or, as --way tells it, thinks first, looks on, or leaves.
+A few hundred times a second it lists pods without a node and binds them, all at once, to the nodes in turn. Instead,
+with `--way`, it `delays` (waits before it binds), `ignores` (binds nothing) or `exits` (when it lists a pod).
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ def option(name: str) -> str:
 
 
 def get(path: str) -> list[str]:
-    with urllib.request.urlopen(SERVER + path) as answer:
-        return [item["metadata"]["name"] for item in json.load(answer)["items"]]
+    with urllib.request.urlopen(SERVER + path) as response:
+        return [item["metadata"]["name"] for item in json.load(response)["items"]]
 
 
 def bind(pod: str, node: str) -> None:
@@ -37,15 +37,15 @@ def bind(pod: str, node: str) -> None:
 def main() -> None:
     way, turn = option("way"), 0
     nodes = get("/api/v1/nodes")
-    time.sleep(0.4)  # whoever waits for us to come up sees that we have
+    time.sleep(0.4)  # The run detects by this pause that the start-up is complete.
     while True:
         pods = get("/api/v1/namespaces/default/pods?fieldSelector=spec.nodeName%3D")
-        if way == "thinks" and pods:
+        if way == "delays" and pods:
             time.sleep(0.2)
-        if way == "leaves" and pods:
+        if way == "exits" and pods:
             print("no pods, please")
             sys.exit(4)
-        if way != "looks on":
+        if way != "ignores":
             threads = [
                 threading.Thread(target=bind, args=(pod, nodes[(turn + number) % len(nodes)]))
                 for number, pod in enumerate(pods)

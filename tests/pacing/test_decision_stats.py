@@ -24,7 +24,7 @@ class Cluster:
         self._journal_file = io.BytesIO()
         world = World(Streams(0), Journal(self._journal_file))
         self.journal, self.store = world.journal, world.store
-        self.tally = DecisionStats(world, NodeAllocations(world.store))
+        self.stats = DecisionStats(world, NodeAllocations(world.store))
 
     def submit(self, name: str, at: float) -> None:
         self.store.create(POD, [Key(f"default/{name}")], [{"spec": {}, "status": {}}], _at(at))
@@ -33,7 +33,7 @@ class Cluster:
         """Bind a pod at `at`, in the cycle that began at `start`."""
         key = Key(f"default/{name}")
         self.store.replace(POD, [key], [{"spec": {"nodeName": node}, "status": {}}], _at(at))
-        self.tally.on_decision(_at(start), _at(at))
+        self.stats.on_decision(_at(start), _at(at))
 
     def end(self, name: str, at: float) -> None:
         self.store.delete(POD, [Key(f"default/{name}")], _at(at))
@@ -60,15 +60,15 @@ def cluster() -> Cluster:
 
 
 def test_pods_are_counted_as_pending_running_and_deleted(cluster: Cluster) -> None:
-    tally = cluster.tally
+    stats = cluster.stats
     cluster.submit("a", 0)
     cluster.submit("b", 0)
-    assert (tally.waiting_pods, tally.running_pods) == (2, 0)
+    assert (stats.waiting_pods, stats.running_pods) == (2, 0)
     cluster.bind("a", "n", start=0, at=0)
-    assert (tally.waiting_pods, tally.running_pods, tally.decisions) == (1, 1, 1)
+    assert (stats.waiting_pods, stats.running_pods, stats.decisions) == (1, 1, 1)
     cluster.end("a", 10)
     cluster.end("b", 10)
-    assert (tally.waiting_pods, tally.running_pods, tally.decisions) == (0, 0, 1)
+    assert (stats.waiting_pods, stats.running_pods, stats.decisions) == (0, 0, 1)
 
 
 def test_a_decision_within_its_cycle_is_on_time(cluster: Cluster) -> None:
@@ -80,20 +80,20 @@ def test_a_decision_within_its_cycle_is_on_time(cluster: Cluster) -> None:
 
 def test_a_decision_is_late_by_the_jumps_since_the_scheduler_began_it(cluster: Cluster) -> None:
     cluster.submit("a", 0)
-    cluster.tally.on_time_jump(_for(2), at_work=True)
-    cluster.tally.on_time_jump(_for(4), at_work=True)
+    cluster.stats.on_time_jump(_for(2), was_busy=True)
+    cluster.stats.on_time_jump(_for(4), was_busy=True)
     cluster.bind("a", "n", start=6.02, at=6.03)
 
     assert cluster.late == {"a": 6.0}
-    columns = cluster.tally.columns()
+    columns = cluster.stats.columns()
     assert (columns["late_decisions"], columns["max_lateness"]) == (1, "6.000000")
 
 
 def test_jumps_before_the_scheduler_was_last_idle_do_not_count(cluster: Cluster) -> None:
     cluster.submit("a", 0)
-    cluster.tally.on_time_jump(_for(100), at_work=True)
-    cluster.tally.on_scheduler_idle()
-    cluster.tally.on_time_jump(_for(3), at_work=True)
+    cluster.stats.on_time_jump(_for(100), was_busy=True)
+    cluster.stats.on_scheduler_idle()
+    cluster.stats.on_time_jump(_for(3), was_busy=True)
     cluster.bind("a", "n", start=103, at=103)
 
     assert cluster.late == {"a": 3.0}
@@ -102,7 +102,7 @@ def test_jumps_before_the_scheduler_was_last_idle_do_not_count(cluster: Cluster)
 def test_a_decision_resets_the_lateness_of_the_next(cluster: Cluster) -> None:
     cluster.submit("a", 0)
     cluster.submit("b", 0)
-    cluster.tally.on_time_jump(_for(3), at_work=True)
+    cluster.stats.on_time_jump(_for(3), was_busy=True)
     cluster.bind("a", "m", start=3, at=3)
     cluster.bind("b", "n", start=3, at=3)
 
@@ -110,11 +110,11 @@ def test_a_decision_resets_the_lateness_of_the_next(cluster: Cluster) -> None:
 
 
 def test_lateness_is_at_most_the_age_of_the_pod(cluster: Cluster) -> None:
-    cluster.tally.on_time_jump(_for(100), at_work=True)
+    cluster.stats.on_time_jump(_for(100), was_busy=True)
     cluster.submit("a", 99)
     cluster.submit("b", 100)
     cluster.bind("a", "m", start=100, at=100)
-    cluster.tally.on_time_jump(_for(5), at_work=False)
+    cluster.stats.on_time_jump(_for(5), was_busy=False)
     cluster.bind("b", "n", start=105, at=105)
 
     assert cluster.late == {"a": 1.0}
@@ -124,7 +124,7 @@ def test_lateness_is_at_most_the_time_since_its_node_became_free(cluster: Cluste
     cluster.submit("a", 0)
     cluster.submit("b", 0)
     cluster.bind("a", "n", start=0, at=0)
-    cluster.tally.on_time_jump(_for(170), at_work=True)
+    cluster.stats.on_time_jump(_for(170), was_busy=True)
     cluster.end("a", 168)
     cluster.bind("b", "n", start=170, at=170)
 

@@ -1,6 +1,6 @@
 """Runs whose time is paced by the 2020 rules, or follows the real time: with plain programs and with attached ones.
 
-Their results depend on how fast the machine is. What is claimed here holds on any.
+Their results depend on the speed of the machine. These assertions hold on any.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from batkube.timing.time_rules import parse_time
 from conftest import Simulate
 
 PROFILES = {"ten": {"type": "delay", "delay": 10, "cpu": "1"}}
-#: A cycle much longer than the plain scheduler needs to see a pod, even on a busy machine.
+#: A cycle much longer than the plain scheduler needs to list a pod, even on a busy machine.
 PATIENT = "paced:timeout=300ms,crash-timeout=1m"
 
 
@@ -35,7 +35,7 @@ def _notes(run: batkube.Run) -> dict[str, str]:
 
 @pytest.fixture
 def plain(tmp_path: Path) -> str:
-    """The path of a scheduler that does not know virtual time."""
+    """Return the path of a scheduler without virtual time."""
     source = Path(__file__).with_name("plain_scheduler.py").read_text()
     program = tmp_path / "plain"
     program.write_text(f"#!{sys.executable} -SEu\n{source}")
@@ -71,7 +71,7 @@ def test_a_decision_longer_than_a_cycle_is_executed_after_a_jump(simulate: Simul
         _jobs(0, 100),
         PROFILES,
         scheduler=plain,
-        scheduler_args={"way": "thinks"},
+        scheduler_args={"way": "delays"},
         time="paced:timeout=5ms,base-step=20s,max-step=1h",
     )
 
@@ -94,7 +94,7 @@ def test_idle_time_is_skipped_in_a_few_cycles_unless_disabled(simulate: Simulate
 def test_a_program_that_decides_nothing_counts_as_crashed(simulate: Simulate, plain: str, tmp_path: Path) -> None:
     with pytest.raises(RunFailed, match=r"made no decision for 0.5 s .*while 2 pods waited and none ran"):
         simulate(
-            _jobs(0, 0), PROFILES, scheduler=plain, scheduler_args={"way": "looks on"}, time="paced:crash-timeout=500ms"
+            _jobs(0, 0), PROFILES, scheduler=plain, scheduler_args={"way": "ignores"}, time="paced:crash-timeout=500ms"
         )
 
     assert json.loads((tmp_path / "out" / "manifest.json").read_text())["result"] == "failed"
@@ -102,17 +102,19 @@ def test_a_program_that_decides_nothing_counts_as_crashed(simulate: Simulate, pl
 
 def test_the_error_of_a_program_that_exits_quotes_its_log(simulate: Simulate, plain: str) -> None:
     with pytest.raises(RunFailed, match=r"(?s)ended with exit code 4;.*no pods, please") as failed:
-        simulate(_jobs(0), PROFILES, scheduler=plain, scheduler_args={"way": "leaves"}, time="paced")
+        simulate(_jobs(0), PROFILES, scheduler=plain, scheduler_args={"way": "exits"}, time="paced")
 
     assert "virtual clock" not in str(failed.value)
 
 
 @pytest.mark.parametrize("admission", ["off", "on"])
-def test_a_full_node_rejects_pods_only_with_admission(simulate: Simulate, wayward: str, admission: str) -> None:
+def test_a_full_node_rejects_pods_only_with_admission(
+    simulate: Simulate, faulty_scheduler: str, admission: str
+) -> None:
     run = simulate(
         _jobs(0, 0, 0),
         PROFILES,
-        scheduler=wayward,
+        scheduler=faulty_scheduler,
         scheduler_args={"way": "crowds"},
         time=f"paced:admission={admission}",
     )
@@ -123,12 +125,12 @@ def test_a_full_node_rejects_pods_only_with_admission(simulate: Simulate, waywar
     assert "violation" in _notes(run).values()
 
 
-def test_an_attached_program_reads_the_paced_clock(simulate: Simulate, wayward: str) -> None:
+def test_an_attached_program_reads_the_paced_clock(simulate: Simulate, faulty_scheduler: str) -> None:
     """The program polls once a second on its own clock, which is faster than the real one."""
     run = simulate(
         _jobs(0, 3600, 7200),
         PROFILES,
-        scheduler=wayward,
+        scheduler=faulty_scheduler,
         scheduler_args={"way": "crowds"},
         time="paced:timeout=20ms,base-step=1s,max-step=60s",
     )
@@ -183,7 +185,7 @@ def test_a_program_that_does_nothing_in_real_time_runs_out_of_patience(simulate:
             _jobs(0),
             PROFILES,
             scheduler=plain,
-            scheduler_args={"way": "looks on"},
+            scheduler_args={"way": "ignores"},
             time="realtime:speed=100",
             patience="30s",
         )
@@ -214,9 +216,9 @@ def test_a_scenario_file_accepts_the_rules_as_a_mapping(tmp_path: Path) -> None:
     [
         ({"time": "paced:timeuot=1s"}, "'timeuot' is not a parameter of paced"),
         ({"time": "slow"}, "'slow' is not a time mode"),
-        ({"time": "paced", "deterministic": True}, "no two runs are the same"),
-        ({"time": "paced", "decision_cost": "measured"}, "decisions take what they take"),
-        ({"time": "realtime", "scheduler": "policy:easy"}, "policy:easy needs none to decide"),
+        ({"time": "paced", "deterministic": True}, "so runs differ"),
+        ({"time": "paced", "decision_cost": "measured"}, "which includes the real cost of decisions"),
+        ({"time": "realtime", "scheduler": "policy:easy"}, "which policy:easy does not use"),
     ],
 )
 def test_incompatible_options_are_rejected(simulate: Simulate, options: dict[str, object], problem: str) -> None:

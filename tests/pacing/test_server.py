@@ -7,7 +7,7 @@ import socket
 from collections.abc import Iterator
 
 import pytest
-from tests.asked_paths import AskedPaths
+from tests.recording_handler import RecordingHandler
 
 from batkube.api.connections.polled.program_listener import ProgramListener
 from batkube.pacing.server import PacedServer
@@ -22,12 +22,12 @@ def _bind(pod: str) -> bytes:
 
 
 @pytest.fixture
-def paths() -> AskedPaths:
-    return AskedPaths()
+def paths() -> RecordingHandler:
+    return RecordingHandler()
 
 
 @pytest.fixture
-def server(paths: AskedPaths) -> Iterator[PacedServer]:
+def server(paths: RecordingHandler) -> Iterator[PacedServer]:
     listener = ProgramListener("secret")
     listener.allow(os.getpid())
     paced = PacedServer(paths, listener)
@@ -52,16 +52,16 @@ def test_a_request_is_answered_at_once(server: PacedServer) -> None:
         assert client.recv(1000).endswith(b"ok")
 
 
-def test_bindings_are_answered_one_at_a_time_in_order_of_arrival(server: PacedServer, paths: AskedPaths) -> None:
+def test_bindings_are_answered_one_at_a_time_in_order_of_arrival(server: PacedServer, paths: RecordingHandler) -> None:
     with _client(server) as first, _client(server) as second:
         second.sendall(_bind("b"))
         _serve(server, len(_bind("b")))
         first.sendall(_bind("a"))
         _serve(server, 2 * len(_bind("a")))
-        assert (server.waiting_bindings, paths.asked) == (2, [])
+        assert (server.waiting_bindings, paths.requested) == (2, [])
 
         assert server.accept_binding()
-        assert paths.asked == ["/secret/api/v1/namespaces/default/pods/b/binding"]
+        assert paths.requested == ["/secret/api/v1/namespaces/default/pods/b/binding"]
         assert second.recv(1000).endswith(b"ok")
         assert server.accept_binding()
         assert not server.accept_binding()
@@ -79,24 +79,24 @@ def test_other_requests_are_answered_while_a_binding_is_queued(server: PacedServ
         assert server.waiting_bindings == 1
 
 
-def test_a_binding_is_queued_once_it_is_complete(server: PacedServer, paths: AskedPaths) -> None:
+def test_a_binding_is_queued_once_it_is_complete(server: PacedServer, paths: RecordingHandler) -> None:
     request = _bind("a")
     head = request.index(b"\r\n\r\n") + 4
     with _client(server) as client:
-        for piece in (request[:head], request[head:-1]):
-            client.sendall(piece)
-            _serve(server, server.received + len(piece))
+        for part in (request[:head], request[head:-1]):
+            client.sendall(part)
+            _serve(server, server.received + len(part))
             assert not server.accept_binding()
         client.sendall(request[-1:])
         _serve(server, len(request))
-        assert paths.asked == []
+        assert paths.requested == []
 
         assert server.accept_binding()
-        assert len(paths.asked) == 1
+        assert len(paths.requested) == 1
         assert client.recv(1000).endswith(b"ok")
 
 
-def test_a_queued_binding_is_dropped_when_its_client_disconnects(server: PacedServer, paths: AskedPaths) -> None:
+def test_a_queued_binding_is_dropped_when_its_client_disconnects(server: PacedServer, paths: RecordingHandler) -> None:
     with _client(server) as client:
         client.sendall(_bind("a"))
         _serve(server, len(_bind("a")))
@@ -104,21 +104,21 @@ def test_a_queued_binding_is_dropped_when_its_client_disconnects(server: PacedSe
         server.serve(0.1)
 
     assert not server.accept_binding()
-    assert paths.asked == []
+    assert paths.requested == []
 
 
-def test_a_large_response_arrives_completely(server: PacedServer, paths: AskedPaths) -> None:
+def test_a_large_response_arrives_completely(server: PacedServer, paths: RecordingHandler) -> None:
     paths.body = b"x" * LARGE
     with _client(server) as client:
         client.sendall(GET)
         _serve(server, len(GET))
         client.setblocking(False)
-        got = b""
-        while not got.endswith(b"x" * 10) or len(got) < LARGE:
+        received = b""
+        while not received.endswith(b"x" * 10) or len(received) < LARGE:
             server.serve(0.01)
             try:
-                got += client.recv(1 << 20)
+                received += client.recv(1 << 20)
             except BlockingIOError:
                 continue
 
-    assert server.sent == len(got)
+    assert server.sent == len(received)

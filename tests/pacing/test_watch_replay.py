@@ -1,4 +1,4 @@
-"""Watches as in the 2020 prototype: a client that follows them sees past events of a pod again."""
+"""Watches as in the 2020 prototype: a client receives past events of a pod again."""
 
 from __future__ import annotations
 
@@ -25,22 +25,23 @@ class _Reader:
         self._api = api
         self._token = token
         self._selector = selector
-        listed = self._ask({})
-        assert isinstance(listed, Response)
-        self.version = int(json.loads(listed.body)["metadata"]["resourceVersion"])
+        pods = self._request({})
+        assert isinstance(pods, Response)
+        self.version = int(json.loads(pods.body)["metadata"]["resourceVersion"])
 
     def watch(self) -> list[tuple[str, str, str | None]]:
         """Return type, pod and node of the events of one watch."""
-        answer = self._ask({"watch": ["1"], "resourceVersion": [str(self.version)]})
-        assert isinstance(answer, Response)  # a whole answer, which ends
-        events = [json.loads(line) for line in answer.body.splitlines()]
+        response = self._request({"watch": ["1"], "resourceVersion": [str(self.version)]})
+        assert isinstance(response, Response)  # complete, so the watch ends
+        events = [json.loads(line) for line in response.body.splitlines()]
         if events:
             self.version = int(events[-1]["object"]["metadata"]["resourceVersion"])
         return [
-            (one["type"], one["object"]["metadata"]["name"], one["object"]["spec"].get("nodeName")) for one in events
+            (event["type"], event["object"]["metadata"]["name"], event["object"]["spec"].get("nodeName"))
+            for event in events
         ]
 
-    def _ask(self, query: dict[str, list[str]]) -> Response | Stream:
+    def _request(self, query: dict[str, list[str]]) -> Response | Stream:
         headers = {"authorization": f"Bearer {self._token}", "accept": "application/json"}
         return self._api.handle(Request("GET", "/api/v1/pods", {"fieldSelector": [self._selector], **query}, headers))
 
@@ -79,8 +80,8 @@ class _Cluster:
         key = Key(f"default/{name}")
         pod = self.store.get(POD, key)
         assert pod is not None
-        changed = {**pod, **{part: {**pod[part], **new} for part, new in parts.items()}}
-        self.store.replace(POD, [key], [changed], START)
+        new_pod = {**pod, **{part: {**pod[part], **new} for part, new in parts.items()}}
+        self.store.replace(POD, [key], [new_pod], START)
 
 
 @pytest.fixture
@@ -147,8 +148,8 @@ def test_each_reader_continues_from_its_own_version(cluster: _Cluster, reader: _
 def test_other_requests_are_passed_through(cluster: _Cluster) -> None:
     headers = {"authorization": f"Bearer {cluster.token}", "accept": "application/json"}
 
-    answer = cluster.api.handle(Request("GET", "/api/v1/nodes", {}, headers))
+    response = cluster.api.handle(Request("GET", "/api/v1/nodes", {}, headers))
 
-    assert isinstance(answer, Response)
-    assert json.loads(answer.body)["kind"] == "NodeList"
+    assert isinstance(response, Response)
+    assert json.loads(response.body)["kind"] == "NodeList"
     assert cluster.api.too_large().status == 413

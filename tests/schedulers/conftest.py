@@ -63,7 +63,7 @@ Start = Callable[..., AbstractContextManager[Specimen]]
 
 
 #: "" is the machine's version. The others are downloaded, and builds with them take minutes.
-GO_VERSIONS = ["", "1.24", "1.25", "1.26", "1.27"] if opt_in.WANTED else [""]
+GO_VERSIONS = ["", "1.24", "1.25", "1.26", "1.27"] if opt_in.IS_ENABLED else [""]
 
 
 def real_go() -> str | None:
@@ -77,7 +77,7 @@ def real_go() -> str | None:
 needs_go = pytest.mark.skipif(real_go() is None, reason="needs a Go toolchain")
 
 
-def kept_cache() -> Path:
+def user_cache() -> Path:
     """Return the user's cache, so that toolchains and builds are reused between test runs."""
     return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "batkube"
 
@@ -87,7 +87,7 @@ def specimen_binary(request: pytest.FixtureRequest) -> Path:
     """The program of go/specimen."""
     if real_go() is None:
         pytest.skip("needs a Go toolchain")
-    return ensure_built(local_recipe(go_source_folder(), "./specimen"), kept_cache(), go_version=request.param)
+    return ensure_built(local_recipe(go_source_folder(), "./specimen"), user_cache(), go_version=request.param)
 
 
 @contextmanager

@@ -80,7 +80,7 @@ while :; do sleep 0.05; done
     return folder
 
 
-def printed(process: subprocess.Popen[str]) -> str:
+def output_of(process: subprocess.Popen[str]) -> str:
     """Return the standard output of a build once it has succeeded."""
     stdout, stderr = process.communicate(timeout=120)
     assert process.returncode == 0, stderr
@@ -90,9 +90,9 @@ def printed(process: subprocess.Popen[str]) -> str:
 def test_two_concurrent_builds_of_a_program_both_succeed(launch: Launch, tmp_path: Path) -> None:
     first, second = launch(), launch()
 
-    binary = printed(first)
+    binary = output_of(first)
 
-    assert printed(second) == binary
+    assert output_of(second) == binary
     assert subprocess.run([binary], capture_output=True, text=True, check=True).stderr == "tiny\n"
     (build,) = cached_builds(tmp_path / "cache" / "batkube")
     assert sorted(path.name for path in build.folder.iterdir()) == [".overlay", "build.json", "tiny"]
@@ -107,7 +107,7 @@ def test_a_killed_build_leaves_no_program_and_is_repeated(launch: Launch, stuck_
     assert broken.record is None
     assert not (broken.folder / "tiny").exists()
 
-    binary = printed(launch())
+    binary = output_of(launch())
 
     assert Path(binary).parent == broken.folder
     assert subprocess.run([binary], capture_output=True, text=True, check=True).stderr == "tiny\n"

@@ -1,4 +1,4 @@
-"""The catalogue: programs by name, ours and the user's."""
+"""The catalogue: programs by name, built in and of the user."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_an_unlisted_patch_version_is_built_like_a_listed_one() -> None:
     assert find_recipe("kube-scheduler@1.31.2").go == ""
 
 
-def test_a_program_of_kubernetes_knows_its_version() -> None:
+def test_a_program_of_kubernetes_has_its_version_as_variables() -> None:
     variables = dict(find_recipe("kube-scheduler@1.33.5").variables)
 
     assert variables["k8s.io/component-base/version.gitVersion"] == "v1.33.5"
@@ -89,7 +89,7 @@ def test_a_users_file_adds_and_replaces_programs(tmp_path: Path) -> None:
         ("mine: {about: mine, command: [./x], clock: sundial}", ": mine.clock: Invalid enum value 'sundial'"),
         (
             "mine: {about: mine, module: m, default: 0.1.0, pod-group: a/v1, pod-group-key: k, pod-group-label: k}",
-            ": mine.pod-group-label: cannot be given together with `pod-group-key`",
+            ": mine.pod-group-label: cannot be combined with `pod-group-key`",
         ),
         (
             "mine: {about: mine, module: m, default: 0.1.0, pod-group-label: k}",
@@ -113,7 +113,7 @@ def test_an_invalid_file_is_rejected_with_place_and_problem(tmp_path: Path, text
     "title", ["slurm", "kube-scheduler@latest", "kube-scheduler@1.34", "@1.34.4", "kube-scheduler@", "kube-scheduler@v"]
 )
 def test_an_unknown_program_or_version_is_an_input_error(title: str) -> None:
-    with pytest.raises(InputError, match=r"there is no such program|is not a version of|has no version after the @"):
+    with pytest.raises(InputError, match=r"is not a program of|is not a version of|has no version after the @"):
         find_recipe(title)
 
 

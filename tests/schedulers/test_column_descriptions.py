@@ -69,7 +69,7 @@ def test_descriptions_are_read_from_the_source_and_cached(modules: Path, tmp_pat
     assert read_column_descriptions(VERSION, tmp_path / "cache") == expected
     file.unlink()
     assert read_column_descriptions(VERSION, tmp_path / "cache") == expected, "the source may be gone"
-    assert read_column_descriptions("v1.35.0", tmp_path / "cache") == {}, "of another version nothing is known"
+    assert read_column_descriptions("v1.35.0", tmp_path / "cache") == {}, "another version has no descriptions"
 
 
 def test_columns_have_descriptions_if_the_source_has_them() -> None:

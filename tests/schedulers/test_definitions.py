@@ -88,6 +88,6 @@ def test_a_path_without_definitions_is_rejected(tmp_path: Path, place: str, prob
     folder = module(tmp_path)
     (folder / "empty").mkdir()
 
-    with pytest.raises(InputError) as told:
+    with pytest.raises(InputError) as raised:
         read_definitions(folder, [place])
-    assert problem in str(told.value)
+    assert problem in str(raised.value)

@@ -35,7 +35,7 @@ def test_descriptions_are_read_from_the_module_and_cached(modules: Path, tmp_pat
     assert read_field_descriptions("v1.34.4", tmp_path / "cache") == WORDS
     file.unlink()
     assert read_field_descriptions("v1.34.4", tmp_path / "cache") == WORDS, "the module may be gone"
-    assert read_field_descriptions("v1.35.0", tmp_path / "cache") == {}, "of another version nothing is known"
+    assert read_field_descriptions("v1.35.0", tmp_path / "cache") == {}, "another version has no descriptions"
 
 
 def test_without_the_module_there_are_no_descriptions_and_no_cache_file(modules: Path, tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ MODES = pytest.mark.parametrize("deterministic", [True, False], ids=["determinis
 
 @MODES
 @pytest.mark.parametrize("granted", [True, False], ids=["granted", "moved"])
-def test_ten_thousand_hours_pass_in_no_time(start: Start, deterministic: bool, granted: bool) -> None:
+def test_ten_thousand_hours_pass_without_real_time(start: Start, deterministic: bool, granted: bool) -> None:
     with start("sleep", deterministic=deterministic) as specimen:
         lines = specimen.finish(granted=granted)
 
@@ -47,7 +47,7 @@ def test_tickers_timers_deadlines_and_timeouts_keep_their_order(start: Start, de
 
 
 @MODES
-def test_timers_are_stopped_reset_and_outrun_on_the_virtual_clock(start: Start, deterministic: bool) -> None:
+def test_timers_can_be_stopped_and_reset_on_the_virtual_clock(start: Start, deterministic: bool) -> None:
     with start("timers", deterministic=deterministic) as specimen:
         assert specimen.finish(granted=True) == [
             "stopped in time: true and again: false",
@@ -64,7 +64,7 @@ def test_timers_are_stopped_reset_and_outrun_on_the_virtual_clock(start: Start, 
 
 @MODES
 def test_each_of_two_thousand_goroutines_wakes_at_its_instant(start: Start, deterministic: bool) -> None:
-    with start("crowd", deterministic=deterministic) as specimen:
+    with start("sleepers", deterministic=deterministic) as specimen:
         assert specimen.finish(granted=True) == ["late 0 out of turn 0 after 33m22s"]
         assert specimen.page.jump_count == 2000
 
@@ -80,7 +80,7 @@ def test_sleepers_wake_in_the_order_of_their_deadlines(specimen_binary: Path, na
         assert specimen.page.jump_count == (len({*naps} - {0}) if granted else 0)
 
 
-def test_the_clock_stands_still_until_it_is_advanced(start: Start) -> None:
+def test_the_clock_stops_until_it_is_advanced(start: Start) -> None:
     with start("sleep") as specimen:
         for _ in range(20):
             assert specimen.wait_idle()
@@ -114,30 +114,30 @@ def test_maps_keyed_by_addresses_have_an_order_that_does_not_depend_on_the_addre
             inner.append(specimen.output())
 
     assert len(inner[0]) == 8
-    assert inner[0][-1] == "wrong 0", "nothing is lost in maps that grow, shrink, are cleared and copied"
+    assert inner[0][-1] == "wrong 0", "maps that grow, shrink, are cleared and copied lose no entry"
     assert inner == [inner[0]] * 4
 
 
 def test_random_numbers_repeat_with_the_same_seed_only(start: Start) -> None:
-    drawn = []
+    outputs = []
     for seed in (7, 7, 8):
-        with start("chance", seed=seed) as specimen:
-            drawn.append(specimen.output())
+        with start("randomness", seed=seed) as specimen:
+            outputs.append(specimen.output())
 
-    assert drawn[0] == drawn[1]
-    assert drawn[0][0] == "procs 1"
+    assert outputs[0] == outputs[1]
+    assert outputs[0][0] == "procs 1"
     sources = ("map", "select", "math/rand", "crypto/rand", "maphash")
-    for one, other in zip(drawn[0], drawn[2], strict=True):
+    for one, other in zip(outputs[0], outputs[2], strict=True):
         assert (one != other) == one.startswith(sources)
 
 
 def test_only_a_deterministic_program_is_seeded(start: Start) -> None:
-    drawn = []
+    outputs = []
     for _ in range(2):
-        with start("chance", deterministic=False) as specimen:
-            drawn.append(specimen.output())
+        with start("randomness", deterministic=False) as specimen:
+            outputs.append(specimen.output())
 
-    assert drawn[0][1:] != drawn[1][1:]
+    assert outputs[0][1:] != outputs[1][1:]
 
 
 @pytest.fixture
@@ -158,14 +158,14 @@ def test_a_program_that_writes_stops_its_clock(start: Start, listener: socket.so
     with listener, start("send", address(listener), port=port_of(listener)) as specimen:
         specimen.wait_idle()
         connection, _ = listener.accept()
-        wrote = specimen.page.write_count
+        writes = specimen.page.write_count
 
         for turn in range(1, 4):
             specimen.page.grant(START_NS + HOUR_NS)
             specimen.wait_idle()
 
             assert specimen.page.now == START_NS + turn * 10 * 10**9
-            assert specimen.page.write_count == wrote + turn
+            assert specimen.page.write_count == writes + turn
             assert specimen.page.bytes_written == turn
             assert connection.recv(16) == b"\x01"
         assert specimen.page.connect_count == 1
@@ -173,7 +173,7 @@ def test_a_program_that_writes_stops_its_clock(start: Start, listener: socket.so
 
 
 def test_bytes_read_are_counted(start: Start, listener: socket.socket) -> None:
-    with listener, start("converse", address(listener), port=port_of(listener)) as specimen:
+    with listener, start("requests", address(listener), port=port_of(listener)) as specimen:
         connections = [listener.accept()[0] for _ in range(8)]
         for connection in connections:
             assert connection.recv(100).endswith(b" 0\n")
@@ -188,7 +188,7 @@ def test_bytes_read_are_counted(start: Start, listener: socket.socket) -> None:
 
 @MODES
 def test_bytes_of_other_connections_are_counted_separately(start: Start, deterministic: bool) -> None:
-    with start("pump", deterministic=deterministic) as specimen:
+    with start("transfers", deterministic=deterministic) as specimen:
         (total,) = specimen.output()
 
         assert specimen.page.foreign_bytes == int(total)
@@ -196,31 +196,31 @@ def test_bytes_of_other_connections_are_counted_separately(start: Start, determi
         assert specimen.page.bytes_written == specimen.page.bytes_read == specimen.page.connect_count == 0
 
 
-def test_a_piece_is_read_completely_however_it_is_segmented(start: Start, listener: socket.socket) -> None:
-    chance = random.Random(1)
-    pieces = [chance.randint(2, 1 << 15) for _ in range(60)]
+def test_announced_bytes_are_read_completely_however_they_are_segmented(start: Start, listener: socket.socket) -> None:
+    rng = random.Random(1)
+    pieces = [rng.randint(2, 1 << 15) for _ in range(60)]
     with listener, start("receive", address(listener), port=port_of(listener)) as specimen:
         specimen.wait_idle()
         connection, (_, port) = listener.accept()
         total = 0
         for size in pieces:
             total += size
-            cut = chance.randint(1, size - 1)
+            cut = rng.randint(1, size - 1)
             specimen.page.announce(port, total)
             connection.sendall(bytes(cut))
-            if chance.random() < 0.5:
-                specimen.page.probe()  # wakes the program in the middle of it
+            if rng.random() < 0.5:
+                specimen.page.probe()  # wakes the program between two segments
                 time.sleep(0.002)
             connection.sendall(bytes(size - cut))
             specimen.wait_idle()
-            assert specimen.page.bytes_read == total, "idle means that everything announced was read"
+            assert specimen.page.bytes_read == total, "an idle program has read all announced bytes"
         specimen.page.announce(port, total + 1)
         connection.close()
 
         assert specimen.output() == [*map(str, pieces), "EOF"]
 
 
-def test_a_withdrawn_announcement_is_not_waited_for(start: Start, listener: socket.socket) -> None:
+def test_the_program_does_not_wait_for_withdrawn_bytes(start: Start, listener: socket.socket) -> None:
     with listener, start("receive", address(listener), port=port_of(listener)) as specimen:
         specimen.wait_idle()
         connection, (_, port) = listener.accept()
@@ -238,7 +238,7 @@ def test_a_withdrawn_announcement_is_not_waited_for(start: Start, listener: sock
 
 
 def test_the_order_of_connections_is_recorded_by_their_ports(start: Start, listener: socket.socket) -> None:
-    with listener, start("converse", address(listener), port=port_of(listener)) as specimen:
+    with listener, start("requests", address(listener), port=port_of(listener)) as specimen:
         specimen.wait_idle()
         accepted = [listener.accept() for _ in range(8)]
 
@@ -250,7 +250,7 @@ def test_the_order_of_connections_is_recorded_by_their_ports(start: Start, liste
 def test_connections_are_opened_in_the_same_order_every_time(start: Start) -> None:
     orders = []
     for _ in range(3):
-        with socket.create_server(("127.0.0.1", 0)) as listener, start("converse", address(listener)):
+        with socket.create_server(("127.0.0.1", 0)) as listener, start("requests", address(listener)):
             connections = [listener.accept()[0] for _ in range(8)]
             orders.append([connection.recv(100) for connection in connections])
             for connection in connections:
@@ -261,20 +261,20 @@ def test_connections_are_opened_in_the_same_order_every_time(start: Start) -> No
 
 
 @MODES
-def test_eight_conversations_take_exactly_as_long_as_the_slowest_waits(
+def test_concurrent_connections_take_as_long_as_the_slowest(
     start: Start, listener: socket.socket, deterministic: bool
 ) -> None:
     port = port_of(listener)
-    with listener, start("converse", address(listener), deterministic=deterministic, port=port) as specimen:
-        answered = answer_everything(specimen, listener)
+    with listener, start("requests", address(listener), deterministic=deterministic, port=port) as specimen:
+        request_count = respond_to_all(specimen, listener)
 
         assert specimen.output() == ["6m40s"]
-        assert answered == 8 * 50
+        assert request_count == 8 * 50
 
 
-def answer_everything(specimen: Specimen, listener: socket.socket) -> int:
-    """Answer each line at once, in real time; advance the clock while no request is pending."""
-    answered = 0
+def respond_to_all(specimen: Specimen, listener: socket.socket) -> int:
+    """Respond to each line at once in real time; advance the clock while no request is pending."""
+    request_count = 0
     with selectors.DefaultSelector() as selector:
         selector.register(listener, selectors.EVENT_READ)
         connections = []
@@ -288,21 +288,21 @@ def answer_everything(specimen: Specimen, listener: socket.socket) -> int:
                         continue
                     connection = next(each for each in connections if each is key.fileobj)
                     count = connection.recv(100).count(b"\n")
-                    answered += count
+                    request_count += count
                     connection.sendall(b"answer\n" * count)
                     if not count:
                         selector.unregister(connection)
                         connection.close()
             if specimen.wait_idle() and specimen.page.bytes_written == in_flight and not selector.select(0):
-                assert specimen.page.bytes_read == answered * len(b"answer\n")
+                assert specimen.page.bytes_read == request_count * len(b"answer\n")
                 specimen.page.now = max(specimen.page.now, specimen.page.next_timer)
         for connection in connections:
             connection.close()
-    return answered
+    return request_count
 
 
 def test_garbage_is_collected_only_on_request(start: Start) -> None:
-    with start("litter") as specimen:
+    with start("garbage") as specimen:
         specimen.wait_idle()
         before = specimen.page.live_bytes
         specimen.page.request_collection()
@@ -315,15 +315,15 @@ def test_garbage_is_collected_only_on_request(start: Start) -> None:
         assert specimen.finish(granted=True) == ["collections 1"]
 
 
-def test_a_collection_advances_no_clock_and_loses_no_timer(start: Start) -> None:
-    with start("litter") as specimen:
+def test_a_collection_affects_neither_clock_nor_timers(start: Start) -> None:
+    with start("garbage") as specimen:
         for second in range(4):
             specimen.wait_idle()
             specimen.page.request_collection()
             specimen.wait_idle()
 
             assert specimen.page.now == START_NS + second * 10**9
-            # Not the runtime's timer, which would otherwise release freed memory in steps.
+            # The timer of the program, not one of the runtime, which otherwise releases memory in steps.
             assert specimen.page.next_timer == START_NS + (second + 1) * 10**9
             specimen.page.now = START_NS + (second + 1) * 10**9
         assert specimen.finish(granted=True) == ["collections 4"]
@@ -331,7 +331,7 @@ def test_a_collection_advances_no_clock_and_loses_no_timer(start: Start) -> None
 
 def test_a_program_that_is_busy_for_long_collects_at_the_same_turn_every_time(start: Start) -> None:
     def outcome() -> list[str]:
-        with start("flood") as specimen:
+        with start("busygarbage") as specimen:
             specimen.page.collect_when_busy(64 << 20)
             return specimen.finish(granted=True)
 
@@ -339,11 +339,11 @@ def test_a_program_that_is_busy_for_long_collects_at_the_same_turn_every_time(st
     assert [outcome(), outcome()] == [first, first]
     collections, turns = first
     assert int(collections.removeprefix("collections ")) == len(turns.split())
-    assert len(turns.split()) in range(10, 16), "a gigabyte, in portions of 64 MiB that are looked at every 16"
+    assert len(turns.split()) in range(10, 16), "a gigabyte, collected every 64 MiB, which is checked every 16 MiB"
 
 
 def test_with_many_threads_garbage_is_collected_as_usual(start: Start) -> None:
-    with start("litter", deterministic=False) as specimen:
+    with start("garbage", deterministic=False) as specimen:
         (line,) = specimen.finish(granted=True)
 
     assert int(line.removeprefix("collections ")) > 10
@@ -355,7 +355,7 @@ def test_a_program_started_by_the_program_runs_on_real_time(start: Start) -> Non
 
 
 @MODES
-def test_signals_arrive_while_the_clock_stands_still(start: Start, deterministic: bool) -> None:
+def test_signals_arrive_while_the_clock_is_stopped(start: Start, deterministic: bool) -> None:
     with start("interrupt", deterministic=deterministic) as specimen:
         specimen.wait_idle()
         specimen.process.send_signal(signal.SIGINT)
@@ -364,14 +364,14 @@ def test_signals_arrive_while_the_clock_stands_still(start: Start, deterministic
 
 
 def test_without_a_page_the_same_binary_runs_on_real_time(specimen_binary: Path) -> None:
-    drawn = [
-        subprocess.run([str(specimen_binary), "chance"], capture_output=True, text=True, check=True).stdout
+    outputs = [
+        subprocess.run([str(specimen_binary), "randomness"], capture_output=True, text=True, check=True).stdout
         for _ in range(2)
     ]
     with pytest.raises(subprocess.TimeoutExpired) as raised:
         subprocess.run([str(specimen_binary), "sleep"], capture_output=True, timeout=0.3, check=False)
 
-    assert drawn[0] != drawn[1]
+    assert outputs[0] != outputs[1]
     assert b"2000-01-01" not in (raised.value.stdout or b"")
 
 
@@ -379,18 +379,18 @@ def test_a_wrong_page_is_rejected(specimen_binary: Path, tmp_path: Path) -> None
     page = tmp_path / "page"
     page.write_bytes(bytes(4096))
     for path in (page, tmp_path / "missing"):
-        done = subprocess.run(
+        process = subprocess.run(
             [str(specimen_binary), "sleep"], env={"BATKUBE_PAGE": str(path)}, capture_output=True, check=False
         )
 
-        assert done.returncode == 2
-        assert done.stderr.startswith(b"batkube: ")
+        assert process.returncode == 2
+        assert process.stderr.startswith(b"batkube: ")
 
 
 def test_a_page_without_eventfds_is_rejected(specimen_binary: Path) -> None:
     page = ClockPage(START_NS, deterministic=True, seed=1)
     environment = {**page.environment, "BATKUBE_WAKE": "97"}
-    done = subprocess.run(
+    process = subprocess.run(
         [str(specimen_binary), "sleep"],
         env=environment,
         pass_fds=page.descriptors,
@@ -399,5 +399,5 @@ def test_a_page_without_eventfds_is_rejected(specimen_binary: Path) -> None:
     )
     page.close()
 
-    assert done.returncode == 2
-    assert b"eventfds" in done.stderr
+    assert process.returncode == 2
+    assert b"eventfds" in process.stderr

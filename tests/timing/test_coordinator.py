@@ -17,9 +17,9 @@ QUESTION, ANSWER, WRITTEN, READ, LIVE = 2, 8, 16, 17, 18
 
 
 class LatePage(ClockPage):
-    """The page of a program to which bytes come late: it says that it is idle, then reads, then has done with them.
+    """The page of a program to which bytes come late: it reports idle, then reads, then is idle again.
 
-    Whenever the coordinator waits, the program goes a step further and rings.
+    Whenever the coordinator waits, the program advances to its next step and signals.
     """
 
     def __init__(self) -> None:
@@ -57,7 +57,7 @@ def test_a_program_that_reported_idle_before_bytes_arrived_is_probed_again() -> 
 
 
 class IdlePage(ClockPage):
-    """The page of a program that is idle whenever it is asked."""
+    """The page of a program that is idle at every probe."""
 
     def __init__(self, *, counts_all: bool = True) -> None:
         super().__init__(0, deterministic=True, seed=0)
@@ -75,7 +75,7 @@ class IdlePage(ClockPage):
         return True
 
     def close(self) -> None:
-        """Give everything back."""
+        """Release the page."""
         self.program.close()
         super().close()
 
@@ -110,7 +110,7 @@ def test_a_run_in_which_everything_is_counted_and_fits_is_certain(idle: IdlePage
     assert settled(idle).is_repeatable
 
 
-def test_a_run_is_uncertain_if_what_the_program_has_counted_never_comes(idle: IdlePage) -> None:
+def test_a_run_is_uncertain_if_counted_bytes_never_arrive(idle: IdlePage) -> None:
     attachment = settled(idle, received=999)
 
     assert not attachment.is_repeatable
@@ -124,7 +124,7 @@ def test_a_run_is_uncertain_if_more_comes_than_the_program_has_counted(idle: Idl
     assert attachment.rounds_to_settle == 2
 
 
-def test_uncounted_bytes_that_come_last_make_a_run_uncertain_too(idle: IdlePage) -> None:
+def test_uncounted_bytes_at_the_end_make_a_run_uncertain(idle: IdlePage) -> None:
     attachment = settled(idle)
     attachment.server.received += 1  # type: ignore[misc]  # as a server that collects once more at the end
 
@@ -144,7 +144,7 @@ def test_a_run_is_uncertain_if_some_kilobytes_have_decided_a_collection(
     assert settled(idle).is_repeatable is is_certain
 
 
-def test_a_program_whose_idleness_the_kernel_tells_need_not_count_everything() -> None:
+def test_a_program_whose_idleness_is_read_from_the_kernel_need_not_count_everything() -> None:
     page = IdlePage(counts_all=False)
     try:
         assert settled(page, received=1001).is_repeatable
@@ -182,7 +182,7 @@ def test_the_garbage_of_a_silent_program_is_checked_every_minute() -> None:
 
 
 class LateRiser(Ticking):
-    """A program with a late wake-up: it writes something as soon as the clock has reached its timer."""
+    """A program that writes something as soon as the clock has reached its timer."""
 
     def grant(self, limit_ns: int) -> None:
         self._write()

@@ -78,6 +78,26 @@ def test_when_too_much_is_due_time_falls_behind_and_no_appointment_is_skipped() 
     assert count > before > 0
 
 
+def test_a_long_action_learns_when_its_turn_is_over() -> None:
+    time, agenda, _ = live()
+    turns: list[int] = []
+
+    def work(now: Instant) -> None:
+        is_over, steps = agenda.start_turn(), 0
+        while not is_over():
+            steps += 1
+        turns.append(steps)
+        agenda.book(now, Rank.START, work)
+
+    agenda.book(START, Rank.START, work)
+    time.now()
+    time.now()
+
+    assert len(turns) == 2, "each request waits for one turn"
+    assert all(turns)
+    assert not Agenda().start_turn()(), "runs have no turns"
+
+
 def broken(now: Instant) -> None:
     raise ValueError("broken")
 
@@ -94,7 +114,7 @@ def test_an_error_of_an_appointment_is_raised_with_a_note() -> None:
 
 def test_with_a_bug_listener_the_other_appointments_are_executed() -> None:
     world, reported, kept = World(Streams(0)), list[Exception](), list[Instant]()
-    time = LiveTime(world, Loop(world), START, 1_000_000, on_bug=reported.append)
+    time = LiveTime(world, Loop(world, reported.append), START, 1_000_000)
     world.agenda.book(START, Rank.START, broken)
     world.agenda.book(Instant(START + 1), Rank.START, kept.append)
 

@@ -1,4 +1,4 @@
-// Virtual time: what the program sees of the clock.
+// Virtual time: the functions that read the clock.
 
 package runtime
 
@@ -11,7 +11,7 @@ func vtNano() int64 {
 	return vt.now.Load() - vtEpoch
 }
 
-// time_now replaces Go's own, which is vtRealNow here.
+// time_now replaces Go's function, which the overlay renames to vtRealNow.
 //
 //go:linkname time_now time.now
 func time_now() (sec int64, nsec int32, mono int64) {

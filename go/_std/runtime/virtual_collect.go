@@ -1,16 +1,16 @@
-// Virtual time: garbage collection at moments that are the same in every run.
+// Virtual time: garbage collection at the same points in every run.
 //
-// When a collection happens depends on real time: on how fast the threads are,
+// The time of Go's collections depends on real time: on the speed of the threads
 // and on the clock. A deterministic program therefore collects when it is idle
-// and told to. One that is busy for so long that its garbage would fill the
-// machine cannot wait for that: it collects between two turns of its
-// goroutines, whose number is the same in every run.
+// and the coordinator requests it. A program that is busy for so long that its
+// garbage could exhaust the memory cannot wait for a request: it collects between
+// two goroutine turns, whose number is the same in every run.
 
 package runtime
 
 import "unsafe"
 
-// vtCollectorG is the goroutine that collects, while it waits to be asked.
+// vtCollectorG is the goroutine that collects, while it is parked.
 var vtCollectorG guintptr
 
 func vtCollector() {
@@ -22,24 +22,25 @@ func vtCollector() {
 	}
 }
 
-// vtCollectorParked runs when the goroutine has stopped, so the poller never
-// makes a running one ready.
+// vtCollectorParked runs after the goroutine has stopped, so that the poller
+// never readies a running goroutine.
 func vtCollectorParked(gp *g, _ unsafe.Pointer) bool {
 	vtCollectorG.set(gp)
 	return true
 }
 
-// vtTurns counts the turns of all goroutines.
+// vtTurns counts the turns of all goroutines: how often one was scheduled.
 var vtTurns uint64
 
-// vtTurn counts a turn before it begins. Every so often it looks how much garbage there is: some
-// kilobytes differ from run to run, what is left between two looks is more.
+// vtTurn counts a turn before it starts, and regularly checks the amount of
+// garbage. The amount differs by some kilobytes between runs, less than what
+// accumulates between two checks.
 func vtTurn() {
-	const look = 1 << 10
+	const interval = 1 << 10
 	if !vtSeeded {
 		return
 	}
-	if vtTurns++; vtTurns%look != 0 || vt.flood.Load() == 0 {
+	if vtTurns++; vtTurns%interval != 0 || vt.flood.Load() == 0 {
 		return
 	}
 	if gcController.heapLive.Load() < 2*vt.heap.Load()+vt.flood.Load() {
@@ -53,8 +54,8 @@ func vtTurn() {
 	}
 }
 
-// vtMayCollect reports whether a trigger counts. The one that fires after two
-// minutes without a collection is about real memory and real time.
+// vtMayCollect returns whether a trigger may start a collection. Go's trigger
+// after two minutes without a collection depends on real time.
 func vtMayCollect(kind gcTriggerKind) bool {
 	return vt == nil || kind == gcTriggerCycle || kind == gcTriggerHeap && !vtSeeded
 }

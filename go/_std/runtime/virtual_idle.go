@@ -1,12 +1,12 @@
-// Virtual time: when is the program idle, and what then.
+// Virtual time: how idleness is detected and reported.
 //
-// An M that finds nothing to run gives up its P and becomes the poller, the one
-// thread that waits for the network (findRunnable; sched.lastpoll sees to it
-// that there is only one). So the poller is where a program is idle: if every P
-// is idle then, no event waits in epoll and no other thread is on its way from
-// there to a P, nothing will happen until somebody writes to us or the clock
-// moves. An M that gives up the last P while another one polls wakes that one
-// (vtLastIdle), which then finds the same: no idle moment passes unreported.
+// An M that finds nothing to run releases its P and becomes the poller, the only
+// thread that waits for the network (findRunnable; sched.lastpoll ensures that
+// there is only one). The poller can therefore detect idleness: if every P is
+// idle, epoll has no event, and no other thread is carrying goroutines from epoll
+// to a P, nothing happens until data arrives or the clock advances. An M that
+// releases the last P while another one polls wakes the poller (vtLastIdle),
+// which checks again. So every idle moment is reported.
 
 package runtime
 
@@ -15,37 +15,38 @@ import (
 	"unsafe"
 )
 
-// vtLanding counts the threads that may carry goroutines from epoll to a P.
+// vtLanding counts the threads that may be carrying goroutines from epoll to a P.
 var vtLanding atomic.Int32
 
-// vtPoll is the poller's netpoll. It reports idleness before it blocks, or does
-// something better than blocking. It runs without a P.
+// vtPoll replaces the poller's netpoll. Before it blocks, it reports idleness;
+// instead of blocking, it may collect garbage or advance the clock. It runs
+// without a P.
 //
 //go:nowritebarrierrec
 func vtPoll(delay int64, ps []*p) (gList, int32) {
 	if vt == nil {
 		return netpoll(delay)
 	}
-	const look, block = 0, -1
-	probe := vt.probe.Load() // before looking: what comes later is not covered by our answer
-	travelling := vtLanding.Add(1) > 1
+	const noWait, block = 0, -1
+	probe := vt.probe.Load() // before the checks: the report must not answer a later probe
+	othersLanding := vtLanding.Add(1) > 1
 	if delay == 0 {
-		return netpoll(look) // a timer is due
+		return netpoll(noWait) // a timer is due
 	}
 	if sched.npidle.Load() != gomaxprocs {
-		return netpoll(block) // whoever has a P comes by later
+		return netpoll(block) // the thread that releases the last P wakes us (vtLastIdle)
 	}
-	if travelling || sched.nmspinning.Load() != 0 {
-		return netpoll(look)
+	if othersLanding || sched.nmspinning.Load() != 0 {
+		return netpoll(noWait)
 	}
 	vtAwaitArrival()
 	var atOnce [2]int64
 	if vtPollFile(epfd, vtReadable, &atOnce) {
-		return netpoll(block) // returns at once, and empties the eventfd, which looking does not
+		return netpoll(block) // returns at once, and resets the eventfd, which a non-blocking poll does not
 	}
 	next := vtNextTimer(ps)
 	if next <= vt.now.Load() {
-		return netpoll(look)
+		return netpoll(noWait)
 	}
 	if vt.flags.Load()&vtCollectNow != 0 {
 		if gp := vtCollectorG.ptr(); gp != nil {
@@ -58,7 +59,7 @@ func vtPoll(delay int64, ps []*p) (gList, int32) {
 	if next < vt.limit.Load() && vt.wrote.Load() == vt.granted.Load() {
 		vt.now.Store(next)
 		vt.jumps.Add(1)
-		return gList{}, 0 // and on to the timer
+		return gList{}, 0 // the caller runs the timer
 	}
 	vt.next.Store(next)
 	vt.live.Store(gcController.heapLive.Load())
@@ -69,7 +70,7 @@ func vtPoll(delay int64, ps []*p) (gList, int32) {
 	return netpoll(block)
 }
 
-// vtLanded says that what the poller brought is on a P or in the run queue.
+// vtLanded records that the goroutines from epoll are on a P or in a run queue.
 //
 //go:nowritebarrierrec
 func vtLanded() {
@@ -78,8 +79,8 @@ func vtLanded() {
 	}
 }
 
-// vtLastIdle wakes the poller when the last P became idle, so that it reports.
-// If nobody polls, the M that is about to let go of this P will.
+// vtLastIdle wakes the poller when the last P has become idle, so that it reports
+// idleness. If no thread polls, the M that releases this P is going to.
 //
 //go:nowritebarrierrec
 func vtLastIdle() {
@@ -88,8 +89,8 @@ func vtLastIdle() {
 	}
 }
 
-// vtPollerFd returns the eventfd that wakes the poller: the coordinator's
-// instead of the one just made.
+// vtPollerFd returns the eventfd that wakes the poller: the coordinator's, in
+// place of the one that Go has created.
 func vtPollerFd(own int32, errno uintptr) (int32, uintptr) {
 	if vt == nil {
 		return own, errno
@@ -100,8 +101,8 @@ func vtPollerFd(own int32, errno uintptr) (int32, uintptr) {
 	return vtWakeFd, 0
 }
 
-// vtStart runs when goroutines can: from now on there is a poller, even in a
-// program that never uses network or timers.
+// vtStart runs as soon as goroutines can be started. It initializes the poller,
+// also in programs that use neither network nor timers.
 func vtStart() {
 	if vt != nil {
 		netpollGenericInit()

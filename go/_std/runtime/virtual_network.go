@@ -1,14 +1,14 @@
-// Virtual time: what crosses the program's connections to the run's server.
+// Virtual time: bytes on the program's connections to the run's server.
 //
 // The server sends one piece on one connection at a time, and only while the
-// program is idle. The kernel may deliver a piece in several segments, and a
-// free core would let the program act on the first of them: one more turn of a
-// goroutine, and everything that depends on the number of turns differs (Go
-// looks at the global run queue on every 61st). So the server announces each
-// piece on the page before it sends it, and the poller of a deterministic
-// program does not look at its connections until the announced piece has
-// arrived in full. However the kernel cuts or delays a piece, the program finds
-// all of it at once.
+// program is idle. The kernel may deliver a piece in several segments. On a free
+// core the program would then handle the first segment alone, which takes an
+// additional goroutine turn and changes everything that depends on the number of
+// turns (Go checks the global run queue on every 61st turn). The server therefore
+// announces each piece on the page before it sends it, and the poller of a
+// deterministic program does not check its connections until the announced piece
+// has arrived in full. The program reads whole pieces, however the kernel cuts or
+// delays them.
 
 package runtime
 
@@ -19,15 +19,14 @@ import (
 	"unsafe"
 )
 
-// vtFds holds the descriptor, plus one, of each open connection to the run's
-// server, by its local port.
+// vtFds has the descriptor, plus one, of each open connection to the run's
+// server, by local port.
 var vtFds [1 << 16]atomic.Int32
 
-// vtWhole is the latest announcement that is known to have arrived in full.
+// vtWhole is the latest announced piece that has arrived in full.
 var vtWhole atomic.Uint64
 
-// vtTouched counts something that the other side of a connection will notice,
-// before it happens.
+// vtTouched counts a write, connect or close, before the peer can observe it.
 //
 //go:linkname vtTouched internal/poll.vtTouched
 func vtTouched() {
@@ -36,7 +35,7 @@ func vtTouched() {
 	}
 }
 
-// vtServerPort returns where the run's server listens, -1 on real time.
+// vtServerPort returns the port of the run's server; -1 on real time.
 //
 //go:linkname vtServerPort internal/poll.vtServerPort
 func vtServerPort() int {
@@ -51,7 +50,7 @@ func vtIsDeterministic() bool {
 	return vtSeeded
 }
 
-// vtConnecting counts a connection before it is begun.
+// vtConnecting counts a connection before connect(2).
 //
 //go:linkname vtConnecting internal/poll.vtConnecting
 func vtConnecting(toRun bool) {
@@ -62,9 +61,9 @@ func vtConnecting(toRun bool) {
 	}
 }
 
-// vtOpened registers a connection to the run's server. The server numbers
-// connections in the order recorded here, since the kernel may accept them in
-// another.
+// vtOpened registers a connection to the run's server. The server numbers its
+// connections in the order recorded here, because the kernel may accept them in
+// a different order.
 //
 //go:linkname vtOpened internal/poll.vtOpened
 func vtOpened(port uint16, fd int32) {
@@ -72,7 +71,7 @@ func vtOpened(port uint16, fd int32) {
 	vt.ports[(vt.opened.Add(1)-1)%vtRecorded] = port
 }
 
-// vtRefused takes back the count of a connection that was not made.
+// vtRefused subtracts a connection that failed from the count.
 //
 //go:linkname vtRefused internal/poll.vtRefused
 func vtRefused() {
@@ -84,8 +83,8 @@ func vtClosed(port uint16) {
 	vtFds[port].Store(0)
 }
 
-// vtMoved counts the bytes that crossed a connection: to and from the run's
-// server, and from others.
+// vtMoved counts bytes sent to and received from the run's server, and bytes
+// received from other peers.
 //
 //go:linkname vtMoved internal/poll.vtMoved
 func vtMoved(sent, got, foreign int) {
@@ -96,8 +95,8 @@ func vtMoved(sent, got, foreign int) {
 	}
 }
 
-// vtAwaitWritable waits in real time until a connection is established or takes
-// more bytes, and reports whether it does. Nothing else runs meanwhile.
+// vtAwaitWritable waits in real time until a connection is established or
+// writable, and returns whether it is. It blocks the whole program.
 //
 //go:linkname vtAwaitWritable internal/poll.vtAwaitWritable
 func vtAwaitWritable(fd int32, milliseconds int64) bool {
@@ -106,9 +105,9 @@ func vtAwaitWritable(fd int32, milliseconds int64) bool {
 	return vtPollFile(fd, writable, &limit)
 }
 
-// vtBeforePolling waits for something to happen to the program's connections,
-// unless it is only to look, without taking it from epoll; then for the piece
-// that was announced. It returns how long epoll_wait is still to wait.
+// vtBeforePolling waits until a connection is ready, without removing its event
+// from epoll (unless waitms is 0, a non-blocking poll), and then until the
+// announced piece has arrived. It returns the timeout for epoll_wait.
 //
 //go:nowritebarrierrec
 func vtBeforePolling(waitms int32) int32 {
@@ -122,9 +121,8 @@ func vtBeforePolling(waitms int32) int32 {
 	return 0
 }
 
-// vtAfterPolling completes what epoll_wait returned with a piece that was
-// announced since vtBeforePolling looked. A connection that is there twice is
-// made ready once.
+// vtAfterPolling adds the events of a piece that was announced after
+// vtBeforePolling. A connection that appears twice is made ready once.
 //
 //go:nowritebarrierrec
 func vtAfterPolling(events []linux.EpollEvent, count int32, errno uintptr) (int32, uintptr) {
@@ -137,7 +135,7 @@ func vtAfterPolling(events []linux.EpollEvent, count int32, errno uintptr) (int3
 }
 
 // vtAwaitArrival waits in real time until the announced piece has arrived, and
-// reports whether it was a new one.
+// returns whether it was a new one.
 //
 //go:nowritebarrierrec
 func vtAwaitArrival() bool {
@@ -147,23 +145,23 @@ func vtAwaitArrival() bool {
 	}
 	for !vtHasArrived(announced) {
 		usleep(20)
-		announced = vt.arriving.Load() // the server takes back what it cannot send
+		announced = vt.arriving.Load() // the server withdraws a piece that it cannot send
 	}
 	vtWhole.Store(announced)
 	return true
 }
 
-// vtHasArrived reports whether the connection has received as many bytes as
-// announced, read or not, or will receive no more. The kernel answers under the
-// lock of the socket, so whatever it counts has been reported to epoll as well.
+// vtHasArrived returns whether the connection has received the announced number
+// of bytes, read or unread, or will receive no more. The kernel holds the lock
+// of the socket for this call, so epoll has events for all bytes that it counts.
 //
 //go:nowritebarrierrec
 func vtHasArrived(announced uint64) bool {
 	const (
 		getsockopt = 55*goarch.IsAmd64 + 209*goarch.IsArm64
 		tcp, info  = 6, 11
-		received   = 16 // tcpi_bytes_received of struct tcp_info, in words of eight bytes; the first begins with tcpi_state
-		closed     = 7  // TCP_CLOSE; those above it have seen the end of the stream, or are closing
+		received   = 16 // tcpi_bytes_received of struct tcp_info, in words of eight bytes; tcpi_state is in the first one
+		closed     = 7  // TCP_CLOSE; in higher states the peer has closed the stream, or the socket is closing
 	)
 	fd := vtFds[announced>>48].Load() - 1
 	if fd < 0 {
@@ -184,8 +182,8 @@ type vtPollFd struct {
 
 const vtReadable = 1
 
-// vtPollFile waits in real time until a file is ready, for ever without a limit
-// (seconds, nanoseconds), and reports whether it is.
+// vtPollFile waits in real time until a file is ready, up to a limit (seconds,
+// nanoseconds) if there is one, and returns whether it is ready.
 //
 //go:nowritebarrierrec
 func vtPollFile(fd int32, events int16, limit *[2]int64) bool {

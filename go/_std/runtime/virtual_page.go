@@ -1,10 +1,10 @@
 // Virtual time for unmodified programs: the page shared with the coordinator.
 //
-// The files virtual_*.go are Batkube's own. They join package runtime at build
-// time (go build -overlay); a few lines of Go's own files are changed to call
-// them. A program built so behaves as always until it is started with
-// BATKUBE_PAGE in its environment. Then it reads the clock from that page, and
-// says there when nothing is left to do before the clock moves.
+// The files virtual_*.go belong to Batkube. They are added to package runtime at
+// build time (go build -overlay), together with a few edits to Go's files, which
+// call them. A program that is built this way behaves as usual unless it is
+// started with BATKUBE_PAGE in its environment. It then reads the clock from that
+// page, and reports on the page when it is idle until the clock advances.
 package runtime
 
 import (
@@ -14,41 +14,41 @@ import (
 )
 
 // vtPage is the layout of the page: slots of eight bytes, little-endian. The
-// other side is batkube/timing/pages/clock_page.py; the slots are described in
-// docs/reference/schedulers.md.
+// coordinator's side is batkube/timing/pages/clock_page.py;
+// docs/reference/schedulers.md describes the slots.
 type vtPage struct {
 	magic   uint64        // 0: vtMagic
 	now     atomic.Int64  // 1: virtual Unix time in ns
-	probe   atomic.Uint64 // 2: number of the coordinator's latest question
-	limit   atomic.Int64  // 3: the clock may be moved from timer to timer below this; 0: not at all
+	probe   atomic.Uint64 // 2: number of the coordinator's latest probe
+	limit   atomic.Int64  // 3: we may advance the clock to timers before this; 0: we may not
 	flags   atomic.Uint32 // 4: vtDeterministic, vtCollectNow
 	_       uint32
 	seed    uint64        // 5
-	flood   atomic.Uint64 // 6: garbage that a busy program collects; 0: none does
+	flood   atomic.Uint64 // 6: bytes of garbage after which a busy program collects; 0: never
 	_       uint64
-	seen    atomic.Uint64 // 8: the question that the latest report answers
-	next    atomic.Int64  // 9: next timer at that moment, vtNever if there is none
-	idles   atomic.Uint64 // 10: number of reports
-	wrote   atomic.Uint64 // 11: number of writes to connections, connects and closes begun
-	jumps   atomic.Uint64 // 12: number of times that we moved the clock
+	seen    atomic.Uint64 // 8: the probe that the latest idle report answers
+	next    atomic.Int64  // 9: next timer at the time of that report, vtNever if there is none
+	idles   atomic.Uint64 // 10: number of idle reports
+	wrote   atomic.Uint64 // 11: number of writes to connections, connects and closes started
+	jumps   atomic.Uint64 // 12: number of times that we advanced the clock
 	heap    atomic.Uint64 // 13: bytes of heap in use after the latest collection
-	granted atomic.Uint64 // 14: limit holds while wrote has this value
-	begun   atomic.Int64  // 15: number of connections to the run's server begun
-	sent    atomic.Int64  // 16: bytes written to them
-	got     atomic.Int64  // 17: bytes read from them
-	live    atomic.Uint64 // 18: bytes of heap in use at the latest report
-	pid     atomic.Uint64 // 19: the process that the page belongs to
+	granted atomic.Uint64 // 14: limit is valid while wrote has this value
+	begun   atomic.Int64  // 15: number of connections to the run's server started
+	sent    atomic.Int64  // 16: bytes written to the run's server
+	got     atomic.Int64  // 17: bytes read from the run's server
+	live    atomic.Uint64 // 18: bytes of heap in use at the latest idle report
+	pid     atomic.Uint64 // 19: the process that owns the page
 	_       [3]uint64
 
-	elsewhere atomic.Uint64 // 23: number of stream connections to others begun
-	port      uint64        // 24: where the run's server listens, on the loopback
+	elsewhere atomic.Uint64 // 23: number of stream connections to other peers started
+	port      uint64        // 24: port of the run's server on the loopback interface
 	_         [4]uint64
-	foreign   atomic.Int64  // 29: bytes read from stream connections to others
-	arriving  atomic.Uint64 // 30: the piece that the server sends: local port (16 bits), number (8), bytes ever sent to it (40)
-	opened    atomic.Uint64 // 31: number of connections to the run's server made
+	foreign   atomic.Int64  // 29: bytes read from stream connections to other peers
+	arriving  atomic.Uint64 // 30: the announced piece: local port (16 bits), number (8), total bytes sent to it (40)
+	opened    atomic.Uint64 // 31: number of connections to the run's server established
 	_         [8160]uint64
 
-	ports [vtRecorded]uint16 // byte 65536 on: the local ports of the latest of them, each at its number
+	ports [vtRecorded]uint16 // from byte 65536: the local ports of the latest of these connections, by number
 }
 
 const (
@@ -63,21 +63,21 @@ const (
 )
 
 var (
-	// vt is nil in a program that runs on real time.
+	// vt is the page; nil on real time.
 	vt *vtPage
-	// vtSeeded says that the program is to take the same course every time.
+	// vtSeeded is set in deterministic mode.
 	vtSeeded bool
-	// vtEpoch is the Unix time at which nanotime is zero: monotonic time stays
-	// small, as on a machine that was switched on a moment ago.
+	// vtEpoch is the Unix time at which nanotime is zero. Monotonic time is
+	// small, as on a machine that has just booted.
 	vtEpoch int64
 
 	vtWakeFd int32
 	vtIdleFd int32
 )
 
-// vtInit maps the page. It runs before everything else in schedinit, when
-// neither memory nor environment are set up, so that the program never sees
-// real time and its first random number is ours already.
+// vtInit maps the page. It is the first step of schedinit, before memory and
+// environment are set up, so that the program never reads real time, and even
+// its first random number is ours.
 func vtInit() {
 	path := vtEnv("BATKUBE_PAGE=")
 	if path == nil {
@@ -98,7 +98,7 @@ func vtInit() {
 		vtRefuse("the file named by BATKUBE_PAGE is not a page of this version of Batkube; rebuild the program")
 	}
 	if own := uint64(getpid()); !page.pid.CompareAndSwap(0, own) && page.pid.Load() != own {
-		return // inherited from the program that this one was started by: the page is that one's
+		return // the variable is inherited: the page belongs to the parent process
 	}
 	vtWakeFd, vtIdleFd = vtEnvInt("BATKUBE_WAKE="), vtEnvInt("BATKUBE_IDLE=")
 	for _, fd := range [...]int32{vtWakeFd, vtIdleFd} {
@@ -113,16 +113,16 @@ func vtInit() {
 	vt = page
 }
 
-// vtConfigure overrides what GODEBUG and the defaults said.
+// vtConfigure overrides GODEBUG and the defaults.
 func vtConfigure() {
 	if vtSeeded {
-		debug.asyncpreemptoff = 1 // a signal arrives at a real moment
-		debug.gcstoptheworld = 2  // mark and sweep in one go: no background work left over
+		debug.asyncpreemptoff = 1 // preemption signals arrive in real time
+		debug.gcstoptheworld = 2  // mark and sweep in one step, without background work
 	}
 }
 
-// vtProcs returns the number of Ps to run with: only with a single one is the
-// order of goroutines a function of the program.
+// vtProcs returns the number of Ps. Only with a single P does the program alone
+// determine the order of goroutines.
 func vtProcs(n int32) int32 {
 	if vtSeeded {
 		return 1
@@ -130,8 +130,8 @@ func vtProcs(n int32) int32 {
 	return n
 }
 
-// vtEnv returns the value of an environment variable (given with its "="),
-// from the block that the kernel passed: goenvs has not run yet.
+// vtEnv returns the value of an environment variable (prefix is its name and
+// "="). It reads the kernel's environment block, because goenvs has not run yet.
 func vtEnv(prefix string) *byte {
 	for i := argc + 1; argv_index(argv, i) != nil; i++ {
 		entry := argv_index(argv, i)

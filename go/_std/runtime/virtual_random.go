@@ -1,10 +1,10 @@
-// Virtual time: one seeded generator in place of every source of chance, so that
-// a deterministic program takes the same course every time.
+// Virtual time: one seeded generator replaces every source of randomness, so
+// that a deterministic program behaves the same in every run.
 //
-// Only what the program itself asks for is drawn from it: maps, select,
+// Only random numbers that the program requests come from it: maps, select,
 // math/rand, crypto/rand. The runtime's own draws (cheaprand: which P to steal
-// from, which allocation to sample) happen at real moments and would put the
-// others out of step, so they stay apart.
+// from, which allocation to sample) depend on real time and would change the
+// sequence, so they keep their own generator.
 
 package runtime
 
@@ -15,7 +15,7 @@ import (
 
 var vtRandomState atomic.Uint64
 
-// vtRandom is splitmix64.
+// vtRandom returns the next number (splitmix64).
 //
 //go:nosplit
 func vtRandom() uint64 {
@@ -25,15 +25,15 @@ func vtRandom() uint64 {
 	return z ^ (z >> 31)
 }
 
-// vtSeed replaces the seed of the generator that is used before there are
-// threads: hash keys, the place of the heap.
+// vtSeed replaces the seed of the generator that Go uses before it starts
+// threads, for hash keys and the address of the heap.
 func vtSeed(seed *[32]byte) {
 	if vtSeeded {
 		vtRandomBytes(seed[:])
 	}
 }
 
-// vtSelectOrder is selectgo's draw.
+// vtSelectOrder draws the order in which selectgo polls its cases.
 //
 //go:nosplit
 func vtSelectOrder(n uint32) uint32 {
@@ -43,7 +43,7 @@ func vtSelectOrder(n uint32) uint32 {
 	return cheaprandn(n)
 }
 
-// vtRandomBytes stands in for getrandom(2).
+// vtRandomBytes replaces getrandom(2).
 //
 //go:nosplit
 func vtRandomBytes(to []byte) {

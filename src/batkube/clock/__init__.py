@@ -1,14 +1,14 @@
 """Virtual time for Python programs: patches asyncio, threads, sockets and the time functions of the interpreter.
 
 `--scheduler python:./my_scheduler.py` starts a program with it. A program that is started in another way calls
-`install` before it imports anything else; outside a run that does nothing.
+`install` before it imports anything else; outside a run, `install` does nothing.
 
 Every wait with a timeout becomes a wait without one. Its deadline is written to a page of memory that the coordinator
 of the run reads (`batkube.timing.pages.session_page`). When the coordinator signals the wake-up, the timer thread of
-the program ends the wait. asyncio waits in its selector, and so needs no patch of its own. The program does not report
-that it is idle: the coordinator learns from the kernel that all its threads sleep.
+the program ends the wait. asyncio waits in its selector, so it needs no other patch. The program does not report that
+it is idle: the coordinator reads from the kernel whether all its threads sleep.
 
-The package depends on nothing but Python, so that any interpreter can run it by its path: see `__main__`.
+The package depends only on the standard library, so that any interpreter can run it by its path: see `__main__`.
 """
 
 from __future__ import annotations
@@ -54,13 +54,13 @@ def _tls_of(traffic: Connections) -> dict[tuple[object, str], object]:
 
 
 def _patch(replacements: dict[tuple[object, str], object]) -> None:
-    """Replace Python's functions, including those that modules have imported by name."""
-    ours = {id(getattr(where, name)): new for (where, name), new in replacements.items()}
+    """Replace Python's functions, also in modules that have imported them by name."""
+    by_id = {id(getattr(where, name)): new for (where, name), new in replacements.items()}
     for path, module in list(sys.modules.items()):
         if f"{path}.".startswith(f"{__name__}."):
             continue  # this package still needs the originals
         for name, value in list(vars(module).items()):
-            if id(value) in ours:
-                setattr(module, name, ours[id(value)])
+            if id(value) in by_id:
+                setattr(module, name, by_id[id(value)])
     for (where, name), new in replacements.items():
         setattr(where, name, new)

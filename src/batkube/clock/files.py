@@ -68,25 +68,25 @@ class Connections:
         finally:
             os.close(timeout)
 
-    def wrap_transfer(self, name: str, events: int, place: int) -> Callable[..., Any]:
+    def wrap_transfer(self, name: str, events: int, counter: int) -> Callable[..., Any]:
         """Return a socket method that reads or writes within the socket's timeout."""
         real = getattr(socket.socket, name)
 
         def method(sock: socket.socket, *arguments: Any, **options: Any) -> Any:
             file = sock.fileno()
             is_run_connection = file in self._ports_by_file
-            if is_run_connection and place == SENT:
+            if is_run_connection and counter == SENT:
                 self._page.increment(WROTE)
             seconds = sock.gettimeout()
             if seconds and not self.wait_for_file(file, events, seconds):
                 raise TimeoutError("timed out")
-            if is_run_connection and place == RECEIVED:
+            if is_run_connection and counter == RECEIVED:
                 if seconds is None and not _flags(name, arguments, options) & socket.MSG_DONTWAIT:
                     _await(file, select.POLLIN)
                 self.wait_for_arrival()
             result = real(sock, *arguments, **options)
-            if is_run_connection and not (place == RECEIVED and _flags(name, arguments, options) & socket.MSG_PEEK):
-                self._page.increment(place, _bytes_moved(result, arguments))
+            if is_run_connection and not (counter == RECEIVED and _flags(name, arguments, options) & socket.MSG_PEEK):
+                self._page.increment(counter, _bytes_moved(result, arguments))
             return result
 
         return method
@@ -116,8 +116,8 @@ class Connections:
             self._page.record_connection(port)
             self._ports_by_file[sock.fileno()], self._sockets_by_port[port] = port, sock
 
-    def adopt(self, sock: socket.socket) -> bool:
-        """Return whether a socket is connected to the run; one made of another's file is counted from now on."""
+    def count_if_to_run(self, sock: socket.socket) -> bool:
+        """Return whether a socket is connected to the run, and count its bytes from now on."""
         if sock.fileno() in self._ports_by_file:
             return True
         try:
@@ -130,7 +130,7 @@ class Connections:
         return is_to_run
 
     def await_writable(self, sock: socket.socket) -> None:
-        """Wait, in real time, until the kernel takes more of what the program writes."""
+        """Wait, in real time, until the kernel accepts more data from the program."""
         _await(sock.fileno(), select.POLLOUT)
 
     def wrap_close(self, name: str) -> Callable[..., Any]:
@@ -164,8 +164,8 @@ def _bytes_moved(result: Any, arguments: tuple[Any, ...]) -> int:
     """Return how many bytes a call moved: its result, the size of the data it returned, or the size of its argument."""
     if isinstance(result, int):
         return result
-    moved = arguments[0] if result is None else result[0] if isinstance(result, tuple) else result
-    return memoryview(moved).nbytes
+    data = arguments[0] if result is None else result[0] if isinstance(result, tuple) else result
+    return memoryview(data).nbytes
 
 
 def virtual_files(traffic: Connections) -> dict[tuple[object, str], object]:
@@ -184,8 +184,8 @@ def virtual_files(traffic: Connections) -> dict[tuple[object, str], object]:
     writing = {
         name: traffic.wrap_transfer(name, select.POLLOUT, SENT) for name in ("send", "sendall", "sendto", "sendmsg")
     }
-    begin = {name: traffic.wrap_connect(name) for name in ("connect", "connect_ex")}
-    end = {name: traffic.wrap_close(name) for name in ("_real_close", "detach", "shutdown")}
-    all_of_them = reading | writing | begin | end
-    methods: dict[tuple[object, str], object] = {(socket.socket, name): method for name, method in all_of_them.items()}
+    connecting = {name: traffic.wrap_connect(name) for name in ("connect", "connect_ex")}
+    closing = {name: traffic.wrap_close(name) for name in ("_real_close", "detach", "shutdown")}
+    by_name = reading | writing | connecting | closing
+    methods: dict[tuple[object, str], object] = {(socket.socket, name): method for name, method in by_name.items()}
     return {**methods, (selectors.EpollSelector, "select"): select_until}

@@ -69,7 +69,7 @@ class VirtualLock:
         return self._is_held
 
     def _at_fork_reinit(self) -> None:
-        """Reset the lock in a forked child (called by threading)."""
+        """Reset the lock in a forked child (called by `threading`)."""
         VirtualLock.__init__(self)
 
     def __enter__(self) -> bool:

@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterator
 
 _MAGIC = 0x344B4256
 #: The page has numbers of eight bytes, then the local ports of the latest connections, two bytes each.
-_NUMBERS, _RECORDED = 65536, 1 << 14
-_SIZE = _NUMBERS + 2 * _RECORDED
+_NUMBERS, _RECORDED_PORTS = 65536, 1 << 14
+_SIZE = _NUMBERS + 2 * _RECORDED_PORTS
 #: Indexes of numbers on the page (docs/reference/schedulers.md); the first ones are counters.
 WROTE, CONNECTS, SENT, RECEIVED, FOREIGN_CONNECTS = 11, 15, 16, 17, 23
 _NOW, _FLAGS, _SEED, _PID, _EPOCH, _PORT, _TOKEN, _MODULE_SLOTS = 1, 4, 5, 19, 20, 24, 27, 28
-_ARRIVING, _OPENED = 30, 31
+_ANNOUNCEMENT, _CONNECTION_COUNT = 30, 31
 #: An announcement packs the local port and the total number of bytes sent to it into one number.
 _PORT_SHIFT, _TOTAL_MASK = 48, 2**40 - 1
 _TABLE, _FIRST_WAIT, _LAST_WAIT = 512, 3584, 3840
@@ -65,21 +65,21 @@ class SharedPage:
         """The port of the run's API server on the loopback interface."""
         return self._numbers[_PORT]
 
-    def increment(self, place: int, number: int = 1) -> None:
+    def increment(self, counter: int, number: int = 1) -> None:
         """Add to a counter."""
         with self._mutex:
-            self._numbers[place] += number
+            self._numbers[counter] += number
 
     def record_connection(self, port: int) -> None:
         """Record the local port of a connection to the run, because the server numbers connections in this order."""
         with self._mutex:
-            self._ports[self._numbers[_OPENED] % _RECORDED] = port
-            self._numbers[_OPENED] += 1
+            self._ports[self._numbers[_CONNECTION_COUNT] % _RECORDED_PORTS] = port
+            self._numbers[_CONNECTION_COUNT] += 1
 
     @property
     def announced_arrival(self) -> tuple[int, int]:
         """The local port and the total number of bytes of the announced piece."""
-        value = self._numbers[_ARRIVING] % 2**64
+        value = self._numbers[_ANNOUNCEMENT] % 2**64
         return value >> _PORT_SHIFT, value & _TOTAL_MASK
 
     def allocate_wait(self) -> int:
@@ -96,9 +96,9 @@ class SharedPage:
             fcntl.lockf(self._file, fcntl.LOCK_UN)
         raise RuntimeError("the program has more processes with timers than the page has slots")
 
-    def set_wakeup(self, number: int, moment: int) -> None:
+    def set_wakeup(self, number: int, instant: int) -> None:
         """Set the instant at which the coordinator wakes a wait slot."""
-        self._numbers[_TABLE + 2 * number + 1] = moment
+        self._numbers[_TABLE + 2 * number + 1] = instant
 
     def wait_for_wakeup(self, wakeups: socket.socket) -> None:
         """Wait for a wake-up; exit if the coordinator no longer runs."""
@@ -129,13 +129,13 @@ class WaitTimer:
         self._slot: int | None = None
 
     @contextlib.contextmanager
-    def timer(self, moment: int, end: Callable[[], object]) -> Iterator[None]:
-        """Call `end` in another thread at `moment`, unless the block ends first."""
+    def timer(self, instant: int, end: Callable[[], object]) -> Iterator[None]:
+        """Call `end` in another thread at `instant`, unless the block ends first."""
         with self._mutex:
             if self._slot is None:
                 self._start_thread()
             self._last = number = self._last + 1
-            self._waits[number] = (moment, end)
+            self._waits[number] = (instant, end)
             self._publish_next_wakeup()
         try:
             yield
@@ -146,7 +146,7 @@ class WaitTimer:
 
     def _publish_next_wakeup(self) -> None:
         assert self._slot is not None, "the timer thread has not started"
-        self._page.set_wakeup(self._slot, min((moment for moment, _ in self._waits.values()), default=_NEVER))
+        self._page.set_wakeup(self._slot, min((instant for instant, _ in self._waits.values()), default=_NEVER))
 
     def _start_thread(self) -> None:
         has_started = allocate_lock()
@@ -163,7 +163,7 @@ class WaitTimer:
             self._page.wait_for_wakeup(wakeups)
             with self._mutex:
                 # Run the callbacks before publishing: the woken threads must be awake when the page shows no deadline.
-                for number in [wait for wait, (moment, _) in self._waits.items() if moment <= self._page.now]:
+                for number in [wait for wait, (instant, _) in self._waits.items() if instant <= self._page.now]:
                     self._waits.pop(number)[1]()
                 self._publish_next_wakeup()
 

@@ -1,4 +1,4 @@
-"""Reading the time and sleeping, in virtual time."""
+"""Replacements for functions that return the time or sleep."""
 
 from __future__ import annotations
 
@@ -58,13 +58,13 @@ def virtual_times(clock: ProgramClock) -> dict[tuple[object, str], object]:
 
 
 def _defaulting_to_now(
-    function: Callable[..., Any], position: int, present: Callable[[], object]
+    function: Callable[..., Any], position: int, current_time: Callable[[], object]
 ) -> Callable[..., Any]:
     """Return a function whose argument at `position` defaults to the current virtual time."""
 
     def virtual(*arguments: Any) -> Any:
         is_missing = arguments[position : position + 1] in ((), (None,))
-        return function(*arguments[:position], present()) if is_missing else function(*arguments)
+        return function(*arguments[:position], current_time()) if is_missing else function(*arguments)
 
     return virtual
 

@@ -17,8 +17,8 @@ from typing import Any
 
 from .files import Connections
 
-#: Methods of `ssl.SSLSocket` that read or write in C; its other methods call these.
-_MOVING = ("do_handshake", "read", "write", "send", "unwrap")
+#: Methods of `ssl.SSLSocket` that read or write in C; the other methods call these.
+_TRANSFER_METHODS = ("do_handshake", "read", "write", "send", "unwrap")
 #: RFC 8446, 5.1: a record begins with its type, its version and, in the last two bytes, the length of the rest.
 _HEADER = 5
 
@@ -27,7 +27,7 @@ class _TlsBuffers:
     """The encrypted bytes of one connection: those received, and those to send."""
 
     def __init__(self) -> None:
-        self.arrived, self.leaving = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self.incoming, self.outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
         #: The part of the next record's header that was read, and the number of bytes left of the current record.
         self._header = b""
         self._left = 0
@@ -44,9 +44,9 @@ class _TlsBuffers:
         except BlockingIOError:
             raise ssl.SSLWantReadError(ssl.SSL_ERROR_WANT_READ, "The operation did not complete (read)") from None
         if not data:
-            self.arrived.write_eof()
+            self.incoming.write_eof()
             return
-        self.arrived.write(data)
+        self.incoming.write(data)
         if self._left:
             self._left -= len(data)
         else:
@@ -57,7 +57,7 @@ class _TlsBuffers:
     def send(self, sock: socket.socket, traffic: Connections) -> None:
         """Send all bytes, even on a non-blocking socket: the server of the run always reads."""
         with self._sending:
-            data = self.leaving.read()
+            data = self.outgoing.read()
             while data:
                 try:
                     data = data[socket.socket.send(sock, data) :]
@@ -72,10 +72,10 @@ def virtual_tls(traffic: Connections) -> dict[tuple[object, str], object]:
 
     def session_of(sock: Any) -> _TlsBuffers | None:
         if sock not in sessions and sock._sslobj is not None:
-            sessions[sock] = _begin(sock) if traffic.adopt(sock) else None
+            sessions[sock] = _start_session(sock) if traffic.count_if_to_run(sock) else None
         return sessions.get(sock)
 
-    def moving(name: str) -> Callable[..., Any]:
+    def wrap_transfer(name: str) -> Callable[..., Any]:
         real = getattr(ssl.SSLSocket, name)
 
         def method(sock: ssl.SSLSocket, *arguments: Any, **options: Any) -> Any:
@@ -93,13 +93,13 @@ def virtual_tls(traffic: Connections) -> dict[tuple[object, str], object]:
 
         return method
 
-    return {(ssl.SSLSocket, name): moving(name) for name in _MOVING}
+    return {(ssl.SSLSocket, name): wrap_transfer(name) for name in _TRANSFER_METHODS}
 
 
-def _begin(sock: Any) -> _TlsBuffers:
+def _start_session(sock: Any) -> _TlsBuffers:
     """Replace the TLS session of a socket by one with memory buffers, before its first read or write."""
     session = _TlsBuffers()
     sock._sslobj = sock.context._wrap_bio(
-        session.arrived, session.leaving, sock.server_side, sock.server_hostname, owner=sock, session=sock._session
+        session.incoming, session.outgoing, sock.server_side, sock.server_hostname, owner=sock, session=sock._session
     )
     return session

@@ -1,1 +1,1 @@
-"""Real schedulers whose clock follows the real one: by the rules of the 2020 prototype, or at a constant speed."""
+"""Time that follows the real clock, for runs with real schedulers: as in the 2020 prototype, or at a constant speed."""

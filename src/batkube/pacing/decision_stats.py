@@ -14,7 +14,7 @@ from batkube.execution.nodes.allocations import NodeAllocations, OvercommittedAl
 from batkube.kernel.fidelity import FidelityNote
 from batkube.kernel.instants import START, Duration, Instant, format_seconds
 
-_LATE = FidelityNote("time", "decisions came late: time had jumped while the scheduler was at work on them")
+_LATE = FidelityNote("time", "decisions came late: time had jumped while the scheduler was working on them")
 
 
 class DecisionStats:
@@ -70,21 +70,21 @@ class DecisionStats:
         """Record that the scheduler is idle: its next decision starts now."""
         self._jumped_by = Duration(0)
 
-    def on_time_jump(self, by: int, at_work: bool) -> None:
+    def on_time_jump(self, length: int, was_busy: bool) -> None:
         """Record a jump of time, and whether the scheduler was busy during it."""
-        self._jumped_by = Duration(self._jumped_by + by) if at_work else Duration(0)
+        self._jumped_by = Duration(self._jumped_by + length) if was_busy else Duration(0)
 
     def on_decision(self, start: Instant, now: Instant) -> None:
         """Record a decision made at `now`, in the cycle that began at `start`; work on the next decision starts now."""
-        late, self._jumped_by = min(self._jumped_by, start - self._possible_since), Duration(0)
-        if late <= 0:
+        lateness, self._jumped_by = min(self._jumped_by, start - self._possible_since), Duration(0)
+        if lateness <= 0:
             return
         self._late += 1
-        self._late_sum += late
-        self._late_max = max(self._late_max, late)
+        self._late_sum += lateness
+        self._late_max = max(self._late_max, lateness)
         pod = self._last_bound.removeprefix(f"{NAMESPACE}/")
-        self._journal.append(now, "late", pod=pod, by=late)
-        self.notes.add(_LATE, example=f"pod {pod} by {format_seconds(late)} s")
+        self._journal.append(now, "late", pod=pod, by=lateness)
+        self.notes.add(_LATE, example=f"pod {pod} by {format_seconds(lateness)} s")
 
     def columns(self) -> dict[str, str | int]:
         """Return the statistics as columns of schedule.csv."""

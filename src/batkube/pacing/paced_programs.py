@@ -131,7 +131,7 @@ class PacedPrograms:
         return self.programs[0].process.failure(problem)
 
     def warm_up(self, notes: FidelityNotes) -> None:
-        """Let the programs start, list and watch in real time, before the run begins."""
+        """Run the programs in real time before the run begins, so that they start, list and watch."""
         time = RealTime(self._loop.now)
 
         def wait(is_over: Callable[[], bool], at_most_s: float) -> None:

@@ -58,39 +58,39 @@ class PacedTimeDriver:
             return START
         start = self._loop.now
         self._programs.set_time(start, jumped=True)
-        decided = self._serve_cycle(start)
-        self._check_alive(decided)
-        return self._jump(decided)
+        has_decided = self._serve_cycle(start)
+        self._check_alive(has_decided)
+        return self._jump(has_decided)
 
     def _serve_cycle(self, start: Instant) -> bool:
         """Serve the scheduler until the cycle ends; return whether it decided anything."""
         stats, programs, stopwatch = self._stats, self._programs, Stopwatch()
         stats.cycles += 1
-        decided = False
+        has_decided = False
         while True:
             decisions_before = stats.decisions
-            programs.serve(self._wait_s(stopwatch.real_s, decided))
+            programs.serve(self._wait_s(stopwatch.real_s, has_decided))
             programs.accept_binding()
             if stats.decisions > decisions_before:
-                decided = True
+                has_decided = True
                 self._pace.record_decision()
                 stats.on_decision(start, self._loop.now)
             elif not programs.is_any_busy:
                 stats.on_scheduler_idle()
             elapsed = Duration(int(stopwatch.real_s * NANOSECONDS_PER_SECOND))
-            if self._pace.is_over(elapsed, decided):
+            if self._pace.is_over(elapsed, has_decided):
                 self._loop.advance_to(_clock_after(start, elapsed))
-                return decided
+                return has_decided
             programs.set_time(_clock_after(start, elapsed))
 
-    def _wait_s(self, elapsed_s: float, decided: bool) -> float:
+    def _wait_s(self, elapsed_s: float, has_decided: bool) -> float:
         """Return how long to wait for a request: a tick, or less if a binding or the end of the cycle comes first."""
         if self._programs.has_binding:
             return 0.0
-        until = self._pacing.min_delay if decided else max(self._pacing.min_delay, self._pacing.timeout)
+        until = self._pacing.min_delay if has_decided else max(self._pacing.min_delay, self._pacing.timeout)
         return max(0.0, min(TICK_S, as_float_s(until) - elapsed_s))
 
-    def _jump(self, decided: bool) -> Instant | None:
+    def _jump(self, has_decided: bool) -> Instant | None:
         """Execute appointments up to the start of the next cycle, and return that instant."""
         cycle_end = self._loop.now
         is_busy = self._programs.is_any_busy
@@ -101,24 +101,23 @@ class PacedTimeDriver:
             start = Instant(max(cycle_end, start))
             self._pace.record_start(start)
             self._stats.on_time_jump(start - cycle_end, is_busy)
-            self._stats.cycles_cut_short += is_busy and not decided
+            self._stats.cycles_cut_short += is_busy and not has_decided
         return start
 
     def _run_until(self, until: Instant | None) -> Instant | None:
         """Execute appointments up to `until` or the first cycle trigger; return when that trigger is reported."""
-        trigger: Instant | None = None
-        while (due := self._agenda.due) is not None:
-            limit = until if trigger is None else trigger
-            if limit is not None and due > limit:
-                break
-            if self._loop.run_next() in _CYCLE_TRIGGERS and trigger is None:
-                trigger = Instant(round_up_to_millisecond(max(due, self._loop.now)))
-        return trigger
+        while (due := self._agenda.due) is not None and (until is None or due <= until):
+            trigger = self._loop.run_until(due, lambda appointment: appointment.rank in _CYCLE_TRIGGERS)
+            if trigger is not None:
+                report_time = Instant(round_up_to_millisecond(max(trigger.at, self._loop.now)))
+                self._loop.run_until(report_time)
+                return report_time
+        return None
 
-    def _check_alive(self, decided: bool) -> None:
+    def _check_alive(self, has_decided: bool) -> None:
         """Check that the programs run, and that a scheduler with pending pods and an idle cluster makes decisions."""
         self._programs.check_running()
-        if decided or self._stats.running_pods or not self._stats.waiting_pods:
+        if has_decided or self._stats.running_pods or not self._stats.waiting_pods:
             self._since_progress = Stopwatch()
         elif self._since_progress.real_s > as_float_s(self._pacing.crash_timeout):
             raise self._programs.failure(

@@ -1,6 +1,6 @@
-"""Time driver at real speed, or a multiple of it: time never jumps, and programs see every event at once.
+"""Time driver at real speed, or a multiple of it: time never jumps, and programs receive every event at once.
 
-An appointment is executed when the clock reaches it. If the simulator falls behind, the clock goes on, and the
+An appointment is executed when the clock reaches it. If the simulator falls behind, the clock continues, and the
 appointment is executed late in real time but at its own instant.
 """
 
@@ -22,7 +22,7 @@ class RealTimeDriver:
     def __init__(
         self, world: World, loop: Loop, speed: float, patience: Duration, programs: PacedPrograms, stats: DecisionStats
     ) -> None:
-        """`patience` is the simulated time after which the run ends if nothing is due and nothing happens."""
+        """End the run after `patience` of simulated time without any activity or due appointment."""
         self._agenda = world.agenda
         self._loop = loop
         self._speed = speed
@@ -31,7 +31,7 @@ class RealTimeDriver:
         self._stats = stats
         #: None before the run begins.
         self._time: RealTime | None = None
-        #: How many appointments had been executed at the last activity, and when that was.
+        #: The number of executed appointments at the last activity, and the time of that.
         self._executed, self._active_at = 0, START
 
     @property
@@ -65,7 +65,7 @@ class RealTimeDriver:
         return now
 
     def _accept_bindings(self) -> int:
-        """Handle every queued binding; return how many there were."""
+        """Handle all queued bindings, and return their number."""
         count = 0
         while self._programs.accept_binding():
             count += 1

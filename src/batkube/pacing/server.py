@@ -1,6 +1,6 @@
-"""HTTP server for a program whose time is paced: it answers every request at once, except for bindings.
+"""HTTP server for a program in paced time: it responds to every request at once, except for bindings.
 
-A binding is a decision. Bindings are queued and handled one at a time, when the time driver asks for it (`paced_time`);
+A binding is a decision. Bindings are queued and handled one at a time, when the time driver requests it (`paced_time`);
 until then the client waits for its response. The 2020 prototype responded at once and started the pod later. Here the
 pod starts at the same instant as there, and no response is sent before it is true.
 """

@@ -1,6 +1,6 @@
-"""Pod watches as in the 2020 prototype: each one replays old events, and ends.
+"""Imitate the pod watches of the 2020 prototype: each one replays old events, and ends.
 
-The prototype had no resource versions. Each pod had a number of its own, which grew by one when the pod was bound and
+The prototype had no resource versions. Each pod had its own number, which grew by one when the pod was bound and
 by two when it finished; a status patch did not change it. A watch from number *n* first raised every pod with a lower
 number to *n*, which is one more event, then sent every event since the beginning with a number of *n* or more, and
 ended. The client continued from the number of the last event. If that event patched a pod whose number was lower than
@@ -25,7 +25,7 @@ from batkube.cluster.store import DELETED, MODIFIED, Batch, Change, Entry, Key, 
 from batkube.kernel.fidelity import FidelityNote
 from batkube.kernel.instants import Instant
 
-REPLAYED = FidelityNote("API", "watches replay old events of pods, as in 2020: nodes in use look free for a moment")
+REPLAYED = FidelityNote("API", "watches replay old events of pods, as in 2020: nodes in use temporarily appear free")
 #: By how much a pod's number grows when the pod finishes.
 _END_INCREMENT = 2
 
@@ -53,17 +53,17 @@ class ReplayingApi:
 
     def handle(self, request: Request) -> Response | Stream:
         """Handle a request; replace a watch of pods by a replay."""
-        answer = self._api.handle(request)
-        if not isinstance(answer, Watch) or answer.storage != POD:
-            return answer
+        response = self._api.handle(request)
+        if not isinstance(response, Watch) or response.storage != POD:
+            return response
         self._versions[request.path, request.query_value("fieldSelector"), request.query_value("labelSelector")] = (
-            answer.version
+            response.version
         )
-        answer.stop()
-        return self._replay(answer)
+        response.stop()
+        return self._replay(response)
 
     def too_large(self) -> Response:
-        """Answer a request whose body exceeds the limit."""
+        """Return the response to a request whose body exceeds the limit."""
         return self._api.too_large()
 
     def _on_pods_changed(self, batch: Batch, now: Instant) -> None:
@@ -91,10 +91,8 @@ class ReplayingApi:
         # The numbers of a watch never decrease, so events below all of them are never replayed.
         oldest = min(self._versions.values())
         self._events = [event for event in self._events if event.change.version >= oldest]
-        replayed = [event for event in self._events if event.change.version >= number]
-        return Response(
-            200, b"".join(self._text(event, watch) for event in replayed), watch.content_type, watch.headers
-        )
+        events = [event for event in self._events if event.change.version >= number]
+        return Response(200, b"".join(self._text(event, watch) for event in events), watch.content_type, watch.headers)
 
     def _text(self, pod_event: _PodEvent, watch: Watch) -> bytes:
         event = event_for(pod_event.change, watch.selection)

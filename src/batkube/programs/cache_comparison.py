@@ -1,8 +1,8 @@
-"""Asks kube-scheduler to compare its cache with its informers.
+"""Make kube-scheduler compare its cache with its informers.
 
 On SIGUSR2, kube-scheduler compares its cache with its informers, logs the differences and dumps the cache (Kubernetes:
 pkg/scheduler/backend/cache/debugger). The signal is sent while all programs are idle, and the run waits for the result
-in real time, so that no event in between looks like a difference.
+in real time, so that no event in between is mistaken for a difference.
 """
 
 from __future__ import annotations

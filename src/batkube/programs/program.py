@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from batkube.api.assembly import Api
     from batkube.programs.observation.observer import ProgramObserver
 
-#: How long before Instant 0 programs are started, so that they have listed and watch before the first job.
+#: The time before Instant 0 at which programs start, so that they have listed and watch before the first job.
 WARM_UP = Duration(60 * NANOSECONDS_PER_SECOND)
 
 Builder = Callable[[str, Catalogue], Path]
@@ -35,12 +35,12 @@ Builder = Callable[[str, Catalogue], Path]
 class ExternalProgram:
     """A program to attach, and how to start it."""
 
-    #: As the scenario names it: `kube-scheduler@1.34.4`.
+    #: Its name in the scenario, such as `kube-scheduler@1.34.4`.
     name: str
-    #: The binary or script, as it goes into the manifest.
+    #: The binary or script, as recorded in the manifest.
     binary: Path
     start: ProgramStart
-    #: Arguments of the user, after those of `start`.
+    #: The user's arguments, after those of `start`.
     arguments: tuple[str, ...] = ()
     #: The content of its configuration file, with placeholders as in `start`; empty if it has none.
     configuration: Mapping[str, Any] = field(default_factory=dict)

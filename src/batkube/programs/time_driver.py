@@ -24,7 +24,7 @@ class CoordinatedTimeDriver:
         epoch_ns: int,
         horizon: ExternalHorizon | None = None,
     ) -> None:
-        """`patience` is the virtual time after which the run ends if nothing is due and nothing changes."""
+        """End the run after `patience` of virtual time without any change or due appointment."""
         self.attachments = attachments
         self._agenda = world.agenda
         self._clock = world.clock
@@ -33,8 +33,7 @@ class CoordinatedTimeDriver:
         self._patience = patience
         self._horizon = horizon
         self._logs = [AttemptLog(attachment.process.log, observer.record_attempt) for attachment in attachments]
-        #: How many changes there had been at the last activity, and when that was. A program that only polls changes
-        #: nothing.
+        #: The number of changes at the last activity, and its time. A program that only polls changes nothing.
         self._activity, self._active_at = observer.activity, world.clock.now
 
     def advance(self) -> Instant | None:
@@ -61,8 +60,8 @@ class CoordinatedTimeDriver:
 
     def _next_wakeup(self, due: Instant | None, now: Instant) -> Instant | None:
         """Return the earlier of the next appointment and the next timer of a program."""
-        own = self._coordinator.next_instant(now)
-        return min((instant for instant in (due, own) if instant is not None), default=None)
+        wakeup = self._coordinator.next_instant(now)
+        return min((instant for instant in (due, wakeup) if instant is not None), default=None)
 
     def columns(self) -> dict[str, str | int]:
         """Return no columns: the results do not depend on this driver."""
@@ -74,7 +73,7 @@ class CoordinatedTimeDriver:
             log.read(now)
 
     def stop(self) -> None:
-        """Stop every program, and note what may make the run unfaithful."""
+        """Stop every program, and note what may have affected the fidelity of the run."""
         for attachment in self.attachments:
             attachment.server.read_ready()
             name, page, listener = attachment.process.name, attachment.page, attachment.server.listener

@@ -1,1 +1,1 @@
-"""Real programs of the Kubernetes ecosystem, built from source: schedulers, and programs to compare them with."""
+"""Programs of the Kubernetes ecosystem, built from source: schedulers and control-plane components."""

@@ -130,17 +130,17 @@ def _entry(path: Path, name: str, content: object) -> CatalogueEntry:
         raise InputError(path, at=name, problem="needs a `module`, a `folder` or a `command`", remedy=_REMEDY)
     if bool(entry.command) == (entry.clock is ClockKind.GO):
         problem = "a `command` needs a `clock` other than go, and only a `command` may have one"
-        raise InputError(path, at=f"{name}.clock", problem=problem, remedy="preload, python or real")
+        raise InputError(path, at=f"{name}.clock", problem=problem, remedy="use preload, python or real")
     if entry.pod_group_label and (entry.pod_group_key or not entry.pod_group):
-        problem = "needs a `pod-group`" if not entry.pod_group else "cannot be given together with `pod-group-key`"
-        remedy = "leave out one: pod-group-key writes an annotation and a label, pod-group-label a label only"
+        problem = "needs a `pod-group`" if not entry.pod_group else "cannot be combined with `pod-group-key`"
+        remedy = "omit one: pod-group-key writes an annotation and a label, pod-group-label only a label"
         raise InputError(path, at=f"{name}.pod-group-label", problem=problem, remedy=remedy)
     if entry.module and not entry.default:
         raise InputError(path, at=name, problem="needs a `default` version", remedy=_REMEDY)
     folder = path.parent / Path(entry.folder).expanduser()
     if entry.folder and not (folder / "go.mod").is_file():
         problem = f"{folder} is not a folder with a go.mod"
-        raise InputError(path, at=f"{name}.folder", problem=problem, remedy="give the root of a Go module")
+        raise InputError(path, at=f"{name}.folder", problem=problem, remedy="use the root folder of a Go module")
     words = tuple(str(path.parent / word) if word.startswith(("./", "../")) else word for word in entry.command)
     module_folder = str(folder.resolve()) if entry.folder else ""
     return msgspec.structs.replace(entry, folder=module_folder, command=words)

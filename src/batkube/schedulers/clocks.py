@@ -1,4 +1,4 @@
-"""How a program gets the run's clock."""
+"""Sources of a program's time."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import enum
 
 
 class ClockKind(enum.StrEnum):
-    """Source of a program's time."""
+    """How a program reads the time."""
 
     GO = "go"  # the Go runtime, built with the overlay
     PRELOAD = "preload"  # a C library in LD_PRELOAD

@@ -19,7 +19,7 @@ from batkube.schedulers.build.toolchains import module_cache
 from batkube.schedulers.field_descriptions import Descriptions, cached_descriptions
 
 _PRINTERS = "pkg/printers/internalversion/printers.go"
-#: API services have a printer of their own.
+#: API services have their own printer.
 _API_SERVICES = "pkg/registry/apiservice/etcd/etcd.go"
 #: The API group of each package of internal types that printers.go imports.
 _GROUPS = {
@@ -129,8 +129,8 @@ class _PrinterSource:
 
     def _description(self, expression: str) -> str:
         """Evaluate a Go expression that denotes a description."""
-        if of_metadata := _OF_METADATA.fullmatch(expression):
-            return self._documentation("metav1")[f"ObjectMeta.{of_metadata[1]}"]
+        if metadata_field := _OF_METADATA.fullmatch(expression):
+            return self._documentation("metav1")[f"ObjectMeta.{metadata_field[1]}"]
         match = _DOCUMENTED.fullmatch(expression)
         if match is None:
             return str(json.loads(expression))

@@ -29,8 +29,8 @@ def installed_program(title: str, catalogue: Catalogue, report: Report = lambda 
     return ensure_built(find_recipe(title, catalogue), cache_folder(), report)
 
 
-def is_ours(path: Path) -> bool:
-    """Return whether a path is that of a program of our own catalogue, built here."""
+def is_built_in(path: Path) -> bool:
+    """Return whether a path is that of a program of Batkube's catalogue, built in this cache."""
     record = record_at(path.resolve().parent)
     return record is not None and any(
         (record.name, record.source) == (name, entry.module) for name, entry in default_catalogue().items()

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from batkube.kernel.errors import InputError
+from batkube.kernel.text.suggestions import suggestion
 from batkube.schedulers.catalogue import Catalogue, CatalogueEntry, VersionVariant, read_catalogue
 from batkube.schedulers.clocks import ClockKind
 from batkube.schedulers.recipes import BuildRecipe, local_recipe
@@ -60,8 +61,8 @@ class ProgramStart(msgspec.Struct, frozen=True):
     proxy_port: int = 0
     #: Whether it expects the API as in a pod.
     in_cluster: bool = False
-    #: Whether it is one of our own catalogue. Of those it is known that they create no nodes.
-    is_ours: bool = False
+    #: Whether it is in Batkube's own catalogue, whose programs are known to create no nodes.
+    is_built_in: bool = False
 
     @property
     def configuration_flags(self) -> list[str]:
@@ -84,7 +85,9 @@ def find_recipe(title: str, catalogue: Catalogue | None = None) -> BuildRecipe:
     """Return the build recipe of `NAME` or `NAME@VERSION`."""
     name, entry, version = find_entry(title, catalogue)
     if entry.command:
-        raise InputError(title, problem="is started by a command; there is nothing to build", remedy="run it")
+        raise InputError(
+            title, problem="is started by a command; there is nothing to build", remedy="use it without building"
+        )
     if entry.folder:
         return local_recipe(Path(entry.folder), entry.package or ".")
     variant = _variant(entry, version)
@@ -111,7 +114,8 @@ def find_entry(title: str, catalogue: Catalogue | None = None) -> tuple[str, Cat
     name, at, version = title.partition("@")
     entry = entries.get(name)
     if entry is None:
-        raise InputError(title, problem="there is no such program", remedy=f"choose one of {', '.join(entries)}")
+        remedy = f"{suggestion(name, entries)} `batkube schedulers list` shows all"
+        raise InputError(title, problem="is not a program of the catalogue", remedy=remedy)
     version = version.removeprefix("v")
     if at and not entry.module:
         origin = "built from a folder" if entry.folder else "started by a command"
@@ -159,7 +163,7 @@ def program_start(title: str, catalogue: Catalogue | None = None) -> ProgramStar
         command=entry.command,
         proxy_port=entry.proxy_port,
         in_cluster=entry.in_cluster,
-        is_ours=entry is default_catalogue().get(title.partition("@")[0]),
+        is_built_in=entry is default_catalogue().get(title.partition("@")[0]),
     )
 
 

@@ -44,25 +44,25 @@ def overlay_digest(files: Mapping[str, str]) -> str:
 def write_overlay(files: Mapping[str, str], goroot: Path, folder: Path) -> Path:
     """Write the overlay into `folder`; return the path of the JSON file for `go build -overlay`."""
     folder = folder.resolve()
-    replaced: dict[str, str] = {}
+    replacements: dict[str, str] = {}
     for name, text in sorted(files.items()):
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
-        replaced[str(goroot / "src" / name)] = str(path)
+        replacements[str(goroot / "src" / name)] = str(path)
     listing = folder / "overlay.json"
-    listing.write_text(json.dumps({"Replace": replaced}, indent=1), encoding="utf-8")
+    listing.write_text(json.dumps({"Replace": replacements}, indent=1), encoding="utf-8")
     return listing
 
 
 def go_version(goroot: Path) -> str:
     """Return the version of a Go installation, such as `go1.26.8`. Raises RunFailed if it is not supported."""
-    first = (goroot / "VERSION").read_text(encoding="utf-8").split(maxsplit=1)[0]
-    parts = first.removeprefix("go").replace("rc", ".").split(".")
+    version = (goroot / "VERSION").read_text(encoding="utf-8").split(maxsplit=1)[0]
+    parts = version.removeprefix("go").replace("rc", ".").split(".")
     if parts[0] != "1" or not parts[1].isdigit() or int(parts[1]) not in SUPPORTED_MINORS:
         lowest, highest = SUPPORTED_MINORS[0], SUPPORTED_MINORS[-1]
-        raise RunFailed(f"the virtual clock is made for Go 1.{lowest} to 1.{highest}, not for {first}")
-    return first
+        raise RunFailed(f"the virtual clock supports Go 1.{lowest} to 1.{highest}, not {version}")
+    return version
 
 
 def go_source_folder() -> Path:
@@ -83,7 +83,7 @@ def _map_order_files(goroot: Path, version: str) -> dict[str, str]:
             files[f"{MAP_ORDER.file}/{path.name}"] = text.replace(MAP_ORDER.find, MAP_ORDER.replacement)
     if not files:
         raise RunFailed(
-            f"the virtual clock does not fit {version}: {MAP_ORDER.file} has this nowhere: {MAP_ORDER.find!r}"
+            f"the virtual clock does not fit {version}: {MAP_ORDER.file} lacks this text: {MAP_ORDER.find!r}"
         )
     return files
 

@@ -53,7 +53,7 @@ def _compile(files: list[Path], library: Path, report: Report) -> None:
     if compiler is None:
         raise InputError(
             "clock: preload",
-            problem="programs that are not written in Go need a clock library in C, and there is no C compiler",
+            problem="programs that are not written in Go need a clock library in C, but no C compiler was found",
             remedy="install one (Debian: apt install gcc), or run with --time paced and clock: real",
         )
     report("compiling the clock library")
@@ -61,8 +61,8 @@ def _compile(files: list[Path], library: Path, report: Report) -> None:
     partial = library.with_suffix(f".{os.getpid()}.partial")
     sources = [str(path) for path in files if path.suffix == ".c"]
     command = [compiler, *_FLAGS, "-o", str(partial), *sources, *_LIBRARIES]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, umask=OWNER_ONLY_UMASK)
-    if done.returncode:
-        lines = "\n".join(done.stderr.splitlines()[-_SHOWN_LINES:])
+    process = subprocess.run(command, capture_output=True, text=True, check=False, umask=OWNER_ONLY_UMASK)
+    if process.returncode:
+        lines = "\n".join(process.stderr.splitlines()[-_SHOWN_LINES:])
         raise RunFailed(f"`{Path(compiler).name}` cannot compile the clock library:\n{lines}")
     os.replace(partial, library)

@@ -77,7 +77,7 @@ def local_recipe(folder: Path, package: str) -> BuildRecipe:
 
 
 def go_mod(recipe: BuildRecipe, module_go_mod: str) -> str:
-    """Return the go.mod that builds a program; `own` is that of its module."""
+    """Return the go.mod that builds a program; `module_go_mod` is that of its module."""
     text = module_go_mod
     if recipe.go_mod is GoMod.REQUIRE:
         text = f"module batkube/build\n\ngo 1.24.0\n\nrequire {recipe.module} {recipe.version}\n"

@@ -36,7 +36,7 @@ _IN_FLIGHT_TIMEOUT_S = 0.05
 
 
 class Acceptor(Protocol):
-    """Accepts a program's connections and rejects those of other processes (`api.connections.program_listener`)."""
+    """Accepts the connections of a program and rejects all others (`api.connections.program_listener`)."""
 
     @property
     def accepted(self) -> int:
@@ -135,7 +135,7 @@ class Attachment:
         return self.busy_until is not None and self.busy_until > now
 
     def wait_idle(self) -> None:
-        """Wait until the program is idle and has read everything; then collect its garbage if that is due."""
+        """Wait until the program is idle and has read everything; then have it collect its garbage if that is due."""
         if self._idle_inputs == self._inputs():
             return
         self._await_idle_report()

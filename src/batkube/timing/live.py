@@ -16,8 +16,10 @@ from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Instant
 from batkube.kernel.stopwatch import Stopwatch
 from batkube.timing.loop import Loop
 
-#: The longest that executing appointments may delay a request, in real seconds.
+#: The longest that executing appointments may delay a request, in real seconds, and the longest while virtual time is
+#: behind anyway, so that it delays every request. A single long appointment may exceed it.
 _MAX_SLICE_S = 0.05
+_MAX_BEHIND_SLICE_S = 0.01
 
 
 class RealTime:
@@ -37,62 +39,50 @@ class RealTime:
         return (at - self._start) / NANOSECONDS_PER_SECOND / self._speed - self._stopwatch.real_s
 
 
-class LiveTime:
-    """Advances the clock with real time, and executes the appointments that become due."""
+def _start_turn() -> Callable[[], bool]:
+    """Return a function that tells whether as much time has passed as a request may have to wait."""
+    stopwatch = Stopwatch()
+    return lambda: stopwatch.real_s > _MAX_SLICE_S
 
-    def __init__(
-        self,
-        world: World,
-        loop: Loop,
-        start: Instant,
-        speed: float = 1.0,
-        on_bug: Callable[[Exception], None] | None = None,
-    ) -> None:
-        """`on_bug` is called when an appointment fails, and time continues; without it, the error is raised."""
-        self._on_bug = on_bug
+
+class LiveTime:
+    """The time driver of a served cluster: the clock follows real time, whenever it is read or a timer fires."""
+
+    def __init__(self, world: World, loop: Loop, start: Instant, speed: float = 1.0) -> None:
         self._event_loop: asyncio.AbstractEventLoop | None = None
         self._loop = loop
         self._agenda = world.agenda
         self._agenda.is_endless = True
+        self._agenda.start_turn = _start_turn
         loop.advance_to(start)
         self._time = RealTime(start, speed)
         #: The timer set in the event loop, and its instant.
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at: Instant | None = None
         self._is_running_due = False
+        #: The length of the next slice.
+        self._slice_s = _MAX_SLICE_S
+
+    def advance(self) -> Instant:
+        """Return the instant that real time has reached."""
+        return self._time.now()
 
     def now(self) -> Instant:
         """Execute everything that is due, and return the current instant."""
         if not self._is_running_due:
-            self.run_until(self._time.now())
+            self.run_until(self.advance())
             self._set_earlier_timer(self._agenda.due)
         return self._loop.now
 
     def run_until(self, until: Instant) -> None:
         """Execute the appointments until `until`, in order, and move the clock there; stop after one time slice."""
-        if (due := self._agenda.due) is None or due > until:
-            self._loop.advance_to(until)
-            return
+        stopwatch, slice_s = Stopwatch(), self._slice_s
         self._is_running_due = True
-        stopwatch = Stopwatch()
         try:
-            while due is not None and due <= until:
-                if stopwatch.real_s > _MAX_SLICE_S:
-                    return
-                self._loop.advance_to(due)
-                self._run_next()
-                due = self._agenda.due
-            self._loop.advance_to(until)
+            is_behind = self._loop.run_until(until, lambda _: stopwatch.real_s > slice_s) is not None
         finally:
             self._is_running_due = False
-
-    def _run_next(self) -> None:
-        try:
-            self._loop.run_next()
-        except Exception as error:
-            if self._on_bug is None:
-                raise
-            self._on_bug(error)
+        self._slice_s = _MAX_BEHIND_SLICE_S if is_behind else _MAX_SLICE_S
 
     # Within the event loop
 

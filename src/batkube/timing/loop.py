@@ -2,10 +2,11 @@
 
     advance time ─▶ execute what is due ─▶ advance time …
 
-A `TimeDriver` determines how time advances. There are four: directly to the next appointment (`NextEventTime`), for
+A `TimeDriver` determines how time advances. There are five: directly to the next appointment (`NextEventTime`), for
 policies, which act within appointments; coordinated with attached programs, when all of them are idle; paced, by the
-rules of the 2020 prototype; and with real time. In the first two, an external simulator may compute a part of the
-world; it then limits how far time may advance (`ExternalHorizon`).
+rules of the 2020 prototype; and with real time, for programs of a run and for clients of a served cluster
+(`live.LiveTime`). In the first two, an external simulator may compute a part of the world; it then limits how far time
+may advance (`ExternalHorizon`).
 """
 
 from __future__ import annotations
@@ -15,10 +16,12 @@ from collections.abc import Callable
 from typing import Protocol
 
 from batkube.cluster.world import World
-from batkube.kernel.agenda import Appointment, Rank
+from batkube.kernel.agenda import Appointment
 from batkube.kernel.instants import Instant, format_seconds
 
 Progress = Callable[[Instant], None]
+Pause = Callable[[Appointment], bool]
+"""Returns whether to pause after an appointment."""
 
 #: The number of time steps between two reports of progress.
 _STEPS_PER_REPORT = 100
@@ -52,9 +55,11 @@ class ExternalHorizon(Protocol):
 class Loop:
     """Executes appointments in order."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, on_bug: Callable[[Exception], None] | None = None) -> None:
+        """`on_bug` is called when an appointment fails, and time continues; without it, the error is raised."""
         self._agenda = world.agenda
         self._clock = world.clock
+        self._on_bug = on_bug
         #: The number of appointments executed.
         self.executed = 0
 
@@ -73,42 +78,33 @@ class Loop:
                 progress(reached)
         progress(self._clock.now)
 
-    def run_until(self, until: Instant) -> None:
-        """Execute every appointment up to `until`, including those booked meanwhile, each at its own instant."""
+    def run_until(self, until: Instant, pause: Pause | None = None) -> Appointment | None:
+        """Execute every appointment up to `until`, including those booked meanwhile, each at its own instant.
+
+        Move the clock to `until`, unless `pause` says to stop before; return the last appointment in that case.
+        """
         agenda, clock = self._agenda, self._clock
-        while (appointment := agenda.pop_next(until)) is not None:
-            if appointment.at > clock.now:
-                clock.advance(appointment.at)
-            elif appointment.at < clock.now:
-                self._run_out_of_step(appointment)
-                continue
-            self.executed += 1
-            try:
-                appointment.action(appointment.at)
-            except Exception as error:
-                error.add_note(_describe(appointment))
-                raise
-        if until > clock.now:
-            clock.advance(until)
-
-    def run_next(self) -> Rank:
-        """Execute the next appointment, which must exist, without moving the clock; return its rank."""
-        appointment = self._agenda.pop_next()
-        assert appointment is not None, "nothing is due"
-        self._run_out_of_step(appointment)
-        return appointment.rank
-
-    def _run_out_of_step(self, appointment: Appointment) -> None:
-        """Execute an appointment at its own instant while the clock shows another, as it does in paced time."""
-        self.executed += 1
-        self._clock.appointment_at = appointment.at
         try:
-            appointment.action(appointment.at)
-        except Exception as error:
-            error.add_note(_describe(appointment))
-            raise
+            while (appointment := agenda.pop_next(until)) is not None:
+                at = appointment.at
+                if at > clock.now:
+                    clock.advance(at)
+                # In paced and live time, the clock may already show a later instant.
+                clock.appointment_at = at if at < clock.now else None
+                self.executed += 1
+                try:
+                    appointment.action(at)
+                except Exception as error:
+                    error.add_note(_describe(appointment))
+                    if self._on_bug is None:
+                        raise
+                    self._on_bug(error)
+                if pause is not None and pause(appointment):
+                    return appointment
         finally:
-            self._clock.appointment_at = None
+            clock.appointment_at = None
+        self.advance_to(until)
+        return None
 
     def advance_to(self, now: Instant) -> None:
         """Move the clock to `now`, unless it is there already or beyond."""

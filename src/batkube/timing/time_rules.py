@@ -107,7 +107,7 @@ def _parse_length(key: str, value: object) -> Duration:
     except ValueError as error:
         raise InvalidTimeRules(f"{key}: {error}", f"write {key} as 20ms or 1.5s") from None
     if length == 0 and key not in _MAY_BE_ZERO:
-        raise InvalidTimeRules(f"{key} is 0, and time would stand still", "give a length of time such as 100ms")
+        raise InvalidTimeRules(f"{key} is 0, and time would stand still", "use a duration such as 100ms")
     return length
 
 

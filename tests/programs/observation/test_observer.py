@@ -11,7 +11,7 @@ from batkube.kernel.instants import START, Instant
 from batkube.kernel.streams import Streams
 from batkube.programs.observation.observer import EVENTS, ProgramObserver
 
-WHY = "0/1 nodes are available: 1 Insufficient cpu."
+MESSAGE = "0/1 nodes are available: 1 Insufficient cpu."
 LATER = Instant(START + 60)
 
 
@@ -25,26 +25,26 @@ def make_pod(world: World, uid: str) -> None:
     world.store.create(POD, [Key("default/a")], [pod], START)
 
 
-def tell(world: World, name: str, about: KubeObject) -> None:
+def create_event(world: World, name: str, reference: KubeObject) -> None:
     """Create an event that reports three failed attempts."""
     event: KubeObject = {
         "metadata": {"name": name, "namespace": "default"},
         "reason": "FailedScheduling",
-        "regarding": {"kind": "Pod", "namespace": "default", "name": "a", **about},
-        "note": WHY,
+        "regarding": {"kind": "Pod", "namespace": "default", "name": "a", **reference},
+        "note": MESSAGE,
         "series": {"count": 3},
     }
     world.store.create(EVENTS, [Key(f"default/{name}")], [event], LATER)
 
 
-@pytest.mark.parametrize("about", [{"uid": "1"}, {}])
-def test_an_event_reports_how_often_scheduling_failed(world: World, about: KubeObject) -> None:
+@pytest.mark.parametrize("reference", [{"uid": "1"}, {}])
+def test_an_event_reports_how_often_scheduling_failed(world: World, reference: KubeObject) -> None:
     observer = ProgramObserver(world)
     make_pod(world, "1")
 
-    tell(world, "a.1", about)
+    create_event(world, "a.1", reference)
 
-    assert observer.pop_attempts(Key("default/a")) == (3, WHY)
+    assert observer.pop_attempts(Key("default/a")) == (3, MESSAGE)
 
 
 def test_an_event_of_a_deleted_pod_is_not_attributed_to_a_new_pod_of_its_name(world: World) -> None:
@@ -52,7 +52,7 @@ def test_an_event_of_a_deleted_pod_is_not_attributed_to_a_new_pod_of_its_name(wo
     observer = ProgramObserver(world)
     make_pod(world, "2")
 
-    tell(world, "a.1", {"uid": "1"})
+    create_event(world, "a.1", {"uid": "1"})
 
     assert observer.pop_attempts(Key("default/a")) == (0, "")
 
@@ -60,7 +60,7 @@ def test_an_event_of_a_deleted_pod_is_not_attributed_to_a_new_pod_of_its_name(wo
 def test_an_event_of_another_object_is_ignored(world: World) -> None:
     observer = ProgramObserver(world)
 
-    tell(world, "a.1", {"uid": "1"})
+    create_event(world, "a.1", {"uid": "1"})
     make_pod(world, "1")
 
     assert observer.pop_attempts(Key("default/a")) == (0, "")

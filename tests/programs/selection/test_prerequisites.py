@@ -95,6 +95,6 @@ def test_an_object_without_a_definition_is_rejected_with_program_and_name(tmp_pa
     with pytest.raises(InputError) as raised:
         install(prerequisites, server.api.manifest_client(server.token))
     assert str(raised.value).startswith(
-        "program 'queueing': Queue default: is refused by the API: "
+        "program 'queueing': Queue default: is rejected by the API: "
         'no matches for kind "Queue" in version "example.org/v1"'
     )

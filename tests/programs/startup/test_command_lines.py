@@ -44,12 +44,12 @@ def _scheduler(
 
 
 def _file(folder: Path, text: str) -> Path:
-    path = folder / "given.yaml"
+    path = folder / "user.yaml"
     path.write_text(f"apiVersion: {V1}\nkind: KubeSchedulerConfiguration\n{text}")
     return path
 
 
-def _started(scheduler: ExternalProgram, folder: Path) -> tuple[list[str], dict[str, Any]]:
+def _start(scheduler: ExternalProgram, folder: Path) -> tuple[list[str], dict[str, Any]]:
     """Return the command line and the content of the configuration file."""
     command = command_line(scheduler, ProgramFolder(folder, str(folder)), 4711, "secret", ExtenderProxy([], 1))
     file = folder / "configuration.yaml"
@@ -57,18 +57,18 @@ def _started(scheduler: ExternalProgram, folder: Path) -> tuple[list[str], dict[
 
 
 def test_the_token_is_only_in_a_private_file_and_not_in_arguments(tmp_path: Path) -> None:
-    before = os.umask(0)
+    previous_umask = os.umask(0)
     try:
-        command, _ = _started(_scheduler(), tmp_path)
+        command, _ = _start(_scheduler(), tmp_path)
     finally:
-        os.umask(before)
+        os.umask(previous_umask)
 
     assert {stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()} == {0o600}
     assert not any("secret" in argument for argument in command)
 
 
-def test_kube_scheduler_is_started_with_our_kubeconfig_and_without_an_election(tmp_path: Path) -> None:
-    command, content = _started(_scheduler(arguments=("--feature-gates=X=true",)), tmp_path)
+def test_kube_scheduler_is_started_with_the_runs_kubeconfig_and_without_leader_election(tmp_path: Path) -> None:
+    command, content = _start(_scheduler(arguments=("--feature-gates=X=true",)), tmp_path)
 
     assert command == [
         "/programs/it",
@@ -89,14 +89,14 @@ def test_kube_scheduler_is_started_with_our_kubeconfig_and_without_an_election(t
 
 def test_a_users_argument_replaces_the_default(tmp_path: Path) -> None:
     """If a flag occurs twice, most Go programs use the last value, but lists of controllers are merged."""
-    command, _ = _started(_scheduler(arguments=("--v=4", "--secure-port=10259")), tmp_path)
+    command, _ = _start(_scheduler(arguments=("--v=4", "--secure-port=10259")), tmp_path)
 
     assert command[1:] == [f"--config={tmp_path}/configuration.yaml", "--v=4", "--secure-port=10259"]
 
 
 def test_an_old_version_gets_its_own_configuration_and_api_versions(tmp_path: Path) -> None:
     scheduler = _scheduler("kube-scheduler@1.19.0")
-    _, content = _started(scheduler, tmp_path)
+    _, content = _start(scheduler, tmp_path)
 
     assert content["apiVersion"] == "kubescheduler.config.k8s.io/v1beta1"
     assert content["healthzBindAddress"] == content["metricsBindAddress"] == "127.0.0.2:4711"
@@ -113,7 +113,7 @@ def test_the_users_configuration_is_passed_on_except_for_the_kubeconfig(tmp_path
         "extenders: [{urlPrefix: 'http://127.0.0.1:1', filterVerb: filter}]\n",
     )
     scheduler = _scheduler(file=config)
-    _, content = _started(scheduler, tmp_path)
+    _, content = _start(scheduler, tmp_path)
 
     assert content.pop("leaderElection") == {"leaderElect": False}
     expected = yaml.safe_load(config.read_text())
@@ -124,13 +124,13 @@ def test_the_users_configuration_is_passed_on_except_for_the_kubeconfig(tmp_path
 
 def test_leader_election_can_be_enabled(tmp_path: Path) -> None:
     config = _file(tmp_path, "leaderElection: {leaderElect: true, leaseDuration: 30s}\n")
-    _, content = _started(_scheduler(file=config), tmp_path)
+    _, content = _start(_scheduler(file=config), tmp_path)
 
     assert content["leaderElection"] == {"leaderElect": True, "leaseDuration": "30s"}
 
 
 def test_an_empty_section_means_its_default(tmp_path: Path) -> None:
-    _, content = _started(_scheduler(file=_file(tmp_path, "clientConnection:\n")), tmp_path)
+    _, content = _start(_scheduler(file=_file(tmp_path, "clientConnection:\n")), tmp_path)
 
     assert content["clientConnection"] == {"kubeconfig": f"{tmp_path}/kubeconfig"}
 
@@ -146,7 +146,7 @@ _MAPPINGS = st.recursive(
 @settings(max_examples=40)
 @given(_MAPPINGS)
 def test_no_setting_of_the_user_is_lost(tmp_path_factory: pytest.TempPathFactory, user_content: dict[str, Any]) -> None:
-    path = tmp_path_factory.mktemp("given") / "given.yaml"
+    path = tmp_path_factory.mktemp("given") / "user.yaml"
     user_content = {**user_content, "kind": "KubeSchedulerConfiguration"}
     path.write_text(yaml.safe_dump(user_content))
 
@@ -160,7 +160,7 @@ def test_no_setting_of_the_user_is_lost(tmp_path_factory: pytest.TempPathFactory
 
 def test_a_scheduler_with_a_name_of_its_own_has_a_profile_of_that_name(tmp_path: Path) -> None:
     scheduler = _scheduler(serves="second")
-    _, content = _started(scheduler, tmp_path)
+    _, content = _start(scheduler, tmp_path)
 
     assert content["profiles"] == [{"schedulerName": "second"}]
     assert served_scheduler_names(scheduler) == ["second"]
@@ -170,20 +170,20 @@ def test_a_scheduler_with_a_name_of_its_own_has_a_profile_of_that_name(tmp_path:
 def test_a_program_without_a_configuration_file_is_configured_by_arguments(tmp_path: Path) -> None:
     start = ProgramStart(("--kubeconfig={kubeconfig}", "--name={scheduler-name}", "--conf={configuration}"), {}, "mine")
 
-    command, content = _started(_scheduler(start=start), tmp_path)
-    named, _ = _started(_scheduler(start=start, serves="second"), tmp_path)
+    command, content = _start(_scheduler(start=start), tmp_path)
+    second, _ = _start(_scheduler(start=start, serves="second"), tmp_path)
 
     assert command[1:] == [f"--kubeconfig={tmp_path}/kubeconfig", "--name=mine"]
     assert content == {}
-    assert named[2] == "--name=second"
+    assert second[2] == "--name=second"
 
 
 def test_a_users_file_is_passed_to_a_program_without_a_default_one(tmp_path: Path) -> None:
-    config = tmp_path / "given.yaml"
+    config = tmp_path / "user.yaml"
     config.write_text("actions: allocate, backfill\n")
     start = ProgramStart(("--conf={configuration}",), {}, "mine")
 
-    command, content = _started(_scheduler(start=start, file=config), tmp_path)
+    command, content = _start(_scheduler(start=start, file=config), tmp_path)
 
     assert command[1:] == [f"--conf={tmp_path}/configuration.yaml"]
     assert content == {"actions": "allocate, backfill"}
@@ -199,7 +199,7 @@ def test_a_users_file_is_passed_to_a_program_without_a_default_one(tmp_path: Pat
     ],
 )
 def test_a_wrong_file_is_rejected_before_anything_starts(tmp_path: Path, text: str, problem: str) -> None:
-    path = tmp_path / "given.yaml"
+    path = tmp_path / "user.yaml"
     path.write_text(text)
 
     with pytest.raises(InputError, match=problem):
@@ -213,7 +213,7 @@ def test_a_configuration_for_a_program_that_takes_none_is_rejected(tmp_path: Pat
         _scheduler(start=start, file=_file(tmp_path, ""))
 
 
-def _outside(*texts: str, **options: Any) -> ExternalProgram:  # noqa: ANN401
+def _last_scheduler(*texts: str, **options: Any) -> ExternalProgram:  # noqa: ANN401
     """Return the last scheduler of a scenario."""
     main, *more = texts
     scenario = Scenario((Path("w.json"),), "1x1", main, more_schedulers=tuple(more), **options)
@@ -224,20 +224,23 @@ def test_a_name_is_built_and_a_path_is_used_as_it_is(tmp_path: Path) -> None:
     program = tmp_path / "mine"
     program.touch()
 
-    by_name, by_path = _outside("kube-scheduler@1.19.0"), _outside(str(program))
+    by_name, by_path = _last_scheduler("kube-scheduler@1.19.0"), _last_scheduler(str(program))
 
     assert (by_name.binary, by_name.start) == (
         Path("/built/kube-scheduler@1.19.0"),
         program_start("kube-scheduler@1.19.0"),
     )
     assert by_path.binary == program
-    assert by_path.start == msgspec.structs.replace(program_start("kube-scheduler"), is_ours=False)
+    assert by_path.start == msgspec.structs.replace(program_start("kube-scheduler"), is_built_in=False)
 
 
 def test_arguments_and_configuration_options_apply_to_the_main_scheduler(tmp_path: Path) -> None:
     options = {"scheduler_args": {"v": "4"}, "scheduler_config": _file(tmp_path, "podMaxBackoffSeconds: 3\n")}
 
-    main, second = _outside("kube-scheduler", **options), _outside("kube-scheduler", "second=kube-scheduler", **options)
+    main, second = (
+        _last_scheduler("kube-scheduler", **options),
+        _last_scheduler("kube-scheduler", "second=kube-scheduler", **options),
+    )
 
     assert (main.arguments, main.configuration["podMaxBackoffSeconds"]) == (("--v=4",), 3)
     assert (second.arguments, second.serves, second.folder) == ((), "second", "second")
@@ -247,7 +250,7 @@ def test_arguments_and_configuration_options_apply_to_the_main_scheduler(tmp_pat
 def test_every_scheduler_may_have_arguments_and_a_configuration_file(tmp_path: Path) -> None:
     config = _file(tmp_path, "profiles: [{schedulerName: third}]\n")
 
-    second = _outside(
+    second = _last_scheduler(
         "kube-scheduler", f"second=kube-scheduler@1.29.6 --feature-gates=A=true,B=false '--config={config}'"
     )
 
@@ -260,8 +263,8 @@ def test_a_path_with_a_space_is_one_program(tmp_path: Path) -> None:
     program = tmp_path / "my scheduler"
     program.touch()
 
-    assert _outside(str(program)).binary == program
-    assert _outside(f"'{program}' --v=4").arguments == ("--v=4",)
+    assert _last_scheduler(str(program)).binary == program
+    assert _last_scheduler(f"'{program}' --v=4").arguments == ("--v=4",)
 
 
 def _attached(*texts: str) -> tuple[ExternalProgram, ...]:
@@ -278,12 +281,12 @@ def test_an_attached_program_has_its_own_arguments_and_serves_no_pods(tmp_path: 
         f"{program} --client={{kubeconfig}}",
     )
     assert manager.binary == Path("/built/kube-controller-manager@1.34.4")
-    assert _started(manager, tmp_path)[0][-2:] == ["--v=4", "--name=a b"]
-    assert f"--kubeconfig={tmp_path}/kubeconfig" in _started(manager, tmp_path)[0]
-    assert _started(plain, tmp_path)[0] == [str(program), f"--kubeconfig={tmp_path}/kubeconfig", "--dry-run"]
-    assert _started(with_placeholder, tmp_path)[0] == [str(program), f"--client={tmp_path}/kubeconfig"]
-    assert [served_scheduler_names(one) for one in (manager, plain, with_placeholder)] == [[], [], []]
-    assert [one.folder for one in (manager, plain, with_placeholder)] == [
+    assert _start(manager, tmp_path)[0][-2:] == ["--v=4", "--name=a b"]
+    assert f"--kubeconfig={tmp_path}/kubeconfig" in _start(manager, tmp_path)[0]
+    assert _start(plain, tmp_path)[0] == [str(program), f"--kubeconfig={tmp_path}/kubeconfig", "--dry-run"]
+    assert _start(with_placeholder, tmp_path)[0] == [str(program), f"--client={tmp_path}/kubeconfig"]
+    assert [served_scheduler_names(attached) for attached in (manager, plain, with_placeholder)] == [[], [], []]
+    assert [attached.folder for attached in (manager, plain, with_placeholder)] == [
         "attached-1-kube-controller-manager",
         "attached-2-descheduler",
         "attached-3-descheduler",
@@ -303,7 +306,7 @@ def test_the_real_controllers_are_started_by_name_or_path(tmp_path: Path) -> Non
         with pytest.raises(InputError, match="does not support virtual time"):
             external_programs(scenario, lambda title, _: Path("/built") / title)
         manager = external_programs(replace(scenario, attach=()), lambda title, _: Path("/built") / title)[1]
-        command, _ = _started(manager, tmp_path)
+        command, _ = _start(manager, tmp_path)
         assert (command[0], command[-1], manager.folder) == (binary, "--v=4", "kube-controller-manager")
         assert {f"--kubeconfig={tmp_path}/kubeconfig", "--leader-elect=false"} < set(command)
 
@@ -312,7 +315,7 @@ def test_the_real_controllers_are_started_by_name_or_path(tmp_path: Path) -> Non
     ("text", "problem"),
     [
         ("./nowhere --x", "there is no such program"),
-        ("slurm", "there is no such program"),
+        ("slurm", "is not a program of the catalogue"),
         ("a 'b", "not a valid command line"),
         (" ", "has no name"),
     ],
@@ -327,7 +330,8 @@ def test_an_invalid_attached_program_is_an_input_error(text: str, problem: str) 
     [
         ("easy", "is a policy, not a program", "write policy:easy"),
         ("./mine.py:Mine", "is a policy, not a program", "write policy:./mine.py:Mine"),
-        ("slurm", "there is no such program", "choose one of kube-scheduler"),
+        ("slurm", "is not a program of the catalogue", "known: kube-scheduler"),
+        ("kubescheduler", "is not a program of the catalogue", "did you mean 'kube-scheduler'?"),
         ("./nowhere", "there is no such program", "check the path"),
         ("kube-scheduler@newest", "is not a version of kube-scheduler", "write kube-scheduler@"),
         ("kubectl", "does not support virtual time", "batkube schedulers list"),
@@ -335,7 +339,7 @@ def test_an_invalid_attached_program_is_an_input_error(text: str, problem: str) 
     ],
 )
 def test_an_invalid_scheduler_is_rejected_with_a_remedy(text: str, problem: str, remedy: str) -> None:
-    with pytest.raises(InputError) as refused:
-        _outside(text)
-    assert problem in str(refused.value)
-    assert remedy in str(refused.value)
+    with pytest.raises(InputError) as raised:
+        _last_scheduler(text)
+    assert problem in str(raised.value)
+    assert remedy in str(raised.value)

@@ -18,7 +18,7 @@ def _variables(start: ProgramStart, folder: Path) -> dict[str, str]:
     return environment_of(scheduler, ProgramFolder(folder, "/proc/self/fd/7"), "/proc/self/fd/8", 4711, 1, "").variables
 
 
-def test_a_program_has_temporary_files_of_its_own(tmp_path: Path) -> None:
+def test_a_program_has_its_own_folder_for_temporary_files(tmp_path: Path) -> None:
     start = ProgramStart((), {}, "", environment={"MINE": "{folder}/mine"})
 
     assert _variables(start, tmp_path) == {
@@ -28,7 +28,7 @@ def test_a_program_has_temporary_files_of_its_own(tmp_path: Path) -> None:
     }
 
 
-def test_a_program_finds_its_files_by_the_path_under_which_it_knows_its_folder(tmp_path: Path) -> None:
+def test_paths_in_the_environment_are_those_of_the_program(tmp_path: Path) -> None:
     variables = _variables(ProgramStart((), {}, "", clock=ClockKind.PYTHON), tmp_path)
 
     assert (variables["HOME"], variables["KUBECONFIG"]) == ("/proc/self/fd/7", "/proc/self/fd/7/kubeconfig")

@@ -1,4 +1,4 @@
-"""The paths under which programs know their folders: the same in every run, whatever the real ones are."""
+"""Programs get the same paths in every run, whatever the real paths of their folders are."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def files(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("inherits", [True, False])
-def test_one_program_after_the_other_gets_the_same_paths(files: Path, tmp_path: Path, inherits: bool) -> None:
+def test_successive_programs_get_the_same_paths(files: Path, tmp_path: Path, inherits: bool) -> None:
     paths = []
     for _ in range(2):
         folders = StableFolders(files, tmp_path / "cache", inherits=inherits)
@@ -31,20 +31,20 @@ def test_one_program_after_the_other_gets_the_same_paths(files: Path, tmp_path: 
     assert not Path(paths[0][1], "file").exists()
 
 
-def test_programs_at_the_same_time_get_paths_of_the_same_length(files: Path, tmp_path: Path) -> None:
+def test_concurrent_programs_get_paths_of_the_same_length(files: Path, tmp_path: Path) -> None:
     programs = [StableFolders(files, tmp_path / "cache", inherits=False) for _ in range(12)]
 
-    assert [Path(one.temporary).parent.name for one in programs] == [f"{number:03}" for number in range(1, 13)]
+    assert [Path(folders.temporary).parent.name for folders in programs] == [f"{number:03}" for number in range(1, 13)]
 
     programs[3].release()
-    again = StableFolders(files, tmp_path / "cache", inherits=False)
-    assert again.files.program_path == programs[3].files.program_path
-    for one in (*programs, again):
-        one.release()
+    reused = StableFolders(files, tmp_path / "cache", inherits=False)
+    assert reused.files.program_path == programs[3].files.program_path
+    for folders in (*programs, reused):
+        folders.release()
     assert not list((tmp_path / "cache").glob("runs/*/*"))
 
 
-def test_where_others_can_write_to_the_cache_a_program_gets_the_real_paths(files: Path, tmp_path: Path) -> None:
+def test_real_paths_are_used_if_others_can_write_to_the_cache(files: Path, tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     cache.mkdir()
     cache.chmod(0o777)
@@ -57,7 +57,7 @@ def test_where_others_can_write_to_the_cache_a_program_gets_the_real_paths(files
     assert not Path(folders.temporary).exists()
 
 
-def test_where_the_cache_cannot_be_written_a_program_gets_the_real_paths(files: Path, tmp_path: Path) -> None:
+def test_real_paths_are_used_if_the_cache_is_not_writable(files: Path, tmp_path: Path) -> None:
     (tmp_path / "cache").touch()
 
     folders = StableFolders(files, tmp_path / "cache", inherits=False)

@@ -35,32 +35,32 @@ def module(tmp_path: Path) -> Path:
 
 @needs_go
 def test_a_folder_is_rebuilt_when_it_has_changed(module: Path, tmp_path: Path) -> None:
-    wanted = local_recipe(module, "./cmd/mine")
-    first = ensure_built(wanted, tmp_path / "cache").read_bytes()
+    recipe = local_recipe(module, "./cmd/mine")
+    first = ensure_built(recipe, tmp_path / "cache").read_bytes()
     (module / "cmd" / "mine" / "main.go").write_text('package main\n\nfunc main() { println("changed") }\n')
 
-    binary = ensure_built(wanted, tmp_path / "cache")
+    binary = ensure_built(recipe, tmp_path / "cache")
 
     assert binary.name == "mine"
     assert binary.read_bytes() != first
-    assert build_path(wanted, tmp_path / "cache") == binary
+    assert build_path(recipe, tmp_path / "cache") == binary
 
 
 @needs_go
 def test_a_concurrent_build_waits_for_the_first(module: Path, tmp_path: Path) -> None:
-    wanted = local_recipe(module, "./cmd/mine")
-    binary = build_path(wanted, tmp_path)
+    recipe = local_recipe(module, "./cmd/mine")
+    binary = build_path(recipe, tmp_path)
     reports: list[str] = []
-    has_told = threading.Event()
+    has_reported = threading.Event()
 
     def report(text: str) -> None:
         reports.append(text)
-        has_told.set()
+        has_reported.set()
 
-    second = threading.Thread(target=ensure_built, args=(wanted, tmp_path, report))
+    second = threading.Thread(target=ensure_built, args=(recipe, tmp_path, report))
     with file_lock(lock_of(binary.parent), lambda: None):
         second.start()
-        assert has_told.wait(30)
+        assert has_reported.wait(30)
         assert reports == ["waiting for another build of mine"]
         assert not binary.exists()
     second.join()
@@ -107,11 +107,11 @@ def publish(proxy: Path, name: str, files: dict[str, str]) -> None:
 
 @needs_go
 def test_a_module_that_replaces_another_is_built_in_a_copy(published: str, tmp_path: Path) -> None:
-    wanted = BuildRecipe(
+    recipe = BuildRecipe(
         "tiny", published, "v0.1.0", "./whole", go_mod=GoMod.COPY, variables=(("main.Version", "0.1.0"),)
     )
 
-    binary = ensure_built(wanted, tmp_path / "cache")
+    binary = ensure_built(recipe, tmp_path / "cache")
 
     assert subprocess.run([binary], capture_output=True, text=True, check=True).stderr == "part 0.1.0\n"
 
@@ -121,12 +121,14 @@ def test_a_module_that_replaces_another_is_built_in_a_copy(published: str, tmp_p
 def test_a_version_that_does_not_exist_is_an_input_error(
     published: str, tmp_path: Path, module: str, version: str
 ) -> None:
-    with pytest.raises(InputError) as reports:
+    with pytest.raises(InputError) as raised:
         ensure_built(BuildRecipe("tiny", module, version, "./whole", go_mod=GoMod.COPY), tmp_path / "cache")
 
-    assert f"{module} has no version {version} that can be downloaded" in str(reports.value)
-    assert "`batkube schedulers list` shows the versions of tiny that are known" in str(reports.value)
-    assert not [path for path in (tmp_path / "cache" / "programs").iterdir() if path.is_dir()], "nothing is left of it"
+    assert f"{module} has no version {version} that can be downloaded" in str(raised.value)
+    assert "run `batkube schedulers list` for the known versions of tiny" in str(raised.value)
+    assert not [path for path in (tmp_path / "cache" / "programs").iterdir() if path.is_dir()], (
+        "the build folder is removed"
+    )
     assert published == "example.com/tiny"
 
 
@@ -141,14 +143,14 @@ def test_a_proxy_that_cannot_be_reached_is_a_failure(tmp_path: Path, monkeypatch
 
 @needs_go
 def test_definitions_are_stored_and_removed_with_their_program(tmp_path: Path, published: str) -> None:
-    wanted = BuildRecipe("tiny", published, "v0.1.0", "./whole", go_mod=GoMod.COPY, definitions=("crds",))
+    recipe = BuildRecipe("tiny", published, "v0.1.0", "./whole", go_mod=GoMod.COPY, definitions=("crds",))
 
-    binary = ensure_built(wanted, tmp_path / "cache")
+    binary = ensure_built(recipe, tmp_path / "cache")
 
-    kept = decode_definitions((binary.parent / DEFINITIONS).read_bytes())
-    assert [definition["metadata"]["name"] for definition in kept] == ["teams.example.org"]
-    assert build_path(wanted, tmp_path / "cache") != build_path(
-        msgspec.structs.replace(wanted, definitions=()), tmp_path / "cache"
+    definitions = decode_definitions((binary.parent / DEFINITIONS).read_bytes())
+    assert [definition["metadata"]["name"] for definition in definitions] == ["teams.example.org"]
+    assert build_path(recipe, tmp_path / "cache") != build_path(
+        msgspec.structs.replace(recipe, definitions=()), tmp_path / "cache"
     )
     [build] = cached_builds(tmp_path / "cache")
     assert remove_build(build) == ""
@@ -156,13 +158,13 @@ def test_definitions_are_stored_and_removed_with_their_program(tmp_path: Path, p
 
 
 @needs_go
-def test_our_main_package_for_a_published_module_is_built_once(published: str, tmp_path: Path) -> None:
+def test_a_main_package_of_the_catalogue_is_built_once(published: str, tmp_path: Path) -> None:
     main = f'package main\n\nimport "{published}/alone"\n\nfunc main() {{ println(alone.Text) }}\n'
-    wanted = BuildRecipe("tiny", published, "v0.1.0", "", main=main, missing_modules=("example.com/part",))
+    recipe = BuildRecipe("tiny", published, "v0.1.0", "", main=main, missing_modules=("example.com/part",))
     reports: list[str] = []
 
-    binary = ensure_built(wanted, tmp_path / "cache")
-    assert ensure_built(wanted, tmp_path / "cache", reports.append) == binary
+    binary = ensure_built(recipe, tmp_path / "cache")
+    assert ensure_built(recipe, tmp_path / "cache", reports.append) == binary
 
     assert reports == []
     assert subprocess.run([binary], capture_output=True, text=True, check=True).stderr == "alone\n"
@@ -187,15 +189,15 @@ def test_a_build_is_outdated_after_a_change_of_recipe_entry_or_go(published: str
         ensure_built(msgspec.structs.replace(find_recipe("tiny", today), virtual=virtual), cache)
     builds = cached_builds(cache)
 
-    assert sorted(kept.record.go != "" for kept in builds if kept.record) == [False, True]
+    assert sorted(definitions.record.go != "" for definitions in builds if definitions.record) == [False, True]
     assert outdated_builds(builds, today, cache) == []
     assert outdated_builds(builds, catalogue(package="./alone"), cache) == builds
     assert outdated_builds(builds, default_catalogue(), cache) == builds
-    on_real_time = [kept for kept in builds if kept.record and not kept.record.go]
+    on_real_time = [definitions for definitions in builds if definitions.record and not definitions.record.go]
     unknown_go = [
-        msgspec.structs.replace(kept, record=msgspec.structs.replace(kept.record, go="go1.24.0"))
-        for kept in builds
-        if kept.record and kept not in on_real_time
+        msgspec.structs.replace(definitions, record=msgspec.structs.replace(definitions.record, go="go1.24.0"))
+        for definitions in builds
+        if definitions.record and definitions not in on_real_time
     ]
     assert outdated_builds([*on_real_time, *unknown_go], today, cache) == unknown_go
 
@@ -212,13 +214,13 @@ def test_progress_is_reported_step_by_step(module: Path, tmp_path: Path) -> None
 
 
 @needs_go
-def test_a_compile_error_in_a_folder_is_an_input_error_with_the_compilers_lines(module: Path, tmp_path: Path) -> None:
+def test_a_compile_error_in_a_folder_is_an_input_error_with_the_compilers_output(module: Path, tmp_path: Path) -> None:
     (module / "cmd" / "mine" / "main.go").write_text("package main\n\nfunc main() { undefined() }\n")
 
-    with pytest.raises(InputError) as reports:
+    with pytest.raises(InputError) as raised:
         ensure_built(local_recipe(module, "./cmd/mine"), tmp_path)
 
-    assert str(reports.value) == (
+    assert str(raised.value) == (
         f"{module}: ./cmd/mine: does not compile:\n"
         "# example.com/mine/cmd/mine\n"
         "cmd/mine/main.go:3:15: undefined: undefined"
@@ -227,17 +229,17 @@ def test_a_compile_error_in_a_folder_is_an_input_error_with_the_compilers_lines(
 
 @needs_go
 def test_a_published_program_that_does_not_compile_is_a_failure(published: str, tmp_path: Path) -> None:
-    wanted = BuildRecipe("tiny", published, "v0.1.0", "", main="package main\n\nfunc main() { undefined() }\n")
+    recipe = BuildRecipe("tiny", published, "v0.1.0", "", main="package main\n\nfunc main() { undefined() }\n")
 
     with pytest.raises(RunFailed, match=r"(?s)`.*go build` failed:\n# batkube/build\n.*undefined: undefined"):
-        ensure_built(wanted, tmp_path / "cache")
+        ensure_built(recipe, tmp_path / "cache")
 
 
 @needs_go
 @pytest.mark.parametrize(
     ("package", "problem"),
     [
-        ("./part", "the package is not a program: it is not called `main`"),
+        ("./part", "the package is not a program: its name is not `main`"),
         (".", r"Go cannot load the package:\n.*no Go files"),
         ("./nowhere", r"Go cannot load the package:\n.*"),
     ],
@@ -248,9 +250,7 @@ def test_a_package_that_is_not_a_program_is_rejected_with_a_list_of_programs(
     (module / "part").mkdir()
     (module / "part" / "part.go").write_text("package part\n")
 
-    with pytest.raises(
-        InputError, match=f"(?s){problem}.*give one of the module's programs with --package: ./cmd/mine"
-    ):
+    with pytest.raises(InputError, match=f"(?s){problem}.*use --package with one of the module's programs: ./cmd/mine"):
         ensure_built(local_recipe(module, package), tmp_path)
 
 
@@ -259,7 +259,7 @@ def test_a_folder_of_a_workspace_is_built_with_its_neighbours(module: Path, tmp_
     neighbour = tmp_path / "neighbour"
     neighbour.mkdir()
     (neighbour / "go.mod").write_text("module example.com/neighbour\n\ngo 1.24\n")
-    (neighbour / "text.go").write_text('package neighbour\n\nconst Text = "from next door"\n')
+    (neighbour / "text.go").write_text('package neighbour\n\nconst Text = "from the neighbour"\n')
     (tmp_path / "go.work").write_text("go 1.24\n\nuse (\n\t./module\n\t./neighbour\n)\n")
     (module / "cmd" / "mine" / "main.go").write_text(
         'package main\n\nimport "example.com/neighbour"\n\nfunc main() { println(neighbour.Text) }\n'
@@ -267,7 +267,7 @@ def test_a_folder_of_a_workspace_is_built_with_its_neighbours(module: Path, tmp_
 
     binary = ensure_built(local_recipe(module, "cmd/mine"), tmp_path / "cache")
 
-    assert subprocess.run([binary], capture_output=True, text=True, check=True).stderr == "from next door\n"
+    assert subprocess.run([binary], capture_output=True, text=True, check=True).stderr == "from the neighbour\n"
 
 
 @needs_go
@@ -290,18 +290,18 @@ def test_the_go_version_of_a_folder_is_read_from_its_go_mod(module: Path, line: 
 
 @pytest.mark.parametrize("package", ["./cmd/mine", "cmd/mine", "./cmd/mine/"])
 def test_a_package_is_resolved_in_the_folder(module: Path, package: str) -> None:
-    wanted = local_recipe(module, package)
+    recipe = local_recipe(module, package)
 
-    assert (wanted.name, wanted.package) == ("mine", "./cmd/mine")
+    assert (recipe.name, recipe.package) == ("mine", "./cmd/mine")
 
 
 def test_kubernetes_is_built_with_libraries_of_the_matching_version() -> None:
-    own = (
+    module_go_mod = (
         "module k8s.io/kubernetes\n\nrequire (\n\tk8s.io/api v0.0.0\n)\n\n"
         "replace k8s.io/api => ./staging/src/k8s.io/api\n"
         "replace (\n\tvbom.ml/util => vbom.ml/util v0.0.0-2016\n\tk8s.io/klog => k8s.io/klog v1.0.0\n)\n"
     )
-    wanted = BuildRecipe(
+    recipe = BuildRecipe(
         "kube-scheduler",
         "k8s.io/kubernetes",
         "v1.19.0",
@@ -310,7 +310,7 @@ def test_kubernetes_is_built_with_libraries_of_the_matching_version() -> None:
         missing_modules=("vbom.ml/util",),
     )
 
-    assert go_mod(wanted, own) == (
+    assert go_mod(recipe, module_go_mod) == (
         "module batkube/build\n\nrequire (\n\tk8s.io/kubernetes v1.19.0\n\tk8s.io/api v0.0.0\n)\n\n"
         "replace k8s.io/api => k8s.io/api v0.19.0\n"
         "replace (\n\tk8s.io/klog => k8s.io/klog v1.0.0\n)\n"
@@ -319,11 +319,11 @@ def test_kubernetes_is_built_with_libraries_of_the_matching_version() -> None:
 
 
 def test_a_library_in_a_folder_of_the_repository_is_replaced_by_a_published_one() -> None:
-    own = (
+    module_go_mod = (
         "module volcano.sh/volcano\n\nreplace (\n\tk8s.io/api => k8s.io/api v0.34.1\n"
         "\tvolcano.sh/apis => ./staging/src/apis\n)\n"
     )
-    wanted = BuildRecipe(
+    recipe = BuildRecipe(
         "volcano",
         "volcano.sh/volcano",
         "v1.14.1",
@@ -332,7 +332,7 @@ def test_a_library_in_a_folder_of_the_repository_is_replaced_by_a_published_one(
         replaced_modules=(("volcano.sh/apis", "v1.14.0"),),
     )
 
-    assert go_mod(wanted, own) == (
+    assert go_mod(recipe, module_go_mod) == (
         "module volcano.sh/volcano\n\nreplace (\n\tk8s.io/api => k8s.io/api v0.34.1\n)\n"
         "\nreplace volcano.sh/apis => volcano.sh/apis v1.14.0\n"
     )

@@ -41,7 +41,7 @@ echo '{{"GOROOT": "'$root'", "GOVERSION": "'$version'"}}'
 
 
 @pytest.mark.parametrize(
-    ("own", "needs", "selected"),
+    ("installed", "minimum", "selected"),
     [
         ("go1.26.8", "", "go1.26.8"),
         ("go1.26.8", "1.24", "go1.26.8"),
@@ -56,11 +56,11 @@ echo '{{"GOROOT": "'$root'", "GOVERSION": "'$version'"}}'
     ],
 )
 def test_the_machines_go_is_used_if_it_is_new_enough_and_supported(
-    fake_go: FakeGo, tmp_path: Path, own: str, needs: str, selected: str
+    fake_go: FakeGo, tmp_path: Path, installed: str, minimum: str, selected: str
 ) -> None:
-    fake_go(own)
+    fake_go(installed)
 
-    assert select_toolchain(tmp_path / "cache", at_least=needs).version == selected
+    assert select_toolchain(tmp_path / "cache", at_least=minimum).version == selected
 
 
 @pytest.mark.parametrize(
@@ -97,17 +97,17 @@ def test_a_downloaded_go_is_copied_once_and_then_reused(fake_go: FakeGo, tmp_pat
 
 def test_an_interrupted_download_is_repeated(fake_go: FakeGo, tmp_path: Path) -> None:
     fake_go("go1.26.3")
-    left = tmp_path / "cache" / "toolchains" / "go1.25.6.partial"
-    left.mkdir(parents=True)
-    (left / "half").touch()
+    partial = tmp_path / "cache" / "toolchains" / "go1.25.6.partial"
+    partial.mkdir(parents=True)
+    (partial / "half").touch()
 
     toolchain = select_toolchain(tmp_path / "cache", exactly="1.25.6")
 
     assert [path.name for path in toolchain.root.iterdir()] == ["bin"]
-    assert not left.exists()
+    assert not partial.exists()
 
 
-def test_a_go_too_old_to_download_another_is_not_mistaken_for_it(fake_go: FakeGo, tmp_path: Path) -> None:
+def test_a_go_too_old_to_download_another_version_is_reported(fake_go: FakeGo, tmp_path: Path) -> None:
     fake_go("go1.20.5", can_download=False)
 
     with pytest.raises(RunFailed, match=r"go1\.20\.5 of this machine cannot download go1\.24\.9: install Go 1\.21"):
@@ -130,7 +130,7 @@ def test_a_program_that_needs_an_unsupported_go_is_rejected(fake_go: FakeGo, tmp
         select_toolchain(tmp_path, at_least="1.28.1")
 
 
-def test_go_is_found_in_our_python_environment_if_not_on_the_path(
+def test_go_is_found_in_the_python_environment_if_not_on_the_path(
     fake_go: FakeGo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     machine = fake_go("go1.26.3")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import shutil
 import subprocess
 from pathlib import Path
@@ -35,6 +36,15 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Compiled:
     source = native_source_folder() / "specimen" / "waits.c"
     subprocess.run(["cc", *LIBRARY_FLAGS, "-o", str(specimen), str(source)], check=True)
     return Compiled(clock_library(folder / "cache"), specimen)
+
+
+def test_the_library_exports_only_functions_of_the_c_library(compiled: Compiled) -> None:
+    """Any other exported name would replace the same name in a program's own libraries."""
+    library = ctypes.CDLL(str(compiled.library))
+
+    assert library.clock_gettime
+    for name in ("page", "clock_init", "register_connection", "release_slot"):
+        assert not hasattr(library, name)
 
 
 def run_to_end(page: SessionPage, environment: dict[str, str], *command: str) -> list[str]:

@@ -114,3 +114,15 @@ def test_the_last_lines_leave_out_the_flags_that_klog_lists() -> None:
 
     assert last_lines("\n".join(["started", matters, *flags])) == ["started", matters]
     assert last_lines("\n".join(f"line {number}" for number in range(100))) == [f"line {n}" for n in range(85, 100)]
+
+
+@pytest.mark.parametrize(
+    "message", ["out of memory allocating heap arena map", "failed to reserve page summary memory"]
+)
+def test_a_program_without_memory_shows_the_reason_and_not_its_stack(message: str) -> None:
+    stack = [f"runtime.call{number}()" for number in range(40)]
+
+    (line,) = last_lines("\n".join(["started", f"fatal error: {message}", "", "runtime stack:", *stack]))
+
+    assert line.startswith(f"fatal error: {message}: the machine has no memory left")
+    assert "ulimit -v" in line

@@ -1,13 +1,13 @@
-// Virtual time: what a program's connections report to the coordinator.
+// Virtual time: counts of a program's connections, for the coordinator.
 //
-// Only connections to the run's API server count: when both sides have counted
-// the same number of bytes, nothing is in flight. Connections to others run on
-// real time and are only noted.
+// Bytes of connections to the run's API server are counted on both sides: when
+// the counts agree, nothing is in flight. Connections to other peers run on real
+// time; their counts are only reported.
 //
-// In a deterministic program no goroutine may notice how long the kernel takes,
-// because each wait for the network lets other goroutines run. So connect
-// returns when the connection is established or refused, and a write to the
-// run's server when the kernel has taken all of it. Reads need no such rule:
+// In deterministic mode the speed of the kernel must not influence the order of
+// goroutines, but each wait for the network runs other goroutines. So connect
+// returns when the connection is established or refused, and a write to the run's
+// server returns when the kernel has accepted all bytes. Reads need no such rule:
 // the poller delivers whole pieces only (runtime/virtual_network.go).
 
 package poll
@@ -25,9 +25,9 @@ func vtServerPort() int
 func vtIsDeterministic() bool
 func vtAwaitWritable(fd int32, milliseconds int64) bool
 
-// vtReceiveBuffer makes room for what the run's server sends in one piece
-// (api/connections/polled/server.py). Linux gives so much to every program: it is the
-// smallest default of net.core.rmem_max.
+// vtReceiveBuffer is large enough for the longest piece of the run's server
+// (api/connections/polled/server.py). Every program may set it: it is the smallest
+// default of net.core.rmem_max.
 const vtReceiveBuffer = 212992
 
 func (fd *FD) vtTouch() {
@@ -61,7 +61,7 @@ func (fd *FD) vtGot(n int) {
 	}
 }
 
-// VirtualConnect wraps connect(2).
+// VirtualConnect calls connect(2), and counts and registers the connection.
 func (fd *FD) VirtualConnect(connect func(int, syscall.Sockaddr) error, to syscall.Sockaddr) error {
 	port := vtServerPort()
 	if port < 0 {
@@ -87,7 +87,7 @@ func (fd *FD) VirtualConnect(connect func(int, syscall.Sockaddr) error, to sysca
 }
 
 // vtBegan registers a connection to the run's server by its local port, or
-// takes back its count if there will not be one.
+// subtracts it from the count if it has failed.
 func (fd *FD) vtBegan(err error) {
 	switch err {
 	case nil, syscall.EINPROGRESS, syscall.EALREADY, syscall.EINTR, syscall.EISCONN:
@@ -102,9 +102,9 @@ func (fd *FD) vtBegan(err error) {
 	}
 }
 
-// vtAwaitConnected waits in real time for a connection. The run's server
-// accepts connections while it waits for us, so its queue empties. Any other
-// address may never answer and is given five seconds.
+// vtAwaitConnected waits in real time for a connection. The run's server accepts
+// connections while it waits for us. Other servers may never answer; the limit
+// for them is five seconds.
 func (fd *FD) vtAwaitConnected(toRun bool) bool {
 	const limit = 5000
 	for !vtAwaitWritable(int32(fd.Sysfd), limit) {
@@ -115,8 +115,8 @@ func (fd *FD) vtAwaitConnected(toRun bool) bool {
 	return true
 }
 
-// vtMayWrite waits until a connection to the run's server takes more bytes: the
-// server reads while it waits for us. It reports whether to try again.
+// vtMayWrite waits until a connection to the run's server is writable (the server
+// reads while it waits for us), and returns whether the write can be repeated.
 func (fd *FD) vtMayWrite() bool {
 	if fd.vtPort == 0 || !vtIsDeterministic() {
 		return false

@@ -1,9 +1,11 @@
 """Conflicts between schedulers that share a cluster.
 
-Schedulers decide independently, each on its own view of the cluster. Two conflicts are possible. A binding fails if
-another scheduler has already bound the pod (HTTP 409, Kubernetes: pkg/registry/core/pod/storage, assignPod). A kubelet
-rejects a pod if pods of another scheduler have used up its node (`OutOfcpu`: pkg/kubelet/lifecycle,
-predicateAdmitHandler).
+Schedulers decide independently, each on its own view of the cluster. Two conflicts are possible:
+
+* A binding fails if another scheduler has already bound the pod (HTTP 409, Kubernetes: pkg/registry/core/pod/storage,
+  assignPod).
+* A kubelet rejects a pod if pods of another scheduler have used up its node (`OutOfcpu`: pkg/kubelet/lifecycle,
+  predicateAdmitHandler).
 """
 
 from __future__ import annotations
@@ -23,10 +25,10 @@ class SchedulerConflicts:
     """Counts each program's bindings, its conflicting bindings, and the pods rejected by kubelets."""
 
     def __init__(self, world: World) -> None:
-        #: By the folder of the program, which is unique in a run.
+        #: Successful and conflicting bindings, by the folder of the program, which is unique in a run.
         self.bindings: Counter[str] = Counter()
         self.refused_bindings: Counter[str] = Counter()
-        #: By the `schedulerName` of the pods.
+        #: Rejected pods, by `schedulerName`.
         self.rejected_pods: Counter[str] = Counter()
         world.store.subscribe(POD, self._on_pods_changed)
 

@@ -38,13 +38,13 @@ class AttemptLog:
     def __init__(self, log: ProgramLog, listener: AttemptHandler) -> None:
         self._log = log
         self._listener = listener
-        #: Lines that may report an attempt, and the start of the next line.
+        #: Lines that may report an attempt, and the incomplete last line.
         self._lines: deque[bytes] = deque()
-        self._rest = b""
+        self._partial_line = b""
         log.follow(self._append)
 
     def _append(self, piece: bytes) -> None:
-        *lines, self._rest = (self._rest + piece).split(b"\n")
+        *lines, self._partial_line = (self._partial_line + piece).split(b"\n")
         self._lines.extend(line for line in lines if b"schedul" in line)
 
     def read(self, now: Instant) -> None:
@@ -66,9 +66,9 @@ class AttemptLog:
             self._listener(Key(pod[1].decode()), reason, at)
 
 
-def version_in_log(beginning: bytes | bytearray) -> str | None:
+def version_in_log(log_start: bytes | bytearray) -> str | None:
     """Return the version that a scheduler logged at start-up, if any."""
-    match = _VERSION.search(beginning)
+    match = _VERSION.search(log_start)
     return match[1].decode() if match else None
 
 

@@ -20,10 +20,10 @@ from batkube.timing.processes.attached_process import AttachedProcess
 
 EVENTS = "events"
 _FAILED = "FailedScheduling"
-_UNLOGGED = FidelityNote(
+_UNPARSED_LOG = FidelityNote(
     "attempts", "the scheduler does not log failed attempts in a known format; there may be more than its events show"
 )
-_FOREIGN_CONNECTIONS = FidelityNote(
+_OTHER_SERVERS = FidelityNote(
     "virtual time", "a program connected to other servers than the run's; time may advance while it waits for them"
 )
 _REAL_TIME = FidelityNote("virtual time", "a program uses a feature that keeps real time, and may wait in real time")
@@ -35,12 +35,12 @@ _FOREIGN_CLIENTS = FidelityNote(
     "other processes than the run's server connected to a port of a program; that may have changed its behaviour",
 )
 _CRASHED = FidelityNote("programs", "a program exited by itself, which ended the run; outputs end at that instant")
-_LOG_CUT = FidelityNote(
+_INCOMPLETE_LOG = FidelityNote(
     "log", "the log of a program could not be written completely to log.txt; no result depends on that file"
 )
-_UNGUARDED = FidelityNote(
+_UNKNOWN_CLIENTS = FidelityNote(
     "connections",
-    "the kernel does not show which process connects to a program's port; any local process could have taken part",
+    "the kernel does not show which process connects to a program's port; any local process could have connected",
 )
 _NONDETERMINISM = FidelityNote(
     "repeatability",
@@ -56,9 +56,9 @@ class ProgramObserver:
         self._agenda = world.agenda
         self._journal = world.journal
         self._notes = world.notes
-        #: Number of logged failed attempts of each live pod, and the reason of the last one.
+        #: The number of logged failed attempts of each existing pod, and the last reason.
         self._failures: dict[Key, tuple[int, str]] = {}
-        #: The same from conditions and events, for schedulers whose log is not understood.
+        #: The same from conditions and events, for schedulers whose log has another format.
         self._reasons: dict[Key, tuple[int, str]] = {}
         self._events_to_remove: list[Key] = []
         #: Counts changes in the cluster; a scheduler that only polls does not change it.
@@ -71,11 +71,11 @@ class ProgramObserver:
         self.activity += 1
 
     def pop_attempts(self, key: Key) -> tuple[int, str]:
-        """Return how often scheduling a pod failed, and the last reason; forget the pod."""
+        """Return the number of failed attempts of a pod and the last reason, and remove the pod."""
         visible = self._reasons.pop(key, None)
         logged = self._failures.pop(key, None)
         if visible is not None and logged is None:
-            self._notes.add(_UNLOGGED, example=f"pod {_name(key)}")
+            self._notes.add(_UNPARSED_LOG, example=f"pod {_name(key)}")
         return logged or visible or (0, "")
 
     def record_attempt(self, key: Key, reason: str, at: Instant) -> None:
@@ -87,10 +87,10 @@ class ProgramObserver:
     def note_foreign_connections(self, program: str, connects: int, foreign_bytes: int) -> None:
         """Note that a program opened `connects` connections to servers other than the run's.
 
-        `foreign_bytes` is how much it read from other processes, including those that connected to it.
+        `foreign_bytes` is the number of bytes read from other processes, including those that connected to it.
         """
         if connects > 0:
-            self._notes.add(_FOREIGN_CONNECTIONS, example=program, count=connects)
+            self._notes.add(_OTHER_SERVERS, example=program, count=connects)
         elif foreign_bytes > 0:
             self._notes.add(_FOREIGN_CLIENTS, example=program)
 
@@ -108,7 +108,7 @@ class ProgramObserver:
         if process.crash:
             self._notes.add(_CRASHED, example=f"{process.name} {process.crash}")
         if process.log.copy_error:
-            self._notes.add(_LOG_CUT, example=f"{process.name}: {process.log.copy_error}")
+            self._notes.add(_INCOMPLETE_LOG, example=f"{process.name}: {process.log.copy_error}")
 
     def note_intruders(self, program: str, connects: int, listener: Acceptor) -> None:
         """Note foreign connections to the port of a program that itself opened at least `connects` connections."""
@@ -116,7 +116,7 @@ class ProgramObserver:
         if foreign:
             self._notes.add(_INTRUDERS, example=program, count=foreign)
         if not listener.can_identify_program:
-            self._notes.add(_UNGUARDED, example=program)
+            self._notes.add(_UNKNOWN_CLIENTS, example=program)
 
     def _on_pods_changed(self, batch: Batch, now: Instant) -> None:
         self.activity += 1
@@ -145,11 +145,11 @@ class ProgramObserver:
     def _record_event(self, event: KubeObject) -> None:
         if event.get("reason") != _FAILED:
             return
-        about = event.get("involvedObject") or event.get("regarding") or {}
-        key = Key(f"{about.get('namespace', NAMESPACE)}/{about.get('name', '')}")
-        # Clients report a series of events minutes later; by then another pod may have the same name.
+        reference = event.get("involvedObject") or event.get("regarding") or {}
+        key = Key(f"{reference.get('namespace', NAMESPACE)}/{reference.get('name', '')}")
+        # client-go reports a series of events minutes later; by then another pod may have the same name.
         pod = self._store.get(POD, key)
-        if pod is not None and about.get("uid", pod["metadata"]["uid"]) == pod["metadata"]["uid"]:
+        if pod is not None and reference.get("uid", pod["metadata"]["uid"]) == pod["metadata"]["uid"]:
             self._record_visible_failure(key, str(event.get("message") or event.get("note") or ""), _occurrences(event))
 
     def _remove_events(self, now: Instant) -> None:
@@ -163,7 +163,7 @@ def _name(key: Key) -> str:
 
 
 def _unschedulable_reason(pod: KubeObject) -> str:
-    """Return why a pod could not be scheduled, according to its condition; "" if the condition gives no reason."""
+    """Return the message of a pod's condition PodScheduled if it is False, and "" otherwise."""
     condition = condition_of(pod, "PodScheduled")
     return "" if condition is None or condition["status"] != "False" else str(condition.get("message", ""))
 

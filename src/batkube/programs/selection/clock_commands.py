@@ -1,4 +1,4 @@
-"""Programs given as command lines with a clock: `CLOCK:COMMAND`.
+"""Programs from command lines with a clock: `CLOCK:COMMAND`.
 
 They may be written in any language. The command runs in an environment in which Kubernetes clients find the run's API
 (see `startup.environment`).
@@ -38,7 +38,7 @@ def program_of_command(start: ProgramStart, name: str, words: list[str], time: T
 
 
 def start_with_clock(kind: ClockKind) -> ProgramStart:
-    """Return the start of a scheduler of which only the clock is known; it serves the default scheduler name."""
+    """Return how to start a scheduler of which only the clock is known; it serves the default scheduler name."""
     return ProgramStart((), {}, DEFAULT_SCHEDULER, clock=kind)
 
 
@@ -47,14 +47,16 @@ def _check_clock(kind: ClockKind, name: str, time: TimeMode) -> None:
     if kind is ClockKind.REAL and time is TimeMode.EXACT:
         raise InputError(
             f"program {name!r}",
-            problem="runs on the machine's clock, so Batkube cannot tell when it is idle",
-            remedy="write --time paced or --time realtime, or preload: for a dynamically linked program",
+            problem="runs on the machine's clock, so Batkube cannot detect when it is idle",
+            remedy="use --time paced or --time realtime, or preload: if the program is dynamically linked",
         )
 
 
 def _find_executable(word: str, name: str) -> Path:
-    """Return the executable that a word names: by its path, or found in PATH."""
+    """Return the executable with this path, or with this name on the PATH."""
     path = Path(word) if "/" in word or Path(word).is_file() else shutil.which(word, path=search_path())
     if path is None or not Path(path).is_file():
-        raise InputError(f"program {name!r}", problem=f"there is no program {word!r}", remedy="check the path")
+        raise InputError(
+            f"program {name!r}", problem=f"the executable {word!r} does not exist", remedy="check the path"
+        )
     return Path(path).absolute()

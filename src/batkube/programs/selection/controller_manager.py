@@ -13,13 +13,14 @@ CONTROLLERS_FLAG = "--controllers="
 NODE_LIFECYCLE, AUTOSCALING = "node-lifecycle-controller", "horizontal-pod-autoscaler-controller"
 
 
-def with_controllers(program: ExternalProgram, more: Sequence[str]) -> ExternalProgram:
-    """Enable `more` controllers if the program is a kube-controller-manager and the user selects none."""
+def with_controllers(program: ExternalProgram, additional: Sequence[str]) -> ExternalProgram:
+    """Enable `additional` controllers if the program is a kube-controller-manager and the user selects none."""
     is_selected = any(text.startswith(CONTROLLERS_FLAG) for text in program.arguments)
-    if is_selected or not more or program.folder != CONTROLLER_MANAGER:
+    if is_selected or not additional or program.folder != CONTROLLER_MANAGER:
         return program
     return replace(
-        program, arguments=(*program.arguments, CONTROLLERS_FLAG + ",".join((*_enabled_controllers(program), *more)))
+        program,
+        arguments=(*program.arguments, CONTROLLERS_FLAG + ",".join((*_enabled_controllers(program), *additional))),
     )
 
 

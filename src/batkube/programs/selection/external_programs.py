@@ -1,6 +1,6 @@
-"""Selects a scenario's external programs: by name or path, with their arguments and configuration.
+"""Select a scenario's external programs, by name or path, with their arguments and configuration.
 
-A program of the catalogue is started as its entry says, with the user's options on top. A program given by its path is
+A program of the catalogue is started by its entry, with the user's options on top. A program given by its path is
 started like kube-scheduler. Programs that cannot be started are rejected before any is started.
 """
 
@@ -26,7 +26,7 @@ from batkube.scenarios.keys import split_scheduler
 from batkube.scenarios.scenario import CONTROLLER_MANAGER, Scenario
 from batkube.schedulers.catalogue import Catalogue
 from batkube.schedulers.clocks import split_clock
-from batkube.schedulers.installed import installed_program, is_ours, user_catalogue
+from batkube.schedulers.installed import installed_program, is_built_in, user_catalogue
 from batkube.schedulers.named_programs import ProgramStart, fill_placeholders, program_start
 from batkube.timing.time_rules import TimeMode
 
@@ -59,7 +59,7 @@ class ProgramSource(NamedTuple):
             return program_of_command(start, name, [*start.command, *arguments], self.time)
         binary = self._binary(name)
         if "/" in name:
-            start = replace(start, is_ours=is_ours(binary))
+            start = replace(start, is_built_in=is_built_in(binary))
         return ExternalProgram(name, binary, start, tuple(arguments), content)
 
     def _binary(self, name: str) -> Path:
@@ -121,10 +121,10 @@ def _scheduler(text: str, number: int, scenario: Scenario, source: ProgramSource
 
 def _companions(scheduler: ExternalProgram, source: ProgramSource) -> list[ExternalProgram]:
     """Return the companion programs of a scheduler; a companion that is a scheduler itself serves the same pods."""
-    served = served_scheduler_names(scheduler)[0]
+    scheduler_name = served_scheduler_names(scheduler)[0]
     programs = []
     for text in scheduler.start.companions:
-        name, *arguments = _split_command(fill_placeholders(text, {"scheduler-name": served}))
+        name, *arguments = _split_command(fill_placeholders(text, {"scheduler-name": scheduler_name}))
         start = source.start(name)
         serves = scheduler.serves if start.scheduler_name else ""
         program = source.program(name, start, arguments, program_configuration(name, start, serves=serves))
@@ -177,14 +177,14 @@ def _split_command(command: str) -> list[str]:
     except ValueError as error:
         raise InputError(f"program {command!r}", problem=f"is not a valid command line: {error}") from error
     if not words:
-        raise InputError("a program", problem="has no name", remedy="give a name or a path")
+        raise InputError("a program", problem="has no name", remedy="write a name or a path")
     return words
 
 
 def _split_off_configuration(arguments: Sequence[str], start: ProgramStart) -> tuple[list[str], Path | None]:
     """Separate the user's configuration file from the other arguments.
 
-    The file is not passed on as it is, because the run's kubeconfig must be merged into it.
+    The file is not passed on unchanged, because the run's kubeconfig must be merged into it.
     """
     flags = start.configuration_flags
     files = [Path(text.partition("=")[2]) for text in arguments if text.partition("=")[0] in flags]
@@ -198,7 +198,7 @@ def program_configuration(name: str, start: ProgramStart, file: Path | None = No
     """
     if file is not None:
         if not start.configuration_flags:
-            raise InputError(file, problem=f"{name} takes no configuration file", remedy="leave it out")
+            raise InputError(file, problem=f"{name} takes no configuration file", remedy="omit it")
         merged: dict[str, Any] = _merge(start.configuration, _read_configuration(start.configuration, file))
         return merged
     if serves and start.has_profiles:
@@ -214,18 +214,18 @@ def _read_configuration(default: Mapping[str, Any], path: Path) -> dict[str, Any
         raise InputError(path, problem=f"is not a {kind or 'mapping'}", remedy="see docs/reference/schedulers.md")
     if kind is not None and content.get("kind") != kind:
         group = str(default.get("apiVersion")).partition("/")[0]
-        raise InputError(path, problem=f"is not a {kind}", remedy=f"give a file whose kind is {kind} ({group})")
+        raise InputError(path, problem=f"is not a {kind}", remedy=f"use a file of kind {kind} ({group})")
     try:
-        plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(content))
+        json_content: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(content))
     except (TypeError, msgspec.EncodeError) as problem:
         raise InputError(path, problem=str(problem)) from problem
-    return plain
+    return json_content
 
 
 def _merge(default: Any, user: Any) -> Any:  # noqa: ANN401 - any YAML
     """Merge the user's content over the default; the placeholder of the run's kubeconfig always stays."""
     if isinstance(default, dict) and (isinstance(user, dict) or user is None):
         user_fields = user or {}
-        changed = {key: _merge(default[key], value) if key in default else value for key, value in user_fields.items()}
-        return {**changed, **{key: value for key, value in default.items() if key not in user_fields}}
+        merged = {key: _merge(default[key], value) if key in default else value for key, value in user_fields.items()}
+        return {**merged, **{key: value for key, value in default.items() if key not in user_fields}}
     return default if default == "{kubeconfig}" else user

@@ -1,6 +1,6 @@
 """Objects that must exist before a run's programs start: definitions of their kinds, and objects such as a queue.
 
-Catalogue entries list them. They are applied as the administrator of a cluster would when installing a scheduler.
+Catalogue entries list them. They are applied as by a cluster administrator who installs a scheduler.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Prerequisites = Sequence[tuple[str, dict[str, Any]]]
 def prerequisites_of(
     programs: Iterable[ExternalProgram], machines: Sequence[Machine], model: ResourceModel
 ) -> Prerequisites:
-    """Return what the programs need, definitions first; what several programs need appears once."""
+    """Return the prerequisites of programs without duplicates, definitions first."""
     programs = list(programs)
     totals = _totals(machines, model)
     manifests: dict[tuple[str, str, str], tuple[str, dict[str, Any]]] = {}
@@ -48,14 +48,14 @@ def prerequisites_of(
 
 def install(prerequisites: Prerequisites, manifests: ManifestClient) -> None:
     """Apply the prerequisites. An object that the API rejects is an error in the catalogue."""
-    for program, fields in prerequisites:
+    for program, manifest in prerequisites:
         try:
-            manifests.apply(fields)
-        except ApiError as rejection:
-            place = f"{fields['kind']} {fields['metadata'].get('name')}"
-            problem = f"is refused by the API: {' '.join(rejection.message.split())}"
+            manifests.apply(manifest)
+        except ApiError as error:
+            location = f"{manifest['kind']} {manifest['metadata'].get('name')}"
+            problem = f"is rejected by the API: {' '.join(error.message.split())}"
             remedy = "check `definitions` and `objects` of its entry in the catalogue"
-            raise InputError(f"program {program!r}", at=place, problem=problem, remedy=remedy) from rejection
+            raise InputError(f"program {program!r}", at=location, problem=problem, remedy=remedy) from error
 
 
 def _definitions(program: ExternalProgram) -> list[Definition]:
@@ -71,9 +71,9 @@ def _definitions(program: ExternalProgram) -> list[Definition]:
     return decode_definitions(path.read_bytes())
 
 
-def _identity(fields: Mapping[str, Any]) -> tuple[str, str, str]:
-    metadata = fields["metadata"]
-    return str(fields["kind"]), str(metadata.get("namespace", "")), str(metadata.get("name", ""))
+def _identity(manifest: Mapping[str, Any]) -> tuple[str, str, str]:
+    metadata = manifest["metadata"]
+    return str(manifest["kind"]), str(metadata.get("namespace", "")), str(metadata.get("name", ""))
 
 
 def _totals(machines: Sequence[Machine], model: ResourceModel) -> dict[str, str]:

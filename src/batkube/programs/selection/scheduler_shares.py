@@ -1,7 +1,7 @@
 """Assigns jobs to schedulers by name, if real programs schedule.
 
-A pod whose `schedulerName` no scheduler serves stays pending for ever. A job that names no scheduler, or one that is
-not part of the run, therefore gets the main scheduler, or a share goes to the other ones.
+A pod whose `schedulerName` no scheduler serves stays pending forever. A job that names a scheduler that is not part of
+the run therefore gets the main scheduler. A job that names none gets the main one or, with `shares`, another one.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ def assign_schedulers(
     jobs: Iterable[Job], schedulers: Sequence[ExternalProgram], notes: FidelityNotes, shares: SchedulerShares
 ) -> Iterator[Job]:
     """Yield the jobs, each with a scheduler of the run. Jobs that name none are distributed by `shares`."""
-    main, *_ = served = [name for scheduler in schedulers for name in served_scheduler_names(scheduler)]
+    main, *_ = names = [name for scheduler in schedulers for name in served_scheduler_names(scheduler)]
     for job in jobs:
-        if job.scheduler in served:
+        if job.scheduler in names:
             yield job
             continue
         name = main
         if job.scheduler in ANY_SCHEDULER:
             name = shares.draw() or main
         else:
-            notes.add(_NOTE, example=f"job {job.key} asks for {job.scheduler!r}")
+            notes.add(_NOTE, example=f"job {job.key} names {job.scheduler!r}")
         yield msgspec.structs.replace(job, scheduler=name)
 
 

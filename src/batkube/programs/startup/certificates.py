@@ -1,6 +1,6 @@
 """TLS certificates of external programs that require one to start, and of the run's API server.
 
-The server needs one for programs that find the API as in a pod.
+The server needs one for programs that access the API as in a pod.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from cryptography.x509.oid import NameOID
 from batkube.kernel.files.private import write_private
 from batkube.kernel.instants import EPOCH
 
-#: Programs start before the run begins, and a run may last as long as time does.
+#: Certificates are valid before the run, when programs start, and for as long as virtual time can last.
 _BEFORE = datetime.timedelta(days=1)
 _VALID = datetime.timedelta(days=365 * 300)
 #: All key usages (RFC 5280, 4.2.1.3).
@@ -39,8 +39,8 @@ def write_certificates(folder: Path, name: str, address: str = "") -> str:
 
     With an `address`, the certificate is for a server at this address, self-signed and trusted on its own.
 
-    The key differs in each run. Everything else is identical, including all lengths (RFC 8410), so that reading the
-    certificate takes a program the same steps in each run.
+    The key differs in each run. Everything else is identical, including all lengths (RFC 8410), so that a
+    program takes the same steps to read the certificate in each run.
     """
     key = Ed25519PrivateKey.generate()
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])

@@ -24,13 +24,13 @@ CERTIFICATES = "certificates"
 
 
 class ProgramFolder(NamedTuple):
-    """The folder of a program's files, and its path as the program sees it."""
+    """The folder of a program's files, and the path by which the program accesses it."""
 
     path: Path
     program_path: str
 
     def to_program_path(self, path: Path) -> str:
-        """Return the path of a file in the folder as the program sees it."""
+        """Return the path by which the program accesses a file in the folder."""
         return str(Path(self.program_path, path.relative_to(self.path)))
 
 
@@ -61,7 +61,7 @@ def command_line_with_kubeconfig(
         "kubeconfig": folder.to_program_path(path) if path.is_relative_to(folder.path) else str(path),
         "folder": folder.program_path,
         "scheduler-name": "".join(served_scheduler_names(scheduler)[:1]),
-        # We hold the port on the first loopback address, so no other run uses it on the second.
+        # The run's server has this port on the first loopback address, so no other run uses it on the second.
         "address": f"{_SECOND_LOOPBACK}:{port}",
         "host": _SECOND_LOOPBACK,
         "port": port,
@@ -97,8 +97,8 @@ def arguments_of(scheduler: ExternalProgram, values: Mapping[str, str | int]) ->
     if "configuration" not in values:
         overridden += scheduler.start.configuration_flags
     defaults = [text for text in scheduler.start.arguments if text.partition("=")[0] not in overridden]
-    filled: list[str] = fill_placeholders([*defaults, *scheduler.arguments], values)
-    return filled
+    arguments: list[str] = fill_placeholders([*defaults, *scheduler.arguments], values)
+    return arguments
 
 
 def served_scheduler_names(scheduler: ExternalProgram) -> list[str]:

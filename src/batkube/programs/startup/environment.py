@@ -1,6 +1,6 @@
 """Environment of external programs: the variables, files and mounts through which Kubernetes clients find the API.
 
-Clients look in several places: the kubeconfig in KUBECONFIG; in a pod, the variables KUBERNETES_SERVICE_* and the files
+Clients use several sources: the kubeconfig in KUBECONFIG; in a pod, the variables KUBERNETES_SERVICE_* and the files
 of the service account; with `kubectl proxy`, a local port without authentication. All of them lead to the run's API.
 """
 
@@ -25,7 +25,7 @@ _HOST = "127.0.0.1"
 
 
 class ProgramEnvironment(NamedTuple):
-    """What a program is started with, in addition to its command line."""
+    """Everything that a program is started with, besides its command line."""
 
     variables: dict[str, str]
     #: TLS settings of the run's API server.
@@ -40,21 +40,21 @@ def uses_proxy(scheduler: ExternalProgram) -> bool:
 
 
 def environment_of(
-    scheduler: ExternalProgram, own: ProgramFolder, temporary: str, port: int, seed: int, token: str
+    scheduler: ExternalProgram, files: ProgramFolder, temporary: str, port: int, seed: int, token: str
 ) -> ProgramEnvironment:
     """Return the environment of a program whose API is at `port`; its `own` folder contains a kubeconfig.
 
     `temporary` is its folder for temporary files. `token` authenticates the program as an administrator.
     """
-    kind, folder = scheduler.start.clock, own.path
+    kind, folder = scheduler.start.clock, files.path
     # Without TZ, programs would log in the machine's time zone. Without TMPDIR, concurrent runs would share a folder,
     # and even choose the same names in it, because their random numbers have the same seed.
     variables = {"TZ": "UTC", "TMPDIR": temporary}
     variables |= fill_placeholders(
-        dict(scheduler.start.environment), {"folder": own.program_path, "temporary": temporary}
+        dict(scheduler.start.environment), {"folder": files.program_path, "temporary": temporary}
     )
     if kind is not ClockKind.GO:
-        variables |= _variables(scheduler, own, port, seed)
+        variables |= _variables(scheduler, files, port, seed)
     tls, mounts = None, {Path(target): Path(source) for target, source in _mounts(scheduler, folder).items()}
     if kind is ClockKind.PRELOAD or scheduler.start.in_cluster:
         from batkube.programs.startup.service_account import MOUNT_PATH, write_service_account
@@ -65,7 +65,7 @@ def environment_of(
         if kind is ClockKind.PRELOAD:
             variables |= {
                 "LD_PRELOAD": str(clock_library(cache_folder())),
-                "BATKUBE_SERVICE_ACCOUNT": own.to_program_path(account),
+                "BATKUBE_SERVICE_ACCOUNT": files.to_program_path(account),
             }
         else:
             mounts[MOUNT_PATH] = account
@@ -75,17 +75,17 @@ def environment_of(
 def _mounts(scheduler: ExternalProgram, folder: Path) -> dict[str, str]:
     """Return a program's bind mounts: target path to source folder."""
     values = {"folder": str(folder), "certificates": str(folder / CERTIFICATES)}
-    filled: dict[str, str] = fill_placeholders(dict(scheduler.start.mounts), values)
-    return filled
+    mounts: dict[str, str] = fill_placeholders(dict(scheduler.start.mounts), values)
+    return mounts
 
 
-def _variables(scheduler: ExternalProgram, own: ProgramFolder, port: int, seed: int) -> dict[str, str]:
+def _variables(scheduler: ExternalProgram, files: ProgramFolder, port: int, seed: int) -> dict[str, str]:
     """Return the variables of a program that is not written in Go: those of a user, and the address of the API."""
     return module_path() | {
         "PATH": search_path(),
         "LANG": "C.UTF-8",
-        "HOME": own.program_path,
-        "KUBECONFIG": own.to_program_path(own.path / "kubeconfig"),
+        "HOME": files.program_path,
+        "KUBECONFIG": files.to_program_path(files.path / "kubeconfig"),
         "BATKUBE_PROXY": f"http://{_HOST}:{port}",
         "BATKUBE_SCHEDULER_NAME": "".join(served_scheduler_names(scheduler)[:1]),
         "BATKUBE_SEED": str(seed),

@@ -56,14 +56,14 @@ class ExtenderProxy:
         """Return a configuration that calls the extenders through `server`."""
         if not any(self._urls):
             return dict(configuration)
-        changed = [
+        extenders = [
             {**extender, "urlPrefix": f"{server}{EXTENDERS_PATH}{number}"} if url else extender
             for number, (extender, url) in enumerate(zip(configuration["extenders"], self._urls, strict=True))
         ]
-        return {**configuration, "extenders": changed}
+        return {**configuration, "extenders": extenders}
 
     def forward(self, request: Request) -> Response:
-        """Forward a request below `EXTENDERS_PATH`; answer with a gateway error if the extender does not respond."""
+        """Forward a request below `EXTENDERS_PATH`; return a gateway error if the extender does not respond."""
         number, _, verb = request.path.removeprefix(EXTENDERS_PATH).partition("/")
         url = self._urls[int(number)].rstrip("/")
         target = urlsplit(f"{url}/{quote(verb)}")
@@ -71,8 +71,8 @@ class ExtenderProxy:
         connection = http.client.HTTPConnection(target.hostname or "", target.port, timeout=self._patience_s)
         try:
             connection.request(request.method, target.path, request.body, headers)
-            answer = connection.getresponse()
-            return Response(answer.status, answer.read(), answer.getheader("Content-Type") or JSON)
+            response = connection.getresponse()
+            return Response(response.status, response.read(), response.getheader("Content-Type") or JSON)
         except (OSError, http.client.HTTPException) as problem:
             code = http.HTTPStatus.GATEWAY_TIMEOUT if isinstance(problem, TimeoutError) else http.HTTPStatus.BAD_GATEWAY
             return Response(code, f"{url}: {problem}\n".encode(), TEXT)

@@ -56,7 +56,7 @@ _log = logging.getLogger(__name__)
 
 
 class NoTimers:
-    """Timers that never fire: watches of a run need no timeouts and no bookmarks, because connections never break."""
+    """Timers that never fire: watches of a run need neither timeouts nor bookmarks, because connections do not fail."""
 
     def after(self, seconds: float, callback: Callable[[], None]) -> Callable[[], None]:
         """Ignore the callback."""
@@ -68,7 +68,7 @@ def _cancel_nothing() -> None:
 
 
 class _ProgramGate:
-    """Authenticates the requests of one program by a secret path prefix: client-go sends tokens only over TLS.
+    """Authenticates the requests of one program by a secret path prefix, since client-go sends tokens only over TLS.
 
     An open gate needs no secret, like `kubectl proxy`: the listener accepts connections of the program only.
     """
@@ -96,12 +96,12 @@ class _ProgramGate:
             request.headers["authorization"] = self._authorization
         elif self._is_open:
             request.headers.setdefault("authorization", self._authorization)
-        answer = self._api.handle(request)
-        if answer is PATH_NOT_FOUND:
+        response = self._api.handle(request)
+        if response is PATH_NOT_FOUND:
             self._note_unknown(request.path)
-        if self._conflicts is not None and isinstance(answer, Response):
-            self._conflicts.record_response(self._program, request.method, request.path, answer.status)
-        return answer
+        if self._conflicts is not None and isinstance(response, Response):
+            self._conflicts.record_response(self._program, request.method, request.path, response.status)
+        return response
 
     def _note_unknown(self, path: str) -> None:
         """Record a requested kind that does not exist. Discovery requests for whole groups do not count."""
@@ -111,7 +111,7 @@ class _ProgramGate:
             self._unknown_kinds.append(kind)
 
     def too_large(self) -> Response:
-        """Answer a request whose body exceeds the limit."""
+        """Return the response to a request whose body exceeds the limit."""
         return self._api.too_large()
 
 
@@ -148,13 +148,13 @@ def start_all(
 
 def make_server(
     world: World,
-    use: PodUsage | None = None,
+    usage: PodUsage | None = None,
     more_versions: Sequence[str] = (),
     conflicts: SchedulerConflicts | None = None,
 ) -> RunServer:
     """Return the API server of a run, which also serves `more_versions` and reports bindings to `conflicts`.
 
-    `use` calculates the resource usage of pods.
+    `usage` calculates the resource usage of pods.
     """
     token = secrets.token_urlsafe()
     users = {token: authenticated_user("admin", "admin", (MASTERS,))}
@@ -166,7 +166,7 @@ def make_server(
         world.streams,
         users,
         bare=True,
-        usage=use,
+        usage=usage,
         notes=world.notes,
         more_versions=more_versions,
         # The pods of a workload job share one demand.
@@ -178,10 +178,10 @@ def make_server(
 
 def _start_attached(scheduler: ExternalProgram, setup: ProgramSetup, folder: Path) -> Attachment:
     """Start a program on the run's clock. Only decisions of schedulers may cost virtual time."""
-    asks_extenders = any(extender_urls(scheduler.configuration))
+    has_extenders = any(extender_urls(scheduler.configuration))
     listen = functools.partial(
         PolledServer,
-        max_body=MAX_REQUEST if asks_extenders else MAX_BODY_BYTES,
+        max_body=MAX_REQUEST if has_extenders else MAX_BODY_BYTES,
         transmission=_transmission(setup.scenario),
     )
     process, api_server = start_program(scheduler, listen, setup, folder)
@@ -245,7 +245,7 @@ def start_program(
         )
         api_server.tls = environment.tls
         page = _clock_page(scheduler, setup.world.clock.now, listener.port, scenario, log)
-        _log.info("%s is started: %s, with its files in %s", scheduler.name, command[0], folder)
+        _log.info("started %s: %s, with its files in %s", scheduler.name, command[0], folder)
         process = AttachedProcess(
             scheduler.name, command, page, log, environment.variables, environment.prepare, folders.descriptors
         )
@@ -270,7 +270,7 @@ def _listener(scheduler: ExternalProgram, secret: str) -> ProgramListener:
         raise InputError(
             f"program {scheduler.name!r}",
             problem=f"expects the API at port {port}, which is in use: {error.strerror}",
-            remedy="stop the process that listens there, such as another run",
+            remedy="stop the process that uses the port, such as another run",
         ) from error
 
 

@@ -1,12 +1,12 @@
 """Paths of a program's folders that are the same in every run.
 
-Until a run is over, its output folder has a random name, as has each folder for temporary files. A program that hashes
-a path, for instance, would then behave differently in each run. Therefore programs get other paths:
+During a run, its output folder has a random name, and so has each folder for temporary files. A program that hashes a
+path, for instance, would therefore behave differently in each run. Programs get other paths instead:
 
 * Go programs: paths of inherited descriptors, such as `/proc/self/fd/64`.
 * Other programs: paths of symbolic links in the user's cache, such as `runs/001/files`, because they may start child
   processes without the descriptors. The number is the lowest that no other program of the user has at that time. The
-  paths are the same in every run that is alone, and always have the same length.
+  paths are the same in every run that does not overlap with others, and always have the same length.
 
 If the cache cannot be written, or other users can write to it, programs that are not Go get the real paths.
 """
@@ -26,7 +26,7 @@ from batkube.kernel.errors import InputError
 from batkube.programs.startup.command_lines import ProgramFolder
 from batkube.schedulers.build.cache_permissions import check_permissions, make_private_folder
 
-#: The lowest number of an inherited descriptor, so that it does not depend on how many files are open.
+#: The lowest number of an inherited descriptor, so that it does not depend on the number of open files.
 _FIRST_DESCRIPTOR = 64
 _MAX_FOLDERS = 999
 
@@ -37,9 +37,9 @@ class StableFolders:
     """The folders of one program: its files, and temporary files, which are removed when the program ends."""
 
     def __init__(self, files: Path, cache: Path, *, inherits: bool) -> None:
-        """`inherits` says that the program keeps inherited descriptors; `cache` is the cache folder of Batkube."""
+        """`inherits` is whether the program keeps inherited descriptors; `cache` is Batkube's cache folder."""
         self._stack = contextlib.ExitStack()
-        #: Open until the program has been started.
+        #: Descriptors to inherit, open until the program has started.
         self.descriptors: list[int] = []
         temporary = tempfile.TemporaryDirectory(prefix="batkube-", ignore_cleanup_errors=True)
         folders = {"files": files, "temporary": Path(self._stack.enter_context(temporary))}
@@ -60,18 +60,18 @@ class StableFolders:
 
     def _linked(self, folders: Mapping[str, Path], cache: Path) -> dict[str, str]:
         try:
-            place = self._stack.enter_context(_numbered(cache))
+            numbered = self._stack.enter_context(_numbered_folder(cache))
             for name, folder in folders.items():
-                (place / name).unlink(missing_ok=True)
-                (place / name).symlink_to(folder.absolute())
-                self._stack.callback((place / name).unlink, missing_ok=True)
+                (numbered / name).unlink(missing_ok=True)
+                (numbered / name).symlink_to(folder.absolute())
+                self._stack.callback((numbered / name).unlink, missing_ok=True)
         except (OSError, InputError) as problem:
             _log.info("a program gets the real paths of its folders: %s", problem)
             return {name: str(folder) for name, folder in folders.items()}
-        return {name: str(place / name) for name in folders}
+        return {name: str(numbered / name) for name in folders}
 
     def close_descriptors(self) -> None:
-        """Close our copies of the inherited descriptors once the program has started."""
+        """Close this process's copies of the descriptors once the program has started."""
         while self.descriptors:
             os.close(self.descriptors.pop())
 
@@ -81,20 +81,20 @@ class StableFolders:
 
 
 @contextlib.contextmanager
-def _numbered(cache: Path) -> Iterator[Path]:
+def _numbered_folder(cache: Path) -> Iterator[Path]:
     """Lock the numbered folder with the lowest free number. Raise OSError if none is free."""
     for number in range(1, _MAX_FOLDERS + 1):
-        place = cache / "runs" / f"{number:03}"
-        make_private_folder(place)
-        check_permissions(place, cache)
-        lock = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        numbered = cache / "runs" / f"{number:03}"
+        make_private_folder(numbered)
+        check_permissions(numbered, cache)
+        lock = os.open(numbered, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             os.close(lock)
             continue
         try:
-            yield place
+            yield numbered
         finally:
             os.close(lock)
         return

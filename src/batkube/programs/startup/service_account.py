@@ -1,4 +1,4 @@
-"""Service account files, through which a program finds and trusts the API as it would in a pod.
+"""Service account files, with which a program finds and trusts the API as in a pod.
 
 A pod has them at a fixed path (client-go: rest.InClusterConfig), which does not exist on this machine. The program sees
 the files in one of two ways: the preloaded library redirects the path, or the program is started in a mount namespace
@@ -27,6 +27,6 @@ def write_service_account(folder: Path, token: str, address: str) -> ssl.SSLCont
     write_private(folder / "ca.crt", (server_folder / "tls.crt").read_bytes())
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.num_tickets = 0  # clients never resume a session, so they need not read tickets
+    context.num_tickets = 0  # clients never resume a session, so tickets are useless
     context.load_cert_chain(server_folder / "tls.crt", server_folder / "tls.key")
     return context

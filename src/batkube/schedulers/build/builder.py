@@ -86,7 +86,7 @@ class _Build:
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:12]
 
     def is_current(self) -> bool:
-        """Return whether the program is built already. For a user's folder only Go can tell."""
+        """Return whether the program is already built. For a user's folder, only Go can decide that."""
         return self._recipe.folder is None and self.binary.exists()
 
     def run(self) -> None:
@@ -102,7 +102,7 @@ class _Build:
         target = recipe.package or "."
         flags = [] if recipe.folder else ["-mod=mod"]
         total = check_main_package(recipe, self._go_command(["list", *flags]), target, work)
-        # A name of our own: the compiler of a killed build may still be running.
+        # A unique name: the compiler of a killed build may still be writing.
         partial = self.folder / f"{os.getpid()}{PARTIAL}"
         line = self._go_command(["build", "-v", *flags, *self._build_flags(), "-o", str(partial), target])
         compile_program(recipe, line, work, total, self._report)

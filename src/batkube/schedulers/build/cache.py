@@ -18,7 +18,7 @@ from batkube.schedulers.recipes import BuildRecipe, local_recipe
 
 
 def outdated_builds(builds: Sequence[CachedBuild], catalogue: Catalogue, cache: Path) -> list[CachedBuild]:
-    """Return the builds that will never be used again.
+    """Return the builds that will not be used again.
 
     These are incomplete builds, builds with another overlay, recipe or toolchain than today's, and builds whose folder
     or catalogue entry no longer exists. Requires Go.

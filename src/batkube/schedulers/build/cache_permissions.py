@@ -24,26 +24,26 @@ def make_private_folder(folder: Path) -> None:
 
 
 def check_permissions(path: Path, cache: Path) -> None:
-    """Raise InputError if users other than us and root can write to `path` or the folders from `cache` down to it.
+    """Raise InputError if users other than the current one and root can write to `path` or its folders below `cache`.
 
-    Folders above `cache` may belong to anyone, but must not let everybody rename their entries; the sticky bit of /tmp
-    prevents that.
+    Folders above `cache` may belong to any user, but other users must not be able to rename their entries; the sticky
+    bit of /tmp prevents that.
     """
     for checked in [*(cache / part for part in reversed(path.relative_to(cache).parents)), path]:
         owners = {checked.lstat().st_uid, checked.stat().st_uid} - {os.geteuid(), 0}
         if owners:
             raise _permission_error(checked, f"belongs to another user ({owners.pop()})")
         if checked.stat().st_mode & _WRITABLE_BY_OTHERS:
-            raise _permission_error(checked, "can be written by others")
+            raise _permission_error(checked, "is writable by other users")
     for parent in cache.resolve().parents:
         mode = parent.stat().st_mode
         if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
-            raise _permission_error(parent, "can be written by everybody")
+            raise _permission_error(parent, "is writable by all users")
 
 
 def _permission_error(path: Path, problem: str) -> InputError:
     return InputError(
         path,
         problem=f"{problem}, and programs in this cache are executed",
-        remedy="check it, then remove it or `chmod go-w` it; or set XDG_CACHE_HOME to a folder of your own",
+        remedy="check it, then remove it or run `chmod go-w`; or set XDG_CACHE_HOME to a folder that you own",
     )

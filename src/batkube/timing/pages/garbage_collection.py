@@ -81,12 +81,12 @@ class GarbageCollection:
             return False
         self._interval_began = page.now
         garbage, threshold = page.live_bytes - page.heap_bytes, _WORTHWHILE_BYTES + page.heap_bytes
-        is_worth_it = self._reaches(garbage, threshold)
-        if not is_worth_it:
+        has_enough_garbage = self._reaches(garbage, threshold)
+        if not has_enough_garbage:
             self._interval = min(Duration(2 * self._interval), _MAX_INTERVAL)
         elif self._reaches(garbage, _EXCESS_FACTOR * threshold):
             self._interval = max(Duration(self._interval // 2), _MIN_INTERVAL)
-        return is_worth_it
+        return has_enough_garbage
 
     def _reaches(self, size: int, bound: int) -> bool:
         """Return whether a size reaches a bound, and record if it was close."""

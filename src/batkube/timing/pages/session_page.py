@@ -79,7 +79,7 @@ class SessionPage(ClockPage):
 
     @property
     def descriptors(self) -> tuple[int, ...]:
-        """None are inherited."""
+        """No descriptors are inherited."""
         return ()
 
     def set_process(self, pid: int) -> None:
@@ -205,7 +205,7 @@ class SessionPage(ClockPage):
     @property
     def remedy(self) -> str:
         """The remedy in the error about a program that has not opened its page."""
-        return "is it dynamically linked, and started with its environment? `--time paced` and real: go without"
+        return "it must be dynamically linked and keep its environment; otherwise use `--time paced` and real:"
 
     @property
     def counts_all(self) -> bool:

@@ -72,7 +72,7 @@ class AttachedProcess:
             raise InputError(
                 f"program {name!r}",
                 problem=f"cannot be started: {error.strerror or error}",
-                remedy="give the path of a program, built by `batkube schedulers build`",
+                remedy="use a program built by `batkube schedulers build`",
             ) from error
         log.close_sink()
         page.set_process(self.pid)
@@ -105,11 +105,11 @@ class AttachedProcess:
     def exit_failure(self, *, needs_page: bool = True) -> RunFailed:
         """Return the error for a program that has ended; `needs_page` if it should have opened its page."""
         code = self._process.returncode
-        how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
+        end_text = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
         if needs_page and not self.page.pid:
-            how = f"{how} and never read the virtual clock; {self.page.remedy}"
-        self.crash = how
-        return self.failure(how)
+            end_text = f"{end_text} and never read the virtual clock; {self.page.remedy}"
+        self.crash = end_text
+        return self.failure(end_text)
 
     def cpu_ns(self) -> int:
         """Return the CPU time that the running program has used, in nanoseconds (clock_getcpuclockid(3))."""

@@ -18,6 +18,8 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
+from batkube.kernel.error_causes import out_of_memory
+
 #: The requested capacity of the pipe; an unprivileged user may get less (pipe(7)).
 _CAPACITY = 1 << 20
 _READ_SIZE = 1 << 16
@@ -83,8 +85,8 @@ class ProgramLog:
     def drain(self) -> int:
         """Read the content of the pipe; return the number of bytes read since the start.
 
-        If two calls return the same number, the pipe was empty all the time between them: nothing was printed, and no
-        process was blocked by a full pipe.
+        If two calls return the same number, the pipe was empty throughout: nothing was printed, and no process was
+        blocked by a full pipe.
         """
         with self._lock:
             limit = self._received + self._capacity  # a program that prints without end must not block us
@@ -148,5 +150,7 @@ class ProgramLog:
 
 
 def last_lines(log: str) -> list[str]:
-    """Return the last lines of a log, without those in which klog lists all flags."""
+    """Return the last lines of a log, without those in which klog lists all flags, or the reason if memory ran out."""
+    if reason := out_of_memory(log):
+        return [reason]
     return [line for line in log.splitlines() if not _FLAG_LINE.search(line)][-_SHOWN_LINES:]

@@ -1,15 +1,15 @@
 // Virtual time: maps whose order does not depend on addresses.
 //
-// Where a key stands in a map follows from its hash, and so does the order in
-// which the map is gone through. The hash of a pointer is that of its address,
-// and addresses differ a little from run to run: threads are made in real time
-// and take memory, and so does what a program reads of its machine, such as the
-// number of its process. Therefore a map whose keys hold addresses looks for a
-// key, and for room for a new one, from its table's first group on, not from
-// where the hash says: its entries stand in the order in which they came. The
-// price is small, since eight keys are looked at in one go and a table has at
-// most 128 groups of them. Of several tables, which a map of more than 896
-// entries has, the hash still chooses one.
+// The hash of a key determines its position in a map, and so the iteration
+// order. The hash of a pointer is that of its address, and addresses differ a
+// little between runs: threads start in real time and allocate memory, and so
+// does text of different length that a program reads from its machine, such as
+// its process id. In a map whose keys contain addresses, the search for a key or
+// for a free slot therefore starts at the table's first group, not at the
+// position that the hash selects. The entries are thus in insertion order. The
+// cost is small, since eight keys are compared at once and a table has at most
+// 128 groups of eight. A map of more than 896 entries has several tables; the
+// hash still selects the table.
 
 package maps
 
@@ -18,10 +18,10 @@ import (
 	"unsafe"
 )
 
-// VirtualOrder is set in a program that is to take the same course every time.
+// VirtualOrder is set in deterministic mode.
 var VirtualOrder bool
 
-// vtStart returns where to begin looking for a key of this type and hash.
+// vtStart returns the position at which the search for a key starts.
 func vtStart(key *abi.Type, hash uintptr) uintptr {
 	if VirtualOrder && key.PtrBytes != 0 && vtHoldsAddress(key) {
 		return 0
@@ -29,7 +29,8 @@ func vtStart(key *abi.Type, hash uintptr) uintptr {
 	return h1(hash)
 }
 
-// vtHoldsAddress reports whether the hash of such a key may be of an address.
+// vtHoldsAddress returns whether the hash of a key of type t may depend on an
+// address.
 func vtHoldsAddress(t *abi.Type) bool {
 	switch t.Kind() {
 	case abi.Pointer, abi.UnsafePointer, abi.Chan, abi.Interface:

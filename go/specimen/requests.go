@@ -9,22 +9,22 @@ import (
 	"time"
 )
 
-// converse makes requests from many goroutines at once, with timers in between: times must stay exact with many threads.
-func converse() {
+// requests makes requests from many goroutines at once, with timers in between: times must stay exact with many threads.
+func requests() {
 	start := time.Now()
 	var wait sync.WaitGroup
 	for worker := range 8 {
 		wait.Add(1)
 		go func() {
 			defer wait.Done()
-			speak(worker)
+			sendRequests(worker)
 		}()
 	}
 	wait.Wait()
 	fmt.Println(time.Since(start))
 }
 
-func speak(worker int) {
+func sendRequests(worker int) {
 	conn, err := net.Dial("tcp", os.Args[2])
 	if err != nil {
 		panic(err)

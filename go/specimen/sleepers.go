@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// crowd lets two thousand goroutines sleep until different instants, and prints how many woke late or out of order.
-func crowd() {
-	const people, prime = 2000, 2003
+// sleepers starts two thousand goroutines that sleep until different instants, and prints how many woke late or out of order.
+func sleepers() {
+	const count, prime = 2000, 2003
 	start := time.Now()
 	var wait sync.WaitGroup
 	var lock sync.Mutex
 	late, disorder, last := 0, 0, time.Duration(0)
-	for person := range people {
-		nap := time.Duration((person+1)*7919%prime) * time.Second
+	for index := range count {
+		nap := time.Duration((index+1)*7919%prime) * time.Second
 		wait.Add(1)
 		go func() {
 			defer wait.Done()

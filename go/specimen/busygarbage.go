@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// flood creates a gigabyte of garbage without ever being idle, and prints in which iterations some was collected.
-func flood() {
+// busygarbage creates a gigabyte of garbage without ever being idle, and prints in which iterations some was collected.
+func busygarbage() {
 	var stats runtime.MemStats
 	var collections uint32
 	var moments []int

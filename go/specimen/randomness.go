@@ -10,8 +10,8 @@ import (
 	"sync"
 )
 
-// chance prints random values from every source of randomness in Go.
-func chance() {
+// randomness prints random values from every source of randomness in Go.
+func randomness() {
 	fmt.Println("procs", runtime.GOMAXPROCS(0))
 	numbers := map[int]int{}
 	for i := range 100 {
@@ -50,7 +50,7 @@ func chance() {
 	fmt.Println("goroutines", goroutines())
 }
 
-// goroutines lets many goroutines contend for a lock and yield, and returns the order in which they got it.
+// goroutines starts goroutines that contend for a lock and yield, and returns the order in which they got it.
 func goroutines() []int {
 	var wait sync.WaitGroup
 	var lock sync.Mutex

@@ -8,8 +8,8 @@ import (
 
 var kept []byte
 
-// litter creates garbage all the time, and prints at the end how often it was collected.
-func litter() {
+// garbage creates garbage all the time, and prints at the end how often it was collected.
+func garbage() {
 	for range 10 {
 		for range 100 {
 			kept = make([]byte, 1<<20)

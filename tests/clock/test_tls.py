@@ -1,4 +1,4 @@
-"""Programs in Python on the run's clock: asyncio, threads, and functions that return the time."""
+"""Python programs in virtual time over TLS: each piece is read whole."""
 
 from __future__ import annotations
 
@@ -20,84 +20,9 @@ from batkube.programs.startup.service_account import write_service_account
 from batkube.timing.pages.session_page import SessionPage
 
 PROGRAM = """
-import asyncio, datetime, queue, random, threading, time
-
-began = time.monotonic()
-def tell(*what):
-    print(f"{time.monotonic() - began:g}", *what, flush=True)
-
-async def tick(period):
-    for _ in range(3):
-        await asyncio.sleep(period)
-        tell("tick of", period)
-
-async def loop():
-    await asyncio.sleep(100)
-    tell("asyncio.sleep")
-    try:
-        await asyncio.wait_for(asyncio.Event().wait(), 50)
-    except TimeoutError:
-        tell("wait_for")
-    await asyncio.gather(tick(7), tick(11))
-    await asyncio.to_thread(time.sleep, 30)
-    tell("to_thread")
-
-print(int(time.time()), time.gmtime().tm_year, datetime.datetime.now(datetime.UTC).isoformat(), datetime.date.today())
-print(isinstance(datetime.datetime.now(), datetime.datetime), isinstance(datetime.datetime.now(), datetime.date))
-time.sleep(3600)
-tell("sleep")
-asyncio.run(loop())
-jobs = queue.Queue()
-try:
-    jobs.get(timeout=20)
-except queue.Empty:
-    tell("queue empty")
-threading.Timer(40, lambda: jobs.put("a job")).start()
-tell(jobs.get(timeout=60))
-tell("event", threading.Event().wait(5))
-lock = threading.Lock()
-with lock:
-    tell("lock", lock.acquire(timeout=3))
-"""
-LINES = """
-3600 sleep
-3700 asyncio.sleep
-3750 wait_for
-3757 tick of 7
-3761 tick of 11
-3764 tick of 7
-3771 tick of 7
-3772 tick of 11
-3783 tick of 11
-3813 to_thread
-3833 queue empty
-3873 a job
-3878 event False
-3881 lock False
-"""
-
-
-def test_all_timed_waits_of_python_are_in_virtual_time(session: SessionPage, tmp_path: Path) -> None:
-    program = tmp_path / "program.py"
-    program.write_text(PROGRAM)
-    moment, kinds, *rest = run_to_end(session, {}, sys.executable, str(Path(clock.__file__).parent), str(program))
-
-    assert moment == f"{START_NS // 10**9} 2000 2000-01-01T00:00:00+00:00 2000-01-01"
-    assert kinds == "True True"
-    assert rest == LINES.split("\n")[1:-1]
-
-
-def test_outside_a_run_the_clock_is_real(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("BATKUBE_CLOCK", raising=False)
-    before = time.time
-    assert not clock.install()
-    assert time.time is before
-
-
-BATCHES = """
 import asyncio, socket, ssl, sys, time
 
-way, address, trust = sys.argv[1], ("127.0.0.1", int(sys.argv[2])), ssl.create_default_context(cafile=sys.argv[3])
+mode, address, trust = sys.argv[1], ("127.0.0.1", int(sys.argv[2])), ssl.create_default_context(cafile=sys.argv[3])
 count = int(sys.argv[4])
 
 def read(sock):
@@ -113,11 +38,11 @@ def read(sock):
         print(len(batch), flush=True)
         sock.sendall(b".")
     sock.settimeout(30)
-    began = time.monotonic()
+    start = time.monotonic()
     try:
         sock.recv(1)
     except TimeoutError:
-        print("timed out after", time.monotonic() - began)
+        print("timed out after", time.monotonic() - start)
 
 def wrapped():
     read(trust.wrap_socket(socket.create_connection(address), server_hostname=address[0]))
@@ -127,25 +52,27 @@ def connected_later():
     sock.connect(address)
     read(sock)
 
-async def in_a_loop():
+async def with_asyncio():
     reader, writer = await asyncio.open_connection(*address, ssl=trust, limit=1 << 20)
     for _ in range(count):
         print(len(await reader.read(1 << 20)), flush=True)
         writer.write(b".")
-    began = time.monotonic()
+    start = time.monotonic()
     try:
         await asyncio.wait_for(reader.read(1), 30)
     except TimeoutError:
-        print("timed out after", time.monotonic() - began, flush=True)
+        print("timed out after", time.monotonic() - start, flush=True)
     writer.transport.abort()
 
-{"wrapped": wrapped, "connected-later": connected_later, "asyncio": lambda: asyncio.run(in_a_loop())}[way]()
+{"wrapped": wrapped, "connected-later": connected_later, "asyncio": lambda: asyncio.run(with_asyncio())}[mode]()
 """
-#: The largest ones are of several TLS records.
+
+
+#: The largest pieces consist of several TLS records.
 SIZES = [1, 100, 20_000, 50_000, 3, 40_000]
 
 
-def shown_in_parts(page: SessionPage, listener: socket.socket, context: ssl.SSLContext) -> None:
+def serve_in_parts(page: SessionPage, listener: socket.socket, context: ssl.SSLContext) -> None:
     """Serve one connection over TLS: announce each piece, then send it in two parts, some milliseconds apart."""
     connection, (_, port) = listener.accept()
     connection.settimeout(5)
@@ -178,18 +105,18 @@ def listener() -> Iterator[socket.socket]:
         yield listener
 
 
-@pytest.mark.parametrize("way", ["wrapped", "connected-later", "asyncio"])
-def test_over_tls_as_well_a_piece_is_read_whole_and_counted(listener: socket.socket, tmp_path: Path, way: str) -> None:
+@pytest.mark.parametrize("mode", ["wrapped", "connected-later", "asyncio"])
+def test_over_tls_each_piece_is_read_whole_and_counted(listener: socket.socket, tmp_path: Path, mode: str) -> None:
     program, port = tmp_path / "program.py", listener.getsockname()[1]
-    program.write_text(BATCHES)
+    program.write_text(PROGRAM)
     context = write_service_account(tmp_path / "account", "token", "127.0.0.1")
     page = SessionPage(START_NS, deterministic=True, seed=77, port=port)
     with contextlib.closing(page):
-        server = threading.Thread(target=shown_in_parts, args=(page, listener, context), daemon=True)
+        server = threading.Thread(target=serve_in_parts, args=(page, listener, context), daemon=True)
         server.start()
         command = (sys.executable, str(Path(clock.__file__).parent), str(program))
         trust = str(tmp_path / "account" / "ca.crt")
-        lines = run_to_end(page, {}, *command, way, str(port), trust, str(len(SIZES)))
+        lines = run_to_end(page, {}, *command, mode, str(port), trust, str(len(SIZES)))
         server.join(10)
 
     assert lines == [*map(str, SIZES), "timed out after 30.0"]

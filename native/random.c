@@ -1,4 +1,5 @@
-/* Chance from the run's seed, so that a program takes the same course every time. Each process draws its own numbers. */
+/* Random numbers from the run's seed, so that a program behaves the same in every run. Each process has a sequence of
+ * its own. */
 
 #include "clock.h"
 
@@ -20,7 +21,7 @@ static uint64_t draw(void) {
     return mixed ^ (mixed >> 31);
 }
 
-static bool is_seeded(void) {
+static bool is_deterministic(void) {
     if (!is_virtual() || !(atomic_load(&page->flags) & DETERMINISTIC)) return false;
     if (atomic_exchange(&seeded_process, (int)getpid()) != (int)getpid()) {
         atomic_store(&state, page->seed);
@@ -38,7 +39,7 @@ static void fill(void *to, size_t size) {
 }
 
 ssize_t getrandom(void *to, size_t size, unsigned flags) {
-    if (!is_seeded()) {
+    if (!is_deterministic()) {
         REAL(getrandom);
         return real(to, size, flags);
     }
@@ -47,7 +48,7 @@ ssize_t getrandom(void *to, size_t size, unsigned flags) {
 }
 
 int getentropy(void *to, size_t size) {
-    if (!is_seeded()) {
+    if (!is_deterministic()) {
         REAL(getentropy);
         return real(to, size);
     }

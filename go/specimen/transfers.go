@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 )
 
-// pump sends bytes to itself in every way that is counted and in some that are not, and prints how many are counted.
-func pump() {
+// transfers sends bytes to itself in every way that is counted and in some that are not, and prints how many are counted.
+func transfers() {
 	total := 0
 	for _, network := range []string{"tcp", "unix"} {
 		client, server := connected(network)
